@@ -48,6 +48,8 @@ class _Commands:
             raise InvalidInput(
                 f'create_existing must be "overwrite" or "error", got {create_existing!r}'
             )
+
+        # Open the memory first: its settings are the defaults of the commands.
         place = clean(folder, "memories")
         self._memory: MemorySession = open_session(home, agent, face="anthropic")
         settings = self._memory.settings

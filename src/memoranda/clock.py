@@ -153,7 +153,11 @@ _waits = _Waits()
 
 @dataclass(slots=True, eq=False, repr=False)
 class Waited(ValueObject):
-    """How often threads of this process waited for a lock, and for how many seconds in all."""
+    """How threads of this process waited for a lock.
+
+    count: how often.
+    seconds: how long in all.
+    """
 
     count: int = 0
     seconds: float = 0.0

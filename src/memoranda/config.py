@@ -47,6 +47,7 @@ class ConfigKey(NamedTuple):
     name: the key with its section: `daemon.interval`.
     field: the field of Settings that it sets. "" for a key that is read in another way.
     default: the default value as YAML, or a description in round brackets.
+    meaning: a sentence about it, for `memory config`.
     """
 
     name: str
@@ -138,6 +139,13 @@ class Settings:
     def __init__(
         self, home: Path, file: Path, url: str | None = None, space: str = "", **further: Any
     ):
+        """Set all fields to their defaults, then to these values.
+
+        home, file, url, space: see the fields.
+        further: values of other fields by name.
+
+        Raises TypeError for a name that is not a field.
+        """
         values = vars(self)
         for item in fields(self):
             if item.default_factory is not MISSING:
@@ -214,6 +222,7 @@ def load(
 
     home: the home; by default MEMORY_HOME, then storage.root, then ~/.memory.
     file: the configuration file; by default config.yaml in the home. A missing file means defaults.
+    environ: the environment variables.
     unread: use the defaults without reading the file.
 
     Raises ConfigError.
@@ -228,6 +237,8 @@ def load(
     if unread:
         return Settings(location.folder, path, location.url, location.space, stamp=stamp)
     config_file = _File(path, config_text.read(path), stamp)
+
+    # The file may name another place, but not against the caller.
     if chosen_home is None:
         location = _stored_location(config_file, location, environ)
     # A replica's folder may be chosen only by a file that is not itself part of the replica.
@@ -237,12 +248,19 @@ def load(
         )
         if cache_folder:
             location = location._replace(folder=absolute(cache_folder))
+
+    # Later calls find the folder of the state by the home alone.
     keep_state(location.folder, _state(config_file, location))
     return config_file.settings(location.folder, environ, location.url, location.space)
 
 
 def _state(config_file: _File, location: _Location) -> Path | None:
     """Return the folder outside the home that `storage.state` names. None if it names no folder.
+
+    The state is the history and the index of the home.
+
+    config_file: the configuration.
+    location: the place of the home.
 
     Raises ConfigError.
     """
@@ -273,6 +291,7 @@ def _location(chosen_home: str | os.PathLike[str] | None, environ: Mapping[str, 
 
     chosen_home: a folder or an address that the caller or the environment chose. None means
         `~/.memory`.
+    environ: the environment variables.
     """
     if isinstance(chosen_home, str) and "://" in chosen_home:
         if not is_database(chosen_home):
@@ -292,7 +311,13 @@ def _location(chosen_home: str | os.PathLike[str] | None, environ: Mapping[str, 
 
 
 def _database_location(address: str, environ: Mapping[str, str]) -> _Location:
-    """Return the place of a space of a database. Raises ConfigError."""
+    """Return the place of a space of a database.
+
+    address: `postgresql://HOST/DATABASE?space=NAME`.
+    environ: the environment variables.
+
+    Raises ConfigError.
+    """
     url, space = _database(address)
     return _Location(_replica(url, space, environ), url, space)
 
@@ -300,7 +325,14 @@ def _database_location(address: str, environ: Mapping[str, str]) -> _Location:
 def _stored_location(
     config_file: _File, location: _Location, environ: Mapping[str, str]
 ) -> _Location:
-    """Return the place that the keys of `storage` name, or else `location`. Raises ConfigError."""
+    """Return the place that the keys of `storage` name, or else `location`.
+
+    config_file: the configuration.
+    location: the place of the home without these keys.
+    environ: the environment variables.
+
+    Raises ConfigError.
+    """
     storage = config_file.section("storage")
     address = storage.get("url")
     if address:
@@ -410,6 +442,10 @@ def _replica(url: str, space: str, environ: Mapping[str, str]) -> Path:
     """Return the folder for local copies of a space of a database.
 
     All processes share it: one folder per server, database and space.
+
+    url: the address of the database.
+    space: the name of the space in it.
+    environ: the environment variables. PostgreSQL's own complete an address that leaves parts out.
     """
     import hashlib
     from urllib.parse import parse_qsl, urlsplit
@@ -452,6 +488,7 @@ def absolute(path: str | os.PathLike[str]) -> Path:
 class _File(NamedTuple):
     """Read the values of Settings from a configuration file. All methods raise ConfigError.
 
+    path: the file.
     rows: the keys and values of the file.
     stamp: the `file_stamp` before it was read.
     """
@@ -466,6 +503,7 @@ class _File(NamedTuple):
         """Return the settings of a home.
 
         home: its folder, or the folder with the copies of a space of a database.
+        environ: the environment variables. Some of them go before the file.
         url, space: the database. None for a home in a folder.
         """
         values = {
@@ -481,6 +519,7 @@ class _File(NamedTuple):
         if environ.get("MEMORY_BANK_DEBUG", "").lower() in ("1", "true", "yes"):
             values["bank_debug"] = True
         if url is not None:
+            # A place on one machine is of no use to the others that share the database.
             for name, place in values.get("projects", {}).items():
                 if place != f"{OWN_FOLDER}/{name}":
                     raise self.refuse(
@@ -753,7 +792,11 @@ class _File(NamedTuple):
     def _reranking(
         self, texts: Mapping[str, str | None], environ: Mapping[str, str]
     ) -> dict[str, Any]:
-        """Return the settings of the reranking model. Empty if no model is named."""
+        """Return the settings of the reranking model. Empty if no model is named.
+
+        texts: the keys of section `semantic` that are texts.
+        environ: the environment variables, which have the keys.
+        """
         model = texts.get("rerank")
         if not model:
             return {}

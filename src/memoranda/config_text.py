@@ -115,7 +115,12 @@ def _means_other(word: str | None) -> bool:
 
 
 def _plain_value(word: str | None, number: str | None, span: str | None) -> Any:
-    """Return the value of a line of `_LINE`, of which one of the three groups is set."""
+    """Return the value of a line of `_LINE`, of which one of the three groups is set.
+
+    word: a word such as `true` or `notes`.
+    number: the digits of a whole number.
+    span: a span of time such as `30d`.
+    """
     if number:
         return int(number)
     if span:

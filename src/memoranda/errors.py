@@ -223,8 +223,12 @@ class VagueTime(TimeRefused):
 
 
 class SecretRefused(InvalidInput):
-    """A text to be written holds a secret, by `rule` of the write gate; `where` is never
-    its text. `line` is the line of the text that has it; 0 if it is in another part.
+    """A text to be written holds a secret.
+
+    rule: the rule of the write gate that found it.
+    why: the kind of the secret, in words.
+    where: the part of the note that has it. Never its text.
+    line: the line of the text that has it; 0 if it is in another part.
     """
 
     def __init__(self, rule: str, why: str, where: str, line: int = 0):
@@ -374,7 +378,11 @@ class Unusable(MemorandaError):
 
 
 class Conflict(MemorandaError):
-    """The file's checksum is `now`, the caller read `given`."""
+    """The file changed after the caller read it.
+
+    now: its checksum now.
+    given: the checksum that the caller read.
+    """
 
     code = "conflict"
 
@@ -393,7 +401,12 @@ class Conflict(MemorandaError):
 
 
 class CountMismatch(MemorandaError):
-    """`found` occurrences where `expected` were announced; `lines` are their first lines, from 1."""
+    """A text does not occur as often as the caller expected.
+
+    found: how often it occurs.
+    expected: how often it should.
+    lines: the lines of its first occurrences, from 1.
+    """
 
     code = "count"
 
@@ -713,7 +726,11 @@ class ProjectWarning(str):
     project: str
 
     def __new__(cls, text: str, project: str = "") -> ProjectWarning:
-        """text: the sentence. project: the name of the project it is about."""
+        """Make a warning.
+
+        text: the sentence.
+        project: the name of the project it is about. Empty for all projects.
+        """
         warning = super().__new__(cls, text)
         warning.project = project
         return warning

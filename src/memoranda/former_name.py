@@ -103,7 +103,11 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def records(root: Path, private: Path) -> Path | None:
-    """Return the install records of an earlier checkout. None if they were carried over already."""
+    """Return the install records of an earlier checkout. None if they were carried over already.
+
+    root: the folder of the home.
+    private: the present folder of its private files.
+    """
     if private.exists():
         return None
     return root / PRIVATE / "install" / "records.json"

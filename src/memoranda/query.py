@@ -217,6 +217,8 @@ def memory_query(
 ) -> Query:
     """Return the query for memories of the project `categories`, the latest first.
 
+    category, phase, scope, source: None means any.
+    archived: see `Query.archived`.
     tags: a memory must have all of them, in any case.
     first, until: bounds of the time when a memory was written, from `first` until before `until`.
 

@@ -48,10 +48,10 @@ def refused(home):
         return f"{type(error).__name__}: {error}"
     return "written"
 
-home, scratch, what = sys.argv[1:]
+home, scratch, condition = sys.argv[1:]
 reads(scratch)  # all that is imported when first needed
 refused(scratch)
-if what == "full":
+if condition == "full":
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
 elif os.geteuid() == 0:
     os.seteuid(65534)
@@ -76,23 +76,23 @@ def filled(home: Path, *, indexed: bool) -> Path:
 @pytest.mark.slow
 @pytest.mark.promise("issue-read-only-home")
 @pytest.mark.parametrize("indexed", [True, False])
-@pytest.mark.parametrize("place", ["full", "read-only"])
-def test_a_home_that_cannot_be_written_is_read_searched_and_listed(place, indexed):
+@pytest.mark.parametrize("condition", ["full", "read-only"])
+def test_a_home_that_cannot_be_written_is_read_searched_and_listed(condition, indexed):
     # Others may not enter pytest's own
     with TemporaryDirectory(dir=os.environ.get("PYTEST_DEBUG_TEMPROOT")) as folder:
-        _read_searched_and_listed(Path(folder), place, indexed)
+        _read_searched_and_listed(Path(folder), condition, indexed)
 
 
-def _read_searched_and_listed(folder: Path, place: str, indexed: bool) -> None:
+def _read_searched_and_listed(folder: Path, condition: str, indexed: bool) -> None:
     home = filled(folder / "home", indexed=indexed)
     scratch = filled(folder / "scratch", indexed=False)
     folder.chmod(0o755)
-    if place == "read-only":
+    if condition == "read-only":
         for path in [home, *home.rglob("*")]:
             path.chmod(0o555 if path.is_dir() else 0o444)
     before = {path: path.read_bytes() for path in home.rglob("*.md")}
     try:
-        command = [sys.executable, "-c", READS, str(home), str(scratch), place]
+        command = [sys.executable, "-c", READS, str(home), str(scratch), condition]
         ran = subprocess.run(
             command, env=ENVIRONMENT, capture_output=True, text=True, timeout=SECONDS
         )

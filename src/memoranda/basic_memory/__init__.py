@@ -138,7 +138,13 @@ def _adapted_tool(tool: Tool, theirs: TheirTool | None, arguments: Any, vault: V
 
 
 def _additional_tool(row: dict[str, Any], theirs: TheirTool, arguments: Any, vault: Vault) -> Tool:
-    """Return a tool that only Basic Memory has. `row` is its declaration in arguments.json."""
+    """Return a tool that only Basic Memory has.
+
+    row: its declaration in arguments.json.
+    theirs: how Basic Memory answers it.
+    arguments: the whole of arguments.json.
+    vault: the projects and options of Basic Memory.
+    """
     return Tool(
         row["name"],
         row["description"],
@@ -153,6 +159,11 @@ def _run(theirs: TheirTool, vault: Vault, memory: MemorySession, args: Arguments
     """Answer a call as Basic Memory would, also for errors.
 
     The argument `project` is set to our name of the project, if a call is about one project.
+
+    theirs: the tool of Basic Memory.
+    vault: the projects and options of Basic Memory.
+    memory: the memory that answers.
+    args: the arguments of the call.
     """
     try:
         if theirs.has_project:

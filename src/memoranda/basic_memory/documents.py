@@ -51,7 +51,10 @@ def error_fields(error: MemorandaError) -> dict[str, Any]:
 
 
 def text_reply(text: str, is_error: bool = False) -> Reply:
-    """Return a reply with a text, which Basic Memory also has as structured content."""
+    """Return a reply with a text, which Basic Memory also has as structured content.
+
+    is_error: whether the reply says that the call failed.
+    """
     return Reply(text, {"result": text}, is_error)
 
 
@@ -59,6 +62,8 @@ def json_reply(data: Any, is_error: bool = False) -> Reply:
     """Return a reply with data, which the text has as compact JSON.
 
     Clients of Basic Memory read the data from `result`, other clients from the keys.
+
+    is_error: whether the reply says that the call failed.
     """
     structured = {"result": data}
     if isinstance(data, dict):
@@ -67,7 +72,10 @@ def json_reply(data: Any, is_error: bool = False) -> Reply:
 
 
 def either(args: Arguments, data: Any, text: str, is_error: bool = False) -> Reply:
-    """Return a reply with `data` if the caller asked for JSON, otherwise with `text`."""
+    """Return a reply with `data` if the caller asked for JSON, otherwise with `text`.
+
+    is_error: whether the reply says that the call failed.
+    """
     if is_json(args):
         return json_reply(data, is_error)
     return text_reply(text, is_error)

@@ -313,6 +313,8 @@ def _kinds(args: Arguments) -> set[str]:
 class RowSearch:
     """A search whose results are rows of notes, of their observations, or of their relations.
 
+    memory: the memory that is searched.
+    query: which notes to find.
     kinds: which of KINDS to return.
     categories: only observations of these categories, folded. Empty means all.
     is_compact: whether rows are without the text of notes.
@@ -411,7 +413,11 @@ def _observation_row(hit: Hit, observation: Observation) -> Row:
 
 
 def _relation_row(hit: Hit, edge: Edge) -> Row:
-    """Return the row of a relation of a note that a search found."""
+    """Return the row of a relation of a note that a search found.
+
+    hit: the note that the search found.
+    edge: its relation.
+    """
     title = f"{hit.note.title} → {edge.target}"
     if edge.note:
         to = edge.note.permalink
@@ -444,7 +450,13 @@ def _found_in(hit: Hit) -> Row:
 
 
 def _prefixes(vault: Vault, memory: MemorySession, search_arguments: Arguments) -> dict[str, str]:
-    """Return what paths begin with, by project. {} if only one project is searched."""
+    """Return the text before a path in the rows of a search, by our name of the project. {} if only
+    one project is searched.
+
+    vault: the projects of Basic Memory.
+    memory: the memory that is searched.
+    search_arguments: the arguments of the search.
+    """
     if "project" in search_arguments:
         return {}
     return {project.name: f"{slug(name)}/" for name, project in vault.projects(memory).items()}
@@ -513,9 +525,12 @@ def _context_entry(
 ) -> Row:
     """Return a note with its observations and related notes, as build_context shows them.
 
+    memory: the memory that has the note.
+    info: the note.
     depth: how many links away related notes may be.
     since: only related notes changed since then. None means all.
     most: the largest number of related notes.
+    is_compact: whether to leave out the text and the observations.
     """
     context = memory.context(info, depth=depth, since=since, limit=most)
     primary = _entity(info)
@@ -542,7 +557,13 @@ def _context_entry(
 
 
 def _context_edge(info: NoteInfo, edge: Edge) -> Row:
-    """Return a relation of a note, as build_context shows it."""
+    """Return a relation of a note, as build_context shows it.
+
+    info: the note.
+    edge: its relation, or a relation of another note to it.
+    """
+
+    # A relation to the note is told from the side of the other note.
     if edge.direction == "out":
         if edge.note:
             to = edge.note.title

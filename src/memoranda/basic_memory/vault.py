@@ -104,7 +104,10 @@ class Vault:
         raise ProjectNotFound(str(name), list(self.projects(memory)))
 
     def _project_with_id(self, memory: MemorySession, identity: str) -> str:
-        """Return our name of the project with an id. Raises InvalidInput."""
+        """Return our name of the project with an id. Raises InvalidInput.
+
+        identity: the id that Basic Memory shows for a project.
+        """
         for name, project in self.projects(memory).items():
             if project_id(name) == identity.lower():
                 return project.name
@@ -232,7 +235,12 @@ def _start_project(
 ) -> str | None:
     """Return our name of the default project of a server. None if there are no projects.
 
-    It is the forced project, the program's default or the first one.
+    It is the forced project, else the program's default, else the first project.
+
+    names: the program's name of a project -> our name.
+    forced_project: the program's name of the one project that every call is about. None without
+        one.
+    default: the default project in the configuration, of any type because a person wrote it.
     """
     for name in (forced_project, default):
         if isinstance(name, str):
@@ -245,7 +253,11 @@ def _start_project(
 
 
 def _options(settings: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, bool]:
-    """Return the options in the configuration. Environment variables override them."""
+    """Return the options in the configuration. Environment variables override them.
+
+    settings: the configuration.
+    environ: the environment variables.
+    """
     options = {key: settings[key] for key in _OPTIONS if isinstance(settings.get(key), bool)}
     for key in _OPTIONS:
         text = environ.get(f"BASIC_MEMORY_{key.upper()}", "").lower()

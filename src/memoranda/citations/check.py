@@ -43,7 +43,10 @@ _UNNAMED = "a file whose name may hold instructions"
 class CitedNote(NamedTuple):
     """A note, a place in code that it cites, and the result of the check.
 
+    info: the note.
+    citation: the place that it cites.
     root: the folder in which the cited path was found.
+    verdict: whether the place is still as it was.
     is_named: whether the names of the files may be told. A repository may name a file so that the
         name instructs its reader.
     """
@@ -89,6 +92,11 @@ class CitationCheck:
     """
 
     def __init__(self, memory: ReadSession, folders: Iterable[str | Path] = ()):
+        """Prepare a check, with the results of earlier checks from the disk.
+
+        memory: the memory whose notes are checked.
+        folders: the folders with code in which cited paths are looked up.
+        """
         self._memory = memory
         self._folders = [Path(folder) for folder in folders]
         # The repository that each folder is in. None: it is in no repository.
@@ -147,7 +155,11 @@ class CitationCheck:
         return None
 
     def _may_name(self, citation: Citation, verdict: Verdict) -> bool:
-        """Whether no name of these files seems to instruct its reader."""
+        """Whether no name of these files seems to instruct its reader.
+
+        citation: the place as the note names it.
+        verdict: the result, which may name the place of today.
+        """
         rules = self._memory.rules_for_reading()
         return not any(map(rules.name_suspicions, (str(citation), verdict.now)))
 

@@ -71,6 +71,7 @@ class Repository:
     """
 
     def __init__(self, root: Path):
+        """root: the folder of the repository, which contains `.git`."""
         self.root = root
         # Commits by their name or moment.
         self._commits: dict[str, str] = {}
@@ -271,7 +272,12 @@ def _defines(text: str, name: str) -> bool:
 
 
 def compared(expectation: Expectation, text: str, citation: Citation) -> Verdict:
-    """Compare the place that was cited with the present text of its file."""
+    """Compare the place that was cited with the present text of its file.
+
+    expectation: the place as it was when the note was written.
+    text: the present text of the file.
+    citation: the place as the note names it.
+    """
     if expectation.symbol:
         return Verdict(same_if(_defines(text, expectation.symbol)))
     if not citation.first:
@@ -280,7 +286,10 @@ def compared(expectation: Expectation, text: str, citation: Citation) -> Verdict
 
 
 def _compared_lines(expectation: Expectation, text: str, citation: Citation) -> Verdict:
-    """Look for the cited lines in the present text. They may have moved within the file."""
+    """Look for the cited lines in the present text. They may have moved within the file.
+
+    expectation, text, citation: as in `compared`.
+    """
     # The lines that are not blank, and their numbers in the file.
     numbers: list[int] = []
     lines: list[str] = []
@@ -289,6 +298,8 @@ def _compared_lines(expectation: Expectation, text: str, citation: Citation) -> 
         if flat_line:
             numbers.append(number)
             lines.append(flat_line)
+
+    # Blank lines and indentation do not count, so lines that were only formatted are the same.
     for start in range(len(lines) - expectation.size + 1):
         end = start + expectation.size
         if _digest(lines[start:end]) != expectation.digest:
@@ -301,12 +312,19 @@ def _compared_lines(expectation: Expectation, text: str, citation: Citation) -> 
 
 
 def same_if(is_same: bool) -> State:
-    """Return SAME for True, CHANGED for False."""
+    """Return SAME for True, CHANGED for False.
+
+    is_same: whether the place is as it was.
+    """
     return State.SAME if is_same else State.CHANGED
 
 
 def _is_kept(expectation: Expectation, text: str) -> bool:
-    """Whether a file still has at least half of the lines that it had when it was cited."""
+    """Whether a file still has at least half of the lines that it had when it was cited.
+
+    expectation: the file as it was. It holds the hashes of a sample of its lines.
+    text: the present text of the file.
+    """
     if not expectation.sample:
         return True
     present_lines = Counter(_digest([line]) for line in _lines(text))

@@ -26,7 +26,11 @@ _CODES = {
 
 @dataclass(slots=True)
 class CitationReport:
-    """The number of cited places in code that are known, and the results for those that changed."""
+    """The result of checking the places in code that notes cite.
+
+    checked: the number of places that could be compared.
+    findings: the places that changed.
+    """
 
     checked: int = 0
     findings: list[Finding] = field(default_factory=list)

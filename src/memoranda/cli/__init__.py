@@ -196,7 +196,11 @@ def main(
 
 
 def _run(arguments: list[str], invocation: Invocation) -> int:
-    """Run the command, report expected errors, and return the exit status."""
+    """Run the command, report expected errors, and return the exit status.
+
+    arguments: the command line without the name of the program.
+    invocation: takes the global options, and says whether the answer is JSON.
+    """
     import click
 
     from memoranda.cli import output
@@ -204,6 +208,8 @@ def _run(arguments: list[str], invocation: Invocation) -> int:
 
     try:
         try:
+            # Locks need this module. A system without it, such as Windows, gets a sentence instead
+            # of a trace.
             import fcntl  # noqa: F401
         except ImportError:
             return _failed(invocation, _NO_LOCKS, "storage", 1)
@@ -225,13 +231,18 @@ def _run(arguments: list[str], invocation: Invocation) -> int:
 
 
 def _invoke(arguments: list[str], invocation: Invocation) -> int:
-    """Run the command, or the completion that a shell asks for. Return the exit status."""
+    """Run the command, or the completion that a shell asks for. Return the exit status.
+
+    arguments: the command line without the name of the program.
+    invocation: takes the global options.
+    """
     import click
 
     from memoranda.cli.invocation import COMPLETE_VARIABLE
 
     group = command_group()
     try:
+        # A shell asks for completions by an environment variable, not by an argument.
         instruction = os.environ.get(COMPLETE_VARIABLE)
         if instruction:
             from click.shell_completion import shell_complete
@@ -245,7 +256,10 @@ def _invoke(arguments: list[str], invocation: Invocation) -> int:
 
 
 def _report_error(invocation: Invocation, error: MemorandaError) -> int:
-    """Report an expected error with a hint that may help. Return the exit status."""
+    """Report an expected error with a hint that may help. Return the exit status.
+
+    invocation: says whether the answer is JSON.
+    """
     from memoranda.cli import output
     from memoranda.errors import NotFound, ProjectNotFound, choices
 
@@ -316,7 +330,11 @@ def _failed(
 ) -> int:
     """Report an error on stderr. With `--json`, also print it as a document on stdout.
 
+    invocation: says whether the answer is JSON.
+    message: the sentence for a person.
+    code: the code of the error for programs, such as `not_found`.
     status: the exit status, which is returned.
+    hint: a further line that says what to do; None for none.
     details: further keys of the document.
     """
     from memoranda.cli import output

@@ -113,6 +113,8 @@ def serve(
         return None
     span = settings.interval if interval is None else _span("interval", interval)
     ends_after = None if idle is None else _span("idle", idle)
+
+    # A unit is only printed. It repeats the options of this call.
     if print_unit is not None:
         options: dict[str, str | bool | None] = {
             "--interval": interval,
@@ -135,6 +137,8 @@ def serve(
 
     toolsets = tuple(split_list(tools))
     offered_over_http = list(expand(toolsets or DEFAULT_TOOLSETS))
+
+    # One round of upkeep needs no tools.
     if once:
         return _serve(call, settings, Service(span, is_once=True))
     if not toolsets:
@@ -233,6 +237,10 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
     layout = Layout(settings.home)
 
     def show(base_address: str) -> Thread | None:
+        """Print the address with a new code, and open it in a browser if the machine has a screen.
+
+        Returns the thread that opens the browser. None if none is opened.
+        """
         address = f"{base_address}/page/enter?code={PageVisitors(Access(settings.home)).new_code()}"
         call.answer(address, address=address)
         output.write(flush=True)
@@ -257,6 +265,8 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
             # Threads end with this process, so wait for this one.
             opening.join(_SECONDS_TO_OPEN)
         return None
+
+    # No server runs, so this command serves the page itself.
     from memoranda.serve.http import Place, place_of
 
     place = Place(*place_of(http or "127.0.0.1:8377"))
@@ -367,6 +377,8 @@ def _serve(call: Invocation, settings: Settings, service: Service) -> int:
         sessions = None
         if served is not None and listener is not None:
             sessions = _mcp_sessions(memory, callers, served)
+
+        # All parts are made. The daemon runs until a signal ends it.
         daemon = Daemon(
             Scheduler(memory, dream.endpoint_of(settings)),
             service.span,
@@ -402,6 +414,7 @@ def _home_methods() -> Methods:
 def _show_ready(service: Service, listener: Listener | None, address: str) -> None:
     """Tell the person that the service answers, and where.
 
+    listener: the open socket; None without one.
     address: the address of HTTP; "" without HTTP.
     """
     if service.show is not None:
@@ -458,7 +471,12 @@ def _listener(stack: ExitStack, layout: Layout, service: Service) -> Listener | 
 
 
 def _mcp_sessions(memory: MemorySession, callers: MemorySession, served: Registry) -> McpSessions:
-    """Return the sessions for clients whose `memory mcp` or hooks call this daemon."""
+    """Return the sessions for clients whose `memory mcp` or hooks call this daemon.
+
+    memory: the home, for its settings.
+    callers: the session from which the session of each client is made.
+    served: the tools, with the hooks that belong to them.
+    """
     from memoranda.faces import registry
     from memoranda.serve.sessions import McpSessions
 
@@ -470,6 +488,8 @@ def _only_daemon(lock: Path, is_autostarted: bool) -> ExitStack:
     """Hold the lock of the home's daemon. Raises Running, OSError.
 
     A daemon that a client started ends if a person starts one.
+
+    is_autostarted: whether a client started this process.
     """
     from memoranda.engine import daemon_client
     from memoranda.serve.daemon import Running, daemon_lock
@@ -510,8 +530,12 @@ def _web(
 ) -> Web:
     """Return the factory of the HTTP server. With a public address, the server has OAuth.
 
+    memory: the home.
+    served: the tools for callers that name no toolset.
+    place: the address to serve, and who may call there.
     offered: the toolsets that a caller may choose from.
     port: the socket at which the server listens.
+    shows_page: whether this process serves the page to its owner. Then no token is needed.
     """
     from memoranda import __version__
     from memoranda.faces import registry
@@ -531,6 +555,7 @@ def _web(
         )
     from memoranda.clients.preview import installed_programs, preview
 
+    # A space offers the same toolsets as the home.
     homes = Homes(memory, served, lambda space: registry(offered, space.settings, served.hooks))
     identity = ServerIdentity("memoranda", __version__, call.caller, memory.settings.agents)
     routes = []
@@ -540,7 +565,11 @@ def _web(
         routes = oauth_routes(access, place.public)
 
     def make_server(threads: ThreadPoolExecutor, stopping: Event) -> HttpServer:
-        """Make the server once its threads and the event that stops it exist."""
+        """Make the server once its threads and the event that stops it exist.
+
+        threads: the threads that run the calls.
+        stopping: is set when the server should end.
+        """
         server = HttpServer(
             homes,
             access,
@@ -569,7 +598,10 @@ def _announce(text: str) -> None:
 
 
 def _log_to(file: str | None, level: int = logging.INFO) -> None:
-    """Log the work of the daemon to `file`. None logs to stderr. Raises ConfigError."""
+    """Log the work of the daemon to `file`. None logs to stderr. Raises ConfigError.
+
+    level: the least important messages of memoranda that are logged.
+    """
     handler: logging.Handler = logging.StreamHandler()
     if file is not None:
         from memoranda.serve.log_file import PrivateLog

@@ -104,6 +104,8 @@ def export(
         lines = _export_lines(
             memory, names, category, scope, redacts=redact, on_secret=notes_with_secrets.add
         )
+
+        # The first line tells whether there is anything to export, before a file is made.
         first = next(lines, None)
         if first is None:
             output.notice("No memories to export.")
@@ -136,12 +138,14 @@ def _bundle_folder(form: str, folder: Text, *, has_filter: bool) -> Path:
 
     Raises Usage for options that do not fit a bundle.
 
+    form: the value of `--to`.
+    folder: the value of `--output`.
     has_filter: whether the command line selects notes, which a bundle does not support.
     """
     if form != "okf":
         raise Usage(f'invalid value "{form}" for --to: must be okf')
     if folder is None or has_filter:
-        raise Usage("--to okf needs --output DIR, and takes --project alone besides")
+        raise Usage("--to okf needs --output DIR, and takes no other option than --project")
     return user_path(folder)
 
 
@@ -305,7 +309,12 @@ def import_(
 
 
 def _import_lines(call: Invocation, file: Text, *, dry_run: bool, skip_bad: bool) -> None:
-    """Import the lines of `memory export` from a file. None means stdin."""
+    """Import the lines of `memory export`.
+
+    file: the file. None means stdin.
+    dry_run: whether only to say what would be imported.
+    skip_bad: whether to leave out bad lines, instead of importing nothing.
+    """
     from memoranda.transfer.jsonl import Import, Tally
     from memoranda.transfer.note_lines import NoteImport
 
@@ -323,6 +332,8 @@ def _import_lines(call: Invocation, file: Text, *, dry_run: bool, skip_bad: bool
             notes.run(conversations, output.notice, say)
             return _answer_imported(call, "Would import", tally, conversations)
         if not skip_bad:
+            # One bad line must prevent the whole import, so all lines are read once before the
+            # first is written.
             importing.check()
             notes.run(Tally(), output.notice, lambda line: None)
         tally = Tally()
@@ -336,7 +347,8 @@ def _import_lines(call: Invocation, file: Text, *, dry_run: bool, skip_bad: bool
 def _answer_imported(call: Invocation, verb: str, memories: Tally, conversations: Tally) -> None:
     """Answer with the counts of imported notes. If all are memories, the answer calls them so.
 
-    verb: the word for the import, such as `imported`.
+    verb: the word for the import, such as `Imported`.
+    memories, conversations: the counts of both kinds of lines.
     """
     counts = {
         name: number + asdict(conversations)[name] for name, number in asdict(memories).items()
@@ -426,6 +438,8 @@ def _move_in(
             if kind == "agent-memory":
                 noun = "entries"
             text = f"{number} {noun} ({plan.unchanged} were there, {len(plan.skipped)} skipped)"
+
+        # Show or carry out the plan, and say what happened.
         if dry_run and not call.json:
             for line in plan.lines():
                 output.text(flat(line))
@@ -441,6 +455,10 @@ def _plan(
     memory: MemorySession, kind: str, place: Path, project: str, *, skip_bad: bool
 ) -> MovePlan:
     """Return the plan for importing the store at `place`.
+
+    kind: the kind of store, such as `basic-memory`.
+    project: the project for the notes; "" leaves the choice to the plan.
+    skip_bad: whether to leave out notes that cannot be read.
 
     Raises Failure if the store contains the memory itself.
     """
@@ -460,6 +478,8 @@ def _plan(
         from memoranda.transfer.exports import plan_export
 
         return plan_export(memory, kind, place, project)
+
+    # Each kind of store has its own way to be read.
     if kind == "agent-memory":
         return moving.plan_agent_memory(memory, place, skip_bad=skip_bad)
     if kind == "mirror":
@@ -528,6 +548,8 @@ def graph_show(call: Invocation, *words: str) -> None:
         if not matches:
             guesses = near(name, (candidate.name for candidate in names))
             raise Failure(f"no such entity: {name}", "not_found", guesses=guesses)
+
+        # Everything about the entity: its observations, and the relations from it and to it.
         entity = matches[0]
         observations = graph.observations(matches[:1])[0]
         edges = [
@@ -704,7 +726,11 @@ def _planned_lines(plans: Sequence[IngestPlan]) -> list[str]:
 
 
 def _ingested_lines(outcomes: Mapping[str, Ingestion], total: int) -> list[str]:
-    """Return the lines of `ingest`: one or two lines for each source, and the total."""
+    """Return the lines of `ingest`: one or two lines for each source, and the total.
+
+    outcomes: the outcome of each source, by its name.
+    total: the number of new memories.
+    """
     lines = []
     for source, outcome in outcomes.items():
         lines.append(f"Ingested {outcome.ingested} memories from {source}")
@@ -781,6 +807,8 @@ def mirror(call: Invocation, folder: str, *, git: bool, after_erase: Text, watch
 def _tell_mirrored(call: Invocation, folder: str, outcome: Mirrored, *, only_changes: bool) -> None:
     """Print what a run of `mirror` did.
 
+    folder: the folder of the copy, as the user wrote it.
+    outcome: the counts of the run, and its problems.
     only_changes: print nothing if the run had nothing to do.
     """
     for place in outcome.left:
@@ -838,7 +866,10 @@ def move_home(call: Invocation, source: str, target: str, *, dry_run: bool) -> N
 
 
 def _size_of_copy(files: int, changes: int, texts: int) -> str:
-    """Return the size of a copy in words: `3 files, 1 change, 2 older texts`."""
+    """Return the size of a copy in words: `3 files, 1 change, 2 older texts`.
+
+    files, changes, texts: how many files, changes of the history, and replaced texts it has.
+    """
     return f"{plural(files, 'file')}, {plural(changes, 'change')}, {plural(texts, 'older text')}"
 
 

@@ -115,6 +115,7 @@ def _log_text(
 ) -> str:
     """Return the lines of `log`. All changes of one run of a job are on one line.
 
+    runs: groups of changes, the newest first.
     has_patches: whether the changed lines of the texts follow each line.
     """
     titles = _titles(memory, [changes[0] for changes in runs if len(changes) == 1])
@@ -132,6 +133,7 @@ class _Selection(NamedTuple):
 
     ref: the note that the changes are about. None means any note.
     run: the number of the run of a job that made them. None means any.
+    agent: the agent that made them. None means any.
     since: the earliest time. None means any time.
     limit: the most runs to list. 0 means all.
     """
@@ -148,6 +150,7 @@ def _runs_of(
 ) -> Sequence[Sequence[Change]]:
     """Return the selected changes in groups, the newest first.
 
+    selection: which changes.
     are_grouped: whether all changes of one run of a job are a group. If False, each change is a
         group.
     """
@@ -176,9 +179,13 @@ def _changes_of_run(
     agent: Text,
     since: datetime | None,
 ) -> list[list[Change]]:
-    """Return the changes of one run of a job, each in a group of one.
+    """Return the changes of one run of a job, newest first, each in a list of its own.
 
+    ref: only changes of this note; None for all.
+    run: the number of the run.
     limit: the most changes to return. 0 means all.
+    agent: only changes of this agent; None for all.
+    since: only changes made since this time; None for all.
     """
     changes = memory.log(ref, limit=0, agent=agent, since=since)
     of_run = [[change] for change in changes if change.run == run and change.undoes is None]
@@ -186,9 +193,13 @@ def _changes_of_run(
 
 
 def _count_of_traces(memory: MemorySession, limit: int, agent: Text, start: datetime | None) -> int:
-    """Return how many of the latest changes are of traces, which `log` does not show.
+    """Return how many of the latest changes are of session traces, which `log` does not show.
 
     The caller reads as many more changes.
+
+    limit: how many changes to look at.
+    agent: only changes of this agent; None for all.
+    start: only changes made since this time; None for all.
     """
     latest = memory.log(limit=10 * limit, agent=agent, since=start)
     return sum(change.project == TRACE_PROJECT for change in latest)
@@ -282,6 +293,8 @@ def _titles(memory: MemorySession, changes: Sequence[Change]) -> dict[int, str]:
             titles[change.number] = memory.find((change.project, change.path)).title
         except MemorandaError:
             removals.append(change)
+
+    # A deleted note has its title in the history.
     for number, revisions in memory.revisions_of(removals, limit=1).items():
         for revision in revisions:
             titles[number] = _title_of(memory, revision)
@@ -294,7 +307,10 @@ def _titles(memory: MemorySession, changes: Sequence[Change]) -> dict[int, str]:
 
 
 def _title_of(memory: MemorySession, revision: Revision) -> str:
-    """Return the title of a note after a change, or the title before the note was deleted."""
+    """Return the title of a note after a change, or the title before the note was deleted.
+
+    revision: the texts of the note before and after the change.
+    """
     text = revision.before if revision.after is None else revision.after
     if text is None:
         return ""
@@ -482,6 +498,8 @@ def erase(
             text = "\n".join(f"would erase {note}" for note in planned.notes)
             call.answer(text or "Nothing to erase.", **_erasure_keys(planned))
             return 0
+
+        # A person must agree, because nothing can bring the notes back.
         if not yes:
             _confirm_erasure(planned.notes)
         erasure = run()

@@ -77,6 +77,14 @@ def _reply(
     """Return the answer to an event of a client. None if the event has no answer.
 
     If the event asks to remember a sentence, the sentence is kept in a file until it is stored.
+
+    limit: the time limit of the hook. It is told once the sentence is kept, as nothing can get lost
+        then.
+    client: the client that sends the event.
+    data: the event as the client wrote it to stdin.
+    name: the name of the event, if the data does not have it; otherwise "".
+    load_settings: returns the settings of the home.
+    agent: returns the agent that the caller named; None for the client's usual agent.
     """
     from memoranda.clients.hook_events import event_of, may_ask_to_remember
 

@@ -109,8 +109,7 @@ def install(
     Only one entry of the client's configuration changes, and no other byte. A copy of the file is
     kept. Then the server is started once, and asked for its tools.
     """
-    if native_memory and (project or print_ or (ids and "claude-code" not in ids)):
-        raise Usage("--native-memory is a setting of your own claude-code")
+    _check_native_memory(native_memory, ids, is_elsewhere=project or print_)
     program = _program(is_shared=project)
     server = _server(name, (*program, "mcp", *_globals(call)), http, token_env)
     if not any((ids, all_, print_, native_memory, agents_md)):
@@ -125,9 +124,11 @@ def install(
         rows = connecting.print_entries(clients, are_named=bool(ids))
     else:
         rows = connecting.connect_all(clients)
+
     texts = [_result_line(client, row) for client, row in zip(clients, rows, strict=True)]
     started = None
     if _is_any_connected(rows) and not (dry_run or print_):
+        # A server at an address runs elsewhere, so it cannot be started here.
         if not http:
             started = _start(server.argv)
             texts.append(_start_line(started))
@@ -136,6 +137,19 @@ def install(
     texts += former_name.advice()
     call.answer("\n".join(texts) or _NOBODY, clients=rows, server=started)
     return _exit_code(rows, started)
+
+
+def _check_native_memory(is_wanted: bool, ids: Sequence[str], *, is_elsewhere: bool) -> None:
+    """Raise Usage if `--native-memory` cannot be applied.
+
+    It is a setting of Claude Code, in the user's own files.
+
+    is_wanted: whether the option is on the command line.
+    ids: the named clients; empty if none is named.
+    is_elsewhere: whether the files of a project are changed instead, or none at all.
+    """
+    if is_wanted and (is_elsewhere or (ids and "claude-code" not in ids)):
+        raise Usage("--native-memory is a setting of your own claude-code")
 
 
 def _program(*, is_shared: bool) -> list[str]:
@@ -158,6 +172,11 @@ def _is_any_connected(rows: Sequence[dict[str, Any]]) -> bool:
 
 def _server(name: str, argv: tuple[str, ...], url: Text, token_variable: Text) -> Server:
     """Return the server to which clients are connected.
+
+    name: the name of the entry in a client's file.
+    argv: the command line that starts the server.
+    url: the address of a running server; None starts one.
+    token_variable: the environment variable with the token for `url`; None for no token.
 
     Raises Usage for a token without an address. Raises InvalidInput for an address, or the name of
     a variable, that no client could use.
@@ -305,7 +324,8 @@ class Connecting:
         )
 
     def _beside_plugin(self, former: Sequence[Target]) -> dict[str, Any]:
-        """Return the row of a client that has our plugin.
+        """Return the row of a client that has our plugin. A plugin brings the server and hooks
+        itself.
 
         Only entries that an earlier installation left are removed.
 
@@ -322,7 +342,11 @@ class Connecting:
         return _own_file(client, table.hooks(client, ["memory"]))
 
     def _change(self, adding: Sequence[Target], removing: Sequence[Target]) -> dict[str, Any]:
-        """Change the files of clients, and return the row that reports it."""
+        """Change the files of one client, and return the keys of its row.
+
+        adding: files that get our entry or our hooks.
+        removing: files that lose them.
+        """
         return _change_files(
             self._installer,
             adding,
@@ -337,11 +361,14 @@ def _transcripts_too(call: Invocation, is_wanted: bool | None) -> list[str]:
 
     The option decides, or a person at the terminal. In a pipe nothing changes, and the lines say
     how to turn it on.
+
+    is_wanted: the option `--transcripts`; None if it is not given.
     """
     from memoranda.transcripts.tier import found_on_this_machine
 
     is_on = call.settings.transcripts
     file_counts = found_on_this_machine()
+    # There is nothing to ask: they are read already, or no agent has any.
     if is_wanted is None and (is_on or not file_counts):
         return []
     agents = ", ".join(f"{title} ({count})" for title, count in file_counts.items())
@@ -354,6 +381,8 @@ def _transcripts_too(call: Invocation, is_wanted: bool | None) -> list[str]:
         is_wanted = output.confirmed("Read them?")
     if is_wanted is None:
         return ["", *text_lines, "Turn it on: memory transcripts on"]
+
+    # The option or the person decided.
     if is_wanted != is_on:
         with call.memory() as memory:
             memory.configure("transcripts.enabled", is_wanted)
@@ -422,6 +451,12 @@ def _remove_from(
 ) -> dict[str, Any]:
     """Take our entries out of a client's files. Return the keys of its row.
 
+    server: the server, which has the name of the entry.
+    installer: writes the files.
+    is_for_project: whether the files of the project in the working folder are meant.
+    replace: whether to remove an entry of our name even if it is not ours.
+    dry_run: whether only to try it.
+
     Raises MemorandaError.
     """
     targets = _entries_to_remove(client, server, installer, is_for_project)
@@ -432,6 +467,10 @@ def _entries_to_remove(
     client: Client, server: Server, installer: Installer, is_for_project: bool
 ) -> list[Target]:
     """Return all entries that `install` may have put into a client's files.
+
+    server: the server, which has the name of the entry.
+    installer: knows which values we wrote.
+    is_for_project: whether the files of the project in the working folder are meant.
 
     Raises MemorandaError.
     """
@@ -458,7 +497,11 @@ def _globals(call: Invocation) -> list[str]:
 
 
 def _check_known(ids: Sequence[str], clients_by_id: Mapping[str, Client]) -> None:
-    """Raise Failure for a name that no client has."""
+    """Raise Failure for a name that no client has.
+
+    ids: the names on the command line.
+    clients_by_id: all clients that we know, by name.
+    """
     for name in ids:
         if name not in clients_by_id:
             message = (
@@ -472,6 +515,12 @@ def _clients_to_connect(
     ids: Sequence[str], all_: bool, project: bool, *, print_: bool = False, agents_md: bool = False
 ) -> list[Client]:
     """Return the clients with these names. Without names, return the clients on this machine.
+
+    ids: the names on the command line.
+    all_: whether all clients on this machine are meant.
+    project: whether only clients with files in a project count.
+    print_: whether entries are only printed.
+    agents_md: whether the file AGENTS.md of the working folder is meant, too.
 
     Raises Failure for an unknown name.
     """
@@ -510,9 +559,15 @@ def _targets(
     program: Sequence[str],
     more_edits: Sequence[Edit] = (),
 ) -> list[Target]:
-    """Return the files of a client with the contents that they must have. Raises Failure.
+    """Return the files of a client with the contents that they must have.
 
+    server: the server of the entry.
+    project: whether the files of the project in the working folder are meant.
+    hooks: whether the files must have our hooks.
+    program: the command line that hooks begin with.
     more_edits: further edits for the file of the client's hooks.
+
+    Raises Failure for a client without files in a project.
     """
     file = client.place(os.environ, Path.cwd() if project else None)
     edits = [table.entry(client, server)]
@@ -585,6 +640,7 @@ def _change_files(
     adding: files that get our entry or our hooks.
     removing: files that lose them.
     replace: replace an entry of our name that is not ours.
+    dry_run: whether only to try the changes.
     """
     steps = [(target, installer.add) for target in adding]
     steps += [(target, installer.remove) for target in removing]
@@ -597,6 +653,7 @@ def _change_files(
 
     rows: list[tuple[Target, FileChange]] = []
     remaining_hooks: dict[str, str] = {}
+    # The first round only tries. The second one writes, unless this is a dry run.
     for is_trial in (True, dry_run):
         rows.clear()
         for target, change_file in steps:
@@ -618,7 +675,12 @@ def _change_files(
 def _changes_document(
     rows: Sequence[tuple[Target, FileChange]], is_adding: bool, dry_run: bool
 ) -> dict[str, Any]:
-    """Return the keys of a client's row that tell the changes of its files."""
+    """Return the keys of a client's row that tell the changes of its files.
+
+    rows: each file with its text before and after.
+    is_adding: whether something is put in, and not taken out.
+    dry_run: whether the changes were only tried.
+    """
     changed = [(target, change) for target, change in rows if change.old != change.new]
     document = {
         "result": _result(bool(changed), is_adding, dry_run),
@@ -631,7 +693,12 @@ def _changes_document(
 
 
 def _result(has_changes: bool, is_adding: bool, dry_run: bool) -> str:
-    """Return the word for the result of changing a client's files."""
+    """Return the word for the result of changing a client's files.
+
+    has_changes: whether any file changes.
+    is_adding: whether something is put in, and not taken out.
+    dry_run: whether the changes were only tried.
+    """
     if not has_changes:
         return "unchanged"
     if dry_run:
@@ -680,7 +747,9 @@ def _notes_about(client: Client, files: str) -> list[str]:
 
 
 def _plugin_is_on(client: Client) -> bool:
-    """Whether the client has our plugin, which would do everything twice."""
+    """Whether the client has our plugin switched on. With an entry of ours, everything would happen
+    twice.
+    """
     plugin = client.plugin
     if not plugin:
         return False
@@ -695,7 +764,11 @@ def _plugin_is_on(client: Client) -> bool:
 
 
 def _show(call: Invocation, server: Server, project: bool) -> int:
-    """Print the table of clients, with the state of the entry of each client (`_entry_of`)."""
+    """Print the table of clients, with the state of the entry of each client (`_entry_of`).
+
+    server: the server that entries should start.
+    project: whether the files of the project in the working folder are meant.
+    """
     installer = Installer(call.settings.home)
     rows = []
     lines = [table_row(_STATUS, "client", "found", "entry", "hooks", "file").rstrip()]
@@ -713,7 +786,12 @@ def _show(call: Invocation, server: Server, project: bool) -> int:
 def _state_of(
     client: Client, server: Server, installer: Installer, project: bool
 ) -> dict[str, Any]:
-    """Return the row of a client in the table: whether and how the client is connected."""
+    """Return the row of a client in the table: whether and how the client is connected.
+
+    server: the server that the entry should start.
+    installer: knows which values we wrote.
+    project: whether the files of the project in the working folder are meant.
+    """
     file = client.place(os.environ, Path.cwd() if project else None)
     assert file is not None
     entry = "none"
@@ -741,8 +819,13 @@ def _state_of(
 
 
 def _entry_of(target: Target, installer: Installer) -> tuple[str, str | None]:
-    """(state of a client's entry, version of the program it starts). The version is None if
-    unknown.
+    """Return the state of a client's entry, such as `ok`, and the version of the program that it
+    starts.
+
+    The version is None if it is unknown.
+
+    target: the client's file, with the entry that it should have.
+    installer: knows which values we wrote.
 
     Raises MemorandaError.
     """

@@ -45,8 +45,14 @@ def _finish_left_work(memory: ReadSession) -> None:
 class Invocation:
     """One run of the command.
 
-    The attributes are the global options. They are set while the command line is parsed. `command`
-    is the name of the command.
+    The attributes are the global options, which are set while the command line is parsed:
+
+    command: the name of the command, such as `list`.
+    home, config: the folder of the home, and its configuration file. None means the usual one.
+    agent: the value of `--agent`. None if it is not given.
+    json: whether to print a JSON document instead of text.
+    no_pager: whether a long text is printed without a pager.
+    now: the value of `--now`. None means the present time.
     """
 
     command: str = "memory"
@@ -169,6 +175,7 @@ class Invocation:
     ) -> Iterator[_Session]:
         """Open a session. At its end, print notices, warnings, and the number of unreadable files.
 
+        session_class: the kind of session, which decides which verbs are loaded.
         projects: name -> folder of projects that only this command has.
         watch: whether to watch the files for changes.
         """
@@ -188,6 +195,7 @@ class Invocation:
                 if memory.notices:
                     output.warnings(memory.notices)
             # With a database, the answer may come from an old copy on this machine.
+            # A database may be out of reach.
             if self.settings.url is not None:
                 output.warnings(memory.warnings)
             if memory.has_changed_memories or self.checks_overview:
@@ -259,7 +267,10 @@ class Invocation:
         output.text("\n".join(lines), painted=self.on_terminal, paged=not self.no_pager)
 
     def listed(self, name: str, listed: Listed, **before: Any) -> None:
-        """Print the JSON document of a list: its rows as `name`, after the keys `before`."""
+        """Print the JSON document of a list: its rows as `name`, after the keys `before`.
+
+        listed: the rows to print, and the number of all rows.
+        """
         self.document(**before, **{name: listed.rows}, shown=len(listed), total=listed.total)
 
     def document(self, **data: Any) -> None:

@@ -84,6 +84,8 @@ def upgrade(call: Invocation, *refs: str, category: Text, dry_run: bool) -> None
         texts = [f"Upgraded memory {info.id} to long-term" for info in infos]
         if dry_run:
             texts = [_lines(line for line in actions if line)]
+
+        # A memory is also changed if it came back from the archive.
         rows = [documents.note(memory, info, content_of(memory, info)) for info in infos]
         changed = (
             action is not None or info.id in restored_ids
@@ -150,7 +152,10 @@ def unpin(call: Invocation, *refs: str) -> None:
 
 
 def _pin(call: Invocation, refs: Sequence[str], *, pinned: bool) -> None:
-    """Pin or unpin the notes that the references name."""
+    """Pin or unpin the notes that the references name.
+
+    pinned: True pins them, False unpins them.
+    """
     with call.memory() as memory:
         from memoranda.engine.upkeep import Upkeep
 
@@ -267,7 +272,12 @@ def consolidate(call: Invocation, *, dry_run: bool) -> int:
 
 
 def _answer(call: Invocation, text: str, outcomes: Sequence[Outcome], **data: Any) -> int:
-    """Answer with what was done and report what went wrong. Returns the exit status."""
+    """Answer with what was done, and report what went wrong. Returns the exit status.
+
+    text: the answer for a person.
+    outcomes: the outcome of each job, some perhaps with an error.
+    data: the keys of the JSON document.
+    """
     failed = [outcome for outcome in outcomes if outcome.error is not None]
     messages = [f"{failed_outcome.job}: {failed_outcome.failure}" for failed_outcome in failed]
     if failed:
@@ -393,7 +403,11 @@ def remind(
 
 
 def _acknowledge(call: Invocation, ref: str, *, dry_run: bool) -> None:
-    """Mark a reminder as done, so that it is no longer pending."""
+    """Mark a reminder as done, so that it is no longer pending.
+
+    ref: the reminder.
+    dry_run: whether only to say what would be done.
+    """
     with call.memory() as memory:
         from memoranda.jobs import reminders
 
@@ -412,7 +426,11 @@ def _acknowledge(call: Invocation, ref: str, *, dry_run: bool) -> None:
 def _set_reminders(
     call: Invocation, text: str, when: str | None, *, dry_run: bool, **new: Any
 ) -> None:
-    """Set a reminder for each time of the text, or of `when`: several joined by "and"."""
+    """Set a reminder for each time of the text, or of `when`: several joined by "and".
+
+    when: the words of the time; None finds them in `text`.
+    dry_run: whether only to say when the reminders would fire.
+    """
     with call.memory() as memory:
         from memoranda.jobs import reminders
 
@@ -434,7 +452,12 @@ def _set_reminders(
 def _reading_row(
     memory: MemorySession, text: str, reading: Reading, *, is_stored: bool
 ) -> dict[str, Any]:
-    """Return a reading of a time as JSON has it. Its key `reading` has the time in words."""
+    """Return a reading of a time as JSON has it. Its key `reading` has the time in words.
+
+    text: the text of the reminder.
+    reading: the time that was read from the text.
+    is_stored: whether a reminder was made of it.
+    """
     local = reading.due.astimezone(memory.settings.reading_zone)
     shown_text = f"{local:%a} {local.day} {local:%b} {local.year} {local:%H:%M}"
     shown_text += f" ({one_line(reading.phrase)})"
@@ -482,6 +505,8 @@ def _list_reminders(call: Invocation, *, includes_fired: bool) -> None:
                 caveat = reminder.caveat
             text = caveat + content_of(memory, info)
             rows.append((info.id[:8], when, text if call.on_terminal else preview(text, 60)))
+
+        # A pipe gets the first characters of each reminder, a terminal the whole text.
         if not rows:
             return call.answer("No reminders.")
         call.table(("ID", "When", "Reminder"), rows, form="{:<8} {:<16} {}")
@@ -541,7 +566,11 @@ def review(call: Invocation, *, limit: int, kind: Text) -> None:
 
 
 def _ask(memory: MemorySession, items: list[ReviewItem], *, has_more: bool) -> None:
-    """Ask one question after another until none is left or `q` is pressed."""
+    """Ask one question after another until none is left or `q` is pressed.
+
+    items: the questions.
+    has_more: whether there are more questions than these.
+    """
     import click
 
     # The position of a question, and the change its answer made
@@ -551,6 +580,7 @@ def _ask(memory: MemorySession, items: list[ReviewItem], *, has_more: bool) -> N
         item = items[index]
         output.text(_question(item, f"{index + 1} of {len(items)}{'+' if has_more else ''}"))
         key = click.getchar()
+        # `q`, Ctrl-C, Ctrl-D or Escape.
         if key in "q\x03\x04\x1b":
             break
         if key == "u":

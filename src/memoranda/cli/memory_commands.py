@@ -125,7 +125,11 @@ def write(call: Invocation, *words: str, category: Text, **new: Any) -> None:
 
 
 def _expiry_hint(memory: NoteSession, expires: datetime, source: str | None) -> str:
-    """Return a sentence that says when a new memory in the inbox will be archived, and by whom."""
+    """Return a sentence that says when a new memory in the inbox will be archived, and by whom.
+
+    expires: when the memory expires.
+    source: the source of the memory, such as `manual`.
+    """
     end = day(expires, memory.settings.zone)
     # The daemon never archives a memory that the owner wrote by hand (contract 001, 18.4).
     if memory.agent is None and source == "manual":
@@ -253,6 +257,8 @@ def _read_at(call: Invocation, refs: tuple[str, ...], at: str) -> None:
 
 def _moment(memory: MemorySession, time_text: str) -> datetime:
     """Read a time that a person typed, such as `2026-05-07T10:00`, `yesterday` or `7d`.
+
+    time_text: the text that the person typed.
 
     Raises Failure.
     """

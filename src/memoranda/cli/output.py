@@ -110,6 +110,7 @@ def paint(text: str, style: str, stream: object = None) -> str:
 
     Colours are used if the stream is a terminal with colours and NO_COLOR is not set.
 
+    style: the name of a style in `_STYLES`, such as `head`.
     stream: the stream that will get the text. None means stdout.
     """
     if stream is None:
@@ -173,6 +174,9 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
     The last column is cut to the space that the others leave. Control characters are escaped, so
     that no cell can move the cursor.
+
+    head: the titles of the columns.
+    rows: the cells of each row.
     """
     cells = [list(map(_printable, row)) for row in rows]
     widths = [max(map(width, column)) for column in zip(head, *cells, strict=True)]

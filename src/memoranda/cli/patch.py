@@ -25,6 +25,7 @@ _EDITED = "~"
 def patch(revisions: Iterable[Revision], *, colored: bool) -> list[str]:
     """Return the lines that show how one change edited its notes, such as `~Buy [-tea-]{+milk+}`.
 
+    revisions: the texts before and after the change.
     colored: whether old and new parts get a colour. Then control characters are made visible, too.
     """
     lines = []
@@ -34,7 +35,10 @@ def patch(revisions: Iterable[Revision], *, colored: bool) -> list[str]:
 
 
 def _difference_lines(difference: Difference, *, colored: bool) -> list[str]:
-    """Return the changed properties and lines of a note, one line of text each."""
+    """Return the changed properties and lines of a note, one line of text each.
+
+    colored: whether old and new parts get a colour.
+    """
     lines = []
     if difference.is_text_lost:
         lines.append("  (the history does not keep a text of this change)")
@@ -58,7 +62,11 @@ def _property_parts(change: PropertyChange) -> Line:
 
 
 def _line(parts: Sequence[Part], *, colored: bool) -> str:
-    """Return one line of a difference after its mark: `-`, `+` or `~`."""
+    """Return one line of a difference after its mark: `-`, `+` or `~`.
+
+    parts: the words of the line: old, new or unchanged.
+    colored: whether old and new parts get a colour.
+    """
     if len(parts) == 1:
         kind, text = parts[0]
         return _colored(kind, f"  {kind} {flat(text)}", colored=colored)
@@ -67,7 +75,10 @@ def _line(parts: Sequence[Part], *, colored: bool) -> str:
 
 
 def _marked(part: Part, *, colored: bool) -> str:
-    """Return a part of an edited line: `[-old-]` for old words, `{+new+}` for new ones."""
+    """Return a part of an edited line: `[-old-]` for old words, `{+new+}` for new ones.
+
+    colored: whether old and new parts get a colour.
+    """
     text = visible(flat(part.text))
     if part.kind == OLD:
         return _colored(OLD, f"[-{text}-]", colored=colored)

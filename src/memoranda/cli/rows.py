@@ -63,6 +63,7 @@ def within(
 class ListedNotes(NamedTuple):
     """Notes that a command lists, and what it leaves out.
 
+    infos: the listed notes.
     total: how many there are, listed or not.
     left_out: the notes that only further options would list, as `left_out` counts them.
     noun: the word for all of them: `memories` or `notes`. "" if nobody asked for it.

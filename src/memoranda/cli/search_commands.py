@@ -327,6 +327,7 @@ def _search_document(
 class _RankedNotes(NamedTuple):
     """Notes found by a ranked search.
 
+    infos: the notes, the best first.
     hits: the hits with these notes. If the text is blank, they only have the total.
     left_out: for people, how many notes further options would find: `3 traces (--traces)`.
     """
@@ -353,6 +354,7 @@ def _ranked_notes(
     """
 
     def look() -> _RankedNotes:
+        """Search once. Everything is read from one state of the index (see `at_once`)."""
         if text.strip():
             hits = memory.search(
                 query.replace(text=text),

@@ -224,7 +224,10 @@ def _access(call: Invocation) -> Access:
 
 
 def _token_row(token: StoredToken, access: Access) -> dict[str, Any]:
-    """Return a token as a row. Its state is `valid`, `expired` or `revoked`."""
+    """Return a token as a row. Its state is `valid`, `expired` or `revoked`.
+
+    access: the tokens of the home, which know whether one is still valid.
+    """
     if token.revoked:
         state = "revoked"
     elif access.by_id(token.id):

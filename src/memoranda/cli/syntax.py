@@ -106,6 +106,7 @@ class Moment(click.ParamType):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> datetime:
+        """Return the time that a value means. Raises Usage if it is not a time in ISO 8601."""
         try:
             moment = datetime.fromisoformat(value.strip())
             moment.astimezone(UTC)
@@ -130,7 +131,12 @@ class Names(click.ParamType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[Any]:
-        """Return the names that begin with the word typed so far."""
+        """Return the names that begin with the word typed so far.
+
+        ctx, param: the command and the option, as click passes them.
+        incomplete: the word typed so far. In a list, only the part after the last comma is
+            completed.
+        """
         from click.shell_completion import CompletionItem
 
         is_list = self.name in ("list", "A,B")
@@ -155,6 +161,7 @@ def stored(ctx: click.Context, kind: str, prefix: str = "") -> list[str]:
 
     A value with a preview is followed by a tab and the preview.
 
+    ctx: the context of the command, which has the global options.
     kind: the kind of values, such as `id` or `tag`.
     """
     from memoranda.engine.completion import offers
@@ -171,7 +178,11 @@ def stored(ctx: click.Context, kind: str, prefix: str = "") -> list[str]:
 
 
 def _invalid(value: object, param: click.Parameter | None, why: str) -> Usage:
-    """Make the error for a value of an option or an argument."""
+    """Make the error for a value of an option or an argument.
+
+    param: the option; None for an argument.
+    why: why the value is not valid.
+    """
     if param:
         name = max(param.opts, key=len)
     else:
@@ -205,6 +216,7 @@ class PositionalWords(click.Argument):
         return " ".join(self.names)
 
     def process_value(self, ctx: click.Context, value: Any) -> tuple[str, ...]:
+        """Return the arguments of the command. Raises Usage if there are too few or too many."""
         words = tuple(value) if isinstance(value, (tuple, list)) else ()
         count = len(words)
         is_enough = self.least <= count
@@ -235,7 +247,11 @@ class PositionalWords(click.Argument):
         return f"accepts {number} arg(s), received {count}"
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
-        """Return the completions for the next argument."""
+        """Return the completions for the next argument.
+
+        ctx: the context of the command, with the arguments so far.
+        incomplete: the word typed so far.
+        """
         count = len(ctx.params.get("words") or ())
         if self.most is not None and count >= self.most:
             return []
@@ -278,7 +294,10 @@ class _Documented(click.Command):
     globals: Sequence[click.Option] = ()
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments, and hand the global options to the invocation."""
+        """Parse the arguments, and hand the global options to the invocation.
+
+        ctx: the context of the command.
+        """
         try:
             remaining_args = super().parse_args(ctx, args)
         except click.UsageError as error:
@@ -306,7 +325,11 @@ class _Documented(click.Command):
         return option
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the section with the options of this command, then the one with global options."""
+        """Write the section with the options of this command, then the one with global options.
+
+        ctx: the context of the command.
+        formatter: collects the lines of the help.
+        """
         options = [option for option in self.get_params(ctx) if isinstance(option, click.Option)]
         for title, is_global in (("Options", False), ("Global options", True)):
             rows = [
@@ -420,12 +443,17 @@ class Group(_Documented, click.Group):
         return list(self._modules)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the module of a command and return the command. None if there is no such name."""
+        """Import the module of a command, and return the command. None if there is no such name.
+
+        ctx: the context of the group.
+        cmd_name: the name of the command, such as `list`.
+        """
         if cmd_name not in self._modules:
             return None
         module = import_module(f"memoranda.cli.{self._modules[cmd_name]}")
         full_name = cmd_name if self.name == "memory" else f"{self.name}_{cmd_name}"
         attribute = full_name.replace("-", "_")
+        # A name that Python uses itself, such as `list`, has an underscore behind it.
         return getattr(module, attribute, None) or getattr(module, f"{attribute}_")
 
     def named(self, word: str) -> str:
@@ -435,6 +463,10 @@ class Group(_Documented, click.Group):
         return next((name for name in ALIASES.get(word, "").split() if name in self._modules), word)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[Any, Any, list[str]]:
+        """Return the name of the command on the command line, the command, and its arguments.
+
+        The command line may have an alias of the name. Raises Usage for an unknown name.
+        """
         if args[0] in self._modules:
             name = args[0]
         else:
@@ -447,7 +479,10 @@ class Group(_Documented, click.Group):
         return (name if command else None), command, args[1:]
 
     def unknown(self, name: str, ctx: click.Context) -> Usage:
-        """Make the error for an unknown command, with guesses what was meant."""
+        """Make the error for an unknown command, with guesses which command was meant.
+
+        ctx: the context of the group.
+        """
         error = Usage(f'unknown command "{name}" for "{ctx.command_path}"', ctx)
         aliases = (alias for alias in ALIASES if self.named(alias) in self._modules)
         suggestion = _MEANT.get(name, "")
@@ -465,11 +500,15 @@ class Group(_Documented, click.Group):
         super().format_options(ctx, formatter)
 
     def summary(self, ctx: click.Context, name: str) -> str:
-        """Return the summary of a command in one line."""
+        """Return the summary of a command in one line.
+
+        ctx: the context of the group.
+        """
         command = self.get_command(ctx, name)
         return command.get_short_help_str(limit=200) if command is not None else ""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands into the help, in sections, each with its aliases and its summary."""
         sections: dict[str, list[tuple[str, str]]] = {}
         summaries = _summaries() if ctx.parent is None else {}
         for name in self._modules:
@@ -505,6 +544,7 @@ def _show_help(ctx: click.Context, param: click.Parameter, is_asked_for: bool) -
 
 @click.pass_context
 def _help_without_command(ctx: click.Context) -> None:
+    """Answer a command line that names no command, with the lines of `Group.alone` or the help."""
     if ctx.invoked_subcommand is not None:
         return
     invocation = ctx.find_object(Invocation) or Invocation()
@@ -526,9 +566,12 @@ def first_steps() -> str:
 
 
 def group(name: str, module: str, commands: str, help: str) -> Group:
-    """Return a group of commands whose functions are all in one module below memoranda.cli.
+    """Return a group of commands whose functions are all in one module.
 
+    name: the name of the group, such as `kv`.
+    module: the name of the module below memoranda.cli.
     commands: the names of the commands, separated by blanks.
+    help: the text of the help.
     """
     return Group(name, dict.fromkeys(commands.split(), module), help=help)
 
@@ -551,6 +594,8 @@ def flag(name: str, help: str, *names: str) -> Callable[..., Any]:
     """Return a decorator that adds an option without a value.
 
     names: the name of the parameter of the function, if it differs from the option.
+
+    help: the text of the help.
     """
     return click.option(name, *names, is_flag=True, help=help)
 
@@ -710,7 +755,10 @@ def manual_page(context: click.Context) -> str:
 
 
 def _manual_of(group: Group, context: click.Context) -> Iterator[str]:
-    """Yield the lines of the manual page about the commands of a group, in roff."""
+    """Yield the lines of the manual page about the commands of a group, in roff.
+
+    context: the context of the group.
+    """
     for name in group.list_commands(context):
         command_of_name = group.get_command(context, name)
         assert command_of_name is not None

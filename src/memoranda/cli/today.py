@@ -45,6 +45,7 @@ def today_lines(call: Invocation) -> list[str]:
 
 
 def _lines(memory: MemorySession) -> list[str]:
+    """Return the lines of the overview of the day."""
     zone = memory.settings.zone
     now = memory.clock().astimezone(zone)
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
@@ -61,7 +62,7 @@ def _lines(memory: MemorySession) -> list[str]:
         lines.append(f"  questions  {_questions(memory)}")
     hidden = left_out(memory, Query())
     if hidden:
-        lines.append(f"  besides    {', '.join(hidden)}")
+        lines.append(f"  not shown  {', '.join(hidden)}")
     return lines
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from memoranda.engine.entries import Entries
     from memoranda.engine.graph import Graph
     from memoranda.faces.agent.session import Batch
+    from memoranda.faces.kv import JsonFolder
+    from memoranda.faces.tool import Registry
 
 
 def _toolsets(_: object) -> tuple[str, ...]:
@@ -87,64 +89,106 @@ def mcp(
         output.notice(
             "This waits for a program that speaks MCP, up to Ctrl-D. To connect yours: memory install"
         )
-    from memoranda import __version__
-    from memoranda.faces import registry
-
     chosen = _chosen_preset(as_, project, split_list(tools))
     settings = call.settings
     if chosen.default_project is not None:
         settings = replace(settings, default_project=chosen.default_project)
-    # The knowledge graph's file, if the graph is served and is in a file.
-    file = None
-    if "graph" in chosen.tools or "all" in chosen.tools:
-        file = presets.graph_file(settings.graph_file, graph_file, chosen.like)
+    file = _graph_file_to_serve(chosen, settings, graph_file)
     projects: dict[str, str | os.PathLike[str]] = {**chosen.projects}
     projects |= presets.graph_project(file, {**settings.projects, **chosen.projects})
     folder = chosen.json_folder or presets.json_folder()
+
     # A daemon does not know these settings, so this process serves them.
     is_special = any((projects, file, folder, chosen.manners, chosen.default_project))
     if not (is_special or settings.bank_debug or no_daemon):
         # If a daemon serves this client, this does not return.
         _pass_to_daemon(call, settings, chosen, plain_schemas=plain_schemas)
-    from memoranda.faces.tool import Hooks
-    from memoranda.serve.stdio import run_stdio
-
     if settings.bank_debug:
         _log_everything()
+    with presets.json_entries(folder) as entries:
+        served = _registry_of(chosen, settings, entries, file)
+        if plain_schemas:
+            served = served.with_plain_schemas()
+        return _serve_here(call, settings, projects, served, chosen.name)
+
+
+def _graph_file_to_serve(
+    chosen: presets.Preset, settings: Settings, named_file: Text
+) -> Path | None:
+    """Return the file of the knowledge graph. None if no graph is served, or if it is in notes.
+
+    chosen: the toolsets to serve.
+    named_file: the file on the command line; None if none is named.
+    """
+    if "graph" in chosen.tools or "all" in chosen.tools:
+        return presets.graph_file(settings.graph_file, named_file, chosen.like)
+    return None
+
+
+def _registry_of(
+    chosen: presets.Preset, settings: Settings, entries: JsonFolder | None, file: Path | None
+) -> Registry:
+    """Return the tools of a preset, ready to be called.
+
+    entries: the folder of JSON files with the key-value entries; None if they are notes.
+    file: the file of the knowledge graph; None if it is in notes.
+    """
+    from memoranda.faces import registry
+    from memoranda.faces.tool import Hooks
+
+    return registry(
+        chosen.tools,
+        settings,
+        Hooks.configured(),
+        chosen.like,
+        entries,
+        _graphs(file),
+        chosen.manners,
+    )
+
+
+def _serve_here(
+    call: Invocation,
+    settings: Settings,
+    projects: Mapping[str, str | os.PathLike[str]],
+    served: Registry,
+    name: str,
+) -> int:
+    """Serve tools from this process until the client closes stdin. Return the exit status.
+
+    projects: the folders and files of projects that only this server has, by name.
+    served: the tools.
+    name: the name of the server, as the client sees it.
+    """
+    from memoranda import __version__
+    from memoranda.serve.stdio import run_stdio
 
     def open_memory() -> MemorySession:
+        """Open the home once the client has said who it is."""
         from memoranda.engine import open_session
 
         return open_session(
             agent=call.caller, projects=projects, config=settings, face="mcp", serving=True
         )
 
-    with presets.json_entries(folder) as entries:
-        served = registry(
-            chosen.tools,
-            settings,
-            Hooks.configured(),
-            chosen.like,
-            entries,
-            _graphs(file),
-            chosen.manners,
-        )
-        if plain_schemas:
-            served = served.with_plain_schemas()
-        return run_stdio(
-            open_memory,
-            served,
-            name=chosen.name,
-            version=__version__,
-            agent=call.caller,
-            clients=settings.agents,
-        )
+    return run_stdio(
+        open_memory,
+        served,
+        name=name,
+        version=__version__,
+        agent=call.caller,
+        clients=settings.agents,
+    )
 
 
 def _pass_to_daemon(
     call: Invocation, settings: Settings, chosen: presets.Preset, *, plain_schemas: bool
 ) -> None:
-    """Let the daemon of the home serve this client. Returns only if no daemon can."""
+    """Let the daemon of the home serve this client. Returns only if no daemon can.
+
+    chosen: the tools to serve.
+    plain_schemas: whether parts that Gemini refuses are left out of schemas.
+    """
     from memoranda.serve.pump import pass_on
 
     arguments = {
@@ -377,7 +421,11 @@ def _entries(call: Invocation) -> Iterator[Entries]:
 
 @contextmanager
 def _guessing(entries: Entries, key: str, namespace: str) -> Iterator[None]:
-    """Say what a missing key may have been."""
+    """Add to the error for a missing key those keys that the person may have meant.
+
+    entries: the entries of the home.
+    key, namespace: the entry that the block reads.
+    """
     from memoranda.engine.entries import NoEntry
 
     try:

@@ -92,6 +92,7 @@ def transcripts_status(call: Invocation) -> None:
 def _whether_on(tier: Transcripts, agents: dict[str, int]) -> str:
     """Return a sentence that says whether transcripts are read.
 
+    tier: the transcripts of this home.
     agents: title of an agent -> how many transcript files it has on this machine.
     """
     if tier.is_on:
@@ -174,7 +175,10 @@ def _synced(tier: Transcripts) -> TranscriptSync:
 
 
 def _report(call: Invocation, sync: TranscriptSync) -> None:
-    """Tell the person how many turns and files were read, and which files were skipped."""
+    """Tell the person how many turns and files were read, and which files were skipped.
+
+    sync: the numbers of files and turns that were read.
+    """
     if sync.is_busy:
         reply = "Another process is reading them right now."
     else:

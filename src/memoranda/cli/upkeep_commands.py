@@ -171,9 +171,11 @@ def _has_only_own_memories(row: Mapping[str, Any]) -> bool:
 
 
 def _total(counts: Mapping[str, int]) -> str:
-    """Return the number of notes in words: `120 besides 3 archived, 7 traces`."""
+    """Return the number of notes in words: `120, and 3 archived, 7 traces`."""
     hidden = [f"{counts[name]} {name}" for name in ("archived", "traces") if counts[name]]
-    return f"{counts['total']}{' besides ' if hidden else ''}{', '.join(hidden)}"
+    if not hidden:
+        return str(counts["total"])
+    return f"{counts['total']}, and {', '.join(hidden)}"
 
 
 def _status(memory: MemorySession) -> dict[str, Any]:
@@ -309,7 +311,11 @@ def doctor(
 
 
 def _check_doctor_options(*, fix: bool, dry_run: bool, citations: bool, has_folders: bool) -> None:
-    """Raise Usage for options of `doctor` that contradict each other."""
+    """Raise Usage for options of `doctor` that contradict each other.
+
+    fix, dry_run, citations: whether these options are on the command line.
+    has_folders: whether folders with code are named.
+    """
     if dry_run and not fix:
         raise Usage("--dry-run needs --fix")
     if has_folders and not citations:

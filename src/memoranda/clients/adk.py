@@ -76,6 +76,7 @@ class MemorandaMemoryService(BaseMemoryService):
     ) -> None:
         """Add events that were not added yet. Events without text are left out.
 
+        app_name: the application and the user of the session, with `user_id`.
         session_id: the session of the events; None if they belong to no session.
         custom_metadata: has no effect.
         """
@@ -92,6 +93,8 @@ class MemorandaMemoryService(BaseMemoryService):
         """Store texts as memories of category `knowledge`, as one change. Texts that are blank are
         left out.
 
+        app_name, user_id: the application and the user for whom they are stored.
+        memories: the texts, with their authors and times.
         custom_metadata: has no effect.
         """
         drafts: list[Draft] = []
@@ -122,6 +125,8 @@ class MemorandaMemoryService(BaseMemoryService):
         first.
 
         The response is empty for a blank query.
+
+        app_name, user_id: the application and the user.
         """
         memories: list[MemoryEntry] = []
         if query.strip():
@@ -133,18 +138,27 @@ class MemorandaMemoryService(BaseMemoryService):
     ) -> None:
         """Delete an event or a memory. A deleted event is not added again with its session.
 
+        app_name, user_id: the application and the user to whom it belongs.
         memory_id: the id, as `search_memory` returns it. Nothing happens if it is None or unknown.
         """
         if memory_id:
             await asyncio.to_thread(self._delete, app_name, user_id, memory_id)
 
     def _notes_of(self, app: str, user: str) -> list[NoteInfo]:
-        """Return all events and memories of an application and user, deleted events included."""
+        """Return all events and memories of an application and user, deleted events included.
+
+        app: the name of the application.
+        """
         notes = self._memory.list(Query(projects=_PROJECTS, metadata={_USER: user}), limit=0)[0]
         return [note for note in notes if _is_of(note, app, user)]
 
     def _add(self, app: str, user: str, events: Sequence[Event], session: str | None) -> None:
-        """Store the events that were not added yet as notes of the traces, as one change."""
+        """Store the events that were not added yet as notes of the traces, as one change.
+
+        app, user: the application and the user.
+        events: the events of a session. Events without text are left out.
+        session: the id of the session; None if the events belong to no session.
+        """
         # A deleted event still has its id.
         stored_ids = {note.header.get(_ID) for note in self._notes_of(app, user)}
         drafts: dict[str, Draft] = {}
@@ -172,7 +186,10 @@ class MemorandaMemoryService(BaseMemoryService):
             self._memory.write_many(drafts.values())
 
     def _search(self, app: str, user: str, query: str) -> list[MemoryEntry]:
-        """Return the best matches of an application and user, without deleted events."""
+        """Return the best matches of an application and user, without deleted events.
+
+        app: the name of the application.
+        """
         query_of_user = Query(query, projects=_PROJECTS, metadata={_USER: user})
         # Some hits belong to other applications of the user, or are deleted events.
         hits = self._memory.search(query_of_user, limit=self._limit * 10).hits
@@ -197,6 +214,9 @@ class MemorandaMemoryService(BaseMemoryService):
     def _delete(self, app: str, user: str, identity: str) -> None:
         """Delete a memory, or replace an event by a note that says that it was deleted.
 
+        The note prevents that the event is added again with its session.
+
+        app, user: the application and the user to whom it belongs.
         identity: the id, as `_identity` returns it.
         """
         for note in self._notes_of(app, user):

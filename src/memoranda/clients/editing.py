@@ -64,11 +64,21 @@ class Editor(ABC):
 
     @abstractmethod
     def find(self, text: str, path: Sequence[str], name: Name) -> Any:
-        """Return the value of the member. None if there is no such member. Raises Unsure."""
+        """Return the value of the member. None if there is no such member.
+
+        text: the whole text of the file.
+        path: the keys that lead to the container.
+        name: the key of the member, or a function that recognizes the item of a list.
+
+        Raises Unsure if the text cannot be read for sure.
+        """
 
     @abstractmethod
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
         """Add the member at the end of its container. If the member is there, replace its value.
+
+        text, path, name: as in `find`.
+        value: the value of the member.
 
         Returns the new text, and the hint for `drop`. Raises Unsure.
         """
@@ -269,7 +279,11 @@ class MarkdownEditor(Editor):
         return text + gap + block, Hint(inner=gap)
 
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
-        """Remove the paragraph, and the blank line that `put` added before it."""
+        """Remove the paragraph between the marks, and the blank line that `put` added before it.
+
+        name: the name in the marks.
+        hint: the result of `put`, which has that blank line.
+        """
         block = _block(name).search(text)
         assert block is not None
         return text[: block.start()].removesuffix((hint and hint.inner) or "") + text[block.end() :]
@@ -329,8 +343,10 @@ class JsonEditor(Editor):
         return new_text, Hint(len(missing), inner)
 
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
-        """Remove the member. Containers that `put` created are removed, too, if they are empty
-        then.
+        """Remove the member, and the containers that `put` created if they are empty then.
+
+        path, name: the container, and the member in it.
+        hint: the result of `put`. None removes only the member.
         """
         document = _read(text)
         place = document.place(path, name)
@@ -391,6 +407,7 @@ def _dump(value: Any, indent: str, style: _Style, *, inline: bool = False) -> st
     """Return `value` as JSON.
 
     indent: the blanks before each line but the first.
+    style: the indentation and line break of the file.
     inline: whether the JSON is one line.
     """
     value_text = json.dumps(value, ensure_ascii=False, indent=None if inline else style.unit)
@@ -404,7 +421,10 @@ def _line_indent(text: str, position: int) -> str:
 
 
 def _with_value(text: str, container: Node, index: int, value: Any, style: _Style) -> str:
-    """Return the text with another value for the member at `index` of a container."""
+    """Return the text with another value for the member at `index` of a container.
+
+    style: the indentation and line break of the file.
+    """
     item = container.items[index]
     is_inline = "\n" not in text[container.start : container.end]
     value_text = _dump(value, _line_indent(text, item.start), style, inline=is_inline)
@@ -420,6 +440,7 @@ def _add(
     If not, it is None.
 
     key: the key of the member. None for an item of a list.
+    style: the indentation and line break of the file.
     """
     inner = text[node.start + 1 : node.end - 1]
     is_empty = not inner.strip(_SPACE)
@@ -453,6 +474,7 @@ def _is_inline(text: str, node: Node, inner: str, is_empty: bool) -> bool:
     It is if the present members are. In an empty container, it is if the whole text is one line.
     But if the empty container is the whole text, the new member gets a line for itself.
 
+    node: the container.
     inner: the text between the brackets of the container.
     is_empty: whether the container has no members.
     """
@@ -467,6 +489,7 @@ def _member_indent(text: str, node: Node, usual_indent: str) -> str:
 
     They are the blanks before the last member, if this is at the beginning of a line.
 
+    node: the container.
     usual_indent: the blanks to return in other cases.
     """
     if not node.items:
@@ -479,7 +502,10 @@ def _member_indent(text: str, node: Node, usual_indent: str) -> str:
 
 
 def _is_alone(text: str, node: Node) -> bool:
-    """Whether a container has only one member and no comment."""
+    """Whether a container has only one member and no comment.
+
+    node: the container.
+    """
     (first, *other_items) = node.items
     text_around = text[node.start + 1 : first.start] + text[first.node.end : node.end - 1]
     return not other_items and not text_around.strip(_SPACE + ",")
@@ -490,11 +516,15 @@ def _without(text: str, node: Node, index: int, expected: Any) -> str:
 
     Where the commas and blanks around the member belong is not always clear. So several ways to cut
     the text are tried. Raises Unsure if none of them gives the tree `expected`.
+
+    node: the container.
+    expected: the tree that the new text must have.
     """
     item = node.items[index]
     before = len(text[: item.start].rstrip(_SPACE))
     if index + 1 < len(node.items):
         next_start = len(text) - len(text[item.comma + 1 :].lstrip(_SPACE))
+        # Cut the member and its comma, and the blanks before the next member.
         tries = [[(item.comma, next_start), (item.start, item.node.end)]]
     else:
         if item.comma >= 0 or index == 0:
@@ -511,6 +541,8 @@ def _without(text: str, node: Node, index: int, expected: Any) -> str:
         ]
         if _is_alone(text, node):
             tries.insert(0, [(node.start + 1, node.end - 1)])
+
+    # Take the first way that changes nothing but the member.
     for spans in tries:
         new = text
         for start, end in spans:
@@ -565,6 +597,8 @@ def _parse(plain_json: str) -> Node:
     # The root becomes the only item of a list around it. `label` is the key whose value must follow.
     top = Node(0, len(plain_json), "[")
     label = None
+
+    # The containers that are not closed yet, the innermost last.
     open_nodes = [top]
     for token in _TOKEN.finditer(plain_json):
         sign = token[0]
@@ -576,6 +610,7 @@ def _parse(plain_json: str) -> Node:
                 raise ValueError("a comma behind nothing")
             node.items[-1].comma = token.start()
         elif node.kind == "{" and label is None:
+            # In an object, this token is a key. The value follows.
             label = token
         elif sign != ":":
             new_node = Node(token.start(), token.end(), sign if sign in ("{", "[") else "")

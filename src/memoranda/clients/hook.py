@@ -187,6 +187,8 @@ def _may_have_facts(event: HookEvent, settings: Settings) -> bool:
     """Whether this is a call of a tool about which facts may be told.
 
     This must be fast, because hooks run on every call of a tool, and the client waits.
+
+    event: the call of the tool.
     """
     if not settings.hook_tools:
         return False
@@ -197,7 +199,11 @@ def _may_have_facts(event: HookEvent, settings: Settings) -> bool:
 
 
 def _answer_to_action(event: HookEvent, settings: Settings, agent: str | None) -> str:
-    """Return the answer of this process to the call of a tool, without a daemon."""
+    """Return the answer of this process to the call of a tool, without a daemon.
+
+    event: the call.
+    agent: the agent that the caller named; None for the client's usual agent.
+    """
     from memoranda.clients.hook_glance import may_be_known
 
     if not may_be_known(event, settings.home):
@@ -293,6 +299,7 @@ def _on_start(caller: MemorySession, event: HookEvent, session: SessionRows) -> 
     """Return the answer to the start of a session, and record what the session was told.
 
     caller: the memory as the agent sees it.
+    event: the start of the session.
     session: the record of what this session was told.
     """
     from memoranda.clients.hook_context import at_start
@@ -357,6 +364,7 @@ def _on_action(memory: ReadSession, event: HookEvent) -> str:
     if not telling.text:
         return ""
     # An agent that was already told about this call knows what it does.
+    # A tool is only stopped for a fact that the agent has not been told.
     is_held = may_hold and telling.is_first
     if not is_held and event.kind not in client.injects:
         return ""

@@ -48,6 +48,7 @@ _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.M)
 def remember(memory: MemorySession, event: HookEvent, session: SessionRows) -> str:
     """Store the sentences that the person asked to remember in a prompt, as notes of the owner.
 
+    event: the prompt.
     session: the record of this session. The stored notes are added to it.
 
     Returns lines that tell the agent what was stored and what was refused; "" if nothing was asked.
@@ -72,6 +73,8 @@ def checkpoint(memory: MemorySession, event: HookEvent, session: SessionRows) ->
 
     The extract has the requests, files, commands and the last answer. Nothing is written if the
     setting `traces` is off.
+
+    event: the event at which the client wants the session kept, such as its end.
     """
     if not memory.settings.traces:
         return
@@ -97,7 +100,10 @@ def checkpoint(memory: MemorySession, event: HookEvent, session: SessionRows) ->
 
 
 def _extract(event: HookEvent, session: SessionRows) -> str:
-    """Return an extract of the session, such as `Asked:` and the prompts; "" if nothing was said."""
+    """Return an extract of the session, such as `Asked:` and the prompts; "" if nothing was said.
+
+    event: the event, with the path of the transcript.
+    """
     prompts, answers, files, commands = _read_ends(event.transcript)
     own_prompts = [session.without_given(own_words(prompt)) for prompt in prompts or [event.prompt]]
     last_answer = session.without_given(FENCED.sub("", event.answer or "\n".join(answers[-1:])))
@@ -133,8 +139,11 @@ def _line(text: str, most_characters: int) -> str:
 
 
 class _Ends(NamedTuple):
-    """The texts in the first and last lines of a transcript, each list in the order of the transcript.
+    """The texts in the first and last lines of a transcript, each list in the order of the
+    transcript.
 
+    prompts: the prompts of the person.
+    answers: the texts of the model.
     files: the paths of the files that tools changed.
     commands: the command lines that tools ran.
     """
@@ -201,6 +210,7 @@ def _add_call(ends: _Ends, part: dict[str, Any]) -> None:
     elif name in _COMMANDS and command:
         words = command if isinstance(command, list) else [command]
         ends.commands.append(" ".join(map(str, words)))
+    # A patch names the files that it changes.
     patch = arguments.get("input")
     if isinstance(patch, str):
         ends.files.extend(_PATCHED.findall(patch))

@@ -80,6 +80,7 @@ def at_start(memory: MemorySession, event: HookEvent, session: SessionRows) -> T
     session. A session that continues, for example after its context was compressed, gets only the
     notes that were added since it was last told some.
 
+    event: the start of the session.
     session: the record of the notes that this session was told.
     """
     now = memory.clock()
@@ -112,6 +113,9 @@ def _tell_new_session(
 
     It says how to use the memory. Then follow the reminders that are due, the profile (notes about
     the user), and notes about the present project.
+
+    teller: collects the lines.
+    event: the start of the session, with its working folder.
     """
     teller.say(_HOW)
     teller.section("Due", due_reminders(memory, now), 300)
@@ -142,6 +146,7 @@ def for_prompt(
 ) -> ToldText:
     """Return a text with passages of notes that fit a prompt.
 
+    event: the prompt.
     session: the record of the notes that this session was told. These notes are left out.
     opening: a sentence to put before the passages; "" for no sentence.
     """
@@ -153,11 +158,14 @@ def for_prompt(
         notes = memory.recall(
             query, least=FLOOR, max_tokens=PROMPT_TOKENS - 120, known_ids=session.notes
         )
+
     lines = evidence_lines(_with_stale_marks(memory, event.cwd, notes))
     line_texts = without_marks("\n".join(line.text for line in lines)).split("\n")
     room = PROMPT_TOKENS - tokens_in(fenced(opening)) - 2
     texts = [opening] if opening else []
     notes_told = []
+
+    # Tell as many lines as there is room for.
     for line, line_text in zip(lines, line_texts, strict=False):
         room -= tokens_in(line_text + "\n")
         if room < 0:
@@ -237,7 +245,10 @@ def _repository(cwd: str) -> Path | None:
 class _NoteToTell(NamedTuple):
     """A note for a section.
 
+    info: the note.
     marks: remarks such as `open`.
+    telling: whether it is told as a fact, or as the claim of its author.
+    body: its text without the header.
     stale: the remark that code which it cites changed or is gone. None without such code.
     """
 
@@ -314,12 +325,14 @@ class _Teller:
         unused = max(0, self._room - most_tokens)
         heads = [f"{title}:"] if title else []
         notes: list[ToldNote] = []
+        # Leave out notes that the session was told before, and notes that may not be told unasked.
         chosen = []
         for info, marks in infos:
             telling = self._memory.telling(info)
             if info.id not in self._known and telling is not Telling.SILENT:
                 self._known.add(info.id)
                 chosen.append((info, marks, telling))
+
         bodies = contents(self._memory, [info for info, _, _ in chosen])
         rows = [
             _NoteToTell(info, marks, telling, body, self._stale(info, body))
@@ -327,6 +340,7 @@ class _Teller:
         ]
         # Notes that cite changed code come last, and are the first to be left out.
         rows.sort(key=lambda row: row.stale is not None)
+
         for row in rows:
             told_note = told_note_of(
                 self._memory,
@@ -342,6 +356,7 @@ class _Teller:
                 break
             self.say(*lines)
             notes.append(told_note)
+            # Only the first note needs the title.
             heads = []
         if notes:
             self.sections.append(ToldSection(title, notes))
@@ -365,6 +380,7 @@ def _about_project(
     First comes the last session in this project, then the open tasks. Notes of the memory projects
     in this folder follow, and then all notes that name the project.
 
+    cwd: the working folder of the session.
     names: the names of the project's repository. Without names nothing is yielded.
     """
     if not names:
@@ -435,12 +451,15 @@ def _notes_of_others(
         for text in change.texts():
             if text.do == "put" and text.old is None:
                 writers.setdefault((text.project, text.path), change.agent)
+
+    # The history says who wrote a note. An import has no writer.
     infos, _ = memory.list(
         Query(created_from=since, archived=False, valid_at=now, order="created"), limit=60
     )
     for info in infos:
         writer = writers.get((info.project, info.path))
         is_import = info.provenance.who == "import"
+        # Entries, traces and imports are not news.
         if info.project in (KV_PROJECT, TRACE_PROJECT) or is_import:
             continue
         if writer is None or writer != memory.agent:

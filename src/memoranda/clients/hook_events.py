@@ -199,6 +199,7 @@ def event_of(
 
     client: the client whose hook was called.
     data: the payload in JSON, as the client sent it.
+    environ: the environment variables of the hook.
     name: the name of the event, if the payload of the client does not have it; otherwise "".
     """
     try:
@@ -216,7 +217,11 @@ def event_in(
     """Return the event in a parsed payload. None if the payload has no event that needs an action.
 
     For example, `{"hook_event_name": "SessionStart", "session_id": "7", …}` gives an event of kind
-    START. `event_of` explains the parameters.
+    START.
+
+    client: the client whose hook was called. The payload may show that another client called it.
+    environ: the environment variables of the hook.
+    name: the name of the event, if the payload does not have it; otherwise "".
     """
     client = _sender(client, payload, environ)
     if not client:
@@ -256,6 +261,8 @@ def _sender(client: str, payload: Mapping[str, Any], environ: Mapping[str, str])
     """Return the client that sent a payload to the hook of `client`; "" if it is unknown.
 
     A hook that was set up for Claude Code may be run by another client.
+
+    environ: the environment variables of the hook.
     """
     dialect = CLIENTS.get(client)
     if dialect is None or any(key in payload for key in dialect.foreign):
@@ -274,6 +281,8 @@ def _working_folder(dialect: HookDialect, payload: Mapping[str, Any]) -> str:
     """Return the folder of a session; "" if it is unknown.
 
     If the client sends several folders, the first one is returned.
+
+    dialect: the names of the keys in this client's payloads.
     """
     cwd = payload.get(dialect.keys.get("cwd", "cwd")) or payload.get("cwd")
     if isinstance(cwd, list) and cwd:
@@ -305,6 +314,9 @@ def _tool_event(
 
     Some clients send an event of kind FAILED at every end of a tool. If the tool did not fail, the
     result is None.
+
+    dialect: the names of the keys in this client's payloads.
+    event: the event without these fields.
     """
     tool_input = payload.get(dialect.keys.get("arguments", "tool_input"), "")
     if not isinstance(tool_input, str):

@@ -173,6 +173,7 @@ class Installer:
         if not replace and not is_ours:
             problem = f'it has an entry "{_name(edit)}" already that is not ours'
             raise Unsure(f"{problem} (--replace takes its place)")
+        # A group of hooks that other programs use, too, is left as it is.
         if table.shares_hooks(old, target.client.id):
             return None
         value = edit.value
@@ -399,7 +400,12 @@ def _check_removable(
 
 
 def _is_ours(edit: Edit, value: Any, notes: dict[str, Any]) -> bool:
-    """Whether we wrote a value, judged by the value itself or by the notes of the file."""
+    """Whether we wrote a value of a client's file. The value itself shows it, or the notes of the
+    file.
+
+    edit: the edit that would write such a value.
+    notes: what the records of `install` say about the file.
+    """
     return edit.is_ours(value) or notes.get(edit.label, {}).get("value") == value
 
 
@@ -438,12 +444,14 @@ def _swap(file: Path, old: File | None, new: str | None) -> bool:
         if new is not None:
             real.parent.mkdir(parents=True, exist_ok=True)
             write_file(str(temp), new.encode(), mode=0o600 if old is None else old.mode)
+        # The new file gets the owner and the mode of the former one.
         if new is not None and old is not None:
             status = os.stat(real)
             if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
                 with suppress(PermissionError):
                     os.chown(temp, status.st_uid, status.st_gid)
                     os.chmod(temp, stat.S_IMODE(status.st_mode))
+        # Compare as late as possible, so that hardly anybody can save in between.
         now = _read(real)
         if (now and now.etag) != (old and old.etag):
             return False

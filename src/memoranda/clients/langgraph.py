@@ -121,7 +121,10 @@ class MemorandaStore(BaseStore):
         )
 
     def _peek(self, namespace: tuple[str, ...], key: str) -> Entry | None:
-        """Return an entry without counting a read. None if it does not exist, or has expired."""
+        """Return an entry without counting a read. None if it does not exist, or has expired.
+
+        namespace: the labels of the namespace.
+        """
         peeked = self._entries.peek(".".join(namespace), key)
         return peeked and peeked[0]
 
@@ -257,7 +260,11 @@ def _value(text: str) -> dict[str, Any]:
 
 
 def _fits(space: tuple[str, ...], path: Sequence[str], is_prefix: bool) -> bool:
-    """Whether a namespace begins, or ends, with `path`, in which `*` means any label."""
+    """Whether a namespace begins, or ends, with `path`, in which `*` means any label.
+
+    space: the labels of the namespace.
+    is_prefix: whether the beginning of the namespace counts, and not its end.
+    """
     if is_prefix or not path:
         part = space[: len(path)]
     else:
@@ -289,6 +296,7 @@ def _passes_operator(value: Any, sign: str, operand: Any) -> bool:
     """Whether a value meets a condition such as `$gt` 5. Raises InvalidInput for another operator.
 
     sign: the operator.
+    operand: the value behind the operator.
     """
     if sign == "$eq":
         return bool(value == operand)

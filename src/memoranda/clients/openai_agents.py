@@ -54,6 +54,7 @@ class MemorandaSession(SessionABC):
         """Open the session in an open memory, which the caller must close.
 
         session_id: the name of the session. Sessions with the same name share their items.
+        session_settings: settings of the SDK, such as a limit; None for its defaults.
 
         Raises InvalidInput if `session_id` is blank.
         """

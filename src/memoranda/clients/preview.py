@@ -63,7 +63,10 @@ def preview(memory: MemorySession, agent: str, prompt: str) -> Preview:
 
 
 def _event(kind: str, prompt: str) -> HookEvent:
-    """Return an event of the previewed session, with all other fields empty."""
+    """Return an event of the previewed session, with all other fields empty.
+
+    kind: the kind of event, such as START.
+    """
     empty = dict.fromkeys(HookEvent._fields, "")
     return HookEvent(**{**empty, "client": _CLIENT, "kind": kind, "prompt": prompt})
 

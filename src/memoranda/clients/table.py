@@ -89,6 +89,7 @@ class Client:
         """Return the path of the configuration file. None if the client has no such file in a
         project.
 
+        environ: the environment variables, which may move folders.
         project: the folder of the project whose file is meant. None means the file for all
             projects.
         system: "linux" or "macos".
@@ -100,7 +101,11 @@ class Client:
         return project / _first(self.project, environ, system, project)
 
     def is_here(self, environ: Mapping[str, str], system: str = _SYSTEM) -> bool:
-        """Whether the client is installed: one of its folders, its file or its program exists."""
+        """Whether the client is installed: one of its folders, its file or its program exists.
+
+        environ: the environment variables, which may move folders.
+        system: "linux" or "macos".
+        """
         if isinstance(self.here, dict):
             places = self.here[system]
         else:
@@ -112,7 +117,10 @@ class Client:
         )
 
     def hook_file(self, environ: Mapping[str, str]) -> Path | None:
-        """Return the file with the client's hooks. None if the client has no hooks."""
+        """Return the file with the client's hooks. None if the client has no hooks.
+
+        environ: the environment variables, which may move folders.
+        """
         if self.hooks:
             return expand(self.hooks["file"], environ)
         return None
@@ -205,6 +213,8 @@ def expand(text: str, environ: Mapping[str, str]) -> Path:
 
     If XDG_CONFIG_HOME is not set, `${XDG_CONFIG_HOME:-~/.config}/Claude` gives
     `/home/ann/.config/Claude`.
+
+    environ: the environment variables.
     """
     # A default may contain another variable, so the text is searched again after each replacement.
     while match := _VARIABLE.search(text):
@@ -364,6 +374,8 @@ def _first(value: Any, environ: Mapping[str, str], system: str, folder: Path = P
     """Return the first path that exists. If none exists, return the first path.
 
     value: a path, a list of paths, or a dict with one of these for each system.
+    environ: the environment variables, for `expand`.
+    system: "linux" or "macos".
     folder: the folder to which the paths are relative.
     """
     if isinstance(value, dict):

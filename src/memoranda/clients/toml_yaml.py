@@ -78,7 +78,10 @@ class TomlEditor(Editor):
         return text, Hint()
 
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
-        """Remove the table and the tables below it. Raises Unsure."""
+        """Remove the table and the tables below it. Raises Unsure.
+
+        path, name: the keys of the table. `hint` has no effect.
+        """
         assert isinstance(name, str)
         expected = _load(text)
         whole_path = (*path, name)
@@ -139,7 +142,10 @@ def _with_pairs(
 
 
 def _blocks(statements: Iterable[_TomlStatement], path: tuple[str, ...]) -> list[tuple[int, int]]:
-    """Return the positions (begin, end) of the table at `path`, and of each table below it."""
+    """Return the positions (begin, end) of the table at `path`, and of each table below it.
+
+    statements: the statements of the text.
+    """
     blocks: list[tuple[int, int]] = []
     is_inside = False
     for statement in statements:
@@ -179,6 +185,8 @@ def _without_block(text: str, start_of_block: int, stop: int) -> str:
 def _at(tree: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
     """Return the table at `path`, which is created if it is missing. Raises Unsure for another
     value.
+
+    tree: the values of the text.
     """
     for key in path:
         tree = tree.setdefault(key, {})
@@ -191,6 +199,8 @@ def _table(
     text: str, statements: Iterable[_TomlStatement], path: Sequence[str]
 ) -> list[_TomlStatement]:
     """Return the header of the table at `path`, followed by the pairs of the table.
+
+    statements: the statements of the text.
 
     Raises Unsure if the table has no header, as in `servers = { memory = {} }`.
     """
@@ -315,7 +325,12 @@ class YamlEditor(Editor):
         return _yaml(text.removeprefix(BOM)).find(path, name)
 
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
-        """Add the member as the last one, or replace the present one. Raises Unsure."""
+        """Add the member as the last one of its container, or replace it if it is there.
+
+        The container may be missing, empty (`mcp:`), in brackets (`mcp: {a: 1}`) or a block of
+        lines. For each form, the new text and the values that it must have are made. See
+        `Editor.put` for arguments, result and errors.
+        """
         (key,) = path
         if text.startswith(BOM):
             start = BOM
@@ -331,6 +346,8 @@ class YamlEditor(Editor):
             node = None
         else:
             node = read.root.items[index].node
+
+        # A list is the container if the member is recognized by a function, not by a key.
         member = _NewMember(name, value, newline(text))
         container = (key, (member.tree,) if isinstance(name, str) else [member.tree])
         if node is None:
@@ -346,11 +363,17 @@ class YamlEditor(Editor):
             position = read.position(node, name)
             new = member.in_block(body, node, position)
             expected = with_changed_member(read.tree, path, position, member.tree)
+
+        # Read the new text back: any other value than the expected ones means that the edit went
+        # wrong.
         check(_yaml(new).tree, expected)
         return start + new, Hint(int(node is None))
 
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
         """Remove the member. If `put` created its key and no other member is left, remove the key.
+
+        path, name: the key that has the members, and the member.
+        hint: the result of `put`. None means that `put` created the key.
 
         Raises Unsure.
         """
@@ -418,24 +441,42 @@ class _NewMember:
         self.tree = _yaml(end.join(self._lines)).tree[0]
 
     def with_container(self, body: str, read: Document, key: str) -> str:
-        """Return the text with the member in a new container at its end. Raises Unsure."""
+        """Return the text with the member in a new container at its end.
+
+        body: the text.
+        read: the text as a document.
+        key: the key of the new container.
+
+        Raises Unsure if the document is written in brackets.
+        """
         if read.root is not None and read.root.raw.flow_style:
             raise Unsure("it is written in brackets")
         return _insert(body, len(body), [f"{key}:", *self._indented()], self._end)
 
     def in_empty(self, body: str, node: Node, key: str) -> str:
-        """Return the text with the member below a key without a value. Raises Unsure."""
+        """Return the text with the member below a key without a value.
+
+        body: the text.
+        node: the missing value.
+        key: the key.
+
+        Raises Unsure if a value is written.
+        """
         written = body[node.start : node.end]
         if written:
             raise Unsure(f"{key} is written as {written}")
         return _insert(body, _line_end(body, node.end), self._indented(), self._end)
 
     def in_brackets(self, body: str, node: Node, key: str, *, is_new: bool) -> str:
-        """Return the text with the member behind the last one between `[…]` or `{…}`. Raises
-        Unsure.
+        """Return the text with the member behind the last one between `[…]` or `{…}`.
 
+        body: the text.
+        node: the container between brackets.
+        key: the key of the container, for the error.
         is_new: whether the container does not have the member yet. A present member is not replaced
             here.
+
+        Raises Unsure.
         """
         if not is_new:
             raise Unsure(f"{key} is written in brackets")
@@ -456,6 +497,7 @@ class _NewMember:
     def in_block(self, body: str, node: Node, position: int | None) -> str:
         """Return the text with the member in a container that is a block of lines.
 
+        node: the container.
         position: the index of the member to replace. None adds the member at the end.
         """
         indent = " " * node.raw.start_mark.column
@@ -474,9 +516,13 @@ class _NewMember:
 
 
 def _span(body: str, node: Node, index: int) -> tuple[int, int]:
-    """Return the positions (begin, end) of the part of the text to remove for a member.
+    """Return the positions (begin, end) of the part of a text to remove for a member.
 
     In a block of lines, the part is whole lines. Between brackets, it includes a comma.
+
+    body: the text.
+    node: the container.
+    index: the index of the member.
     """
     if not node.raw.flow_style:
         return _lines(body, node.items[index])
@@ -530,6 +576,7 @@ def _yaml(text: str) -> Document:
 def _yaml_node(yaml_node: Any, key: Any = None) -> Node:
     """Return a node of the YAML library as one of our nodes.
 
+    yaml_node: the node of the library.
     key: the library's node of the key that has this value, or None.
     """
     kind = {"mapping": "{", "sequence": "["}.get(yaml_node.id, "")

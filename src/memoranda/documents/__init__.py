@@ -128,6 +128,8 @@ def _further(memory: ReadVerbs, note_or_info: Note | NoteInfo) -> Document:
     """Return the header keys of FURTHER that are set.
 
     The header of a note from the index is parsed only if it may have one of them.
+
+    note_or_info: the note as its file says it, or as the index knows it.
     """
     if isinstance(note_or_info, NoteInfo) and not note_or_info.may_say(FURTHER):
         return {}
@@ -185,7 +187,9 @@ def read_note(memory: ReadVerbs, info: NoteInfo, *, is_named: bool = False) -> D
 def page_of_note(memory: MemorySession, full_note: Note, info: NoteInfo) -> Document:
     """Return a note for a page about it: its keys, its file, its observations, and all its links.
 
-    outgoing, incoming: the links of the note, and the links to it.
+    memory: the memory that has the note.
+    full_note: the note as its file says it.
+    info: the note as the index knows it.
     """
     return {
         **note(memory, full_note, full_note.content),
@@ -253,6 +257,7 @@ def validity(marks: Mapping[int, str], info: NoteInfo) -> Document:
 def hits(search_hits: Hits, offset: int = 0) -> Listed:
     """Return the hits of a search, each with the reference of its note.
 
+    search_hits: the page of hits, with the number of all hits.
     offset: the number of hits before these.
     """
     rows = [reference(search_hit.note) | hit(search_hit) for search_hit in search_hits]
@@ -270,6 +275,9 @@ def found_notes(
 ) -> Listed:
     """Return the whole notes that a search found, with their hits if the search ranks notes.
 
+    memory: the memory that was searched.
+    infos: the notes.
+    search_hits: the hits in the same order. Empty if the search does not rank notes.
     offset: the number of notes before these.
     is_named: whether memories also have the keys of a reference, as other notes do.
     """
@@ -347,14 +355,25 @@ def revision(file_changed: Revision) -> Document:
 
 
 def bank(identity: str, last_used: str | None, description: str) -> Document:
-    """Return a memory bank in a list (contract 003)."""
+    """Return a memory bank in a list (contract 003).
+
+    identity: the name of the bank.
+    last_used: when it was last used, as a stamp. None if never.
+    description: its description in words.
+    """
     return {"id": identity, "last_used": last_used, "description": description}
 
 
 def opened_bank(
     kind: str, identity: str, files: Iterable[str], last_updated: str | None
 ) -> Document:
-    """Return a memory bank with the names of its files."""
+    """Return a memory bank with the names of its files.
+
+    kind: the type of the bank.
+    identity: the name of the bank.
+    files: the names of its files.
+    last_updated: when a file of it last changed, as a stamp. None if it has no files.
+    """
     return {"type": kind, "id": identity, "files": list(files), "last_updated": last_updated}
 
 
@@ -421,7 +440,10 @@ def question(item: ReviewItem) -> Document:
 
 
 def projects(memory: MemorySession, open_projects: Sequence[Project]) -> Listed:
-    """Return projects, each with the number of notes that the caller sees."""
+    """Return projects, each with the number of notes that the caller sees.
+
+    open_projects: the projects that the caller may use.
+    """
     counts = memory.stats().projects
     rows = [
         {

@@ -36,7 +36,11 @@ def largest_size(highest: int, length: Callable[[int], int], room: int) -> int:
 
 
 def rows_that_fit(lengths: Sequence[int], room: int) -> int:
-    """Return how many rows fit into `room`, beginning with the first: 2 for [3, 4, 5] and 8."""
+    """Return how many rows fit into `room`, beginning with the first: 2 for [3, 4, 5] and 8.
+
+    lengths: the length of each row, in characters.
+    room: how many characters there is room for.
+    """
     characters_used = list(accumulate(lengths, initial=0))
     return largest_size(len(lengths), characters_used.__getitem__, room)
 
@@ -85,7 +89,12 @@ def cut(document: Any, room: int) -> str:
 
 
 def _shorten(value: Any, most_characters: int, entries: int | None = None) -> Any:
-    """Shorten the texts and lists in a value. `entries` is None for lists of any length."""
+    """Shorten the texts and lists in a value, at any depth.
+
+    value: a value of JSON.
+    most_characters: the length to which texts are cut.
+    entries: the length to which lists are cut. None leaves lists as they are.
+    """
     if isinstance(value, str):
         if len(value) <= most_characters:
             return value

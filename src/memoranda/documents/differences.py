@@ -65,7 +65,11 @@ Line = list[Part]
 
 @dataclass
 class PropertyChange:
-    """A changed key of the header. A value is None if the key did not exist."""
+    """A changed key of the header.
+
+    name: the key.
+    before, after: its value before and after the change. None if the key did not exist.
+    """
 
     name: str
     before: str | None

@@ -36,7 +36,13 @@ class Listed(FrozenValueObject):
         *,
         is_lower_bound: bool = False,
     ) -> Listed:
-        """Make the part that begins after `offset` rows. If `total` is None, it ends the list."""
+        """Make a part of a longer list.
+
+        rows: the rows of this part.
+        total: the number of all rows. None means that this part ends the list.
+        offset: the number of rows before this part.
+        is_lower_bound: whether there may be more rows than `total`.
+        """
         end = offset + len(rows)
         if total is None:
             total = end

@@ -63,7 +63,12 @@ _CHANGE = "#{} {:<16} {:<10} {:<8} {}{}"
 
 
 def local(moment: datetime | str, zone: tzinfo | None, form: str = _SECOND) -> str:
-    """Return a time, or the time of a stamp, as a clock in the zone shows it."""
+    """Return a time, or the time of a stamp, as a clock in the zone shows it.
+
+    moment: the time, or a stamp of it.
+    zone: the zone of the clock. None means the zone of this machine.
+    form: the form, as in `strftime`.
+    """
     if isinstance(moment, str):
         moment = parse_stamp(moment)
     return moment.astimezone(zone).strftime(form)

@@ -86,7 +86,13 @@ class AccessTable:
         return self._open_rows().calls_of(who, day)
 
     def count_call(self, who: str, day: str) -> None:
-        """Count one call. The parameters are as for `calls_of`. Raises StorageError."""
+        """Count one call of somebody on a day.
+
+        who: the key that the server has for the caller.
+        day: the day, as `2026-05-07`.
+
+        Raises StorageError.
+        """
         self._open_rows().count_call(who, day)
 
     def close(self) -> None:
@@ -110,7 +116,12 @@ class AccessTable:
         return self._rows
 
     def _take_over(self, rows: AccessRows) -> None:
-        """Move the rows of an older version's file into the ledger. Raises AccessRefused."""
+        """Move the rows of an older version's file into the ledger, and remove the file.
+
+        rows: the table in the ledger.
+
+        Raises AccessRefused if the file cannot be read.
+        """
         try:
             take_over_file(rows.database, self.layout.access, rows.take_over)
         except ValueError as error:

@@ -55,6 +55,7 @@ _MAX_CANVAS_BYTES = 4 << 20
 class AttachedFile:
     """A file that is not a note.
 
+    project, path: the project of the file, and its path in the project.
     kind: the kind of file, such as image or canvas (see `attachment_kind`).
     size: the size in bytes.
     changed: when the file was last changed, as an ISO 8601 time stamp.
@@ -256,15 +257,21 @@ def symlink_to_note(
 
 
 def with_attachments_marked(memory: ReadVerbs, info: NoteInfo, edges: Sequence[Edge]) -> list[Edge]:
-    """Return the links of a note. A link to a file that is not a note gets the state ATTACHMENT."""
+    """Return the links of a note. A link to a file that is not a note gets the state ATTACHMENT.
+
+    info: the note.
+    edges: its links, in both directions.
+    """
     source = vault_of(memory, info.project)
     file_like_edges = [
         edge
         for edge in edges
         if edge.direction == "out" and edge.note is None and _may_be_file(edge.target)
     ]
+    # Listing the files takes time, so it is only done if a link may lead to a file.
     if source is None or not file_like_edges:
         return [*edges]
+
     inventory = inventory_of(source)
     default_folder = source.conventions.attachments
     folder = posixpath.dirname(info.path)
@@ -317,7 +324,11 @@ class _Reasons:
         }
 
     def is_attachment(self, info: NoteInfo, edge: Edge) -> bool:
-        """Whether the link leads to a file that is not a note."""
+        """Whether a link leads to a file that is not a note.
+
+        info: the note with the link.
+        edge: the link.
+        """
         if self._source is None or not _may_be_file(edge.target):
             return False
         folder = posixpath.dirname(info.path)
@@ -325,7 +336,11 @@ class _Reasons:
         return self._inventory.attachment(edge.target, folder, attachment_folder) is not None
 
     def reason(self, info: NoteInfo, edge: Edge) -> str:
-        """Return the reason as one sentence without its full stop."""
+        """Return the reason why a link leads nowhere, as one sentence without its full stop.
+
+        info: the note with the link.
+        edge: the link.
+        """
         if edge.state == AMBIGUOUS:
             return "several notes have this name; write the folder in front of it"
         if _PLACEHOLDER.search(edge.target):
@@ -356,6 +371,7 @@ class _Reasons:
         reason = self._source.rules.reason(note_path)
         if reason and Path(self._source.root, note_path).exists():
             return f"{note_path} is left out by {reason}"
+
         is_bare_name = "/" not in path
         if not is_bare_name:
             return ""

@@ -103,11 +103,14 @@ class _Following:
         """
         arrival: Touched | None = None
         for file in change.files:
+            # A step in another project cannot affect the file.
             if (file.project, file.root) != (place[0], place[2]):
                 continue
             if file.do == StepKind.MOVE:
                 place = _place_after_move(file, place)
             elif file.path == place[1] and file.do == StepKind.REMOVE:
+                # A memory whose category changes is removed and made again. This step made it
+                # again, so it is not another file.
                 arrival = self._made_again(change, file)
                 if arrival is not None:
                     place = (arrival.project, arrival.path, arrival.root)

@@ -33,7 +33,12 @@ _ID_DIGITS = 8
 
 
 class Reader(Protocol):
-    """The parts of an open memory that this module needs."""
+    """The parts of an open memory that this module needs.
+
+    engine: the open home, which all callers share.
+    index: the index of the home.
+    clock: returns the present time.
+    """
 
     engine: Engine
     index: Index
@@ -49,7 +54,11 @@ class Reader(Protocol):
 
 
 class Statement(NamedTuple):
-    """A claim, and the note that makes it."""
+    """A claim, and the note that makes it.
+
+    info: the note.
+    claim: what the note says of a subject: a name and a value.
+    """
 
     info: NoteInfo
     claim: Claim
@@ -67,7 +76,8 @@ class Contradiction(NamedTuple):
     """Two statements of which at most one can be true.
 
     old, new: the older and the newer statement.
-    statements: all statements about the subject, the oldest first. Only `contradictions` fills it.
+    statements: all statements about the subject, the oldest first. It is empty unless
+        `contradictions` made the pair.
     """
 
     old: Statement
@@ -220,8 +230,9 @@ def marks(memory: Reader, pairs: Mapping[int, Contradiction]) -> dict[int, str]:
 
 
 def name_of(info: NoteInfo) -> str:
-    """Return a short name for a note that `find` understands: the first digits of a memory's id, or
-    the permalink of any other note.
+    """Return a short name by which `find` finds a note.
+
+    It is the first digits of a memory's id, or the permalink of any other note.
     """
     if info.project == CATEGORY_PROJECT:
         return info.id[:_ID_DIGITS]
@@ -267,7 +278,12 @@ def written_over(memory: Reader, note: Note) -> Contradiction | None:
 
 
 def otherwise(memory: Reader, pair: Contradiction) -> str:
-    """Return a sentence for the writer of the newer note: what the older note says, and its name."""
+    """Return a sentence for the writer of a note that contradicts an older one.
+
+    For example: `An older note says otherwise: "Anna: Berlin" (1a2b3c4d, 2025-03-01).`
+
+    pair: the older and the newer statement.
+    """
     old = pair.old
     day = day_of(old.info, memory.engine.settings.zone)
     statement = f"{old.claim.name}: {old.claim.value}"

@@ -38,6 +38,7 @@ _SECONDS_BETWEEN_LOOKS = 0.02
 def ask(path: Path, method: str, params: Mapping[str, Any], seconds: float) -> Any:
     """Call `method` of the daemon that listens on the socket `path`, and return its result.
 
+    params: the arguments of the method.
     seconds: how long to wait for the answer.
 
     The result is None if no daemon listens, if the daemon is stopped by a signal, if it refuses the
@@ -65,6 +66,9 @@ def ask(path: Path, method: str, params: Mapping[str, Any], seconds: float) -> A
 
 def call(daemon: socket, method: str, params: Mapping[str, Any]) -> Any:
     """Send a request to the daemon over a connection, and return the reply as parsed JSON.
+
+    method: the name of the method, such as `fresh`.
+    params: the arguments of the method.
 
     Raises OSError. Raises ValueError if the request is too long, or the reply is not JSON.
     """
@@ -105,7 +109,10 @@ def from_folder(path: Path, use: Callable[[str], None]) -> None:
 
 
 def why_not_started(settings: Settings, environ: Mapping[str, str] = os.environ) -> str:
-    """Return the reason why a client may not start a daemon for this home. "" if it may."""
+    """Return the reason why a client may not start a daemon for this home. "" if it may.
+
+    environ: the environment variables of the client.
+    """
     if not settings.autostart:
         return "daemon.autostart is off"
     if environ.get("CI", "").lower() not in ("", "0", "false"):
@@ -123,6 +130,8 @@ def why_not_started(settings: Settings, environ: Mapping[str, str] = os.environ)
 def start(settings: Settings, environ: Mapping[str, str] = os.environ) -> bool:
     """Start the daemon of the home, unless one is running or none may be started.
 
+    environ: the environment variables that the daemon inherits, except MEMORY_AGENT.
+
     Returns whether a daemon was started. It may take a moment until it listens (see `wait_for`).
     """
     from memoranda.sources.files import lock_owner, make_private
@@ -134,6 +143,7 @@ def start(settings: Settings, environ: Mapping[str, str] = os.environ) -> bool:
             return False
     except OSError:
         return False
+
     options = ["--home", str(settings.home)]
     if settings.file != layout.config:
         options += ["--config", str(settings.file)]
@@ -144,6 +154,9 @@ def start(settings: Settings, environ: Mapping[str, str] = os.environ) -> bool:
     command = [sys.executable, "-P", "-m", "memoranda", *options]
     with suppress(OSError):
         make_private(layout.private)
+
+    # Input and output of the daemon go nowhere, so that it does not hold the client's terminal
+    # open.
     nothing = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 1, 2)]
     try:
         os.posix_spawn(sys.executable, command, inherited, file_actions=nothing, setsid=True)

@@ -151,7 +151,7 @@ def _index_and_notes(memory: ReadVerbs) -> list[Finding]:
 
 
 def _named_model(memory: ReadVerbs) -> list[Finding]:
-    """Find out whether the embedding model that the settings name cannot be used."""
+    """Return a finding if the embedding model that the settings name cannot be used."""
     settings = memory.engine.settings
     is_named = settings.semantic_model or settings.semantic_endpoint
     if not is_named or settings.semantic_model == OFF:
@@ -163,7 +163,7 @@ def _named_model(memory: ReadVerbs) -> list[Finding]:
 
 
 def _graph_files(engine: Engine) -> list[Finding]:
-    """Find graph files that cannot be read or that have bad lines.
+    """Return findings about graph files that cannot be read or that have bad lines.
 
     A graph file has entities that other tools write, too. It may be a project, or be named in the
     settings.
@@ -194,7 +194,7 @@ def _graph_files(engine: Engine) -> list[Finding]:
 
 
 def _synced(engine: Engine) -> list[Finding]:
-    """Find out whether a sync program copies the ledger and the index to other machines."""
+    """Return a finding if a sync program copies the ledger and the index to other machines."""
     program = synced_by(engine.layout.private)
     if not program:
         return []
@@ -206,8 +206,9 @@ def _synced(engine: Engine) -> list[Finding]:
 
 
 def _left_state(engine: Engine) -> list[Finding]:
-    """Find the private folder that the home used before the setting `storage.state` named another
-    one.
+    """Return a finding if the home has a private folder in its former place.
+
+    The setting `storage.state` has named another place since.
     """
     layout = engine.layout
     former = layout.root / PRIVATE
@@ -221,7 +222,10 @@ def _left_state(engine: Engine) -> list[Finding]:
 
 
 def _not_taken_over(engine: Engine) -> list[Finding]:
-    """Find files of an earlier version that belong into the ledger now, but cannot be read."""
+    """Return findings about files of an earlier version that cannot be read.
+
+    Their contents belong in the ledger now.
+    """
     layout = engine.layout
     with suppress(AccessRefused):
         AccessTable(layout.root).all()
@@ -245,7 +249,7 @@ def _home_trouble(engine: Engine, trouble: str) -> Finding:
 
 
 def _history(memory: ReadVerbs) -> list[Finding]:
-    """Find damage of the ledger.
+    """Return findings about damage of the ledger.
 
     Most of these findings name notes. So an agent is only told about damaged pages of the file.
     """
@@ -271,15 +275,19 @@ def _path_of(damage: Damage) -> str:
 
 
 def _mend_ledger(engine: Engine, finding: Finding) -> None:
-    """Repair the damage of the ledger that a finding describes."""
+    """Repair the damage of the ledger that a finding describes.
+
+    finding: a finding of `_history`.
+    """
     key = finding.path.removeprefix(_LEDGER).lstrip("/")
     mend(engine.ledger.history, Damage(DamageKind(finding.code), key, finding.text))
 
 
 def _ownership(engine: Engine) -> list[Finding]:
-    """Find files of the home that belong to another user, as after `sudo memory write`.
+    """Return findings about files of the home that belong to another user, as after `sudo memory
+    write`.
 
-    Also find out whether other users can read the home.
+    There is a finding, too, if other users can read the home.
     """
     root = engine.layout.root
     status = os.stat(root)
@@ -339,7 +347,7 @@ def _unreadable_files(engine: Engine) -> list[Finding]:
 
 
 def _missing_sources(engine: Engine) -> list[Finding]:
-    """Find projects that the user added and whose folder or file is missing."""
+    """Return a finding for each project that the user added and whose folder or file is missing."""
     findings: list[Finding] = []
     for name, source in engine.sources.items():
         if name in engine.layout.built_in:
@@ -385,10 +393,10 @@ def _reading_warning(project: str, path: str, warning: str) -> Finding:
 
 
 def _duplicate_ids(memory: ReadVerbs) -> list[Finding]:
-    """Find notes that have the id of another note.
+    """Return a finding for each note that has the id of another note.
 
-    Programs that sync folders make such copies. If it is clear which note is the original, the copy
-    can be repaired.
+    Programs that sync folders make such copies. If it is clear which note is the original, the
+    finding has a safe repair.
     """
     findings: list[Finding] = []
     for infos in memory.index.notes.duplicates().values():
@@ -419,8 +427,9 @@ def _unreferenced_vectors(memory: ReadVerbs) -> list[Finding]:
 
 
 def _unfinished(engine: Engine) -> list[Finding]:
-    """Find changes and erasures that were interrupted, and texts of the history that no change
-    needs.
+    """Return findings about changes and erasures that were interrupted.
+
+    Texts of the history that no change needs are a finding, too.
     """
     text = "a change was interrupted and could not be finished; its files may be out of reach"
     records = engine.ledger.set_aside()
@@ -438,8 +447,10 @@ def _unfinished(engine: Engine) -> list[Finding]:
 
 
 def _memories(memory: ReadVerbs) -> list[Finding]:
-    """Check the memories. There are three kinds of findings: links to ids that do not exist, texts
-    that were edited by hand, and reminders that have a time but will not fire.
+    """Check the memories, and return the findings.
+
+    There are three kinds: links to ids that do not exist, texts that were edited by hand, and
+    reminders that have a time but will not fire.
     """
     zone = memory.settings.reading_zone
     now = memory.clock()
@@ -496,7 +507,7 @@ def _edits_by_hand(engine: Engine, info: NoteInfo) -> list[Finding]:
 
 
 def _leftovers(engine: Engine) -> list[Finding]:
-    """Find files that ended processes have left, in the projects and in the home."""
+    """Return findings about files that ended processes have left, in the projects and in the home."""
     return [*_lock_of_killed_daemon(engine), *_temporary_files(engine)]
 
 
@@ -525,7 +536,10 @@ def _lock_of_killed_daemon(engine: Engine) -> list[Finding]:
 
 
 def _temporary_files(engine: Engine) -> list[Finding]:
-    """Find temporary files of processes that have ended, in the home and in its projects."""
+    """Return a finding for each temporary file of a process that has ended.
+
+    The home and its projects are searched.
+    """
     matches = [(name, HOME_TEMP.fullmatch(name)) for name in sorted(os.listdir(engine.layout.root))]
     for name, source in engine.sources.items():
         for folder, folders, files in walk(source.root):
@@ -624,6 +638,8 @@ def _remove_leftover(engine: Engine, finding: Finding) -> None:
     """Empty a lock file, or remove a temporary file. Raises StorageError.
 
     Nothing is done if the file is missing, or if a daemon has locked the lock file by now.
+
+    finding: a finding of `_leftovers`. Its path says which file is meant.
     """
     project, _, path = finding.path.partition("/")
     try:

@@ -57,7 +57,10 @@ def known_texts(settings: Settings, texts: tuple[str, ...]) -> KnownTexts | None
 
 @lru_cache(maxsize=1)
 def _known_texts(folder: Path, choice: ModelSettings, texts: tuple[str, ...]) -> KnownTexts:
-    """Return the vectors of texts of the program itself. They are made only once. Raises NoModel."""
+    """Return the vectors of texts of the program itself. They are made only once. Raises NoModel.
+
+    choice: the model that makes the vectors.
+    """
     # If there is no model, this raises NoModel before numpy is imported.
     identify(choice)
     from memoranda.index.vectors.nearest import KnownTexts
@@ -192,6 +195,7 @@ class Embedding:
     ) -> int:
         """Embed passages until the time `end`, and return how many were embedded.
 
+        vectors: the vectors of the home.
         end: a value of time.monotonic.
         stop, progress, thorough: see `some`.
         """
@@ -201,10 +205,13 @@ class Embedding:
         while not stop():
             self._find_waiting(vectors, is_first_look, end, stop)
             is_first_look = False
+            # The total is only known after the first look.
             if progress is not None and not embedded:
                 total = vectors.counts().waiting
             texts = self._waiting_notes(vectors, thorough)
             if not texts:
+                # All passages have vectors, so this is the time to drop vectors that no passage
+                # needs.
                 if embedded or thorough or not self.engine.vectors_collected:
                     self._collect(vectors, thorough)
                 break
@@ -223,6 +230,7 @@ class Embedding:
 
         This ends when no note is left, at the time `end`, or when `stop` returns True.
 
+        vectors: the vectors of the home.
         is_first_look: whether to look at every note, and not only at changed notes.
         """
         # `_part` cuts only a few notes, so that the lock is free in between. Only its first call
@@ -236,6 +244,7 @@ class Embedding:
 
         The result is 0 if no changed note remains.
 
+        vectors: the vectors of the home.
         of_all: whether every note counts as changed.
         """
         self.engine.fresh()
@@ -246,6 +255,9 @@ class Embedding:
     def _waiting_notes(self, vectors: Vectors, thorough: bool) -> dict[int, str]:
         """Return the texts of the next passages without a vector, as many as one call of the model
         embeds.
+
+        vectors: the vectors of the home.
+        thorough: whether to return more texts, because no caller waits meanwhile.
         """
         return vectors.waiting(
             *(THOROUGH_AT_ONCE, THOROUGH_CHARACTERS) if thorough else (AT_ONCE, CHARACTERS)

@@ -231,11 +231,13 @@ class Engine:
             sources[name] = FolderSource(
                 name, place, every_text=is_text, links=is_text, optional=True
             )
+
         for name, folder in {**self.settings.projects, **self.extra}.items():
             if name not in sources:
                 sources[name] = self._opened_source(name, absolute(folder))
         for name in self.extra:
             self.register(name, sources[name])
+
         self.index.projects = frozenset(sources)
         if self.only:
             sources = {
@@ -245,20 +247,20 @@ class Engine:
         self.sources = sources
 
     def register(self, name: str, source: Source) -> None:
-        """Set `source.away`: whether the source is elsewhere than the place that the home has for
-        the project.
+        """Add a source under the name of its project, and set its attribute `away`.
 
-        It is elsewhere if a preset or an option gave this process another place for the project, or
-        gave it a project that the home does not have. The steps in the history of such a source
-        name its folder, so that every process can undo them.
+        `away` says whether the source is elsewhere than the place that the home has for the
+        project. It is if a preset or an option gave this process another place for the project, or
+        gave it a project that the home does not have. The history then records the folder in each
+        step, so that every process can undo the step.
         """
         source.away = self.own_root(name) != source.root
 
     def own_root(self, project: str) -> str | None:
-        """Return the folder in which the home keeps a project.
+        """Return the folder in which the home itself keeps a project.
 
-        This process may have been given another folder for the project; that folder is not
-        returned. None means that the home itself has no such project.
+        An option may have given this process another folder for the project. That folder is not
+        returned. None means that the home has no such project.
         """
         # The private project has the answers to review questions. `undo` can undo them, too.
         if project == PRIVATE:
@@ -392,17 +394,17 @@ class Engine:
         result = Result()
         if self.freshness.is_current and not (whole and self.freshness.late):
             return result
-        if not (self.follows_disk or self.is_writing or whole):
-            # A process that does not follow the disk uses the index as it is, unless it is empty.
-            self.index.pin()
-            if self.index.notes.has_any() and self._has_retired_expired():
-                return result
+        if not whole and self._may_use_index_as_it_is():
+            return result
+
         if self._has_seen_all() and not whole:
             self.freshness.retire_expired()
         else:
             result = self._caught_up(progress, whole=whole)
             if self.ledger.erased():
                 self.freshness.drop_derived()
+
+        # Within a verb, later calls need not look again. Outside of one, the index is let go.
         if self._depth:
             self.freshness.is_current = True
         else:
@@ -410,6 +412,17 @@ class Engine:
         if self.freshness.late:
             self._start_catching_up()
         return result
+
+    def _may_use_index_as_it_is(self) -> bool:
+        """Whether a call may be answered from the index without a look at the disk.
+
+        Only a process that does not follow the disk may do so, and only to read. The index must
+        not be empty, and must not show expired entries.
+        """
+        if self.follows_disk or self.is_writing:
+            return False
+        self.index.pin()
+        return self.index.notes.has_any() and self._has_retired_expired()
 
     def _has_retired_expired(self) -> bool:
         """Hide expired entries, and return whether that was possible.
@@ -432,7 +445,10 @@ class Engine:
             self._behind.start()
 
     def _has_seen_all(self) -> bool:
-        """Whether the index has been compared with the disk since the present verb was called."""
+        """Whether the index has been compared with the disk since the present verb was called.
+
+        Then the comparison need not be repeated.
+        """
         if self.is_writing and not self.ledger.queue.changes:
             # This process has just got the lock. Before that, other processes may have written.
             return False
@@ -441,9 +457,13 @@ class Engine:
     def _caught_up(self, progress: Progress | None, *, whole: bool) -> Result:
         """Bring the index up to date with the disk, and return the changes.
 
-        If the index cannot be written, a copy in memory is brought up to date instead. If it is too
-        large for a copy, the result is empty and `freshness.behind` has the reason. A writer gets
-        the error instead. If the index is corrupt, every caller gets the error.
+        A writer gets an error if the index cannot be written. A reader gets none: a copy of the
+        index in memory is brought up to date instead. If the index is too large for a copy, the
+        result is empty, and `freshness.behind` has the reason. If the index is corrupt, every
+        caller gets the error.
+
+        progress: called to report how far the comparison with the disk has got.
+        whole: whether to wait for large projects, too.
         """
         from memoranda.index.sync import Result
 
@@ -452,6 +472,8 @@ class Engine:
                 return self.freshness.update(progress, is_locked=self.is_writing, whole=whole)
         except (StorageError, OSError, sqlite3.OperationalError) as error:
             is_corrupt = isinstance(error, sqlite3.Error) and self.index.is_corrupt(error)
+            # A writer must not work with an old index. A corrupt index is rebuilt further out
+            # (`verb`).
             if self.is_writing or is_corrupt:
                 raise
             if self.index.copy_to_memory():
@@ -602,6 +624,7 @@ class Engine:
                     return None
                 text = file.data.decode("utf-8", "replace")
                 warnings.append(NOT_UTF8)
+
         changed = None
         if file.changed_ns is not None:
             indexed = self.index.notes.get(project, path)
@@ -612,9 +635,12 @@ class Engine:
             # keeps the time of its last change, unless its own text has changed.
             changed = datetime.fromisoformat(indexed.changed)
         note = file.note(project, path, text, changed)
+
         source = self.sources.get(project)
         if isinstance(source, FolderSource):
             add_name_of_day(note, source)
+
+        # If only some agents may use the project, its notes are private to them.
         access = self.access_to(project)
         if access.agents:
             note.scope = access.scope_of(note.scope)
@@ -692,8 +718,8 @@ class Engine:
     def make_waiting(self) -> None:
         """Make all changes of the queue together, and show them in the index.
 
-        Each thread puts its change into the queue. So several changes need only one wait for the
-        disk.
+        Each thread puts its change into the queue, and one thread makes them all. So several
+        changes need only one wait for the disk.
         """
         if not self.ledger.queue.changes:
             return
@@ -711,7 +737,7 @@ class Engine:
                 self._folders.close()
 
     def _show(self, changes: Sequence[PlannedChange]) -> None:
-        """Take up changes that are on disk in the index, in one transaction."""
+        """Update the index with changes that are on disk, in one transaction."""
         try:
             with self.index.transaction():
                 for planned in accepted(changes):
@@ -744,10 +770,10 @@ class Engine:
 
     @contextmanager
     def apart(self) -> Iterator[None]:
-        """Let other threads use the home during this block. The code of the block must not use the
-        home.
+        """Let other threads use the home during a `with` block.
 
-        After the block, the index is compared with the disk again before it is used.
+        The code of the block must not use the home. After the block, the index is compared with the
+        disk again before it is used.
         """
         depth = self._depth
         self._depth = 0
@@ -764,7 +790,7 @@ class Engine:
 
         The next comparison with the disk then finds the change. A corrupt index is rebuilt.
 
-        error: the reason why the index could not take up the change.
+        error: the error of the index.
         """
         self.freshness.forget(whole=True)
         if isinstance(error, sqlite3.Error) and self.index.is_corrupt(error):
@@ -840,6 +866,8 @@ def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, 
                 engine.reload_config()
             engine._depth += 1
             try:
+                # With a checksum, the caller says which version it read. A repetition could not be
+                # right.
                 if is_outermost and kwargs.get("checksum") is None:
                     return retried(self, *args, **kwargs)
                 return method(self, *args, **kwargs)
@@ -876,8 +904,11 @@ def retry_conflicts(method: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(method)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        """Call `method` up to five times, as long as it raises Conflict."""
         with suppress(Conflict):
             return method(*args, **kwargs)
+        # A repeated change keeps the lock from its plan to its end, so that no other writer comes
+        # between.
         token = is_repeated.set(True)
         try:
             for _ in range(_CONFLICT_RETRIES - 1):

@@ -43,7 +43,11 @@ PURGED_AT_ONCE = 100
 class Entry:
     """A value under its key. All times have a time zone, which is UTC.
 
+    namespace, key: the name of the entry. Both must match exactly, in case, too.
+    created: when the value was written.
+    accessed: when the entry was last read; when it was written, if it was never read.
     expires: when the entry expires; None for never.
+    access_count: how many times the entry was read.
     id: the name that the store of the entry uses for it, such as the id of a note.
     """
 
@@ -149,17 +153,21 @@ class Entries(Protocol):
     engine: Engine
 
     def put(self, namespace: str, key: str, value: str, ttl: int = 0) -> Entry:
-        """Store a new entry, which replaces the entry with the same key. Raises Unreadable.
+        """Store a new entry, which replaces the entry with the same key in the namespace.
 
         ttl: the time to live in seconds; 0 means for ever.
+
+        Raises Unreadable.
         """
 
     @verb
     def get(self, namespace: str, key: str) -> Entry:
-        """Return the entry, without counting a read. Raises NoEntry, EntryExpired, Unreadable.
+        """Return the entry with a key of a namespace, without counting a read.
 
         An expired entry is removed. So EntryExpired is raised only the first time, and NoEntry
         after that.
+
+        Raises NoEntry, EntryExpired, Unreadable.
         """
         entry = self._find(namespace, key)
         if self._is_over(entry):
@@ -184,7 +192,7 @@ class Entries(Protocol):
         return replace(entry, accessed=self.engine.clock(), access_count=recalls)
 
     def remove(self, namespace: str, key: str) -> None:
-        """Remove the entry, expired or not, and all copies of its file.
+        """Remove the entry with a key of a namespace, expired or not, and all copies of its file.
 
         Raises NoEntry, Unreadable.
         """
@@ -255,6 +263,7 @@ class _Match(NamedTuple):
     """The fields of a matching entry that decide its rank in a search.
 
     row: its row in the index.
+    namespace, key: the name of the entry.
     created_second: when it was written, in whole seconds since 1970.
     reads: how many times it was read.
     """
@@ -284,6 +293,7 @@ class NoteEntries(Entries):
     @purging
     @verb
     def put(self, namespace: str, key: str, value: str, ttl: int = 0) -> Entry:
+        """Write an entry into its file (see `Entries.put`). The new value counts as never read."""
         now = self.engine.clock()
         entry = Entry(namespace, key, value, now, now, expiry(now, ttl))
         with self._session.change("write", fresh=False) as change:
@@ -335,7 +345,9 @@ class NoteEntries(Entries):
         raise Exists(paths[-1], f"{PROJECT}/{paths[-1]}")
 
     def _find(self, namespace: str, key: str) -> Entry:
-        """Return the entry, even if it is expired. Raises NoEntry, Unreadable."""
+        """Return the entry with a key of a namespace, even if it is expired. Raises NoEntry,
+        Unreadable.
+        """
         claim = next(self._claims(namespace, key), None)
         if claim is None:
             self._check(namespace)
@@ -360,6 +372,7 @@ class NoteEntries(Entries):
     def search(
         self, text: str, namespace: str | None, limit: int, offset: int
     ) -> tuple[list[Entry], int]:
+        """Find entries in the index, and read only the page (see `Entries.search`)."""
         if namespace is not None:
             self._check(namespace)
         self.engine.fresh()
@@ -462,6 +475,7 @@ class NoteEntries(Entries):
 
     @verb
     def stats(self) -> Totals:
+        """Count the entries in the index (see `Entries.stats`)."""
         self.engine.fresh()
         active_entries = self._readable_entries()
         namespaces = {entry.namespace for entry in active_entries}
@@ -505,7 +519,8 @@ class NoteEntries(Entries):
     def peek(self, namespace: str, key: str) -> tuple[Entry, bool] | None:
         """Return the entry and whether it is locked, without counting a read or removing anything.
 
-        None means that no such entry exists, or that it has expired.
+        A locked entry is one that the owner forbids to change. None means that no such entry
+        exists, or that it has expired.
         """
         claim = next(self._claims(namespace, key), None)
         if claim is None or self._is_over(claim.entry):
@@ -546,7 +561,7 @@ class NoteEntries(Entries):
         keep_lost(self._session, lost)
 
     def _claims(self, namespace: str, key: str) -> Iterator[_EntryFile]:
-        """Yield the files that contain the entry and that the caller may see.
+        """Yield the files that contain the entry with a key, and that the caller may see.
 
         The file at the usual path of the entry comes first. Files that were moved or copied by hand
         follow, which the index knows.
@@ -567,8 +582,10 @@ class NoteEntries(Entries):
     def _is_claim(
         self, entry_file: _EntryFile | None, namespace: str, key: str
     ) -> TypeGuard[_EntryFile]:
-        """Whether a file exists, the caller may see it, and it contains the entry with this
-        namespace and key.
+        """Whether the caller may see a file, and the file contains the entry with this namespace
+        and key.
+
+        entry_file: the file; None if there is none.
         """
         if entry_file is None or not self._session.sees(entry_file.scope):
             return False
@@ -623,6 +640,7 @@ class NoteEntries(Entries):
         too.
 
         verb: the verb in the ledger.
+        entry_files: the files to remove.
         changed_path: the path under which the ledger lists the change.
 
         Raises Locked.
@@ -631,6 +649,7 @@ class NoteEntries(Entries):
         names: dict[str, set[str]] = {}
         with self._session.change(verb, (PROJECT, changed_path), fresh=False) as change:
             for entry_file in entry_files:
+                # An entry expires even if the owner has locked it.
                 if entry_file.locked and verb != EXPIRE:
                     raise Locked(f"{PROJECT}/{entry_file.path}")
                 change.remove(PROJECT, entry_file.path, entry_file.file, scope=entry_file.scope)

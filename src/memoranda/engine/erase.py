@@ -106,7 +106,9 @@ class Plan:
     requests: list[str] = field(default_factory=list)
 
     def is_before(self, number: int) -> bool:
-        """Whether the change with this number was made before the plan."""
+        """Whether the change with this number was made before the plan. Only such changes are
+        erased.
+        """
         return any(
             number <= latest and is_of_machine(number) == is_of_machine(latest)
             for latest in self.latest
@@ -126,7 +128,14 @@ class Plan:
 
 
 class Erasure:
-    """Erases notes for the owner. Raises InvalidInput if the caller of `memory` is an agent."""
+    """Erases notes for the owner.
+
+    An erasure has four steps. A plan is made of the notes to erase. The trail of the notes is
+    followed back through the history. All of it is removed. Then every file of the home is searched
+    for words that remain.
+
+    Raises InvalidInput if the caller of `memory` is an agent.
+    """
 
     def __init__(self, memory: HistoryVerbs):
         if memory.agent is not None:
@@ -150,7 +159,17 @@ class Erasure:
         observation: str | None,
         dry_run: bool,
     ) -> Erased:
-        """Remove notes for good (see `Memory.erase`)."""
+        """Remove notes for good, and prove that nothing remains (see `Memory.erase`).
+
+        refs: the notes to erase.
+        agent, project, source: erase all notes of this agent, of this project, or from this source;
+            None selects no notes.
+        observation: erase only this observation, from the one note of `refs`. None erases whole
+            notes.
+        dry_run: whether only to return what the erasure would do.
+
+        Raises InvalidInput, and NotFound for a note that neither the disk nor the ledger knows.
+        """
         if observation is not None and (len(refs) != 1 or agent or project or source):
             raise InvalidInput("An observation is erased from one note: give one reference.")
         with self.engine.writing():
@@ -171,8 +190,11 @@ class Erasure:
             needles = self._needles(plan, trail)
             if dry_run:
                 return self._foretell(plan, trail, needles, mentions)
+            # If this process dies during the erasure, the next one finishes the stored plan
+            # (`finish`).
             self.engine.ledger.set_erasing(json.dumps(asdict(plan)))
             changes, texts, out_of_reach = _carry_out(self.memory, plan)
+        # The search may take long, so other callers may use the home again.
         proof = self._proof(plan, needles)
         mentions += [mention for mention in proof.mentions if mention not in mentions]
         return Erased(
@@ -187,7 +209,8 @@ class Erasure:
         )
 
     def _whole_trail(self, plan: Plan) -> Trail:
-        """Follow the notes of a plan through the history, and return the result.
+        """Follow the notes of a plan through the history, and return the trail: all steps and texts
+        of them.
 
         Reminders that were made from the notes are added to the plan and followed, too.
         """
@@ -197,7 +220,11 @@ class Erasure:
         return trail
 
     def _needles(self, plan: Plan, trail: Trail) -> Needles:
-        """Return the texts and names that the search after the erasure must not find anywhere."""
+        """Return the texts and names that the search after the erasure must not find anywhere.
+
+        plan: the notes to erase.
+        trail: the older texts of these notes.
+        """
         if plan.observation:
             return Needles.of([plan.observation.encode()], [])
         return Needles.of([*self._texts, *trail.texts], [*plan.ids, *plan.names])
@@ -234,11 +261,15 @@ class Erasure:
         """Search for the erased notes, and rewrite the files of memoranda that still have a part of
         them.
 
+        plan: the notes that were erased.
+        needles: the texts and names to search for.
+
         Returns the result of the last search.
         """
         folders = [folder for folder, _, _ in plan.rows]
         in_use = self._folders_in_use(plan)
         proof = search(self.engine, needles, folders, in_use)
+        # The index is made again from the notes that are left.
         if any("/index" in remain for remain in proof.remains):
             self.engine.rebuild_index()
             proof = search(self.engine, needles, folders, in_use)
@@ -248,6 +279,7 @@ class Erasure:
             with suppress(StorageError):
                 self.engine.ledger.database.rewrite()
             proof = search(self.engine, needles, folders, in_use)
+
         for name in [*proof.remains]:
             file = self.engine.layout.place(name)
             # `memory install` keeps copies of the files of other programs that it changes.
@@ -278,6 +310,9 @@ class Erasure:
     ) -> Erased:
         """Return the result that the erasure would have, for a dry run.
 
+        plan: the notes to erase.
+        trail: their steps and texts in the history.
+        needles: the texts and names to search for.
         linking: notes that link to the notes of the plan, and files that those were made from.
         """
         folders = [folder for folder, _, _ in plan.rows]
@@ -450,9 +485,9 @@ class Erasure:
             self._add_file(plan, place)
 
     def _follow(self, plan: Plan) -> Trail:
-        """Follow the notes of the plan through the ledger, and return the result.
+        """Follow the notes of the plan back through the ledger, and return their trail.
 
-        The ids that their older versions had are added to the plan.
+        The ids that older versions of the notes had are added to the plan.
         """
         trail = Trail(self.engine, plan.places, plan.ids, plan.entities, plan.rows)
         trail.follow()
@@ -661,6 +696,7 @@ def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
         parent_folders.update(
             (step.project, step.root, folder) for folder in folders_above(step.path)
         )
+
     # The longest path first, so that a folder is emptied before the one above it.
     for project, root, path in sorted(parent_folders, key=lambda folder: -len(folder[2])):
         places_inside = {(root, f"{path}/{name}") for name in os.listdir(os.path.join(root, path))}

@@ -149,10 +149,12 @@ class Exchange:
 
     @verb
     def survivors(self, ids: Iterable[str]) -> dict[str, str]:
-        """Return the contents of the memories that the memories with these ids were merged into, by
-        these ids.
+        """Return the contents of the memories into which others were merged, by the ids of these
+        others.
 
         Only memories that the caller sees are included.
+
+        ids: the ids of the merged memories.
         """
         infos_by_id = self._index.notes.survivors(ids)
         contents = {
@@ -221,7 +223,9 @@ class Exchange:
         return source.name
 
     def set_time(self, project: str, path: str, moment: datetime) -> None:
-        """Set the modification time of a file. For a note without a header, it is the only date."""
+        """Set the modification time of a file. For a note without a header, this time is its only
+        date.
+        """
         nanoseconds = microseconds(moment) * 1_000
         with suppress(OSError):
             os.utime(os.path.join(self.engine.source(project).root, path), ns=(nanoseconds,) * 2)
@@ -246,10 +250,11 @@ class Exchange:
     def holder(
         self, project: str, *, permalink: str | None = None, identity: str | None = None
     ) -> NoteInfo | None:
-        """Return the note of a project with this permalink. If no note has the permalink, return
-        the note with this id.
+        """Return the note of a project with a permalink, or else the note with an id. None if there
+        is neither.
 
-        None means that no note has either.
+        permalink: the permalink; None looks only for the id.
+        identity: the id; None looks only for the permalink.
         """
         self.engine.fresh()
         if permalink:
@@ -579,7 +584,8 @@ def is_kept_name(project: str, name: str) -> bool:
 class _CopiedFile(NamedTuple):
     """A file, folder or link to copy.
 
-    Its name is the name in a copy, its place is the absolute path on disk.
+    name: its name in a copy of the home, such as `notes/plan.md`.
+    place: its absolute path on disk.
     """
 
     name: str
@@ -608,6 +614,9 @@ def _may_be_stored(project: str, path: str, dir_entry: os.DirEntry[str]) -> bool
     """Whether the database takes a file, folder or link of a project.
 
     The name must be allowed, and the entry must not be a socket or a device.
+
+    path: its path in the project.
+    dir_entry: the same as `os.scandir` returned it.
     """
     if not is_kept_name(project, dir_entry.name):
         return False
@@ -718,6 +727,7 @@ class IntoDatabase:
     ) -> None:
         """Raise StorageError unless the server has exactly the bytes that were read here.
 
+        space: the part of the database that takes the home.
         stored_digests: the SHA-256 of each file, as the server computed them from its own bytes.
         answers: the rows with the owner's answers. They do not come from files, so `_sent` does not
             have them.
@@ -725,6 +735,8 @@ class IntoDatabase:
         read_digests = {key: file.digest for key, file in self._sent.items() if file.kind == "file"}
         read_digests |= {key: row.sha256 or "" for key, row in answers.items()}
         changes = {number: sha256(change.dump()) for number, change in self._history().items()}
+        # The changes are compared by their hashes, the texts only by their number: each is named by
+        # its hash.
         is_whole = space.digests_of_changes() == changes and len(space.texts()) == self.texts
         if stored_digests != read_digests or not is_whole:
             why = "what it holds is not what was read; run the move again"
@@ -795,12 +807,11 @@ class IntoDatabase:
         places: dict[Key, _CopiedFile],
         progress: Callable[[int, int], None] | None,
     ) -> None:
-        """Make the database equal to this home.
+        """Make the database equal to this home. The history is sent last.
 
+        space: the part of the database that takes the home.
         places: the files, folders and links to move, by (project, path).
         progress: called with the number of files that were sent, and the number of all files.
-
-        The history is sent last.
         """
         self._fill_files(space, places, progress)
         self._fill_changes(space)
@@ -812,16 +823,23 @@ class IntoDatabase:
         places: dict[Key, _CopiedFile],
         progress: Callable[[int, int], None] | None,
     ) -> None:
-        """Make the database hold exactly the files of `places`, and the owner's answers."""
+        """Make the database hold exactly the files of `places`, and the owner's answers.
+
+        space: the part of the database that takes the home.
+        places: the files, folders and links to move, by (project, path).
+        progress: called with the number of files that were sent, and the number of all files.
+        """
         stored_files = space.files()
         answers = self._answers()
         space.remove_files(
             [key for key in stored_files if key not in places and key not in answers]
         )
         space.put_files(answers.values())
+
         self._sent = {key: file for key, file in self._sent.items() if key in places}
         sent_count = 0
         rows = self._rows(places, stored_files)
+
         for batch in batches(
             rows, _MAX_BATCH_ROWS, lambda row: len(row.body or b""), _MAX_BATCH_BYTES
         ):
@@ -831,7 +849,10 @@ class IntoDatabase:
                 progress(sent_count, len(places))
 
     def _fill_changes(self, space: NewSpace) -> None:
-        """Make the database hold exactly the changes of the history."""
+        """Make the database hold exactly the changes of the history.
+
+        space: the part of the database that takes the home.
+        """
         changes = self._history()
         stored_changes = space.digests_of_changes()
         space.remove_changes([number for number in stored_changes if number not in changes])
@@ -846,7 +867,10 @@ class IntoDatabase:
         self.changes = len(changes)
 
     def _fill_texts(self, space: NewSpace) -> None:
-        """Make the database hold exactly the replaced texts of the history."""
+        """Make the database hold exactly the replaced texts of the history.
+
+        space: the part of the database that takes the home.
+        """
         history = self.session.engine.ledger.history
         own_texts = set(history.texts())
         stored_texts = space.texts()

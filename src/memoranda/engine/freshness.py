@@ -157,11 +157,12 @@ class Freshness:
         self.late.clear()
 
     def forget(self, *, whole: bool = False) -> None:
-        """Make the next update sweep all projects.
+        """Make the next update compare all projects with the disk, whatever the watch has seen.
 
         whole: whether the next update must also finish the sweeps of large projects.
         """
         self._must_be_whole |= whole
+        # 0 means "never", so the next update must look at the disk.
         self._looked = 0.0
         self._pending = set(self.sources)
         self.is_current = False
@@ -233,7 +234,9 @@ class Freshness:
     ) -> None:
         """Do the work of `update`, and add the changes to `result`.
 
+        progress: called to report how far a sweep has got.
         daemon_seconds: how long to wait for the daemon's answer.
+        whole: whether to finish the sweeps of large projects, too.
         """
         sources = self.sources
         # From here to its end, a verb uses the same index, even if another process replaces it.
@@ -245,16 +248,20 @@ class Freshness:
         self._look_at_conventions()
         if self._pending:
             self._forget_other_scopes()
+
         # The changes are taken before a new watch is opened: it sees only later ones.
         changes = self._changes_seen_by_watch()
         if not self._watch and self._wants_watch:
             self._open_watch(self._may_be_late and not whole)
+
         troubled_before = set(self._troubles)
+        # Without a report of the watch, every project has to be compared with the disk.
         if changes is None:
             swept_projects = sources.keys() - self.late.keys()
         else:
             swept_projects = self._beyond_the_watch() - self.late.keys()
             self._look_at_changes(changes, sources.keys() - swept_projects, result)
+
         covered_by_daemon = self._shown_by_daemon(swept_projects, daemon_seconds)
         for project in sorted(swept_projects - covered_by_daemon):
             self._sweep(sources[project], result, progress)
@@ -309,6 +316,10 @@ class Freshness:
         """Make the index show the changes that the watch has seen in these projects.
 
         Files with a second name are looked at, too, because the watch cannot see all their changes.
+
+        changes: the files and folders that the watch reported.
+        projects: the projects whose reports count. Others are swept.
+        result: the numbers of changes so far; the new changes are added.
         """
         for project, folder in sorted(changes.folders):
             if project in projects:
@@ -334,7 +345,12 @@ class Freshness:
                 index.forget_project(project)
 
     def _look_at_files(self, source: Source, paths: Sequence[str], result: Result) -> None:
-        """Make the index show these files as they are on disk now."""
+        """Make the index show these files as they are on disk now.
+
+        source: the project.
+        paths: the paths of the files in the project.
+        result: the numbers of changes so far; the new changes are added.
+        """
         differences: list[Difference] = []
         for path in paths:
             differences += self._differences_of_file(source, path)
@@ -345,7 +361,10 @@ class Freshness:
             shared_paths.update(path for path in paths if source.is_shared(path))
 
     def _look_at_conventions(self) -> None:
-        """Find the projects whose rules about files to skip have changed, and have them swept."""
+        """Have those projects swept whose rules about files to skip have changed.
+
+        The rules may leave out files that the index has, or let in files that it lacks.
+        """
         changed = {
             name
             for name, source in self.sources.items()
@@ -431,9 +450,13 @@ class Freshness:
             self._notice_all(failed_elsewhere)
 
     def retire_expired(self) -> None:
-        """Hide entries whose time to live has passed from all verbs (contract 004, 4)."""
+        """Hide entries whose time to live is over from all verbs (contract 004, 4).
+
+        Their files are removed later.
+        """
         now = microseconds(self._clock())
         index = self._index
+        # Usually nothing has expired, and then no lock is taken.
         if index.notes.expired_paths(now, 1):
             with index.write_lock, index.transaction():
                 index.entries.retire(now)
@@ -441,8 +464,7 @@ class Freshness:
     def _open_watch(self, may_be_late: bool) -> None:
         """Watch all folders, and begin the sweeps of late projects.
 
-        may_be_late: whether large projects are late. Finding all folders of a large project takes
-            long. So only the folders in which the index has notes are watched at first.
+        may_be_late: whether large projects are late.
         """
         from memoranda.index.watch import Watch
 
@@ -452,20 +474,10 @@ class Freshness:
         }
         self._roots = {name: _identity(source.root) for name, source in watched_sources.items()}
         late_sources: dict[str, FolderSource] = {}
-        # (project, its root, folder) to watch.
-        watched_folders: list[tuple[str, str, str]] = []
-        for name, source in watched_sources.items():
-            if not os.path.isdir(source.root):
-                continue
-            if may_be_late and isinstance(source, FolderSource) and self._takes_long(source):
-                late_sources[name] = source
-            else:
-                watched_folders += [(name, source.root, folder) for folder in source.folders()]
-        for name, late_source in late_sources.items():
-            known_folders = self._known_folders(late_source)
-            watched_folders += [(name, late_source.root, folder) for folder in known_folders]
+        if may_be_late:
+            late_sources = self._late_among(watched_sources)
 
-        self._watch = Watch.open(watched_folders)
+        self._watch = Watch.open(self._folders_to_watch(watched_sources, late_sources))
         self._wants_watch = self._watch is not None
         self._pending = set(self.sources)
         self.late = {}
@@ -473,6 +485,34 @@ class Freshness:
         if self._watch is not None:
             for name, late_source in late_sources.items():
                 self.late[name] = self._sweep_in_pieces(late_source, self._watch)
+
+    def _late_among(self, sources: Mapping[str, Source]) -> dict[str, FolderSource]:
+        """Return those folders, by project, that are too large to be compared during a call."""
+        return {
+            name: source
+            for name, source in sources.items()
+            if isinstance(source, FolderSource)
+            and os.path.isdir(source.root)
+            and self._takes_long(source)
+        }
+
+    def _folders_to_watch(
+        self, sources: Mapping[str, Source], late_sources: Mapping[str, FolderSource]
+    ) -> list[tuple[str, str, str]]:
+        """Return each folder to watch as (project, folder of the project, folder).
+
+        sources: all projects to watch. Those that do not exist yet have no folders.
+        late_sources: the late projects among them. Finding all folders of a large project takes
+            long. So only the folders in which the index has notes are watched at first.
+        """
+        folders: list[tuple[str, str, str]] = []
+        for name, source in sources.items():
+            if name not in late_sources and os.path.isdir(source.root):
+                folders += [(name, source.root, folder) for folder in source.folders()]
+        for name, late_source in late_sources.items():
+            known_folders = self._known_folders(late_source)
+            folders += [(name, late_source.root, folder) for folder in known_folders]
+        return folders
 
     def _takes_long(self, source: FolderSource) -> bool:
         """Whether a project is so large that calls should not wait until it is compared with the
@@ -525,6 +565,9 @@ class Freshness:
         difference is applied only after all have been collected. Before that, a file that moved to
         another folder would look like a removed note and a new note. Other programs may write in
         the meantime, so each difference is checked again before it is applied.
+
+        source: the late project: a large one that was not compared yet.
+        watch: the open watch, to which folders are added.
         """
         from memoranda.index import sync
 
@@ -534,6 +577,8 @@ class Freshness:
         removed: dict[str, bytes] = {}
         waiting_folders = [""]
         unreadable_folders: list[str] = []
+
+        # First, list all folders and collect the differences.
         while waiting_folders:
             folder = waiting_folders.pop()
             seen_paths: set[str] = set()
@@ -561,6 +606,8 @@ class Freshness:
             for part in notes.not_among(name, folder, seen_paths, subfolders, _LISTED_FILES):
                 removed |= part
                 yield
+
+        # Then apply the differences in small parts.
         changes = comparison.end(removed, ())
         yield
         for start in range(0, len(changes), _APPLIED_CHANGES):
@@ -624,6 +671,9 @@ class Freshness:
     ) -> None:
         """Compare a project, or one folder of it, with the index, and apply the differences.
 
+        source: the project.
+        result: the numbers of changes so far; the new changes are added.
+        progress: called to report how far the sweep has got.
         folder: the folder; "" for the whole project.
         """
         index = self._index
@@ -634,6 +684,8 @@ class Freshness:
         if version is not None:
             if version == index.seen(name):
                 return
+            # A writer may have died while it wrote the file. Its change is completed before the
+            # file is read.
             if self._ledger.has_line_change():
                 self._ledger.try_to_recover()
                 version = source.version()
@@ -641,6 +693,7 @@ class Freshness:
             # The project was a graph file before, and is a folder now.
             with index.write_lock, index.transaction():
                 index.forget_project(name)
+
         try:
             changes = self._changes_in(source, folder)
         except MemorandaError as error:
@@ -732,6 +785,10 @@ class Freshness:
 
         If a note cannot be indexed, it is left out. Its batch is then applied file by file, so that
         many such notes take no longer than as many others.
+
+        source: the project.
+        changes: the differences between its files and the index.
+        progress: called with the number of applied differences, and of all.
         """
         left_out: set[str] = set()
         applied = 0
@@ -748,7 +805,11 @@ class Freshness:
             return loaded
 
         def apply(part: Sequence[Difference], files: BulkSource | None) -> None:
-            """Apply some of the differences. `applied` counts them."""
+            """Apply some of the differences, and count them in `applied`.
+
+            part: the differences.
+            files: reads many files ahead, in other processes. None reads them one by one.
+            """
             before = applied
 
             def count(number: int, _: int) -> None:
@@ -757,6 +818,8 @@ class Freshness:
                 if progress is not None:
                     progress(applied, len(changes))
 
+            # `Index.apply` takes the lock for each batch, so that other processes can write in
+            # between.
             lock = self._index.write_lock
             self._index.apply(source.name, part, load, lock, result, count, files)
 
@@ -858,6 +921,7 @@ class Freshness:
     def accept(self, project: str, path: str, stamp: Stamp, note: Note | None) -> Note | None:
         """Return the note at a path if it may be indexed.
 
+        stamp: the size and times of its file.
         note: the note, or None for a file that is not text. Such a file is recorded as skipped, so
             that it is not read again until it changes. Then the result is None.
         """

@@ -75,6 +75,9 @@ class Graph(Protocol):
     A change is made as a whole or not at all, and it is on disk when the call returns. Names must
     be equal code point by code point. A reading verb sees the changes that any program has made
     before. errors.py has the errors that are raised.
+
+    session: the caller.
+    engine: the open home, which all callers share.
     """
 
     session: PlaceVerbs
@@ -361,6 +364,7 @@ class FileGraph(Graph):
         holding = list(self.source.entities.values())
         for word in words:
             holding = [entity for entity in holding if word in entity.lowered]
+
         ranked_lines: dict[int, EntityLine] = {}
         if self.engine.sources.get(self.source.name) is self.source:
             hits = self.session.search(
@@ -439,7 +443,14 @@ class FileGraph(Graph):
             self.source.fresh()
 
     def _change(self, verb: str, names: Iterable[str], plan: Callable[[GraphEdits], T]) -> T:
-        """Make the edits of `plan` in the file, if the new lines contain no secrets."""
+        """Make the edits of `plan` in the file, if the new lines contain no secrets.
+
+        verb: the verb of the change in the history.
+        names: the names of the entities that the change is about.
+        plan: gets the edits to collect into. It is called again if the file changes in between.
+
+        Returns the result of the last call of `plan`.
+        """
         source = self.source
         results = list[T]()
 
@@ -462,7 +473,10 @@ class FileGraph(Graph):
 
 
 def graph_file_of(session: PlaceVerbs, touched: Touched) -> GraphFileSource:
-    """Return the graph file that a change of lines was about. It is opened if no project has it."""
+    """Return the graph file that a change of lines was about. It is opened if no project has it.
+
+    touched: the step that changed the lines.
+    """
     known_source = session.engine.sources.get(touched.project)
     if isinstance(known_source, GraphFileSource):
         return known_source

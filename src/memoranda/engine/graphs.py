@@ -355,9 +355,12 @@ class NoteEdits:
             text.drop_observations(texts)
 
     def add_keys(self, name: str, other_keys: dict[str, Any]) -> None:
-        """Add keys that memoranda does not use itself to an entity.
+        """Add keys to an entity that memoranda does not use itself.
 
         Keys that the entity has already keep their values.
+
+        name: the name of the entity.
+        other_keys: the keys with their values.
         """
         keys = _header_keys(other_keys)
         with self._changing(name) as text:
@@ -569,6 +572,10 @@ class ProjectGraph(NoteGraph):
 
     @verb
     def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
+        """Return the relations from or to the notes with these names; None means all relations.
+
+        The result is sorted by the order in which the relations were stored.
+        """
         self.engine.fresh()
         notes = self._index.notes
         relations: set[GraphRelation] = set()
@@ -627,6 +634,11 @@ class ProjectGraph(NoteGraph):
         return self._index.version()
 
     def target_of(self, item: Item, row: EntityRow) -> str:
+        """Return the name of the entity to which a relation leads.
+
+        item: the line of the note that has the relation.
+        row: the note with this line.
+        """
         note = self._index.links.resolve(
             item.target,
             project=self.project,

@@ -135,7 +135,8 @@ class Guard(ThreadLock):
                 self.__exit__()
 
     def _begin(self, asked_at: float, *, may_repeat: bool) -> None:
-        """Remember that the call inside makes one change, which may be shared (`may_share`).
+        """Remember that a call came in, which makes one change. Other calls may share this change
+        (`may_share`).
 
         asked_at: when the call asked to come in (time.monotonic).
         may_repeat: whether the call may be repeated as a whole.

@@ -109,6 +109,8 @@ def with_tags(text: str, tags: Sequence[str], habits: Habits) -> tuple[str, Sequ
 
     For Logseq, a first line `tags:: tea, work` is added. For other programs, a last line `#tea
     #work` is. Returns the text, and the tags that still have to be written into a header.
+
+    habits: the customs of the notes in the folder.
     """
     if habits.has_headers or not tags or text.startswith("---"):
         return text, tags

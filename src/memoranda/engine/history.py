@@ -108,9 +108,13 @@ class HistoryVerbs(NoteVerbs):
         since: datetime | None = None,
         before: int | None = None,
     ) -> list[Change]:
-        """List the changes that the caller may see (see `Memory.log`).
+        """List the changes that the caller may see, the newest first (see `Memory.log`).
 
-        before: list only changes with lower numbers. None means all changes.
+        ref: list only changes of this note; None for all.
+        limit: the most changes to return; 0 means all.
+        agent: list only changes of this agent; None for all.
+        since: list only changes made since this time; None for all.
+        before: list only changes with lower numbers; None for all.
         """
         changes = self._seen_changes(ref, agent, since, before)
         return list(islice(changes, limit if limit > 0 else None))
@@ -129,6 +133,7 @@ class HistoryVerbs(NoteVerbs):
 
         A group has the place of its latest change in the list.
 
+        ref, agent, since: as for `log`.
         limit: the number of groups; 0 means all.
         before: list only changes with lower numbers; 0 means all.
         """
@@ -160,12 +165,14 @@ class HistoryVerbs(NoteVerbs):
     ) -> Iterator[Change]:
         """Yield the changes that `log` lists, the newest first.
 
+        ref, agent, since: as for `log`.
         before: yield only changes with lower numbers. None means all changes.
         """
         place = None if ref is None else self.locate(ref)
         agent = agent and agent.lower()
         past_privacy = self.past()
         for change in self._changes_about(place, agent, before):
+            # The changes come newest first, so all others are older still.
             if since is not None and parse_stamp(change.time) < since:
                 break
             if agent is not None and change.agent != agent:
@@ -177,7 +184,10 @@ class HistoryVerbs(NoteVerbs):
                 yield visible_change
 
     def _listed(self, change: Change, past_privacy: PastPrivacy | None) -> Change | None:
-        """Return the part of a change that `log` lists for the caller. None if it lists nothing."""
+        """Return the part of a change that `log` lists for the caller. None if it lists nothing.
+
+        past_privacy: hides steps from the caller; None for the owner (see `past`).
+        """
         if change.verb == FOLD or is_blank(change):
             return None
         if not self._is_visible(change, past_privacy):
@@ -225,6 +235,8 @@ class HistoryVerbs(NoteVerbs):
         count.
 
         Only the owner sees erasures.
+
+        past_privacy: hides steps from the caller; None for the owner (see `past`).
         """
         if change.verb == ERASE:
             return self.agent is None and not self.engine.only
@@ -241,6 +253,7 @@ class HistoryVerbs(NoteVerbs):
         """
         place = (change.project, change.path)
         own_files = [file for file in change.files if (file.project, file.path) == place]
+        # Without a file that the change is listed under, all its files count.
         if not own_files or self.engine.only:
             return change.files
         if change.verb in _DELETING:
@@ -259,6 +272,7 @@ class HistoryVerbs(NoteVerbs):
         The caller may, if the project of the file is open in this process, and if the note has not
         been another agent's at any time since the change.
 
+        touched: the step on the file.
         past_privacy: the result of `past`.
         """
         if self.engine.only and touched.project not in self.engine.sources:
@@ -271,6 +285,7 @@ class HistoryVerbs(NoteVerbs):
         ref: `project/path`, the absolute path of a file, the beginning of an id, or a name that
             `find` understands. If both this home and a folder elsewhere have the file, the file of
             this home is meant.
+        looseness: how much a name may differ from the note's own, as for `find`.
 
         Raises NotFound, OutsideError, and Ambiguous if the history knows several such files.
         """
@@ -417,6 +432,7 @@ class HistoryVerbs(NoteVerbs):
             if not run_changes or not all(
                 self._is_visible(change, past_privacy) for change in run_changes
             ):
+                # A run that the caller may not see does not exist for the caller.
                 raise CannotUndo(f"There is no run #{run}.")
             not_undone = [change for change in run_changes if history.undone_by(change) is None]
             if not not_undone:
@@ -452,10 +468,16 @@ class HistoryVerbs(NoteVerbs):
     def _standing_changes_of(
         self, agent: str, since: datetime | None, project: str | None, session: str | None
     ) -> Iterator[Change]:
-        """Yield the changes of an agent that can be undone, the newest first."""
+        """Yield the changes of an agent that can be undone, the newest first.
+
+        since: only changes made since this time; None for all.
+        project: only changes in this project; None for all.
+        session: only changes of this session of the agent's client; None for all.
+        """
         past_privacy = self.past()
         history = self.engine.ledger.history
         for change in history.changes_by(agent):
+            # The changes come newest first, so all others are older still.
             if since is not None and parse_stamp(change.time) < since:
                 return
             is_of_project = project in (None, change.project)
@@ -491,7 +513,10 @@ class HistoryVerbs(NoteVerbs):
         return self._seen_part(transaction.done, self.past())
 
     def _seen_part(self, change: Change, past_privacy: PastPrivacy | None) -> Change:
-        """Return a copy of a change with only the files that the caller may see."""
+        """Return a copy of a change with only the files that the caller may see.
+
+        past_privacy: hides steps from the caller; None for the owner (see `past`).
+        """
         files = [file for file in change.files if self.may_see(change, file, past_privacy)]
         return replace(change, files=files)
 
@@ -513,6 +538,8 @@ class HistoryVerbs(NoteVerbs):
         if before.keys() != now.keys():
             return
         for id, count in now.items():
+            # The restored text counts more reads than the replaced one had, so fewer reads are
+            # pending.
             if before[id] < count:
                 pending = reads.counts([id])[id]
                 used = reads.used([id]).get(id)
@@ -565,6 +592,8 @@ class HistoryVerbs(NoteVerbs):
         """Return the latest change that can be undone. None if there is no such change.
 
         Undos, changes that are undone, and changes of upkeep are skipped.
+
+        past_privacy: hides steps from the caller; None for the owner (see `past`).
         """
         history = self.engine.ledger.history
         for change in history.changes():
@@ -595,7 +624,10 @@ class HistoryVerbs(NoteVerbs):
         return ""
 
     def _undo_lines(self, change: Change, past_privacy: PastPrivacy | None) -> Change:
-        """Undo a change of lines in a graph file or JSON file. Raises CannotUndo."""
+        """Undo a change of lines in a graph file or JSON file. Raises CannotUndo.
+
+        past_privacy: hides steps from the caller; None for the owner (see `past`).
+        """
         from memoranda.engine.line_undo import undo_lines
 
         later_changes = Later(self.engine.ledger.history, change.number)
@@ -661,6 +693,10 @@ class HistoryVerbs(NoteVerbs):
         The text is in the history or still in the file. There is one exception: when only the read
         counts of a note were updated, the history did not keep the former version. Then the text of
         the updated version is returned.
+
+        change: the change that read or wrote the text.
+        touched: its step on the file.
+        digest: the SHA-256; None for no text.
         """
         visited: set[str] = set()
         while digest is not None and digest not in visited:

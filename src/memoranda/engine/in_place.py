@@ -63,6 +63,8 @@ class InPlaceChange:
     def _make_in_some_way(self, verb: str, step: Step) -> None:
         """Make a step. If its file cannot be replaced by a new one, write into the file instead.
 
+        verb: the verb in the history.
+
         Raises the error of the first way if the file has only one way to be written.
         """
         assert step.lines is not None
@@ -76,7 +78,10 @@ class InPlaceChange:
             self._make(verb, step)
 
     def _make(self, verb: str, step: Step) -> None:
-        """Have the ledger make a step. Before, it checks the limits of the agent."""
+        """Have the ledger make a step. It checks the limits of the agent first.
+
+        verb: the verb in the history.
+        """
         session = self.session
         planned = session.engine.ledger.plan(
             verb,

@@ -72,7 +72,8 @@ class JsonEntryFolder:
         return JsonEntries(session, self)
 
     def fold(self) -> None:
-        """Add the recalls that were counted so far to the files.
+        """Write the recalls that were counted so far into the files. A recall is a read of an
+        entry.
 
         If a file cannot be written, its recalls stay in the ledger until the next time.
         """
@@ -86,7 +87,12 @@ class JsonEntryFolder:
                         self._fold_into(stem, engine)
 
     def _fold_into(self, stem: str, engine: Engine) -> None:
-        """Add the recalls to one file, as a change that no list of changes shows."""
+        """Write the recalls (counted reads) of its entries into one file.
+
+        This is a change that no list of changes shows.
+
+        stem: the name of the file without `.json`.
+        """
         file = JsonFile(self.files, stem)
 
         def plan() -> RowEdit:
@@ -123,6 +129,10 @@ class JsonEntryFolder:
 
         Each value is the name of the entry in the log of reads, and the number of recalls: `{3:
         ("notes/key", 2)}`.
+
+        stem: the name of the file without `.json`.
+        content: the rows of the file.
+        reads: the log of reads that are not in files yet.
         """
         counts = reads.counts()
         names = ((n, self.files.name_of(row, stem)) for n, row in enumerate(content.rows))
@@ -149,6 +159,7 @@ class JsonEntries(Entries):
 
         If other programs added fields to the former row, the new row has them, too.
 
+        namespace: the namespace, which decides the file.
         ttl: the time to live in seconds; 0 means for ever.
         """
         value = self._session.admitted(value, f"{namespace}/{key}")
@@ -166,6 +177,10 @@ class JsonEntries(Entries):
             row["namespace"] = namespace
 
         def plan(rows: Sequence[Row]) -> RowEdit:
+            """Return the edit that adds the new row, and removes older rows with its key.
+
+            rows: the rows of the file.
+            """
             old = {
                 number: row_before
                 for number, row_before in enumerate(rows)
@@ -203,7 +218,7 @@ class JsonEntries(Entries):
         return file.content
 
     def _find(self, namespace: str, key: str) -> Entry:
-        """Return the entry with this key. Raises NoEntry, Unreadable."""
+        """Return the entry with a key of a namespace. Raises NoEntry, Unreadable."""
         stem = stem_of(namespace)
         content = self._read_content(stem, namespace)
         row = next(
@@ -226,9 +241,9 @@ class JsonEntries(Entries):
 
     @verb
     def count(self, entry: Entry) -> Entry:
-        """Count a recall of an entry.
+        """Count a recall (a read) of an entry.
 
-        This waits while another process is adding recalls to the entry's file.
+        This waits while another process is writing recalls into the entry's file.
         """
         with ExitStack() as stack:
             with suppress(OSError):
@@ -240,7 +255,7 @@ class JsonEntries(Entries):
     @purging
     @verb
     def remove(self, namespace: str, key: str) -> None:
-        """Remove an entry. Raises NoEntry."""
+        """Remove the entry with a key of a namespace. Raises NoEntry."""
         stem = stem_of(namespace)
         if not self._drop(namespace, lambda row: is_entry(row, stem, namespace, key), key=key):
             raise NoEntry(key, namespace)
@@ -268,6 +283,7 @@ class JsonEntries(Entries):
             if stem is None or namespace is None
             else [(stem, self._read_content(stem, namespace))]
         )
+
         for stem, content in found_matches:
             for row in content.rows:
                 if namespace not in (None, namespace_in(row, stem)) or self._is_past(row):
@@ -277,6 +293,7 @@ class JsonEntries(Entries):
                     matches.append(
                         replace(entry, access_count=entry.access_count + counts.get(entry.id, 0))
                     )
+
         matches.sort(
             key=lambda match: (
                 -match.access_count,
@@ -449,6 +466,8 @@ def unknown_of(row: Row, stem: str) -> Row:
 
     They are the fields of other programs. A field `namespace` is included if it does not name the
     namespace in which the row counts.
+
+    stem: the name of the file without `.json`.
     """
     unknown = _unknown_fields(row)
     if "namespace" in row and namespace_in(row, stem) != row["namespace"]:

@@ -72,7 +72,10 @@ def _source_of(session: PlaceVerbs, change: Change, touched: Touched) -> InPlace
 def _inverse(
     source: InPlaceSource[Any], change: Change, kept_lines: KeptLines
 ) -> InPlaceEdit | None:
-    """Return the edit that undoes a change. None if the lines were changed again later.
+    """Return the edit that undoes a change of lines. None if the lines were changed again later.
+
+    source: the file.
+    kept_lines: the removed lines, from the history.
 
     Raises CannotUndo if the history no longer has the old lines.
     """

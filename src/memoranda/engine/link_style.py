@@ -34,6 +34,7 @@ def in_link_style(session: ReadVerbs, project: str, path: str, text: str, old: s
     old: the former text of the note; "" for a new note. Lines that are also in it stay as they are.
     """
     source = session.engine.source(project)
+    # The owner writes links as the owner likes. Only agents follow the style of the folder.
     if session.is_owner or not isinstance(source, FolderSource) or "[[" not in text:
         return text
     style = source.conventions.link_paths
@@ -75,7 +76,13 @@ def _with_markdown_links(session: ReadVerbs, project: str, path: str, line: str,
 def _markdown_link(
     session: ReadVerbs, project: str, path: str, link: WrittenLink, style: str
 ) -> str:
-    """Return a wikilink as a Markdown link. "" if the link does not lead to a note of this project."""
+    """Return a wikilink as a Markdown link: `[[Tea]]` becomes `[Tea](Tea.md)`.
+
+    The result is "" if the link does not lead to a note of this project.
+
+    project, path: the note with the link.
+    style: how paths are written (SHORTEST, RELATIVE or ABSOLUTE).
+    """
     folder = posixpath.dirname(path)
     if not link.target or link.project is not None:
         return ""
@@ -84,6 +91,7 @@ def _markdown_link(
     )
     if info is None or info.project != project:
         return ""
+
     label = link.raw.partition("|")[2] or _label(link)
     for candidate in _paths(info, folder, style):
         leads_to = session.index.links.resolve(
@@ -109,6 +117,7 @@ def _paths(info: NoteInfo, folder: str, style: str) -> Iterator[str]:
     leads to the note.
 
     folder: the folder of the note with the link.
+    style: how paths are written (SHORTEST, RELATIVE or ABSOLUTE).
     """
     if style == SHORTEST:
         yield posixpath.basename(info.path)

@@ -110,6 +110,8 @@ def _known_items(memory: ReadVerbs, notes: int, seed: int) -> Iterator[KnownItem
     """Yield the queries for at most `notes` notes, which are drawn at random.
 
     Notes with few words are left out.
+
+    seed: the seed of the random choice.
     """
     chance = Random(seed)
     infos, _ = memory.list(Query(archived=False, order="path"), limit=0)

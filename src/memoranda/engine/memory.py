@@ -44,6 +44,13 @@ class MemorySession(ReviewVerbs, ProjectVerbs, ReadSession):
         Their words are removed from the ledger, the index, the lists and the vectors, too. After a
         StorageError, the erasure is not complete. It is completed when the memory is next opened,
         or by `memory doctor --fix`.
+
+        refs: the notes to erase.
+        agent, project, source: erase all notes of this agent, of this project, or from this source;
+            None selects no notes.
+        observation: erase only this observation, from the one note of `refs`. None erases whole
+            notes.
+        dry_run: whether only to return what the erasure would do.
         """
         from memoranda.engine.erase import Erasure
 

@@ -104,7 +104,13 @@ class LinkVerbs(ReadVerbs, WritingSession):
         limit: int = 10,
         project: str | None = None,
     ) -> NoteContext:
-        """Return a note with the notes that are linked to it (see `Memory.related`)."""
+        """Return a note with the notes that are linked to it (see `Memory.related`).
+
+        depth: how many links may be between the note and another note of the result.
+        since: leave out notes that were not changed since this time; None for no limit.
+        limit: the most linked notes to return.
+        project: the project of the note; None for all projects.
+        """
         info = self.find(ref, project)
         edges, more_count, reached = self.index.links.around(
             info, depth=depth, viewer=self.agent, since=since, limit=limit
@@ -139,11 +145,14 @@ class LinkVerbs(ReadVerbs, WritingSession):
     def link(self, a: Ref, b: Ref, type: str = "links_to") -> bool:
         """Link two notes (see `Memory.link`). Returns whether the link is new.
 
+        a, b: the notes.
         type: the type of the relation. Links between memories have no type.
         """
         with self.change("link") as change:
             first, second = self._pair(a, b)
             are_memories = {first.project, second.project} <= {*MEMORY_PROJECTS}
+            # The headers of both memories list the link. For other notes, the first gets a line of
+            # text.
             if are_memories:
                 for info, partner in ((first, second), (second, first)):
                     if partner.id not in info.links:
@@ -165,7 +174,10 @@ class LinkVerbs(ReadVerbs, WritingSession):
     def _write_relation(
         self, change: Transaction, first: NoteInfo, second: NoteInfo, type: str
     ) -> None:
-        """Add the step that adds `- type [[Target]]` to the section Relations of the first note."""
+        """Add the step that adds `- type [[Target]]` to the section Relations of the first note.
+
+        second: the note to which the relation leads.
+        """
         from memoranda.note.edit import AddItem
 
         # A type of several words is written between quotes: `- "part of" [[Target]]`.
@@ -198,7 +210,12 @@ class LinkVerbs(ReadVerbs, WritingSession):
         return second.permalink
 
     def _pair(self, a: Ref, b: Ref) -> tuple[NoteInfo, NoteInfo]:
-        """Find two notes. Raises InvalidInput if they are the same note."""
+        """Find two notes.
+
+        a, b: the names of the notes. They may differ from the notes' own names only in case.
+
+        Raises InvalidInput if they are the same note, and the errors of `find`.
+        """
         first = self.find(a, looseness=Looseness.CASE)
         second = self.find(b, looseness=Looseness.CASE)
         if (first.project, first.path) == (second.project, second.path):
@@ -208,6 +225,10 @@ class LinkVerbs(ReadVerbs, WritingSession):
     @verb
     def unlink(self, a: Ref, b: Ref) -> bool:
         """Remove the link between two memories, and record in both that the link is unwanted.
+
+        Jobs do not make an unwanted link again.
+
+        a, b: the memories.
 
         Returns whether there was a link (see `Memory.unlink`).
         """
@@ -275,6 +296,7 @@ def _planned_links(
                 plan.unresolved.append((info.id, name))
             continue
         target = infos_by_row.get(target_row)
+        # A link is on both sides, so both memories must be writable, and not the same.
         if target is None or target.row == info.row or info.locked or target.locked:
             continue
         if target.id not in links_by_row[info.row]:
@@ -307,6 +329,7 @@ def with_validity(session: ReadVerbs, draft: Draft, old: Sequence[NoteInfo]) -> 
     for key, text in times.items():
         if text:
             keys[key] = header_time(session, text)
+
     begins = keys.get("valid_from", "")
     ends = keys.get("valid_until")
     if ends and parse_stamp(ends) <= parse_stamp(begins or _EARLIEST_DAY):

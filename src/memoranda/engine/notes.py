@@ -110,6 +110,9 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         Reading an archived memory takes it out of the archive (contract 001, 18.1). It may be
         impossible to move the memory: if the caller only reads, if the home is read-only, or if a
         lock is held too long. Then the memory is returned all the same, and stays in the archive.
+
+        count: whether to count one read of the note. Without it, an archived memory stays in the
+            archive.
         """
         note = super().read(ref, project=project, count=count)
         if count and note.project == ARCHIVE_PROJECT and not self.only_reads:
@@ -183,7 +186,11 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     def store(
         self, draft: Draft, *, overwrite: bool = False, checksum: str | None = None
     ) -> Stored:
-        """Store a note (see `Memory.write`)."""
+        """Store a note (see `Memory.write`).
+
+        overwrite: whether the draft may replace a note.
+        checksum: the checksum that the replaced note must have; None for any checksum.
+        """
         return self._source([draft], overwrite, checksum)[0]
 
     def _source(
@@ -208,6 +215,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                     step = self._put_memory(change, draft)
                 else:
                     step = self._put_note(change, draft, overwrite, checksum, permalinks)
+                # Two drafts of this call would write the same file.
                 if (step.project, file_key(step.path)) in taken_places:
                     raise Exists(step.path)
                 taken_places.add((step.project, file_key(step.path)))
@@ -261,11 +269,14 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         return self.find((before.project, before.path)), change.written(step)
 
     def _put_memory(self, change: Transaction, draft: Draft) -> Step:
-        """Add the step that writes a new memory (contract 001, 2).
+        """Add the step that writes a new memory (contract 001, 2), and return the step.
 
         Its path in the project is `CATEGORY/SLUG-ID8.md`, such as `inbox/buy-milk-1a2b3c4d.md`: the
-        slug is made from the text, and the last part is the beginning of the id. Raises
-        InvalidInput for an unknown category or an empty text.
+        slug is made from the text, and the last part is the beginning of the id.
+
+        draft: the text and the further properties of the memory.
+
+        Raises InvalidInput for an unknown category or an empty text.
         """
         moment = self.clock()
         category = draft.category or INBOX
@@ -273,6 +284,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             raise InvalidInput(f'invalid category "{category}"', choices(category, CATEGORIES))
         if not draft.text.strip():
             raise InvalidInput("content must not be empty")
+
         # These imports take 5 ms, and only new memories need them.
         from uuid import uuid4
 
@@ -285,6 +297,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             # memory does not expire.
             with suppress(OverflowError):
                 expires = moment + self.settings.short_term_ttl
+
         other_keys: dict[str, object] = {"title": draft.title} if draft.title else {}
         if draft.date:
             other_keys["date"] = draft.date
@@ -299,6 +312,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                 zone = self.settings.reading_zone
                 hour = self.settings.day_hour
                 other_keys |= reminder.keys_of(timephrase.read(draft.text, moment, zone, hour))
+
         record = markdown.Record(
             identity,
             draft.text,
@@ -311,8 +325,11 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             expires=expires,
             further=other_keys,
         )
+
         path = f"{category}/{links.memory_file_name(draft.text, identity)}"
         if os.path.lexists(os.path.join(self.engine.source(CATEGORY_PROJECT).root, path)):
+            # The name has only the first digits of the id, so another memory may have it. The whole
+            # id is unique.
             path = f"{category}/{identity}.md"
         data = encoded(record.text())
         return change.put(
@@ -341,23 +358,29 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         namesake = None if draft.file_name else title
         path, info, file = self._existing(project, path, namesake)
         _check_overwrite(info, file, path, project, overwrite=overwrite, checksum=checksum)
+
         keep: dict[str, object] = {}
         if info is not None and file is not None:
+            # The place may differ from the path in case. Then the present file keeps its name.
             path = info.path
             keep = _kept_keys(info, self.parse(info.project, info.path, file))
         metadata = _metadata_of(draft)
         old = file.data.decode("utf-8", "replace") if file else ""
         permalink = self.free_permalink(project, path, taken_permalinks)
         taken_permalinks.add(permalink)
+
         content = draft.text
         tags: Sequence[str] = draft.tags
         keys: set[str] | None = None
         habits = habits_of(self, project)
+        # Other programs use this folder, too. The note gets only the header keys that its notes
+        # usually have.
         if habits is not None:
             content, tags = with_tags(content, tags, habits)
             keys = _usual_keys(habits, old, title, path)
             if old:
                 keep = {key: value for key, value in keep.items() if key in keys}
+
         text = markdown.compose_note(
             content,
             title=title,
@@ -373,6 +396,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         if old:
             text = markdown.with_counted_time(old, text, self.clock())
         text = in_link_style(self, project, path, text, old)
+
         data = encoded(text)
         # Otherwise the note has the permalink chosen above, which no other note has.
         if info is not None or _names_permalink(draft, metadata):
@@ -467,6 +491,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             info = notes.get(project, free_place) or notes.in_other_case(project, free_place)
             if info is None:
                 break
+            # A note that the caller does not see counts as taken, and the next number is tried.
             if self.sees(info.scope):
                 if not _is_other_title(info, path, title):
                     break
@@ -580,7 +605,10 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
 
     @verb
     def tag(self, ref: Ref, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Note:
-        """Add and remove tags of a note (see `Memory.tag`)."""
+        """Add and remove tags of a note (see `Memory.tag`).
+
+        add, remove: the tags. A tag in both is removed.
+        """
         return self.tag_many([ref], add, remove)[0]
 
     @verb
@@ -589,7 +617,11 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     ) -> list[Note]:
         """Add and remove tags of several notes as one change.
 
-        If one note cannot be changed, no note is changed. Returns the notes, each once.
+        If one note cannot be changed, no note is changed.
+
+        add, remove: the tags. A tag in both is removed.
+
+        Returns the notes, each once.
         """
         from memoranda.note.frontmatter import REMOVE
         from memoranda.note.markdown import other_tag_keys

@@ -111,8 +111,10 @@ def notes_edited_outside(
     infos = {
         (info.project, info.path): info for info in latest if history.writer_of(info.etag) is None
     }
+
     for change in changes:
         for touched in change.files[:1]:
+            # A change that replaced a text which no change wrote found an edit from outside.
             is_edit = touched.old and touched.new
             if not is_edit or history.writer_of(touched.old or "") is not None:
                 continue
@@ -133,7 +135,11 @@ def _present_text(memory: HistoryVerbs, place: Place) -> _TextAtTime | None:
 
 
 def _text_after(step: PlacedChange, revisions: Sequence[Revision]) -> _TextAtTime | None:
-    """Return the text that a note had after a change. None if it is not known."""
+    """Return the text that a note had after a change. None if it is not known.
+
+    step: the change, and the place of the note after it.
+    revisions: the texts of the files that the change touched, before and after it.
+    """
     for revision in revisions:
         touched = revision.touched
         if touched.do not in (StepKind.PUT, StepKind.MOVE):
@@ -144,7 +150,11 @@ def _text_after(step: PlacedChange, revisions: Sequence[Revision]) -> _TextAtTim
 
 
 def _text_before(step: PlacedChange, revisions: Sequence[Revision]) -> _TextAtTime | None:
-    """Return the text that a note had before a change. None if it is not known."""
+    """Return the text that a note had before a change. None if it is not known.
+
+    step: the change, and the place of the note before it.
+    revisions: the texts of the files that the change touched, before and after it.
+    """
     place = step.place_before or step.place
     for revision in revisions:
         touched: Touched = revision.touched

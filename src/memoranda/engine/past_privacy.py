@@ -74,6 +74,8 @@ class PastPrivacy:
         is_moved_folder = touched.do == StepKind.MOVE and touched.old is None
         if is_moved_folder:
             return self._holds_only_hidden(touched)
+
+        # Find the step in the history of its path, and follow the note from there to the present.
         place = (touched.project, touched.path, touched.root)
         for step in self._steps_at(place):
             if step.number == change.number and step.touched == touched:
@@ -112,8 +114,11 @@ class PastPrivacy:
     def _is_hidden_next(self, cursor: _Cursor, waiting: list[_Cursor]) -> bool:
         """Whether the next step on the note hides the note from the caller.
 
-        If no step follows, the present note decides. If the next step does not hide the note, the
-        cursors after this step are added to `waiting`.
+        If no step follows, the present note decides.
+
+        cursor: the note at a certain time.
+        waiting: the cursors still to look at. If the next step does not hide the note, the cursors
+            after this step are added.
         """
         step = self._step_after(cursor)
         if step is None:

@@ -89,6 +89,9 @@ class PlaceVerbs(ReadVerbs, WritingSession):
     ) -> Moved:
         """Move a note inside its project (see `Memory.move`).
 
+        destination: the new path in the project, as `_note_target` reads it.
+        project: the project of the note; None for all projects.
+        follow: whether the permalink in the header changes with the path.
         update_links: whether to rewrite links that would break, as part of this change.
         """
         with self.change("move") as change:
@@ -112,6 +115,9 @@ class PlaceVerbs(ReadVerbs, WritingSession):
 
         For a note `plan.md`, `archive/` means `archive/plan.md`, and `archive/idea` means
         `archive/idea.md`. `/` means the top folder of the project.
+
+        info: the note.
+        destination: the destination as the caller wrote it.
         """
         target = path_guard.clean("" if destination == "/" else destination, info.project)
         if destination.endswith("/"):
@@ -148,6 +154,8 @@ class PlaceVerbs(ReadVerbs, WritingSession):
     ) -> Moved:
         """Move a folder with all its files inside its project (see `Memory.move`).
 
+        folder: the path of the folder.
+        destination: its new path. With `/` at the end, a folder to move into.
         follow: whether permalinks in headers change with the paths.
         update_links: whether to rewrite links that would break, as part of this change.
         """
@@ -160,12 +168,15 @@ class PlaceVerbs(ReadVerbs, WritingSession):
             if not origin or self._kind(source.name, origin) != "folder":
                 raise FolderNotFound(folder, source.name)
             self._check_folder_target(source.name, origin, target, destination)
+
             infos, hidden_paths = self._notes_below(source.name, origin)
             moves = [(info, target + info.path[len(origin) :]) for info in infos]
             links = self._effects_on_links(moves, follow, update_links)
             # The new texts of moved notes whose links change, by their old paths.
             texts = {text.info.path: text.data for text in links.texts.values() if text.is_moved}
             change.about = (source.name, f"{origin}/")
+
+            # A folder moves in one step if nothing in it has to be changed or left behind.
             is_target_missing = self._kind(source.name, target) == "missing"
             may_move_whole = not follow and not hidden_paths and is_target_missing
             if may_move_whole and texts:
@@ -182,6 +193,9 @@ class PlaceVerbs(ReadVerbs, WritingSession):
 
         If `destination` ends in `/` and such a folder exists, the folder moves into it and keeps
         its name.
+
+        origin: the present path of the folder.
+        destination: the new path as the caller wrote it.
         """
         target = path_guard.clean(destination.strip("/"), project)
         target = self.engine.spelled(project, target)
@@ -197,6 +211,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
     ) -> None:
         """Raise an error if a folder cannot move to `target`.
 
+        origin: the present path of the folder.
         destination: the target as the caller wrote it, for the error.
         """
         if not target or f"{target}/".startswith(f"{origin}/"):
@@ -248,6 +263,8 @@ class PlaceVerbs(ReadVerbs, WritingSession):
     ) -> None:
         """Add the steps that move a folder file by file.
 
+        origin: the present path of the folder.
+        target: its new path.
         hidden_paths: the paths of notes that the caller does not see. They stay where they are.
         follow: whether permalinks in headers change with the paths.
         texts: the new texts of notes whose links change, by path.
@@ -271,6 +288,8 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         """Return how links must change when notes move.
 
         moves: pairs of a note and its new path.
+        follow: whether permalinks in headers change with the paths.
+        update_links: whether links may be rewritten.
         """
         moved = []
         for info, path in moves:

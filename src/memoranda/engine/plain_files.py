@@ -410,6 +410,8 @@ class Files:
             to = f"{target}/{entry.path.rpartition('/')[2]}"
             target_kind = self._source.place(to).kind
             in_pieces = any(path.startswith(f"{entry.path}/") for path in texts)
+            # A folder also moves in pieces if one is at the target, or if the caller does not see
+            # all of it.
             in_pieces = in_pieces or target_kind == "folder" or not self._is_all_shown(entry)
             if entry.kind == "folder" and in_pieces:
                 self._move_shown(change, entry, to, texts)
@@ -457,6 +459,7 @@ class Files:
             if source.kind == "missing" or not self._shows(source):
                 raise NotFound(path, self._project)
             _check_target(source, target, to, is_hidden=is_hidden)
+
             links = self._changed_links(source, target.path)
             moved_texts = {text.info.path: text for text in links.texts.values() if text.is_moved}
             is_partly = is_hidden or not self._is_all_shown(source)

@@ -55,6 +55,7 @@ _MOST_CLAIM_CHARACTERS = 100
 class ProfileEntry(NamedTuple):
     """A note about the person.
 
+    info: the note.
     why: the place or reason that makes it a note about the person, such as `pinned`.
     text: the part of the note that is about the person.
     is_confirmed: whether the owner wrote or confirmed all of the note.
@@ -224,6 +225,9 @@ def _answer_claim(memory: Any, item: ReviewItem, choice: str) -> bool:
     """Carry out the owner's answer to a question about a claim. Returns whether a note was changed.
 
     DELETE deletes the note. The other answers change no note.
+
+    item: the question.
+    choice: the letter of the answer.
     """
     if choice != DELETE:
         return False

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 class Project(FrozenValueObject):
     """A named collection of notes.
 
+    name: its name, such as `notes`.
     root: its folder, or the file of a graph.
     built_in: whether every home has the project.
     default: whether notes go there, and identifiers mean notes there, if no project is named.
@@ -35,7 +36,11 @@ class ProjectList(HomeSession):
 
     @property
     def projects(self) -> list[Project]:
-        """See `Memory.projects`."""
+        """See `Memory.projects`: the projects that the caller may use.
+
+        The archive is not among them. Neither is the project of session traces while it has no
+        folder.
+        """
         self.engine.reload_config()
         return [
             self._project(source)

@@ -97,6 +97,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
             name = name.strip()
             if not PROJECT_NAME.fullmatch(name) or not any(map(str.isalnum, name)):
                 raise InvalidInput(f"invalid project name: {name}")
+
             existing = self._name_like(name)
             # This is done before a folder is made, because it may raise an error.
             access_keys = {} if access == EVERYTHING else self._access_keys(name, access)
@@ -107,6 +108,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
                 if default:
                     self.set_default(existing)
                 return self.project(existing), "unchanged"
+
             if self.agent is not None:
                 is_in_folders = self.settings.url is None
                 # Symlinks are resolved now, because one could be replaced before the owner answers.
@@ -115,6 +117,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
                 if is_in_folders and not self._may_add(root, folder):
                     ask(self, name, root, default)
                     return Project(name, root, False), "asked"
+
             self._prepare_place(root, folder, default=default, make=make, hidden=hidden)
             place = str(root) if self.settings.url is None else f"{OWN_FOLDER}/{name}"
             changes: dict[str, Any] = {f"projects.{name}": place}
@@ -130,6 +133,9 @@ class ProjectVerbs(ReadVerbs, WritingSession):
 
         root: the place as an absolute path.
         folder: the place as the caller wrote it, for messages.
+        default: whether the project should become the default project.
+        make: whether a missing folder may be created.
+        hidden: whether the place may be inside a hidden folder of the user's home folder.
 
         Raises the errors of `add_project`.
         """
@@ -192,6 +198,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
         user = user_folder()
         if user and any(user / setting in (root, *root.parents) for setting in _SETTINGS):
             raise ProjectRefused(shown_path, "programs keep their settings there")
+
         if _is_graph_file(root):
             raise ProjectRefused(shown_path, "it is a file")
         self._check_folder(root, shown_path, make=True)
@@ -235,6 +242,8 @@ class ProjectVerbs(ReadVerbs, WritingSession):
         """Set the rights of agents in an added project, and return them. Only the owner may call
         this.
 
+        access: which agents may use the project, and what they may do there.
+
         Raises ProjectNotFound. Raises InvalidInput for a built-in project, if the caller is an
         agent, and for a `write_folder` outside the project.
         """
@@ -247,7 +256,15 @@ class ProjectVerbs(ReadVerbs, WritingSession):
         return self.engine.access_to(project.name)
 
     def _access_keys(self, name: str, access: ProjectAccess) -> dict[str, Any]:
-        """Return the keys of the configuration for these rights. Raises InvalidInput."""
+        """Return the keys of the configuration that store the rights of agents in a project.
+
+        For example: `{"access.work": {"read_only": True}}`. Rights as without a setting give None.
+
+        name: the name of the project.
+        access: the rights.
+
+        Raises InvalidInput for an agent as the caller, and for a name that no agent can have.
+        """
         if self.agent is not None:
             raise InvalidInput("Only the owner says what agents may do in a project.")
         unknown = [agent for agent in access.agents if not is_agent(agent)]
@@ -286,7 +303,13 @@ class ProjectVerbs(ReadVerbs, WritingSession):
         GraphFileSource(file.stem, file).list()
 
     def _check_folder(self, root: Path, shown_path: str, make: bool, hidden: bool = False) -> None:
-        """Raise ProjectRefused, NotAFolder or ProjectOverlaps if a folder cannot be a project."""
+        """Raise ProjectRefused, NotAFolder or ProjectOverlaps if a folder cannot be a project.
+
+        root: the folder as an absolute path.
+        shown_path: the folder as the caller wrote it, for the error.
+        make: whether a missing folder may be created.
+        hidden: whether the place may be inside a hidden folder of the user's home folder.
+        """
         real = _real(root)
         why = self._refusal(real, hidden)
         if why:
@@ -310,6 +333,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
         user = _real(user_home) if user_home else None
         home = _real(self.engine.layout.root)
         is_inside_home = home in (real, *real.parents)
+
         if real == Path("/"):
             return "it is the whole file system"
         if real == user:
@@ -421,7 +445,10 @@ def _is_graph_file(root: Path) -> bool:
 
 
 def _make_folder(root: Path, shown_path: str) -> None:
-    """Make a project's folder if it is missing. Raises ProjectRefused."""
+    """Make a project's folder if it is missing. Raises ProjectRefused.
+
+    shown_path: the folder as the caller wrote it, for the error.
+    """
     if root.is_dir():
         return
     try:

@@ -31,7 +31,10 @@ class ReadSession(ReadVerbs):
         return self
 
     def close(self, *_: object) -> None:
-        """See `Memory.close`."""
+        """Close the home, as `Memory.close` does.
+
+        A `with` block calls this with the error that ended it, if any. The error does not matter.
+        """
         self.engine.close()
 
     __exit__ = close

@@ -234,6 +234,9 @@ class ReadVerbs(ProjectList):
 
         The reference may be as lists print it: `main: Shopping` is the note Shopping in the project
         main. If some note is called `main: Shopping`, that note is returned instead.
+
+        project: the project to look in; None for all projects.
+        looseness: how much the name may differ from the note's own, as for `find`.
         """
         if project is not None:
             project = self.engine.source(project).name
@@ -254,6 +257,7 @@ class ReadVerbs(ProjectList):
 
         identifier: a name, a permalink, an id, or a link such as `[[Plan]]`.
         project: the project to look in; None for all projects.
+        looseness: how much the name may differ from the note's own, as for `find`.
 
         A late project is a large one that is still being compared with the disk. Its files of this
         name are looked at now, so that the answer is right.
@@ -278,11 +282,15 @@ class ReadVerbs(ProjectList):
         except NotFound:
             if not freshness.late:
                 raise
+            # The index of a late project may lack the note. So look for a file of this name on the
+            # disk.
             for name in list(freshness.late):
                 path = identifier.removeprefix("memory://").removeprefix(f"{name}/")
                 for candidate in (path, f"{path}.md"):
                     freshness.look_at(name, candidate)
             info = look()
+
+        # Or it may have an old text of the note.
         if freshness.late and not self._is_unchanged(info):
             freshness.look_at(info.project, info.path)
             info = look()
@@ -335,6 +343,7 @@ class ReadVerbs(ProjectList):
         """Return the note of any project that `ref` names.
 
         ref: a name as for `find`, the beginning of a memory's id, or `project/path`.
+        looseness: how much the name may differ from the note's own, as for `find`.
 
         Raises NotFound if no note fits, and Ambiguous if several notes fit. A text that is the name
         of one note and the beginning of another note's id is ambiguous, too.
@@ -351,6 +360,8 @@ class ReadVerbs(ProjectList):
 
         A whole id decides alone, even if it is also a name. Raises Ambiguous if the beginning of an
         id is also the exact name of another note. Raises the errors of `find`, too.
+
+        looseness: how much the name may differ from the note's own, as for `find`.
         """
         memory: NoteInfo | None = None
         with suppress(NotFound):
@@ -370,6 +381,8 @@ class ReadVerbs(ProjectList):
 
     def _at_path_or_named(self, ref: str, looseness: Looseness) -> NoteInfo:
         """Return the note at `project/path`, or else the note that `ref` names.
+
+        looseness: how much the name may differ from the note's own, as for `find`.
 
         Raises the errors of `find`.
         """
@@ -471,6 +484,9 @@ class ReadVerbs(ProjectList):
 
         If the settings name a reranking model, the first MOST_RERANKED hits are in the order of
         this model.
+
+        limit, offset: how many hits to return, after skipping how many.
+        explain: whether each hit says why it was found.
         """
         find = partial(
             self.index.search,
@@ -520,7 +536,9 @@ class ReadVerbs(ProjectList):
         return self.engine.gate.rules()
 
     def rules_for_reading(self) -> Rules:
-        """Return `gate_rules`, without the owner's if the file of them cannot be read."""
+        """Return `gate_rules`. If the owner's file of rules cannot be read, return only the
+        program's rules.
+        """
         return self.engine.gate.rules_for_reading()
 
     def is_held_back(self, info: NoteInfo) -> bool:
@@ -547,8 +565,9 @@ class ReadVerbs(ProjectList):
         return str(answer.get("choice"))
 
     def telling(self, info: NoteInfo) -> Telling:
-        """Return in which form a note is shown to a session that did not ask for the note
-        (docs/trust.md).
+        """Return in which form a note is shown to a session that did not ask for the note.
+
+        It is shown as a fact, as the claim of its author, or not at all (docs/trust.md).
         """
         provenance = info.provenance
         is_own = provenance.trust == "owner"
@@ -567,7 +586,7 @@ class ReadVerbs(ProjectList):
         return suspicion(self, info).replace("suspicious:", f"{CLAIM}:", 1)
 
     def note_use(self, infos: Iterable[NoteInfo]) -> None:
-        """Record that the text of these notes was shown to the caller (contract 001, 18.3).
+        """Record that the caller was shown the text of these notes (contract 001, 18.3).
 
         Memories among them count as used, but not as read.
         """
@@ -619,9 +638,14 @@ class ReadVerbs(ProjectList):
         as_of: datetime | None = None,
         vetted: bool = True,
     ) -> str:
-        """Collect evidence for a question as text (see `Memory.context`).
+        """Collect evidence for a question as text for a prompt (see `Memory.context`).
 
-        vetted: whether to leave out notes that are held back.
+        max_tokens: the most tokens of the text; None for EVIDENCE_TOKENS.
+        projects: the names of the projects to search; None for all.
+        as_of: the time at which the evidence was valid; None for now.
+        vetted: whether to leave out notes that are held back (`is_held_back`).
+
+        Raises InvalidInput for a `max_tokens` below 1.
         """
         if max_tokens is not None and max_tokens < 1:
             raise InvalidInput(f"`max_tokens` must be at least 1; got {max_tokens}.")
@@ -898,6 +922,7 @@ class ReadVerbs(ProjectList):
             path, is_folder=kind == "folder"
         ):
             return "hidden"
+        # The owner sees everything.
         if self.agent is None or kind not in ("file", "folder"):
             return kind
         if kind == "file":

@@ -48,6 +48,7 @@ _UNENCODED = "/!$&'*+,;=:@~-._"
 class NewText:
     """A note with rewritten links.
 
+    info: the note.
     old: the file as it is.
     data: the new bytes.
     is_moved: whether the note itself moves. Then the move writes it.
@@ -115,6 +116,7 @@ def relinking(
 ) -> Relinking:
     """Return how links must change so that a move does not break them.
 
+    moved: the notes that move, as they are before and after the move.
     update: whether to rewrite links. If False, all notes with affected links are `broken`.
     """
     relocation = session.index.links.relocation(moved, session.agent)
@@ -175,9 +177,11 @@ def _relink_source(
 ) -> None:
     """Add the new text of a note to `result` that links to renamed parts of another note.
 
+    relocation: tells where links lead.
     source: the note with the links.
     info: the note whose headings or blocks were renamed.
     new_names: the new name of each renamed heading or block.
+    result: the changes of links so far.
     """
     file = session.engine.file_of(source)
     text = file.data.decode("utf-8", "surrogateescape")
@@ -201,7 +205,9 @@ def _with_anchors(
 ) -> str:
     """Return the text of a note in which links to renamed headings or blocks have the new names.
 
+    relocation: tells where links lead.
     source: the note with the links.
+    text: its present text.
     row: the row of the note whose headings or blocks were renamed. It may be `source` itself.
     new_names: the new name of each renamed heading or block.
     """
@@ -212,6 +218,7 @@ def _with_anchors(
     numbered_links = [*link_places(text, body_at)]
     yaml_text = split(text).yaml or ""
     numbered_links += [LinkPlace(number, link) for _, number, link in header_links(yaml_text)]
+
     for number, link in numbered_links:
         new_rest = renamed_rest(link, new_names) if link.rest else None
         if new_rest is None or number > len(lines):
@@ -221,6 +228,7 @@ def _with_anchors(
         if not is_whole and relocation.leads(source, link.target, link.project, row):
             raw = link.raw.replace(link.rest, new_rest, 1)
             new_links.setdefault(number, {})[link.raw] = raw
+
     for number, new_insides in new_links.items():
         lines[number - 1] = _with_new_links(lines[number - 1], new_insides)
     edited = "\n".join(lines)
@@ -234,9 +242,11 @@ def _new_text(
 ) -> tuple[NewText | None, bool]:
     """Return a note with its broken links rewritten, and whether a broken link remains.
 
-    update: whether links may be rewritten.
-
     The note is None if no link can be rewritten, or if the caller may not change the note.
+
+    relocation: tells where links lead before and after the move.
+    source: the note with the links.
+    update: whether links may be rewritten.
     """
     file = session.engine.file_of(source)
     try:
@@ -259,7 +269,12 @@ def _new_text(
 
 
 def _with_links_updated(relocation: Relocation, source: NoteInfo, text: str) -> tuple[str, bool]:
-    """Return the text with its broken links rewritten, and whether a broken link remains."""
+    """Return the text of a note with its broken links rewritten, and whether a broken link remains.
+
+    relocation: tells where links lead before and after the move.
+    source: the note with the links.
+    text: its present text.
+    """
     body_at = split(text).body_at
     lines = text.split("\n")
     has_broken_link = False
@@ -268,6 +283,7 @@ def _with_links_updated(relocation: Relocation, source: NoteInfo, text: str) -> 
     places = [(number, link, False) for number, link in link_places(text, body_at)]
     yaml_text = split(text).yaml or ""
     places += [(number, link, True) for _, number, link in header_links(yaml_text)]
+
     for number, link, is_header in places:
         row = relocation.broken_target(
             source.row,
@@ -277,6 +293,7 @@ def _with_links_updated(relocation: Relocation, source: NoteInfo, text: str) -> 
             LinkText(link.target, link.project, link.rest),
             may_be_markdown=link.is_markdown,
         )
+        # The move does not break this link.
         if row is None:
             continue
         raw = _new_link(relocation, source, link, row)
@@ -286,6 +303,7 @@ def _with_links_updated(relocation: Relocation, source: NoteInfo, text: str) -> 
         if is_header:
             raw = _quoted_in(lines[number - 1], link, raw)
         new_links.setdefault(number, {})[link.raw] = raw
+
     for number, new_insides in new_links.items():
         lines[number - 1] = _with_new_links(lines[number - 1], new_insides)
     return "\n".join(lines), has_broken_link
@@ -324,7 +342,10 @@ def _quoted_in(line: str, link: WrittenLink, raw: str) -> str:
 def _new_link(relocation: Relocation, source: NoteInfo, link: WrittenLink, row: int) -> str | None:
     """Return a new inside for a link that makes it lead to the note `row`. None if no inside does.
 
+    relocation: tells where links lead before and after the move.
     source: the note with the link.
+    link: the link as it is written.
+    row: the row of the note to which it must lead.
     """
     before, after = relocation.note(row)
     if link.is_markdown:
@@ -370,7 +391,12 @@ def _display(raw: str) -> str:
 
 
 def _is_project(relocation: Relocation, source: NoteInfo, project: str, row: int) -> bool:
-    """Whether the `project::` of a link is the project of the note to which the link leads."""
+    """Whether the `project::` of a link is the project of the note to which the link leads.
+
+    relocation: tells where links lead before and after the move.
+    project: the name before `::`.
+    row: the row of the note.
+    """
     return relocation.note(row)[0].project.casefold() == project.casefold()
 
 
@@ -390,6 +416,8 @@ def _names(target: str, before: NoteInfo, after: NoteInfo, folder: str) -> Itera
     parts = path.split("/")
     # `c`, `b/c` and `a/b/c` for the path `a/b/c`.
     ends = ["/".join(parts[first_part:]) for first_part in range(len(parts) - 1, -1, -1)]
+
+    # First the form of the old target: relative, from the top folder, a permalink, or a path.
     if target.startswith(("./", "../")):
         relative = posixpath.relpath(path, folder or ".")
         yield relative if relative.startswith("../") else f"./{relative}"
@@ -427,6 +455,8 @@ def _new_destination(
 
     The destination is relative to the note with the link, unless the old one was a path from the
     top folder. None means that no destination leads to the note.
+
+    relocation: tells where links lead before and after the move.
     """
     before, after = relocation.note(row)
     folder = relocation.folder_after(source)
@@ -435,6 +465,7 @@ def _new_destination(
         relative = f"./{relative}"
     candidates = [relative, after.path]
     is_beside = posixpath.join(posixpath.dirname(source.path), link.target) == before.path
+    # The old destination was a path from the top folder, so the new one is, too.
     if link.target.lstrip("/") == before.path and not is_beside:
         candidates = [f"/{after.path}" if link.target.startswith("/") else after.path, relative]
     for candidate in candidates:

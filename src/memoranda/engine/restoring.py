@@ -38,6 +38,8 @@ from memoranda.sources.step import StepKind
 class _Target:
     """The place to which the text is written.
 
+    place: the project, the path, and the folder of the project.
+    source: the folder that has the file.
     current: the file that is at the place now. None if no file is there.
     """
 
@@ -156,6 +158,8 @@ class Restoring:
         restored_note = self._session.bring_back(archived)
         last = self._history.last
         place = (archived.project, archived.path, "")
+        # `last` is the change that just brought the memory back. The latest change before it
+        # archived the memory.
         changes = self._history.changes_at(archived.project, archived.path, before=last)
         archiving_changes = (
             change.number for change in changes if change.undoes is None and concerns(change, place)
@@ -173,6 +177,8 @@ class Restoring:
         now = read_or_none(source_at(self._engine, project, root), path)
         for change, text in self._replaced_texts(place, past_privacy):
             if self._at is None:
+                # Without a change and a time, the latest text is restored that differs from the
+                # present one.
                 is_now = now is not None and text.old == now.etag
                 if self._number is not None or not is_now:
                     return change, text
@@ -190,8 +196,9 @@ class Restoring:
         """Yield each change that replaced a text at `place`, and its step on the note, the newest
         first.
 
-        If the caller named a change, only this change is yielded. Steps that the caller may not see
-        are left out.
+        If the caller named a change, only this change is yielded.
+
+        past_privacy: hides steps from the caller, which are left out. None for the owner.
         """
         project, path, _ = place
         for change in self._history.changes_at(project, path):
@@ -241,10 +248,14 @@ class Restoring:
         return None, to
 
     def _note_path(self, project: str, to: str, path: str, source: FolderSource) -> str:
-        """Return the path with `.md` added, because a file that is not a note could not be found
+        """Return a path with `.md` added, because a file that is not a note could not be found
         again.
 
-        Raises InvalidInput if the file would not be a note even then.
+        project, to: the destination as the caller wrote it, for the error.
+        path: the path without `.md`.
+        source: the folder that would have the file.
+
+        Raises InvalidInput if the file would not be a note even with `.md`.
         """
         path += ".md"
         if to.endswith("/") or not source.is_note(path):
@@ -264,6 +275,8 @@ class Restoring:
             raise Unusable(f"{project}/{path}")
         if self._to is not None and target.current is not None:
             raise Exists(f"{project}/{path}")
+        # Only a second call without a change or a time would restore the text that was just
+        # replaced.
         if target.current is None or not self._is_latest:
             return
         last = self._last_change(target.place)
@@ -330,5 +343,12 @@ class RestoreVerbs(HistoryVerbs):
         change: int | None = None,
         to: str | None = None,
     ) -> tuple[str, int]:
-        """Bring an older text of a note back (see `Memory.restore`)."""
+        """Bring an older text of a note back (see `Memory.restore`).
+
+        at: the time at which the note had the text; None for no certain time.
+        change: the number of the change that replaced the text; None for no certain change.
+        to: the place to which the text is written, as `project/path`; None for the note's own.
+
+        Returns the place of the note, and the number of the change that had replaced the text.
+        """
         return Restoring(self, ref, at, change, to).restore()

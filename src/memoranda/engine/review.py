@@ -244,17 +244,23 @@ class ReviewVerbs(RestoreVerbs):
             self.confirm(change, infos)
 
     def decide(self, question: str | ReviewItem, choice: str) -> ReviewItem:
-        """Answer a question (see `Memory.decide`)."""
+        """Answer a question (see `Memory.decide`).
+
+        question: the question or its key.
+        choice: the letter of the answer, one of the question's `choices`.
+        """
         if self.agent is not None:
             raise InvalidInput("only the owner decides; run memory review without an agent's name")
         item, items = self._parts_of(question)
         letters = [letter for letter, _ in item.choices]
         if choice not in letters:
             raise InvalidInput(f'invalid choice "{choice}" (one of {", ".join(letters)})')
+
         question_source = source(_kind_of(item.key))
         is_combined = len(items) > 1
         if is_combined and question_source.batch is not None and choice == "y":
             question_source.batch.apply(self, items)
+        # An answer that changed no notes is stored, so that the question is not asked again.
         elif is_combined or not question_source.apply(self, item, choice):
             self._store_answers([single_item.key for single_item in items], choice)
         return item
@@ -278,6 +284,7 @@ class ReviewVerbs(RestoreVerbs):
         answers = {answer.letter: answer for answer in shared_answers(kind)}
         if choice not in answers:
             raise InvalidInput(f'invalid choice "{choice}" (one of {", ".join(answers)})')
+
         items = [
             item
             for item in self._open_of(kind)
@@ -331,12 +338,20 @@ class ReviewVerbs(RestoreVerbs):
 
     @verb
     def _store_answers(self, keys: Iterable[str], choice: str) -> None:
-        """Store the same answer to several questions, as one change."""
+        """Store the same answer to several questions, as one change.
+
+        keys: the keys of the questions.
+        choice: the letter of the answer.
+        """
         with self.change(VERB, (PRIVATE, VERB), fresh=False) as change:
             self._answer(change, keys, choice)
 
     def _answer(self, change: Transaction, keys: Iterable[str], choice: str) -> None:
-        """Add to a change the same answer to several questions."""
+        """Add to a change the same answer to several questions.
+
+        keys: the keys of the questions.
+        choice: the letter of the answer.
+        """
         row = {"choice": choice, "time": stamp(self.clock())}
         rows = self.engine.ledger.review_rows
         change.steps += [rows.step(ANSWER, key, row) for key in dict.fromkeys(keys)]
@@ -355,7 +370,10 @@ def _kind_of(key: str) -> str:
 
 
 def _offers(item: ReviewItem, choice: str) -> bool:
-    """Whether a question can have a shared answer."""
+    """Whether a question can be answered with a letter together with other questions.
+
+    choice: the letter of the answer.
+    """
     # The answer `y` of a batch takes the proposal of each question.
     has_batch = source(item.kind).batch is not None
     return has_batch or choice in (letter for letter, _ in item.choices)
@@ -405,7 +423,11 @@ def _ask_suspicious(memory: ReviewVerbs) -> Iterator[ReviewItem]:
 
 
 def _answer_suspicious(memory: ReviewVerbs, item: ReviewItem, choice: str) -> bool:
-    """Delete the note, unless the owner keeps it. Returns whether it was deleted."""
+    """Delete the note, unless the owner keeps it. Returns whether it was deleted.
+
+    item: the question.
+    choice: the letter of the answer.
+    """
     if choice == KEEP:
         return False
     memory.delete(next(info for info in _suspicious(memory) if suspicion(memory, info) == item.key))
@@ -477,7 +499,11 @@ def _ask_bursts(memory: Any) -> Iterator[ReviewItem]:
 
 
 def _answer_burst(memory: Any, item: ReviewItem, choice: str) -> bool:
-    """Delete the notes of a burst if the owner chose that. Returns whether they were deleted."""
+    """Delete the notes of a burst if the owner chose that. Returns whether they were deleted.
+
+    item: the question.
+    choice: the letter of the answer.
+    """
     if choice != DELETE:
         return False
     for infos in _bursts(memory):
@@ -543,6 +569,9 @@ def _answer_request(memory: Any, item: ReviewItem, choice: str) -> bool:
     added.
 
     If it was not, the refusal is stored, and the question is not asked again.
+
+    item: the question.
+    choice: the letter of the answer.
     """
     if choice != "y":
         return False

@@ -46,9 +46,11 @@ def introduction(memory: ReviewVerbs) -> str:
     # would be refused. So the index is not made here: the first call makes it and waits for it.
     if not memory.index.notes.has_any() and _is_large(memory):
         return ""
+
     room = INTRODUCTION_TOKENS - tokens_in(f"{OPEN}\n{CLOSE}\n")
     reminders = list(due_reminders(memory, memory.clock()))
     due = _section(memory, "Due", reminders, _texts(memory, reminders), min(room, _DUE_TOKENS))
+    # A due reminder is not told a second time as part of the profile.
     told_ids = {info.id for info, _ in reminders}
     entries = [
         entry for entry in owner_first(memory, profile(memory)) if entry.info.id not in told_ids

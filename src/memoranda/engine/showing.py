@@ -109,7 +109,9 @@ class PreparedNotes:
             del self._prepared[step.project, step.path]
 
     def _mark(self, prepared: PreparedNote) -> None:
-        """Mark the note if it seems to hold injected instructions."""
+        """Mark the note if it seems to hold injected instructions. Marked notes are not told
+        unasked.
+        """
         assert prepared.note is not None
         prepared.note.suspicious = self._gate.suspicious(prepared.note)
 
@@ -227,7 +229,10 @@ def writes_note(step: Step, source: Source) -> bool:
 
 
 def file_of(step: Step) -> File:
-    """Return the file that a `put` step wrote, as if it had been read from the disk."""
+    """Return the file that a step wrote, as if it had been read from the disk.
+
+    step: a step of kind PUT, after it was carried out.
+    """
     assert step.data is not None
     assert step.stamp is not None
     assert step.etag is not None

@@ -67,12 +67,23 @@ def suspicious_words(rules: Rules, note: Note) -> SuspiciousWords:
 
 
 def _spans(rules: Rules, rule_id: str, text: str) -> list[Span]:
-    """Return the shortest parts of a text that a rule matches."""
+    """Return the shortest parts of a text that a rule matches.
+
+    rules: the rules of the home.
+    rule_id: the id of the rule.
+    """
     return narrowed(text, lambda part: rule_id in rules.suspicions(part))
 
 
 def _words_elsewhere(rules: Rules, rule_id: str, note: Note) -> list[WordsElsewhere]:
-    """Return the words that a rule matches at the first place beside the text that has some."""
+    """Return the words that a rule matches outside the text of a note.
+
+    The title and the header are looked at first, then the file name, then the whole file. Only the
+    first of these places that has words counts.
+
+    rules: the rules of the home.
+    rule_id: the id of the rule.
+    """
     for key, value in _values(note):
         spans = _spans(rules, rule_id, value)
         if spans:

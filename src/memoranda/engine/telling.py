@@ -84,7 +84,10 @@ def told_name(agent: str) -> str:
 
 
 def claimed(provenance: Provenance, text: str) -> str:
-    """Return a text as the claim of its author: `claude noted: Anna prefers tabs`."""
+    """Return a text as the claim of its author: `claude noted: Anna prefers tabs`.
+
+    provenance: where the text comes from.
+    """
     return f"{author(provenance)} noted: {text}"
 
 

@@ -230,6 +230,7 @@ class Trail:
     def _is_about_known_id(self, touched: Touched, *, has_erased_steps: bool) -> bool:
         """Whether a step is about one of the notes, judged by the id in its text or file name.
 
+        touched: the step.
         has_erased_steps: whether another step of the same change is about the notes. In this case,
             a step that removes a file with the id of a note is also about the note: the note
             changed its category, or was merged.
@@ -250,6 +251,8 @@ class Trail:
 
         They are the text that it replaced, and the text that it wrote if another program replaced
         that. Changes of files that are named by these ids are queued.
+
+        touched: the step.
         """
         written = touched.new if touched.do == StepKind.PUT else None
         for digest in (written, touched.old):
@@ -259,7 +262,13 @@ class Trail:
                 self._remember(touched, self._kept_text(digest))
 
     def _remember(self, touched: Touched, data: bytes | None) -> None:
-        """Add a kept text of a step to `texts`, and the ids in its header to `ids`."""
+        """Add a kept text of a step to `texts`, and the ids in its header to `ids`.
+
+        Changes of files that are named by a new id are queued.
+
+        touched: the step that read or wrote the text.
+        data: the text; None if the history does not have it.
+        """
         if data is None:
             return
         self.texts.append(data)
@@ -273,7 +282,11 @@ class Trail:
             self._queue.add(self._history.with_name_id(id_start, self._queue.last_number))
 
     def _record(self, change: Change, remaining_steps: list[Touched | None]) -> None:
-        """Record in `files` which steps of a change remain. A removed step is None."""
+        """Record in `files` which steps of a change remain after the erasure.
+
+        remaining_steps: the steps of the change in order. None in place of a step that must be
+            removed.
+        """
         self.files[change.number] = remaining_steps
         self._changes[change.number] = change
 
@@ -282,6 +295,8 @@ class Trail:
 
         If the step moved the note, this also replaces the present place by the place before the
         move, because the earlier changes know the note there.
+
+        touched: the step.
         """
         if touched.project == PRIVATE:
             # The step stored the answer to a question.
@@ -326,6 +341,8 @@ class Trail:
         """Whether a step on an answer to a question names one of the notes.
 
         The name is an id or a place. It is searched in the key and in the text of the answer.
+
+        touched: the step.
         """
         data = touched.path.encode() + (self._kept_text(touched.old) or b"")
         paths = [os.path.join(project, path) for project, path, _ in self._all_places]
@@ -338,7 +355,10 @@ class Trail:
         self._queue_changes_at(place)
 
     def _has_id(self, touched: Touched) -> bool:
-        """Whether the header of the text that a step replaced has the id of one of the notes."""
+        """Whether the header of the text that a step replaced has the id of one of the notes.
+
+        touched: the step.
+        """
         data = self._kept_text(touched.old)
         if data is not None:
             note = self._engine.parse(touched.project, touched.path, as_file(data))
@@ -362,12 +382,15 @@ class Trail:
         Only steps that change lines of a graph file or JSON file are affected. Any other step is
         returned as it is. None means that no line remains, or that the history does not have the
         lines.
+
+        touched: the step.
         """
         is_line = None
         if touched.do == StepKind.LINES:
             is_line = self._is_line.get(os.path.realpath(touched.file))
         if is_line is None:
             return touched
+        # The step removed the whole file, and the lines to erase with it.
         is_whole_file = touched.new is None
         if is_whole_file:
             return None
@@ -398,11 +421,13 @@ class Trail:
             # The folders of categories are always there.
             if project != CATEGORY_PROJECT:
                 parent_folders.update((project, folder, root) for folder in folders_above(path))
+
         lost_folders: set[Location] = set()
         for project, path, root in parent_folders:
             own_root = root or self._engine.own_root(project) or ""
             if not os.path.isdir(os.path.join(own_root, path)):
                 lost_folders.add((project, path, root))
+
         numbers: set[int] = set()
         for project, path, _ in lost_folders:
             numbers.update(self._history.numbers_at(project, path, ABOVE_ALL_NUMBERS))
@@ -457,6 +482,7 @@ class Trail:
             folders.
         """
         remaining_steps = [touched for touched in steps if touched is not None]
+        # Nothing that a person wrote remains. Only the number of the change stays in use.
         if all(touched.do in (StepKind.MKDIR, StepKind.RMDIR) for touched in remaining_steps):
             return Change(change.number, moment, ERASE, "", "", None, None, [], change.undoes)
         erased_steps: list[Touched] = []
@@ -670,6 +696,7 @@ class MentionKind(Enum):
 class Mention:
     """Something that has words of an erased note. It belongs to its author and stays.
 
+    kind: whether it is a note, an older text, or another thing (see MentionKind).
     name: the name to show to people, or the SHA-256 of an older text.
     place: the project and path of a note, otherwise None.
     """
@@ -758,9 +785,11 @@ def _needles_in_places(engine: Engine, needles: Needles, folders: Iterable[str])
 def _searched_files(
     engine: Engine, folders: Iterable[str], needles: Needles, place_words: set[bytes]
 ) -> Iterator[tuple[SearchedFile, _LookedInto]]:
-    """Search the files of the home, of projects elsewhere and in `folders`, and yield each file
-    with the result.
+    """Search every file that may hold a trace, and yield each file with the result.
 
+    These are the files of the home, of projects elsewhere and in `folders`.
+
+    needles: the texts and names to search for.
     place_words: needles that do not count for `_LookedInto.is_named`.
     """
     for file in _files(engine, folders):
@@ -891,8 +920,10 @@ def _files(engine: Engine, folders: Iterable[str]) -> Iterator[SearchedFile]:
 
 
 def _files_of_home(engine: Engine) -> Iterator[SearchedFile]:
-    """Yield all files of the home. Notes, texts that the history keeps and the configuration are
-    not ours.
+    """Yield all files of the home.
+
+    Files that memoranda did not make get a mention: notes, older texts that the history keeps, and
+    the configuration.
     """
     layout = engine.layout
     for folder, _, names in _folders_of_home(layout):

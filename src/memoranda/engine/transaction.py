@@ -65,6 +65,7 @@ def check_access(
         return
     if not access.admits(session.agent):
         raise ProjectNotFound(project, [])
+
     folder = access.write_folder
     for path in paths if folder else ():
         if path != folder and not path.startswith(f"{folder}/"):
@@ -128,6 +129,7 @@ class WritingSession(HomeSession):
         """Commit a change that writes much. While its texts are checked, other threads may use the
         home.
 
+        transaction: the change.
         fresh: whether to bring the index up to date with the disk first.
 
         Raises Conflict if meanwhile a file that the change was made from changed, or the folder or
@@ -166,6 +168,7 @@ class WritingSession(HomeSession):
           written until the end of the block. If this process dies, the next process that gets the
           lock sees that its holder died, and removes the files.
 
+        transaction: the change.
         fresh: whether to bring the index up to date with the disk first.
         """
         ledger = self.engine.ledger
@@ -321,9 +324,11 @@ class Transaction:
             source = self._engine.folder(project)
         check_access(self._session, source.name, [path, step_fields.get("to") or path], self.undoes)
         access = self._engine.access_to(source.name)
+        # If only some agents may use the project, the step is private to them in the history.
         if access.agents:
             step_fields["scope"] = access.scope_of(step_fields.get("scope") or GLOBAL)
         if project == KV_PROJECT:
+            # An entry with a time to live is passing: no trace of its text may outlive it.
             from memoranda.note.entry import is_passing
 
             old = step_fields.get("old")
@@ -543,6 +548,7 @@ class Transaction:
         coming = {(step.root, step.to or step.path) for step in self.steps if step.do in _BRINGING}
         for step in leaving:
             folder = os.path.dirname(step.path)
+            # A folder that is removed may leave the one above it empty.
             while folder and _is_emptied(step.root, folder, removed, coming):
                 self.steps.append(
                     Step(StepKind.RMDIR, step.project, step.root, folder, away=step.away)
@@ -551,10 +557,16 @@ class Transaction:
                 folder = os.path.dirname(folder)
 
     def _show(self, change: Change) -> None:
-        """Show the files in the index that the change wrote, removed or moved."""
+        """Show the files in the index that the change wrote, removed or moved.
+
+        change: the change as the ledger made it. Its `files` are the touched files, one for each
+            step.
+        """
         shown = Shown(self._engine, self._prepared_notes)
         # The ledger may first make missing folders. So the steps are the last ones of `files`.
         for step, touched in zip(self.steps, change.files[-len(self.steps) :], strict=True):
+            # Files that the index does not hold: the home's own, and those of a project that is
+            # elsewhere now.
             is_of_home = touched.project == PRIVATE
             if is_of_home or not is_here(self._engine, touched.project, touched.root):
                 continue
@@ -565,6 +577,8 @@ class Transaction:
             elif touched.do == StepKind.MOVE:
                 shown.move(touched)
         self._notes = shown.notes
+
+        # Notes that look like instructions to their reader are marked, and the caller is told.
         self._marked = [
             f"{note.project}/{note.path}: marked suspicious ({', '.join(note.suspicious)}); "
             "see memory review"

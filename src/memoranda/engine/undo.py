@@ -75,6 +75,9 @@ class Later:
         """Return the error that a place has changed since the change to undo.
 
         The error names the latest change of the place that the caller may see.
+
+        place: the file: project, path and folder.
+        is_visible: says whether the error may name a change to the caller.
         """
         project, path, root = place
         changed_by = "outside memoranda"
@@ -140,6 +143,7 @@ class Undo:
     def _partner_mark(self, done_change: Change, touched: Touched) -> str:
         """Return `:` and the id of the memory with which a memory was merged or linked.
 
+        done_change: the change of the job that is undone.
         touched: the step on the memory that gets the mark.
 
         The result is "" if the other memory cannot be read.
@@ -200,6 +204,8 @@ class Undo:
     def _source(self, touched: Touched) -> FolderSource:
         """Return the source whose file the step changed. Raises CannotUndo if its folder is out of
         reach.
+
+        touched: the step to undo, as the ledger records it.
         """
         try:
             return source_at(self._engine, touched.project, touched.root)
@@ -212,6 +218,9 @@ class Undo:
         """Add a step. If an earlier undone change has a step for the same file, change that step
         instead.
 
+        do: the kind of step.
+        touched: the step to undo, as the ledger records it.
+        source: the folder with the file.
         path: the path of the file now.
         step_fields: further fields of the step, such as `data` and `old`.
         """
@@ -234,7 +243,10 @@ class Undo:
         earlier_step.data = step_fields.get("data")
 
     def _set_back(self, touched: Touched) -> None:
-        """Restore a row of the ledger: an answer of the owner, or a request of an agent."""
+        """Restore a row of the ledger: an answer of the owner, or a request of an agent.
+
+        touched: the step to undo, as the ledger records it.
+        """
         rows = self._engine.ledger.review_rows
         present_row = rows.bytes_at(touched.path)
         if (present_row and sha256(present_row)) != touched.new:
@@ -246,7 +258,11 @@ class Undo:
         self._transaction.steps.append(rows.step_at(touched.path, data))
 
     def _add_inverse(self, touched: Touched) -> None:
-        """Add the step that undoes one step of a change."""
+        """Add the step that undoes one step of a change.
+
+        touched: the step to undo, as the ledger records it.
+        """
+        # A row of the ledger has no file.
         if touched.do == StepKind.SET:
             self._set_back(touched)
             return
@@ -270,7 +286,10 @@ class Undo:
                 self._remove_link(source, touched)
 
     def _move_back(self, source: FolderSource, touched: Touched) -> None:
-        """Add the step that moves a file or folder back to its former place."""
+        """Add the step that moves a file or folder back to its former place.
+
+        touched: the step to undo, as the ledger records it.
+        """
         self._expect_there(source, touched, touched.to, touched.new or touched.old)
         # `old` is the hash of a moved file. A folder has none.
         is_folder = touched.old is None
@@ -285,6 +304,8 @@ class Undo:
     def _put_back(self, source: FolderSource, touched: Touched) -> None:
         """Add the step that restores the text before a file was written, or removes a file that was
         new.
+
+        touched: the step to undo, as the ledger records it.
         """
         file = self._expect_there(source, touched, touched.path, touched.new)
         if touched.old is None:
@@ -296,7 +317,10 @@ class Undo:
         )
 
     def _bring_back(self, source: FolderSource, touched: Touched) -> None:
-        """Add the step that restores a file that was removed."""
+        """Add the step that restores a file that was removed.
+
+        touched: the step to undo, as the ledger records it.
+        """
         if not touched.kept:
             # The text was not kept on purpose. The other files of the change still come back.
             return
@@ -307,6 +331,8 @@ class Undo:
     def _remove_folder(self, source: FolderSource, touched: Touched) -> None:
         """Add the step that removes a folder that the change made, if the undo leaves the folder
         empty.
+
+        touched: the step to undo, as the ledger records it.
         """
         adding_kinds = (StepKind.PUT, StepKind.MKDIR, StepKind.SYMLINK)
         removed_paths = {
@@ -322,7 +348,13 @@ class Undo:
             self._add(StepKind.RMDIR, touched, source, touched.path)
 
     def _remove_link(self, source: FolderSource, touched: Touched) -> None:
-        """Add the step that removes a symlink that the change made."""
+        """Add the step that removes a symlink that the change made.
+
+        source: the folder with the symlink.
+        touched: the step that made it.
+
+        Raises CannotUndo if the symlink was replaced or leads elsewhere now.
+        """
         place = source.place(touched.path)
         if place.kind != "link" or place.link != touched.link:
             raise self._blocked(touched, touched.path)
@@ -365,6 +397,7 @@ class Undo:
     ) -> File | None:
         """Return the file at `path`. Raises CannotUndo unless it is as the change left it.
 
+        touched: the step to undo, as the ledger records it.
         etag: the SHA-256 of the text that the change left. None for a moved folder: something must
             be at the path, and the result is None.
         """
@@ -389,7 +422,10 @@ class Undo:
         raise self._blocked(touched, path)
 
     def _expect_free(self, source: FolderSource, touched: Touched) -> None:
-        """Raise CannotUndo if something is at the path to which the undo would restore a file."""
+        """Raise CannotUndo if something is at the path to which the undo would restore a file.
+
+        touched: the step to undo, as the ledger records it.
+        """
         step = self._steps.get((touched.project, touched.path))
         if step:
             is_free = step.do == StepKind.REMOVE
@@ -402,6 +438,8 @@ class Undo:
         """Return the error that somebody has changed the file at `path` since the change to undo.
 
         The error names the later change only if the caller may see it.
+
+        touched: the step to undo, as the ledger records it.
         """
         file = read_or_none(self._source(touched), path)
         if file is not None and not self._session.sees(scope_of(file.data)):
@@ -413,6 +451,8 @@ class Undo:
     def _kept_text(self, touched: Touched) -> bytes:
         """Return the text that the step replaced. Raises CannotUndo if the history does not have
         it.
+
+        touched: the step to undo, as the ledger records it.
         """
         if not touched.kept or touched.old is None:
             raise self._refusal(PASSING)
@@ -438,6 +478,7 @@ def _remembering(done_change: Change) -> list[Touched]:
         for touched in done_change.files
         if touched.project in MEMORY_PROJECTS and touched.old is not None
     ]
+    # One mark suffices to prevent a second link of the two.
     if done_change.verb == "link":
         return touched_memories[:1]
     if done_change.verb == "merge":

@@ -118,6 +118,8 @@ class Upkeep:
 
         If a memory has the id of a record, the record replaces the memory, and the old text goes to
         the history.
+
+        verb: the verb in the ledger, such as `import`.
         """
         taken_paths: set[str] = set()
         with self.memory.change(verb) as change:
@@ -235,6 +237,9 @@ class Upkeep:
         """Change several memories as one change: all of them, or none (see `change`).
 
         memories: each memory with its new category. None leaves a memory in its category.
+        keys: the new values of header keys. REMOVE as a value removes the key.
+        verb: the verb in the ledger.
+        touch: whether to set `updated_at` to now.
         """
         taken_paths: set[str] = set()
         with self.memory.change(verb, fresh=False) as change:
@@ -283,6 +288,11 @@ class Upkeep:
         """Give a memory new content and set header keys.
 
         The id, the file name and the creation time stay. The header key `version` grows by 1.
+
+        content: the new text below the header.
+        keys: the new values of header keys. REMOVE as a value removes the key.
+        verb: the verb in the ledger.
+
         Raises the errors of `change`.
         """
         with self.memory.change(verb, fresh=False) as change:
@@ -371,8 +381,11 @@ class Upkeep:
         """Pin or unpin notes as one change, and return the notes.
 
         Pinned notes are part of the profile. If the owner pins a note that an agent wrote, the
-        owner thereby confirms the note. Raises Conflict, Locked, NotFound, NotText, and
-        InvalidInput for an entity of a graph file.
+        owner thereby confirms the note.
+
+        pinned: True pins the notes, False unpins them.
+
+        Raises Conflict, Locked, NotFound, NotText, and InvalidInput for an entity of a graph file.
         """
         with self.memory.change("pin" if pinned else "unpin", fresh=False) as change:
             for info in infos:
@@ -418,7 +431,11 @@ class Upkeep:
     def link(self, a: NoteInfo, b: NoteInfo) -> list[NoteInfo]:
         """Link two memories with each other, and return the memories that were written.
 
-        A memory that has the link already is not written. Raises Conflict, Locked, NotFound.
+        A memory that has the link already is not written.
+
+        a, b: the memories.
+
+        Raises Conflict, Locked, NotFound.
         """
         with self.memory.change("link", (CATEGORY_PROJECT, a.path), fresh=False) as change:
             for info, partner in ((a, b), (b, a)):
@@ -734,6 +751,8 @@ def _merged_header(
     # The survivor is valid from the earlier beginning to the later end of both memories.
     if survivor.header.get("valid_from"):
         keys["valid_from"] = min(_first_valid(survivor), _first_valid(merged_note))
+
+    # The survivor expires only if both memories would.
     if survivor.expires and merged_note.expires and "inbox" == survivor.phase == merged_note.phase:
         keys["expires_at"] = max(survivor.expires, merged_note.expires, key=parse_stamp)
     if survivor.phase == "inbox" and merged_note.phase != "inbox":
@@ -851,6 +870,7 @@ class Ingested:
         """
         for change in self.engine.ledger.history.changes():
             files = [file for file in change.files if file.project in MEMORY_PROJECTS]
+            # A file that the same change writes elsewhere under its name was moved.
             names_put = {file.path.rpartition("/")[2] for file in files if file.do == StepKind.PUT}
             for file in files:
                 is_moved = file.path.rpartition("/")[2] in names_put

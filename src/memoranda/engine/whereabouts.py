@@ -157,14 +157,18 @@ def _by_id_in_name(memory: HistoryVerbs, place: Place, only_same: bool) -> NoteI
 def _left_for(memory: HistoryVerbs, place: Place, only_same: bool) -> Place | None:
     """Return the place to which the last change took the note of `place`.
 
-    None if no change took the note away. With `only_same`, None also if the note at the new place is
-    another one, into which the note was merged.
+    None if no change took the note away.
+
+    only_same: whether the note must be the same one at the new place. A merge takes a note into
+        another one, which then does not count.
     """
     with suppress(MemorandaError):
         for change in memory.log("/".join(place), limit=0):
             following = _moved_by(change, place)
             if following is not None:
                 return following
+
+            # The change removed the note. It may have written the text elsewhere.
             following = _left_by(change, place)
             if following is not None:
                 is_same = not only_same or _is_one_note(memory, change, place, following)
@@ -202,6 +206,7 @@ def _came_from(memory: HistoryVerbs, change: Change, place: Place) -> Place | No
             removed.append((touched.project, touched.path))
         elif touched.do == StepKind.PUT and touched.old is None:
             is_new |= (touched.project, touched.path) == place
+
     if not is_new:
         return None
     return next((old for old in removed if _is_same_note(memory, change, old, place)), None)
@@ -209,6 +214,9 @@ def _came_from(memory: HistoryVerbs, change: Change, place: Place) -> Place | No
 
 def _before_move(touched: Touched, place: Place) -> Place | None:
     """Return the place from which a step moved a note to `place`, alone or with its folder.
+
+    touched: the step.
+    place: the project and path of the note after the step.
 
     None if the step did not move a note there.
     """
@@ -281,6 +289,9 @@ def _texts_of(
     """Return the text that a change removed at one place, and the text that it wrote at another.
 
     A text is None if the history does not have it.
+
+    removed: the place of the removed text.
+    written: the place of the written text.
     """
     before: str | None = None
     after: str | None = None

@@ -141,6 +141,7 @@ class Gate:
         """Check the texts and file names that `steps` would write. Secrets in the texts are
         redacted.
 
+        verb: the verb of the change.
         mode: how secrets are treated (see `mode`).
 
         Returns notices for the caller, one line each. Raises SecretRefused.
@@ -151,6 +152,8 @@ class Gate:
             return notices
         for step in steps:
             if step.do == StepKind.PUT and step.data is not None and step.project != PRIVATE:
+                # A secret that the change only moves or keeps was accepted when it was first
+                # written.
                 old_texts = (old_file.data for old_file in _files_before(steps))
                 text = step.data.decode("utf-8", "replace")
                 self._admit_text(step, text, mode, notices, old_texts)
@@ -165,7 +168,12 @@ class Gate:
     def _admit_text(
         self, step: Step, text: str, mode: str, notices: list[str], old_texts: Iterable[bytes]
     ) -> None:
-        """Check the text that a step would write, and redact the secrets in it (see `check`)."""
+        """Check the text that a step would write, and redact the secrets in it (see `check`).
+
+        mode: how secrets are treated (see `mode`).
+        notices: a list to which a line is added for each secret.
+        old_texts: the texts before the change. A secret that is in one of them does not count.
+        """
         is_memory = step.project == CATEGORY_PROJECT
         place = f"{step.project}/{step.path}"
         if is_memory:
@@ -205,6 +213,7 @@ class Gate:
             return []
         secrets = _without_known(secrets, text, old)
         body_start = _body_at(text)
+
         for secret in secrets:
             rule = secret.rule
             is_in_header = secret.start < body_start
@@ -275,6 +284,10 @@ def _redact_step(step: Step, text: str, secrets: list[GateMatch], is_memory: boo
 
     The header of a memory has a hash of its content, and the file name of a new memory is made from
     its content. Both are made again from the redacted text.
+
+    text: the text with the secrets.
+    secrets: where they are in the text.
+    is_memory: whether the note is a memory of the project `categories`.
     """
     from memoranda.note import edit, frontmatter, links
     from memoranda.text.gate import redact
@@ -405,6 +418,7 @@ def check_limits(
     if agent is None:
         return
     _check_sizes(puts, "limits.agent_note_bytes", settings.agent_note_bytes)
+
     use = day.since_midnight(now, settings).get(agent, Use())
     created = sum(step.old is None for step in puts)
     removed = sum(step.do == StepKind.REMOVE for step in steps)
@@ -429,6 +443,7 @@ def _check_sizes(puts: Sequence[Step], key: str, max_bytes: int) -> None:
 
     A note that is too large already may be edited, but it must not grow.
 
+    puts: the steps that write notes.
     key: the key of the limit in the configuration, for the error.
     max_bytes: how many bytes a note may have; 0 means any number.
     """
@@ -456,6 +471,8 @@ def sign(
 
     If a text comes only from the caller, nothing needs to be recorded.
 
+    steps: the steps of the change.
+    verb: the verb of the change.
     agent: the agent that makes the change; None means the owner.
     made_from: the origins of the notes from which new notes are made.
     """
@@ -464,6 +481,7 @@ def sign(
     for step in _writing_steps(steps):
         if verb in RESTORING and _sign_restored(step, history):
             continue
+        # These verbs replace the whole text, so it comes from the caller alone.
         if verb in _REPLACING:
             continue
         origin_of_same_text = _origin_of_same_text(steps, step, verb, removed_steps, index)
@@ -473,6 +491,8 @@ def sign(
         sources = _sources(step, verb, removed_steps, index)
         if step.old is None:
             sources += made_from
+
+        # A text is trusted as little as the least trusted text that it is made from.
         trust = least(own_trust, *(source.trust for source in sources))
         if trust != own_trust:
             step.by = (step.by or {}) | {"trust": trust}
@@ -496,7 +516,10 @@ def _sign_restored(step: Step, history: History) -> bool:
 
 
 def _own_trust(verb: str, agent: str | None) -> str:
-    """Return how far texts of the caller are trusted: `import`, `owner` or `agent`."""
+    """Return how far texts of the caller are trusted: `import`, `owner` or `agent`.
+
+    verb: the verb of the change.
+    """
     if verb in IMPORTING:
         return "import"
     if agent is None:
@@ -510,6 +533,11 @@ def _origin_of_same_text(
     """Return the origin of a text that the step does not change. None if the step changes the text.
 
     Only the text after the header is compared. The step may write it to another path.
+
+    steps: the steps of the change.
+    step: the step that writes the text.
+    verb: the verb of the change.
+    removed_steps: the steps of the change that remove a note.
     """
     if verb == "move":
         old_step = _step_with_old_text(steps, step)

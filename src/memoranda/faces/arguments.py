@@ -148,6 +148,8 @@ def check(
 class _Checker:
     """Checks the values of one call.
 
+    rules: how the tools of this contract treat arguments.
+    tool: how errors name the tool.
     known: the parameters that an error about an unknown argument lists.
     shown: parameter -> the name that the caller used instead. Errors use the caller's name.
     """
@@ -183,11 +185,13 @@ class _Checker:
     def object(self, arguments: Arguments, schema: Mapping[str, Any], path: str) -> Arguments:
         """Check and convert the arguments of an object. Raises InvalidInput.
 
+        schema: the JSON schema of the object.
         path: the argument that the object is, e.g. `filter.date`. "" is the call itself.
         """
         properties = schema["properties"]
         required = schema.get("required", ())
         present = self._present_arguments(arguments, schema)
+
         # Not every contract has a check for missing arguments.
         checked: Arguments = {name: "" for name in self.rules.empty if present.get(name) == ""}
         for check_name in self.rules.order:
@@ -228,7 +232,12 @@ class _Checker:
     def _names_to_check(
         self, check_name: str, arguments: Arguments, present: Arguments, schema: Mapping[str, Any]
     ) -> Iterable[str]:
-        """Return the arguments to look at for one check of the contract's `order`."""
+        """Return the arguments to look at for one check of the contract's `order`.
+
+        check_name: the check, such as `required`.
+        present: the arguments that are not missing.
+        schema: the JSON schema of the object.
+        """
         properties = schema["properties"]
         if check_name == "schema":
             return list(properties)
@@ -246,6 +255,9 @@ class _Checker:
         """Return the error for a missing argument.
 
         If the caller used a common wrong name (`meant`), the error says which name is right.
+
+        place: how the error names the argument.
+        properties: the parameters of the schema.
         """
         error = self._error("required", place, kind=properties[name].get("type"))
         for other_name in self.rules.meant.get(name, ()):
@@ -257,7 +269,11 @@ class _Checker:
     def _unknown_error(
         self, name: str, arguments: Arguments, properties: Mapping[str, Any]
     ) -> InvalidInput:
-        """Return the error for arguments that the schema does not have."""
+        """Return the error for arguments that the schema does not have.
+
+        name: the first of them.
+        properties: the parameters of the schema.
+        """
         unknown = sorted(arguments.keys() - properties.keys())
         return self._error(
             "unknown",
@@ -268,7 +284,10 @@ class _Checker:
         )
 
     def _is_absent(self, value: Any, is_required: bool) -> bool:
-        """Whether a null or "" counts as a missing argument in this contract."""
+        """Whether a null or "" counts as a missing argument in this contract.
+
+        is_required: whether the schema requires the argument.
+        """
         if value is None:
             return self.rules.null == "absent" or not is_required
         if value != "" or self.rules.blank == "kept":
@@ -309,6 +328,10 @@ class _Checker:
     def _checked_contents(self, value: Any, kind: str, schema: Mapping[str, Any], name: str) -> Any:
         """Check the contents of a value whose type is right: its range, items or keys.
 
+        kind: the type, such as `array`.
+        schema: the JSON schema of the value.
+        name: how errors name the value.
+
         Returns the value, with its contents converted. Raises InvalidInput.
         """
         if kind in _NUMBERS:
@@ -335,7 +358,11 @@ class _Checker:
             raise self._error(key, name, value=value, minimum=minimum, maximum=maximum)
 
     def _items(self, values: list[Any], schema: Mapping[str, Any], name: str) -> list[Any]:
-        """Check the items of a list and return them. Raises InvalidInput."""
+        """Check the items of a list and return them. Raises InvalidInput.
+
+        schema: the JSON schema of an item.
+        name: how errors name the list.
+        """
         # A contract with an error for items never converts them: it only refuses items that are
         # not texts.
         if "item" not in self.rules.wording:
@@ -379,6 +406,8 @@ def _convert(value: Any, kind: str, coerce: str) -> Any:
         return value
     if coerce == "containers":
         return _from_json_container(value, kind)
+
+    # A text may be a list, a number or JSON, as the contract allows.
     text = value.strip()
     if kind == "list" or _is_bare_list(text, kind, coerce):
         return _stripped_items(text.split(","))
@@ -388,7 +417,10 @@ def _convert(value: Any, kind: str, coerce: str) -> Any:
 
 
 def _is_bare_list(text: str, kind: str, coerce: str) -> bool:
-    """Whether a text is a list like `a, b`, not a JSON list like `["a", "b"]`."""
+    """Whether a text is a list like `a, b`, not a JSON list like `["a", "b"]`.
+
+    coerce: see Contract.
+    """
     return kind == "array" and coerce == "json" and not text.startswith("[")
 
 

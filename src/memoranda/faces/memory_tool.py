@@ -177,6 +177,7 @@ class MemoryCommands:
     def _view(self, files: Files, path: str, span: Any) -> str:
         """Show a file with line numbers, or list a folder.
 
+        files: the files of the caller.
         span: the argument `view_range`, or None.
         """
         inner_path = _path_below_root(path)
@@ -209,9 +210,13 @@ class MemoryCommands:
         return header + _numbered(lines[:line_count], 1) + notice
 
     def _create(self, files: Files, args: Arguments) -> str:
-        """Write a file."""
+        """Write a file with the text of the call.
+
+        files: the files of the caller.
+        """
         path = args["path"]
         inner_path = _path_below_root(args["path"])
+        # A path with a slash at its end names a folder.
         if path.endswith("/") and inner_path:
             with _errors_in_our_words(path, "read"), files.reading():
                 is_missing = files.at(inner_path).kind == "missing"
@@ -230,6 +235,7 @@ class MemoryCommands:
 def _listing(files: Files, inner_path: str, path: str) -> str:
     """List a folder and the folders in it.
 
+    files: the files of the caller.
     inner_path: the path below /memories.
     path: the path as the caller wrote it.
     """
@@ -260,6 +266,7 @@ def _line_range(span: Any, total: int) -> tuple[int, int] | None:
 
     None if it is not two integers.
 
+    span: the argument, as the caller sent it.
     total: the number of lines of the file.
     """
     try:
@@ -275,6 +282,8 @@ def _as_empty_file(files: Files, arguments: Arguments) -> Arguments:
     """Add an empty text to the arguments of `create` if its file does not exist yet.
 
     Clients leave out empty texts (amendment 5), but a forgotten text must not empty a file.
+
+    files: the files of the caller.
     """
     path = arguments.get("path")
     if not isinstance(path, str) or not is_valid_unicode(path):
@@ -286,7 +295,10 @@ def _as_empty_file(files: Files, arguments: Arguments) -> Arguments:
 
 
 def _str_replace(files: Files, args: Arguments) -> str:
-    """Replace a text that occurs exactly once in a file, and show the lines around it."""
+    """Replace a text that occurs exactly once in a file, and show the lines around it.
+
+    files: the files of the caller.
+    """
     path = args["path"]
     old = args["old_str"]
     inner_path = _existing_file(files, path)
@@ -326,7 +338,10 @@ def _line_number_list(lines: Sequence[int]) -> str:
 
 
 def _insert(files: Files, args: Arguments) -> str:
-    """Insert a text after a line of a file."""
+    """Insert a text after a line of a file.
+
+    files: the files of the caller.
+    """
     path = args["path"]
     line = args["insert_line"]
     inner_path = _existing_file(files, path)
@@ -340,7 +355,10 @@ def _insert(files: Files, args: Arguments) -> str:
 
 
 def _delete(files: Files, args: Arguments) -> str:
-    """Delete a file or folder."""
+    """Delete a file or folder, and say so. Raises InvalidInput for /memories itself.
+
+    files: the files of the caller.
+    """
     path = args["path"]
     inner_path = _path_below_root(args["path"])
     if not inner_path:
@@ -351,7 +369,10 @@ def _delete(files: Files, args: Arguments) -> str:
 
 
 def _rename(files: Files, args: Arguments) -> str:
-    """Rename a file or folder."""
+    """Rename a file or folder.
+
+    files: the files of the caller.
+    """
     old = args["old_path"]
     new = args["new_path"]
     source = _path_below_root(old)
@@ -360,6 +381,7 @@ def _rename(files: Files, args: Arguments) -> str:
     target = _path_below_root(new)
     for inner_path, path in ((source, old), (target, new)):
         with _errors_in_our_words(path):
+            # Both paths are checked before anything moves.
             files.itself(inner_path)
     own_errors = {
         Exists: f"The destination {new} already exists",
@@ -378,6 +400,8 @@ def _with_names_on_disk(files: Files, arguments: Arguments) -> Arguments:
 
     A listing shows a file whose name has a control character as `/memories/a\x07b.md`. If no such
     file exists, the path stays, and its backslash is refused later.
+
+    files: the files of the caller.
     """
     paths: Arguments = {}
     for key in ("path", "old_path"):
@@ -427,7 +451,10 @@ def _without_root(path: str) -> str:
 
 
 def _existing_file(files: Files, path: str) -> str:
-    """Return the path below /memories of an existing file. Raises InvalidInput for other paths."""
+    """Return the path below /memories of an existing file. Raises InvalidInput for other paths.
+
+    files: the files of the caller.
+    """
     inner_path = _path_below_root(path)
     with _errors_in_our_words(path, "read"):
         kind = files.at(inner_path).kind
@@ -483,6 +510,8 @@ def _list_level(
 ) -> None:
     """Add the lines of a folder's entries to `rows`.
 
+    files: the files of the caller.
+    inner_path: the folder below /memories.
     shown_path: the folder as the lines name it.
     levels: how many levels to list: 1 is only the entries themselves.
     """

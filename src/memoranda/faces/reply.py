@@ -15,6 +15,7 @@ class Reply:
 
     text: the reply as readable text.
     data: the same reply as structured data. None means that the reply is text only.
+    is_error: whether the call failed.
     meta: further data for the client, under keys with our prefix.
     hint: a second text for the model: what was not done, and what to do next. It is separate since
         contracts fix the words of `text`.

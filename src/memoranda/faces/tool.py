@@ -44,6 +44,8 @@ Run = Callable[["MemorySession", Arguments], Reply]
 class Tool:
     """One tool as clients see it.
 
+    name, description, title, annotations, output_schema: as MCP has them.
+    schema: the JSON schema of its arguments.
     run: carries out a call.
     contract: the contract by which arguments are checked before `run` gets them (a key of
         texts/contracts.json). None means that they are not checked.
@@ -115,7 +117,10 @@ def declarations(file: str) -> list[dict[str, Any]]:
 
 
 def flags_of(declaration: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of Tool that a declaration may set, such as `shares_commit`."""
+    """Return those fields of Tool that a declaration in JSON may set, such as `shares_commit`.
+
+    declaration: one object of a file of texts/.
+    """
     return {name: declaration[name] for name in _FLAGS if name in declaration}
 
 
@@ -177,6 +182,8 @@ class Prompt:
 class Template:
     """A resource template as clients see it.
 
+    uri: the address with variables, such as `memory://{path}`.
+    name, description, mime: as MCP has them.
     read: returns the resource with the variables of its address, e.g. `{"path": "a.md"}`.
     complete: returns values for a variable. It gets the name of the variable, the beginning of its
         value, and the variables that already have a value.
@@ -194,6 +201,9 @@ class Template:
 class Resource:
     """A resource at a fixed address.
 
+    uri: the address.
+    name, title, description, mime: as MCP has them.
+    read: returns the text of the resource.
     version: returns a value that changes when the contents of the resource change.
     """
 
@@ -210,6 +220,9 @@ class Resource:
 class Toolset:
     """The tools of one face, and the instructions that its server gives to the model.
 
+    name: the name, such as `notes`.
+    tools, prompts, templates, resources: what it offers to clients.
+    instructions: sentences for the model.
     closing: instructions to put after the instructions of all toolsets.
     former: tools of another program that are missing here -> the tools to use instead.
     """
@@ -237,7 +250,9 @@ class Event:
 
     type: agent_start, agent_end, tool_start, tool_end or error.
     timestamp: ISO 8601 in UTC.
+    tool_name: the tool; None if the event is about no tool.
     data: the arguments of a tool_start, the reply of a tool_end.
+    error: the message of an error.
     """
 
     type: str

@@ -33,9 +33,9 @@ _MOST_NOTES = 100
 
 
 class ClaimRow(NamedTuple):
-    """A claim with its note.
+    """A claim with the note that makes it.
 
-    note: the row of the note.
+    note: the row of the note in the index.
     """
 
     note: int

@@ -137,6 +137,8 @@ class Database:
             if must_keep or _inode(self.path) == self.identity[:2]:
                 return self._connection
             self.close()
+
+        # Open the file, or make it.
         try:
             # The lock keeps two processes from creating the index at once.
             with waits_at_most(_OPEN_WAIT_SECONDS), self._lock:
@@ -475,6 +477,8 @@ def _inode(path: Path) -> tuple[int, ...]:
 
 def _open_existing(path: Path, option: str = "") -> sqlite3.Connection | None:
     """Open the index at `path` and read a little of every table.
+
+    option: a parameter of the file's URI, such as `mode=ro`; "" for none.
 
     None if the index has another version or is damaged.
     """

@@ -34,11 +34,14 @@ _ENTITIES_PER_LOOKUP = 100
 
 
 class EntityRow(NamedTuple):
-    """One entity or placeholder.
+    """One entity or placeholder. A placeholder is a note for a name that has relations although
+    nobody wrote an entity of it.
 
     note: the row of its note.
     created: in microseconds since 1970.
-    kind: None for a placeholder.
+    path, scope: where its note is, and who may see it.
+    name: the title of the note.
+    kind: the type of the entity. None for a placeholder.
     """
 
     note: int
@@ -81,6 +84,7 @@ def rows_of(note: Note) -> list[Row]:
 class _Known(NamedTuple):
     """A cached entity.
 
+    key: the entity, as the graph names it.
     scope: who may see it.
     text: its name, type and observations in lower case. None for a placeholder.
     relations: the relations that come from it.
@@ -230,7 +234,10 @@ class EntityQueries(Queries):
         return memory
 
     def all(self, viewer: str | None) -> list[EntityKey]:
-        """Return all entities in order. The `handle` of each is the row of its note."""
+        """Return all entities in order. The `handle` of each is the row of its note.
+
+        viewer: the agent that asks; None for the owner. Hidden notes are left out.
+        """
         memory = self._memory()
         return memory.visible(memory.entities, viewer)
 
@@ -238,6 +245,7 @@ class EntityQueries(Queries):
         """Return the entities whose name, type or a single observation contains `text`, in order.
 
         text: in lower case. It is compared with everything in lower case.
+        viewer: the agent that asks; None for the owner. Hidden notes are left out.
         """
         memory = self._memory()
         candidates = memory.holding(text)
@@ -255,7 +263,10 @@ class EntityQueries(Queries):
         return memory.visible(candidates, viewer)
 
     def named(self, names: Iterable[str], viewer: str | None) -> list[EntityRow]:
-        """Return the entities and placeholders with exactly these names, in order."""
+        """Return the entities and placeholders with exactly these names, in order.
+
+        viewer: the agent that asks; None for the owner. Hidden notes are left out.
+        """
         wanted_names = set(names)
         sql = f"select {_ENTITY} from note_fold f join entity e on e.note = f.note where f.fold in ({{marks}})"
         rows = map(EntityRow._make, self._among(sql, {key(name) for name in wanted_names}))
@@ -275,16 +286,24 @@ class EntityQueries(Queries):
         return dict(zip(json.loads(rows or "[]"), json.loads(texts or "[]"), strict=True))
 
     def relations(self, viewer: str | None) -> list[GraphRelation]:
-        """Return all relations in order."""
+        """Return all relations in order.
+
+        viewer: the agent that asks; None for the owner. Hidden notes are left out.
+        """
         memory = held(self._db, EntityMemory)
         return memory.visible(memory.relations(self._db), viewer)
 
     def relations_at(self, names: set[str], viewer: str | None) -> list[GraphRelation]:
-        """Return the relations with at least one end among `names`, in order."""
+        """Return the relations with at least one end among `names`, in order.
+
+        viewer: the agent that asks; None for the owner. Hidden notes are left out.
+        """
         memory = held(self._db, EntityMemory)
         is_memory_faster = len(memory.entities) < _ENTITIES_PER_LOOKUP * len(names)
         if is_memory_faster and memory.version == version(self._db):
             return memory.visible(memory.relations_at(self._db, names), viewer)
+
+        # Look up the names in the index: first relations from them, then relations to them.
         folds = {key(name) for name in names}
         ends = folds | {key(name.partition("::")[2] or name) for name in names if "::" in name}
         condition = "e.note in (select note from note_fold where fold in ({marks}))"
@@ -336,11 +355,17 @@ class EntityQueries(Queries):
         )
 
     def titled(self, project: str, names: Iterable[str], viewer: str | None) -> list[int]:
-        """Return the rows of a project's notes with exactly one of these titles."""
+        """Return the rows of a project's notes with exactly one of these titles.
+
+        viewer: the agent that asks; None for the owner. Hidden notes are left out.
+        """
         return self._notes_with("n.title", "note_fold", project, names, viewer)
 
     def linking(self, project: str, names: Iterable[str], viewer: str | None) -> list[int]:
-        """Return the rows of a project's notes with a link written exactly as one of these names."""
+        """Return the rows of a project's notes with a link written exactly as one of these names.
+
+        viewer: the agent that asks; None for the owner. Hidden notes are left out.
+        """
         return self._notes_with("f.target", "link", project, names, viewer)
 
     def _notes_with(
@@ -352,6 +377,7 @@ class EntityQueries(Queries):
             letter by letter.
         table: the table that finds the notes quickly, by the key of a name: `note_fold` for their
             titles, or `link` for the targets of their links.
+        viewer: the agent that asks; None for the owner. Hidden notes are left out.
         """
         wanted_names = set(names)
         # Names that differ only in case or signs have the same key. So the rows of the keys are

@@ -212,6 +212,8 @@ def chunk(text: str) -> list[tuple[int, int]]:
     """
     if len(text) <= SHORT:
         return [(0, len(text))]
+
+    # Lists are split again, into their items.
     spans: list[tuple[int, int]] = []
     for start, stop in turns_or_passages(text):
         if stop - start >= _MIN_LIST_CHARACTERS:
@@ -262,7 +264,11 @@ def stored_chunks(text: str) -> StoredChunks | None:
 
 
 def spans_from_index(cuts: bytes, speakers: str | None) -> list[ChunkSpan]:
-    """Return the chunks that `stored_chunks` stored."""
+    """Return the chunks that `stored_chunks` stored.
+
+    cuts: start, stop and words of each chunk, as bytes.
+    speakers: the speakers as a JSON list. None if nobody is named.
+    """
     numbers = _CUT.iter_unpack(cuts)
     if speakers is None:
         return [ChunkSpan(start, stop, words, None) for start, stop, words in numbers]
@@ -299,7 +305,11 @@ def _stems(text: str) -> set[str]:
 
 
 def _stems_beyond_ascii(words: set[str]) -> set[str]:
-    """Return the words, but words with signs in them cut at the signs, and joined without them."""
+    """Return words as the stemmed table has them.
+
+    A word with signs in it is cut at the signs, and is also joined without them. Words without
+    signs stay as they are.
+    """
     with_signs = [word for word in words if not word.isalnum()]
     if not with_signs:
         return words

@@ -121,6 +121,8 @@ def facet_text(note: Note, project: int, extra: Inline) -> str:
     for tag in tags:
         pairs += [(TAG, level) for level in levels(tag.lstrip("#"))]
     pairs += [(CATEGORY, note.category), (PHASE, note.phase), (SOURCE, note.source)]
+
+    # A status may be in the header or in a field of the text.
     status = note.header.get("status", extra.fields.get("status"))
     if status is not None:
         pairs += [
@@ -135,6 +137,7 @@ def with_writer(facet: str, provenance: Provenance) -> str:
     """Return the facet tokens of a note and of its writer, for the `facet` columns.
 
     facet: the tokens of the note, as `facet_text` returns them.
+    provenance: where the text comes from: its writer and the writer's client.
     """
     pairs = [(BY, provenance.who)]
     client = provenance.client
@@ -165,6 +168,8 @@ def _excluded_projects(
     """Return the tokens of projects to leave out if a query names no projects.
 
     These are the traces and, if the query excludes it, the archive.
+
+    ids_by_name: the ids of all projects by case-folded name.
     """
     tokens = []
     archive = ids_by_name.get(ARCHIVE_PROJECT)
@@ -199,6 +204,7 @@ def wanted(
     if query.projects is None:
         unwanted += _excluded_projects(db, query, ids_by_name)
     else:
+        # Projects are selected by their tokens, or by excluding the tokens of all others.
         ids = _named_projects(query, ids_by_name)
         other_ids = set(ids_by_name.values()).difference(ids)
         may_exclude = has_text and len(other_ids) <= _MAX_EXCLUDED_PROJECTS
@@ -258,6 +264,8 @@ def projects_of(
         if not are_projects:
             return None
         remaining = {name: number for name, number in remaining.items() if name in tokens}
+
+    # Scopes do not matter here: hidden notes are left out anyway.
     for this_token in unwanted:
         if not this_token.startswith(scope_marks):
             remaining.pop(this_token, None)
@@ -299,9 +307,10 @@ def expression(needed: list[str], unwanted: list[str], text: str = "") -> str:
 
 
 def passes(facets: str, needed: Iterable[str], unwanted: Iterable[str]) -> bool:
-    """Whether a note passes the filters that `wanted` returned.
+    """Whether a note passes the filters of a query.
 
     facets: all facet tokens of the note (column `facet`).
+    needed, unwanted: the lists that `wanted` returns.
     """
     note_tokens = set(facets.split(" "))
     return note_tokens.isdisjoint(unwanted) and not any(

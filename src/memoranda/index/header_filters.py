@@ -108,7 +108,11 @@ class _In(Condition):
 
 @dataclass(frozen=True, slots=True)
 class _Contains(Condition):
-    """Passed by a list that has all `scalars` and, for each condition, an element that passes it."""
+    """Passed by a list that has certain elements.
+
+    scalars: values of which the list must have all.
+    conditions: for each condition, an element of the list must pass it.
+    """
 
     scalars: frozenset[Scalar]
     conditions: tuple[Condition, ...]
@@ -155,7 +159,10 @@ class _Ordered(Condition):
 
 
 def _holds(value: ListValue, condition: Condition) -> bool:
-    """Whether one element of a list passes."""
+    """Whether one element of a list passes.
+
+    condition: the condition.
+    """
     return any(map(condition.passes, value.scalars)) or any(map(condition.passes_list, value.lists))
 
 
@@ -247,7 +254,13 @@ def _operation(name: str, operator: str, limit: Any) -> Condition:
 
 
 def _bound(name: str, operator: str, limit: Any) -> Scalar:
-    """Return the value to compare with. Raises InvalidInput if it has no order."""
+    """Return the value to compare with, in the form of `scalar_of`.
+
+    name, operator: the key of the filter and its operator, for the error.
+    limit: the value as the caller wrote it.
+
+    Raises InvalidInput if the value has no order.
+    """
     if limit is None or isinstance(limit, bool | list | tuple | Mapping):
         raise _broken(f'takes a number, a date or a text for {operator} of "{_short(name)}"')
     return scalar_of(limit)
@@ -437,7 +450,13 @@ def _values(header: Mapping[str, Any], name: str) -> list[Any]:
 
 
 def _dotted(value: Any, names: list[str]) -> list[Any]:
-    """Return the values at the end of a path of keys, in each element of a list."""
+    """Return the values at the end of a path of keys: `["a", "b"]` in `{"a": {"b": 1}}` gives
+    `[1]`.
+
+    If a value on the way is a list, each of its elements is followed.
+
+    names: the keys that are left of the path.
+    """
     if not names:
         return [value]
     if isinstance(value, list):
@@ -473,6 +492,7 @@ def _rows_with(
 ) -> set[int]:
     """Return the rows that pass all conditions. Other rows than `rows` may be among them.
 
+    conditions_by_name: the condition on each key.
     rows: the rows to read for keys that are not cached. None means all.
     """
     header_names = [name for name in conditions_by_name if name not in UNDERSTOOD]
@@ -482,6 +502,7 @@ def _rows_with(
         columns = {}
     passing_all: set[int] | None = None
     for name, condition in conditions_by_name.items():
+        # Keys such as `status` come from the header, others such as `title` from table `note`.
         column = columns.get(name) or _note_column(db, name, rows)
         passing = column.passing(condition)
         if passing_all is None:

@@ -186,7 +186,14 @@ class Index(Database):
         today: date | None = None,
         near: Nearness | None = None,
     ) -> Hits:
-        """Return one page of the notes that match `query`, the best first (`search.search`)."""
+        """Return one page of the notes that match `query`, the best first (`search.search`).
+
+        viewer: the agent that asks; None for the owner. Hidden notes are left out.
+        limit, offset: how many hits to return, after skipping how many.
+        explain: whether to add numbers to each hit's `why`.
+        today: the day from which "last week" in a question counts.
+        near: compares meanings. None compares only words.
+        """
         from memoranda.index import search
 
         return search.search(
@@ -214,8 +221,11 @@ class Index(Database):
         least: float = 0.0,
         floor: float = 0.0,
     ) -> list[Hit]:
-        """Return the passages that best answer `question`, the best first (`search.find_evidence`).
+        """Return the passages that best answer `question`, the best first.
 
+        `search.find_evidence` explains the other parameters.
+
+        viewer: the agent that asks; None for the owner. Hidden notes are left out.
         max_chars: the most characters that the passages take as text.
         """
         from memoranda.index import search
@@ -237,6 +247,7 @@ class Index(Database):
     def smart(self, text: str, query: Query, *, viewer: str | None, top: int = 10) -> SmartResult:
         """Return the memories that contain the words of `text` most often (contract 001, 14).
 
+        viewer: the agent that asks; None for the owner. Hidden notes are left out.
         top: how many memories to return. 0 means all.
         """
         from memoranda.index import search

@@ -52,8 +52,11 @@ class _Link(NamedTuple):
     """A relation as written, with the facts about its note that resolving needs.
 
     note: the row of the note with the relation.
+    type: the type of the relation, such as `part_of`.
+    target: the text of the link, without its project and heading.
     target_project: the project that the link names. None if it names none.
     context: the text in parentheses after the relation, or None.
+    line: the number of the line in the file.
     project, path, scope, changed: properties of the note with the relation.
     rest: `#` and the text after it, or "".
     """
@@ -128,6 +131,8 @@ class LinkQueries(Queries):
         ids_to_hide: Sequence[str] = ()
         if viewer is not None and note.project in MEMORY_PROJECTS:
             ids_to_hide = note.links
+
+        # All links are resolved at once.
         links = self._links("note", [note.row])
         resolver = self._resolver(viewer)
         answers = _answers(resolver, links)
@@ -154,6 +159,8 @@ class LinkQueries(Queries):
 
         The last row is None if the target does not exist. The relations are sorted by note and
         position in the note.
+
+        viewer: the agent that asks; None for the owner. Hidden notes are left out.
         """
         links = self._links("note", rows)
         answers = _answers(self._resolver(viewer), links)
@@ -167,6 +174,7 @@ class LinkQueries(Queries):
         """Return the relations between these notes: (row, row that it leads to, type).
 
         rows: None means all notes.
+        viewer: the agent that asks; None for the owner. Hidden notes are left out.
         """
         if rows is None:
             return self._remembered_pairs(viewer)
@@ -180,7 +188,10 @@ class LinkQueries(Queries):
         }
 
     def _remembered_pairs(self, viewer: str | None) -> set[tuple[int, int, str]]:
-        """Return the relations between all notes, from the cache unless the index has changed."""
+        """Return the relations between all notes, from the cache unless the index has changed.
+
+        viewer: the agent that asks; None for the owner. Hidden notes are left out.
+        """
         remembered = held(self._db, RememberedPairs)
         state = (version(self._db), self._database.projects)
         if remembered.state != state:
@@ -197,6 +208,8 @@ class LinkQueries(Queries):
         """Resolve the relations of all notes.
 
         The place of each note is read once, rather than for each of its links.
+
+        viewer: the agent that asks; None for the owner. Hidden notes are left out.
         """
         # (project, folder, scope) of each visible note, by row
         sources = {
@@ -255,7 +268,10 @@ class LinkQueries(Queries):
     def count_incoming(
         self, notes: Sequence[NoteInfo], viewer: str | None, limit: int
     ) -> dict[int, int]:
-        """Return how many relations lead to each of these notes, by row. It counts up to `limit`."""
+        """Return how many relations lead to each of these notes, by row. It counts up to `limit`.
+
+        viewer: the agent that asks; None for the owner. Hidden notes are left out.
+        """
         with self._database.snapshot():
             # Links that may lead to several of the notes are looked up once.
             resolver = self._resolver(viewer)
@@ -296,6 +312,7 @@ class LinkQueries(Queries):
         `incoming` and `neighbours`.
 
         depth, limit: as in `neighbours`.
+        viewer: the agent that asks; None for the owner. Hidden notes are left out.
         since: leave out neighbours that changed earlier.
         """
         with self._database.snapshot():
@@ -316,6 +333,8 @@ class LinkQueries(Queries):
         """Return up to `limit` notes within `depth` relations of `notes`, in both directions.
 
         Each note comes once, the nearest first, then the last changed. `notes` are left out.
+
+        viewer: the agent that asks; None for the owner. Hidden notes are left out.
         """
         with self._database.snapshot():
             return self._walk(notes, depth, self._resolver(viewer), limit)
@@ -331,6 +350,9 @@ class LinkQueries(Queries):
     ) -> list[Reached]:
         """Collect the neighbours of notes (see `neighbours`).
 
+        depth: how many relations away the walk goes.
+        resolver: finds the notes to which links lead.
+        limit: the most notes to collect.
         since: leave out notes that changed earlier. The walk still passes through them.
         links: all links to `notes`, if the caller has them. None if not.
         """
@@ -342,6 +364,8 @@ class LinkQueries(Queries):
         for level in range(1, depth + 1):
             if level > 1 or links is None:
                 links = self._links_to(frontier, resolver)
+
+            # The notes that changed last come first, since very many are not visited.
             types = self._types_of_next(frontier, links, visited_rows, resolver)
             sort_keys = self._by_change(types)
             rows = sorted(types, key=sort_keys.__getitem__)[: MOST_VISITED - len(visited_rows)]
@@ -360,7 +384,10 @@ class LinkQueries(Queries):
         return reached[:limit]
 
     def _links_to(self, notes: Sequence[NoteInfo], resolver: Resolver) -> Sequence[_Link]:
-        """Return the links that lead to any of these notes, the last changed source first."""
+        """Return the links that lead to any of these notes, the last changed source first.
+
+        resolver: finds the notes to which links lead.
+        """
         keys: set[str] = set()
         for note in notes:
             keys.update(self._keys(note))
@@ -377,6 +404,7 @@ class LinkQueries(Queries):
 
         links: the links to `frontier`.
         seen_rows: the rows to leave out.
+        resolver: finds the notes to which links lead.
         """
         types: dict[int, str] = {}
         position = {note.row: number for number, note in enumerate(frontier)}
@@ -412,6 +440,7 @@ class LinkQueries(Queries):
         The links from the last changed notes come first. The other links are counted without being
         resolved, so not all of them need to lead to this note.
 
+        resolver: finds the notes to which links lead.
         limit: stop after this many links, from the notes indexed last. None means all.
         """
         keys = self._keys(note)
@@ -440,6 +469,8 @@ class LinkQueries(Queries):
     ) -> list[_Link]:
         """Return the links that the caller sees and that lead to one of `notes`, the last changed
         source first.
+
+        resolver: finds the notes to which links lead.
         """
         rows = {note.row for note in notes}
         links = [link for link in links if may_see(link.scope, resolver.viewer)]
@@ -461,7 +492,11 @@ class LinkQueries(Queries):
         return link_keys(note, first_line_of(note.project, text))
 
     def relocation(self, moved: Sequence[MovedNote], viewer: str | None) -> Relocation:
-        """Compare where links lead before and after these notes move."""
+        """Compare where links lead before and after these notes move.
+
+        moved: the notes that move.
+        viewer: the agent that asks; None for the owner. Hidden notes are left out.
+        """
         return Relocation(self._db, moved, viewer, self._database.projects)
 
 
@@ -488,7 +523,11 @@ def link_keys(note: NoteInfo, first_line: str | None = None) -> set[str]:
 
 
 class MovedNote(NamedTuple):
-    """A note to move: as it is now, and as the index will know it after the move."""
+    """A note to move.
+
+    before: the note as it is now.
+    after: the note as the index will know it after the move.
+    """
 
     before: NoteInfo
     after: NoteInfo
@@ -497,6 +536,7 @@ class MovedNote(NamedTuple):
 class LinkText(NamedTuple):
     """The parts of a link as written: `[[work::Plan#Next]]` has `Plan`, `work` and `#Next`.
 
+    target: the name of the note.
     project: None if the link names no project.
     rest: `#` and the text after it, or "".
     """
@@ -522,6 +562,7 @@ class Relocation:
     ):
         """Prepare to compare links for `viewer`.
 
+        moved: the notes that move.
         projects: the names of all projects, as `Database.projects`.
         """
         self._db = db
@@ -600,7 +641,11 @@ class Relocation:
         return None
 
     def leads(self, source: NoteInfo, target: str, target_project: str | None, row: int) -> bool:
-        """Whether a link in `source` will lead to the note `row` after the move."""
+        """Whether a link in `source` will lead to the note `row` after the move.
+
+        target: the text of the link, without its project and heading.
+        target_project: the project that the link names; None if it names none.
+        """
         folder = posixpath.dirname(self._paths.get(source.row, source.path))
         target_after = self._after.link(
             target, source.project, folder, target_project, source.scope
@@ -678,6 +723,9 @@ def _shown_target(resolver: Resolver, link: _Link, answer: LinkTarget) -> str:
     """Return the target of a link as shown: `Plan` of `[[work::Plan#Next]]`.
 
     If `work` is not a project, or a note has `Plan#Next` in its name, this part stays.
+
+    resolver: knows the projects.
+    answer: the note to which the link leads.
     """
     if answer.is_whole:
         target = link.target + link.rest
@@ -701,7 +749,10 @@ def _reached_at(
 
 
 def _answers(resolver: Resolver, links: Sequence[_Link]) -> list[LinkTarget]:
-    """Return the target of each link. All but relative targets are looked up together."""
+    """Return the target of each link. All but relative targets are looked up together.
+
+    resolver: finds the notes to which links lead.
+    """
     resolver.prefetch({link.target for link in links if not link.target.startswith(("./", "../"))})
     return [
         resolver.link(

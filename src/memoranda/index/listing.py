@@ -92,7 +92,9 @@ def listing(
     The query's text is ignored. Notes with the same time are sorted by permalink. `contains`
     ignores case, also beyond ASCII.
 
+    viewer: the agent that asks; None for the owner. Hidden notes are left out.
     limit: the size of the page. None means all notes.
+    offset: how many notes come before the page.
 
     Raises InvalidInput for a broken metadata filter.
     """
@@ -103,6 +105,8 @@ def listing(
 @in_snapshot
 def rows_passing(db: sqlite3.Connection, query: Query, *, viewer: str | None) -> list[int]:
     """Return the rows of all notes that pass the filters of `query`, in its order.
+
+    viewer: the agent that asks; None for the owner. Hidden notes are left out.
 
     Raises InvalidInput for a broken metadata filter.
     """
@@ -117,12 +121,17 @@ def _rows_and_total(
     limit: int | None = 10,
     offset: int = 0,
 ) -> tuple[list[int], int]:
-    """Return the rows of one page of the notes, and the number of all (see `listing`)."""
+    """Return the rows of one page of the notes, and the number of all (see `listing`).
+
+    viewer: the agent that asks; None for the owner. Hidden notes are left out.
+    limit, offset: how many rows to return, after skipping how many. None means all.
+    """
     if query.order not in _ORDERS:
         orders = ", ".join(_ORDERS)
         raise InvalidInput(f'Parameter `order` must be one of {orders}; got "{query.order}".')
     order = _ORDERS[query.order]
     selection = _Selection(db, query, viewer)
+    # All rows are needed in any case, so their number need not be counted.
     if query.contains or limit is None:
         rows = selection.rows(order)
         end = None if limit is None else offset + limit
@@ -140,7 +149,10 @@ class _Selection:
     """
 
     def __init__(self, db: sqlite3.Connection, query: Query, viewer: str | None):
-        """Translate the filters of `query` into conditions and their values."""
+        """Translate the filters of `query` into conditions and their values.
+
+        viewer: the agent that asks; None for the owner. Hidden notes are left out.
+        """
         self._db = db
         self._query = query
         self._viewer = viewer
@@ -289,7 +301,10 @@ class _Selection:
         return None
 
     def _number(self, statement: str, parameters: Sequence[Any]) -> int:
-        """Return the one number that a statement selects."""
+        """Return the one number that a statement selects.
+
+        parameters: the values of the statement.
+        """
         number: int = self._db.execute(statement, parameters).fetchone()[0]
         return number
 
@@ -379,6 +394,8 @@ def columns(
     """Return SQL conditions on `note n` for the places, ids and times of `query`, and their values.
 
     Facets, text and header values are not among them.
+
+    viewer: the agent that asks; None for the owner. Hidden notes are left out.
     """
     bounds: tuple[tuple[str, datetime | None], ...] = (
         ("n.changed >= ?", query.after),
@@ -391,6 +408,8 @@ def columns(
     ]
     conditions: list[str] = [condition for condition, _ in column_values]
     values: list[object] = [value for _, value in column_values]
+
+    # Conditions that need more than one value.
     if query.as_of is not None:
         conditions.append(filters.HAS_BEGUN)
         values += filters.moment_values(query.as_of)
@@ -437,6 +456,9 @@ def at_address(
     `*` means any characters. The project may be in front or missing. If the pattern as written
     matches nothing, it is tried in the form of permalinks, `my-plans/*` for `My Plans/*` (contract
     000b, 4.2). The rows are sorted by permalink, then by project and path.
+
+    viewer: the agent that asks; None for the owner. Hidden notes are left out.
+    projects: the projects to look in. None means all but the archive and traces.
     """
     address = sqlite_text(address)
     rows = _matching_rows(db, address, viewer, projects)
@@ -453,6 +475,7 @@ def _matching_rows(
 ) -> list[int]:
     """Return the rows of the visible notes whose permalink matches a pattern, sorted.
 
+    viewer: the agent that asks; None for the owner. Hidden notes are left out.
     names: the projects to look in. None means all but the archive and traces.
     """
     check_length(address, "A permalink")

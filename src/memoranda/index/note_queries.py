@@ -65,6 +65,7 @@ _IS_GLOBAL_MEMORY = "p.name = 'categories' and n.scope = 'global'"
 class FolderRow(ValueObject):
     """A folder or a note of a project.
 
+    path: its path in the project.
     note: the note. None for a folder.
     notes: how many notes are in the folder, at any depth. 0 for a note.
     """
@@ -119,13 +120,20 @@ class NoteQueries(Queries):
     def listing(
         self, query: Query, *, viewer: str | None, limit: int | None = 10, offset: int = 0
     ) -> tuple[list[NoteInfo], int]:
-        """See `listing.listing`."""
+        """Return one page of the notes that pass the filters of `query`, and the number of all.
+
+        viewer: the agent that asks; None for the owner. Hidden notes are left out.
+        limit, offset: how many notes to return, after skipping how many. None means all.
+        """
         from memoranda.index.listing import listing
 
         return listing(self._db, query, viewer=viewer, limit=limit, offset=offset)
 
     def rows_passing(self, query: Query, *, viewer: str | None) -> list[int]:
-        """See `listing.rows_passing`."""
+        """Return the rows of all notes that pass the filters of `query`, in its order.
+
+        viewer: the agent that asks; None for the owner. Hidden notes are left out.
+        """
         from memoranda.index.listing import rows_passing
 
         return rows_passing(self._db, query, viewer=viewer)
@@ -133,9 +141,12 @@ class NoteQueries(Queries):
     def validity_marks(
         self, infos: Iterable[NoteInfo], viewer: str | None, zone: tzinfo | None
     ) -> dict[int, str]:
-        """Return the remarks to show at notes that are not always valid, by row.
+        """Return a remark for each of these notes that is not always valid, by row.
 
-        See `superseding.validity_marks`.
+        For example: `superseded by team/plan` or `valid until 2026-05-31`.
+
+        viewer: the agent that asks. A newer note is named only if the agent may see it.
+        zone: the time zone of the days; None for the system's.
         """
         return superseding.validity_marks(self._db, [info.row for info in infos], viewer, zone)
 
@@ -279,6 +290,8 @@ class NoteQueries(Queries):
         A note counts on the day that it is about. If it names no day, it counts on the day it was
         written, in time zone `zone`. The archive and traces do not count. Days are written
         YYYY-MM-DD; days without notes are missing.
+
+        viewer: the agent that asks; None for the owner, who sees all notes.
         """
         from memoranda.index.listing import IS_OF_DAYS, SAYS_DAY
 
@@ -386,6 +399,8 @@ class NoteQueries(Queries):
         hides = self._hides(project, folder.strip("/"), viewer)
         # (path, row of the note); the row is None for a folder.
         entries: list[tuple[str, int | None]] = [(path, None) for path in sorted(folders)]
+
+        # A pattern, or hidden notes, must be looked for in every entry.
         if limit is None or glob or hides:
             max_slashes = prefix.count("/") + depth
             entries += self._notes_in(project, ranges, max_slashes, viewer)
@@ -499,6 +514,7 @@ class NoteQueries(Queries):
 
         Archived notes are left out.
 
+        viewer: the agent that asks; None for the owner, who sees all notes.
         project: the only project to look in. None means all.
         """
         prefix = sqlite_text(prefix)
@@ -559,7 +575,10 @@ class NoteQueries(Queries):
     ) -> None:
         """Record that the file at `path` is not a note while it has this stamp.
 
-        fails_here: whether this version of memoranda fails at the file, so that another one may not.
+        stamp: the size and times of the file.
+        why: the reason, for people; "" if nobody needs to know it.
+        fails_here: whether this version of memoranda fails at the file, so that another one may
+            not.
         """
         self._db.execute(
             "insert or replace into skipped"
@@ -600,11 +619,17 @@ class NoteQueries(Queries):
         return next(iter(in_order(self._db, rows)), None)
 
     def by_permalink(self, project: str, address: str) -> NoteInfo | None:
-        """Return the first note of a project with exactly this permalink. None if not found."""
+        """Return the first note of a project with exactly this permalink. None if not found.
+
+        address: the permalink.
+        """
         return next(iter(self.with_permalink(project, address)), None)
 
     def with_permalink(self, project: str, address: str) -> list[NoteInfo]:
-        """Return the notes of a project with exactly this permalink, sorted by path."""
+        """Return the notes of a project with exactly this permalink, sorted by path.
+
+        address: the permalink.
+        """
         # `+`: else SQLite walks all notes of the project in the order of their paths
         sql = f"select row from note where permalink = ? and +project = {_PROJECT} order by +path"
         return self._select(sql, (address, project))
@@ -675,9 +700,9 @@ class NoteQueries(Queries):
         return [(row, who, iso(created)) for row, created, who in agent_notes]
 
     def file_text(self, project: str, path: str, *, unless_etag: str) -> str | None:
-        """Return the text of the file at a path as it was indexed.
+        """Return the text of the file at a path as it was indexed. None if it was not indexed.
 
-        None if it was not indexed, or has this etag.
+        unless_etag: the hash of a text that the caller has. The result is None for this text, too.
         """
         sql = (
             "select n.etag, t.front || t.text from note n join text t on t.row = n.row"
@@ -780,7 +805,11 @@ def _between(prefix: str, folders: Iterable[str], depth: int) -> Iterator[tuple[
 class Kept(NamedTuple):
     """A key-value entry that has not expired, as lists show it.
 
+    row: the row of its note.
+    path, id, scope: the properties of its note.
+    namespace, key: its name.
     created: in microseconds since 1970.
+    access_count: how many times it was read, as its header says.
     size: the size of its file in bytes.
     body: the text after the frontmatter.
     """
@@ -798,7 +827,11 @@ class Kept(NamedTuple):
 
 
 class Expired(NamedTuple):
-    """A key-value entry whose time is over and whose file still exists."""
+    """A key-value entry whose time is over and whose file still exists.
+
+    path, scope: where the file is, and who may see it.
+    namespace: the namespace of the entry.
+    """
 
     path: str
     namespace: str

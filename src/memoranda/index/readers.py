@@ -93,6 +93,10 @@ class Readers:
             yield {note.path: note for note in future.result()}
 
     def _ask(self, paths: Sequence[str]) -> list[Prepared]:
+        """Let a free process read files. Return their index rows; [] if the process fails.
+
+        paths: the paths of the files.
+        """
         if not paths or not self._processes:
             return []
         process = self._idle.get()

@@ -105,6 +105,8 @@ def keys_of(
         posixpath.basename(path),
         *titles,
     }
+
+    # A page that Notion exported has its address in its name. Links may use only the address.
     page = file_address(posixpath.basename(without_extension))
     if page:
         names.add(page)
@@ -160,6 +162,7 @@ def link_key(target: str, path: str) -> str | None:
 class Candidate(NamedTuple):
     """A note that a target may mean.
 
+    row, project, path, id, permalink, title, scope: the properties of the note.
     aliases: a JSON list. None if it has no aliases.
     created: in microseconds since 1970.
     opening: the beginning of a memory's text. None for other notes.
@@ -307,6 +310,8 @@ class Resolver:
         if question not in self._answers:
             self._answers[question] = self._answer(question, home)
         answer = self._answers[question]
+
+        # A link without a project means the note next to it, if several have its name.
         is_from_root = target.startswith("/")
         if target_project is None and answer.notes_by_folder and not is_from_root:
             return self._target_in_folder(target, folder, answer)
@@ -354,6 +359,8 @@ class Resolver:
         if len(inside) == 1 and _by_title(target, inside, FORMS[0]):
             # A shortcut for most links: the only candidate has exactly this title.
             return _Answer(_target(inside), 0, notes_by_folder)
+
+        # From the strictest form to the loosest: as written, in any case, without signs.
         for number, form in enumerate(FORMS):
             if form.looseness is Looseness.SIGNS and question.target_project is None:
                 # An exact name in another project counts more than a loose name in this one.
@@ -376,7 +383,11 @@ class Resolver:
     def _former_target(self, target: str, home: str, candidates: list[Candidate]) -> LinkTarget:
         """Return the note that was at this address before upkeep moved it.
 
-        To be asked when no note has the name now.
+        This is asked when no note has the name now.
+
+        target: the address, such as `decisions/use-tea`.
+        home: the project that the link leads into.
+        candidates: the notes that have a name like the end of `target`.
         """
         # Only an address with a folder is remembered.
         if not self.knows_former_addresses or "/" not in target:
@@ -474,6 +485,8 @@ class Resolver:
             sql = f"select {_CANDIDATE} from note n {join} where n.id in ({marks})"
             notes = map(Candidate._make, self.db.execute(sql, ids))
             matches += [("\0" + note.id, note) for note in notes]
+
+        # A note that the caller may not see does not exist for a link.
         for name, candidate in matches:
             if may_see(candidate.scope, self.viewer):
                 self._candidates[name].append(candidate)
@@ -524,6 +537,8 @@ def _named(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
         # also be the permalink of another note, `x`. Then it is ambiguous.
         by_exact_permalink = [note for note in notes if note.permalink == name and "/" in name]
         return list(dict.fromkeys([*by_path, *by_exact_permalink]))
+
+    # Compare in the order of the docstring.
     names_in_project = [(note, _without_project(name, note.project)) for note in notes]
     return (
         _by_title(name, notes, form)
@@ -546,7 +561,10 @@ def _without_project(name: str, project: str) -> str:
 
 
 def _by_path(path: str, notes: list[Candidate], form: Form) -> list[Candidate]:
-    """Return the notes at this path, which may lack the extension."""
+    """Return the notes at this path, which may lack the extension.
+
+    form: the form in which names are compared.
+    """
     address = form.address(path)
     # `/` alone is not a path.
     if not address.strip("/ "):
@@ -562,6 +580,8 @@ def _by_path_end(path: str, notes: list[Candidate], form: Form) -> list[Candidat
     """Return the notes whose path ends in `/path`, with or without the extension.
 
     `b/c` matches `a/b/c.md` but not `a/xb/c.md`.
+
+    form: the form in which names are compared.
     """
     ending = f"/{form.address(path)}"
     if not ending.strip("/ "):
@@ -575,7 +595,10 @@ def _by_path_end(path: str, notes: list[Candidate], form: Form) -> list[Candidat
 
 
 def _by_file_name(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
-    """Return the notes whose file has this name, with or without the extension."""
+    """Return the notes whose file has this name, with or without the extension.
+
+    form: the form in which names are compared.
+    """
     address = form.address(name)
     matches = []
     for note in notes:
@@ -586,7 +609,10 @@ def _by_file_name(name: str, notes: list[Candidate], form: Form) -> list[Candida
 
 
 def _by_permalink(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
-    """Return the notes with this permalink. The project may be in front of either, or missing."""
+    """Return the notes with this permalink. The project may be in front of either, or missing.
+
+    form: the form in which names are compared.
+    """
     address = form.address(name)
     matches = []
     for note in notes:
@@ -658,6 +684,8 @@ def find(
         characters of an id.
     project: the project to look in. None means the default project and the project that the
         identifier begins with, then all others together.
+    default_project: the name of the project that is tried first.
+    viewer: the agent that asks; None for the owner. Hidden notes are left out.
     looseness: how much the name may differ from the note's name.
 
     Ids and beginnings of UUIDs come first, because anybody can give a note a name.
@@ -738,10 +766,14 @@ class _Search:
                 matches = self._by_beginning()
                 if matches:
                     return matches
+
+            # Notes of the default project come before notes of others.
             for notes in self._stages():
                 matches = _named(self.target, notes, form)
                 if matches:
                     return matches
+
+        # No note has the name now.
         notes_moved = self._by_former_address() if looseness is not Looseness.EXACT else []
         # With SIGNS the beginnings of ids were tried above.
         if notes_moved or looseness is Looseness.SIGNS:
@@ -838,6 +870,7 @@ def find_id(db: sqlite3.Connection, text: str, *, viewer: str | None) -> NoteInf
     one.
 
     text: the id, or at least its first four characters.
+    viewer: the agent that asks; None for the owner. Hidden notes are left out.
 
     Raises NotFound if no memory matches, Ambiguous if several do.
     """
@@ -857,7 +890,11 @@ def find_id(db: sqlite3.Connection, text: str, *, viewer: str | None) -> NoteInf
 def _suggestions(
     db: sqlite3.Connection, target: str, viewer: str | None, project: str | None
 ) -> list[str]:
-    """Return up to five permalinks of notes with a similar name, the most similar first."""
+    """Return up to five permalinks of notes with a similar name, the most similar first.
+
+    viewer: the agent that asks; None for the owner.
+    project: the only project to look in. None means all.
+    """
     # Importing it takes 3 ms, and only errors need it.
     import difflib
 
@@ -882,6 +919,8 @@ def _similar_rows(db: sqlite3.Connection, target: str, target_key: str) -> dict[
     """Return the rows of notes whose name begins like `target`, or has one of its words.
 
     The rows are the keys of the result, in the order in which they were found.
+
+    target_key: the folded form of the last part of `target` (`key`).
     """
     from memoranda.text.tokens import fts_text, words
 
@@ -907,6 +946,7 @@ def _by_prefix(
 ) -> list[Candidate]:
     """Return the notes of `project` with this id, or else the notes whose id begins with it.
 
+    viewer: the agent that asks; None for the owner. Hidden notes are left out.
     project: None means all projects.
     """
     may_be_id = _MIN_ID_CHARACTERS <= len(target) <= _MAX_ID_CHARACTERS and " " not in target
@@ -932,6 +972,7 @@ def _ids(
     id was merged.
 
     minimum: how many characters `text` needs to be the beginning of an id.
+    viewer: the agent that asks; None for the owner. Hidden notes are left out.
     project: None means all projects.
     """
     allowed_projects: Sequence[str] | None = None

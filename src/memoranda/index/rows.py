@@ -110,6 +110,17 @@ def at_note(path: str, stamp: Stamp) -> Iterator[None]:
 class NoteInfo(ValueObject):
     """A note as the index has it, without its text. Times are ISO 8601 in UTC, ending in `Z`.
 
+    row: its number in the index. A rebuilt index gives it another one.
+    project, path, id, title, type, permalink: its place and its names.
+    etag: the SHA-256 of its file.
+    size, mtime_ns, inode, ctime_ns: the stamp of the file, to notice when it changes.
+    created, changed, updated, date: when it was written, when its file changed, the time of its
+        last change in the header, and the day that it is about.
+    phase, category: for a memory, `inbox`, `organized` or `archived`, and its category.
+    scope: who may see it.
+    source, expires, access_count, version, locked: the values of these header keys.
+    tags, aliases, links: the lists of these header keys.
+    warnings: the warnings from reading it.
     front: the frontmatter as text.
     header_json: the header as JSON. None if it is empty or nested too deeply.
     suspicious: the names of the rules that saw injected instructions in the text.
@@ -284,6 +295,7 @@ class NotesListed(NamedTuple):
 class ScoredMemory(ValueObject):
     """A memory found by a smart search.
 
+    note: the memory.
     score: rounded to two decimals; higher is better.
     matched: the words of the query that its text contains.
     """
@@ -311,6 +323,7 @@ class SmartResult(ValueObject):
 class Hits(ValueObject):
     """One page of a search.
 
+    hits: the hits of the page, the best first.
     total: how many notes match in all.
     relaxed: no note had all words of the query, so these have some of them.
     is_lower_bound: more than `total` notes may match, because they were not all counted.
@@ -376,7 +389,11 @@ class Hits(ValueObject):
 
 
 class NotePlace(NamedTuple):
-    """The place of a note. It is much smaller than a `NoteInfo`, for reading all notes of a home."""
+    """The place of a note. It is much smaller than a `NoteInfo`, for reading all notes of a home.
+
+    row: the row of the note in the index.
+    category, phase: None for a note that is not a memory.
+    """
 
     row: int
     id: str
@@ -391,10 +408,12 @@ class NotePlace(NamedTuple):
 class Edge(ValueObject):
     """A relation seen from one of its notes.
 
+    type: the type of the relation, such as `part_of`.
     direction: `out` if the note has the relation, `in` if it is the relation's target.
     target: the target as written for `out`; the title of the other note for `in`.
     state: `resolved`, `unwritten` or `ambiguous` (see `LinkTarget`).
     note: the note at the other end. None unless `resolved`.
+    context: the text in parentheses after the relation, or None.
     line: the line of the relation in its file.
     """
 

@@ -52,7 +52,11 @@ _NAME = (
 
 
 class _Pair(NamedTuple):
-    """The rows of a note and of the note that supersedes it."""
+    """The rows of a note and of the note that supersedes it.
+
+    old: the row of the older note.
+    new: the row of the note that takes its place.
+    """
 
     old: int
     new: int

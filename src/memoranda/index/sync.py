@@ -80,7 +80,10 @@ class BulkSource:
 
 @dataclass(slots=True)
 class Result:
-    """How many notes a sync added, changed, moved and removed."""
+    """How many notes a sync added, changed, moved and removed.
+
+    modified: how many had another text than before.
+    """
 
     added: int = 0
     modified: int = 0
@@ -268,6 +271,9 @@ def _read_ahead(
 
     Yield an iterator over the batches. For each batch, it returns path -> prepared note. The
     iterator is empty with fewer than MANY_NEW files.
+
+    changes: the differences.
+    files: a folder that other processes may read. None reads nothing ahead.
     """
     if (
         files is None
@@ -297,8 +303,11 @@ def _apply_batch(
 
     If it has many new notes and nothing else, a second thread writes some while the next are read.
 
+    load: reads the note at a path. None if it is not a note.
+    result: counts the notes.
     prepared: notes that other processes have read already, by path. They are used if their files
         have not changed since.
+    files: a folder that other processes may read.
     """
     # Importing it takes 8 ms, and most calls find nothing new.
     from memoranda.index import writer
@@ -335,6 +344,9 @@ def _accepted(
 
     None if there is no such note, or if the file has changed since.
 
+    prepared_note: the note; None if no other process has read the file.
+    path: the path of the file.
+    files: the folder, which knows the present stamp of the file.
     project: the id of the project that the note must be in.
     """
     if prepared_note is None or files is None or prepared_note.place.project != project:
@@ -399,6 +411,7 @@ def _row_to_keep(
 
     A note that keeps its row also gets the origin that the index has.
 
+    old_path: the path at which the index has the note.
     loaded: the note at its new path. None if it is not a note.
     """
     indexed = get(db, project, old_path)

@@ -78,6 +78,7 @@ class ToldText(NamedTuple):
     """A text for the context of an agent, and the notes in it.
 
     text: the text; "" if there is nothing to tell.
+    sections: the notes, under their titles.
     """
 
     text: str = ""
@@ -92,6 +93,7 @@ class ToldText(NamedTuple):
 class ToldLine(NamedTuple):
     """A line of evidence.
 
+    text: the line.
     begins: the note whose first passage begins on this line. None for any other line.
     """
 
@@ -218,7 +220,10 @@ def evidence_text(notes: Sequence[ToldNote]) -> str:
 
 
 def evidence_lines(notes: Sequence[ToldNote]) -> list[ToldLine]:
-    """Return the lines of `evidence_text`."""
+    """Return the lines that word notes for a prompt (see `evidence_text`).
+
+    notes: the notes. Those that share a line must follow each other.
+    """
     headings = [heading_of(told_note.note, told_note.day, told_note.marks) for told_note in notes]
     lines: list[ToldLine] = []
     pairs = zip(headings, notes, strict=True)
@@ -246,7 +251,10 @@ def _group_lines(place: str, pairs: list[tuple[NoteHeading, ToldNote]]) -> Itera
 
 
 def _passage_lines(beginning: str, told_note: ToldNote) -> Iterator[ToldLine]:
-    """Yield the lines of a note's passages, of which the first line begins with `beginning`."""
+    """Yield the lines of a note's passages, of which the first line begins with `beginning`.
+
+    told_note: the note.
+    """
     first_line, *other_lines = BELOW.join(told_note.passages).split("\n")
     yield ToldLine(f"{beginning}{first_line}", told_note)
     yield from map(ToldLine, other_lines)
@@ -255,6 +263,7 @@ def _passage_lines(beginning: str, told_note: ToldNote) -> Iterator[ToldLine]:
 def item_line(told_note: ToldNote, longest: int) -> str:
     """Word a note as one line, such as `- (2026-11-28, notes/tea, pinned) Anna likes tea`.
 
+    told_note: the note, its day and its remarks.
     longest: how many characters of its passages are shown.
     """
     remarks = [mark.words for mark in told_note.marks]

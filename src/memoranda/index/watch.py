@@ -141,7 +141,12 @@ class Watch:
             changes.folders.add((project, path))
 
     def _follow_folder(self, mask: int, project: str, root: str, path: str) -> None:
-        """Watch a new folder with the folders in it, or stop watching a removed folder."""
+        """Watch a new folder with the folders in it, or stop watching a removed folder.
+
+        mask: the flags of the event, which say what happened.
+        project, root: the project, and its folder.
+        path: the path of the folder in the project.
+        """
         flags = self._flags
         if mask & (flags.DELETE | flags.MOVED_FROM):
             # The watches of a renamed folder would report changes under its old name.

@@ -110,6 +110,8 @@ _WITHOUT_INLINE = (GRAPH_PROJECT, KV_PROJECT)
 class _Indexed(NamedTuple):
     """The fields of a note from which its full-text words and its keys are computed.
 
+    row: its row; 0 if it has none yet.
+    path, title, permalink: its place and its names.
     own: whether the permalink is written in the frontmatter.
     base: the permalink without its number, for a note that had to take a number. Else None.
     aliases, header: JSON, or None if empty.
@@ -182,6 +184,8 @@ class Passage(NamedTuple):
 class Counted(NamedTuple):
     """The properties by which table `tally` counts a note, in addition to its folders.
 
+    project: the id of its project.
+    scope: who may see it.
     phase, category: "" if the note has none.
     """
 
@@ -195,6 +199,8 @@ class Counted(NamedTuple):
 class Prepared:
     """A note as it is stored.
 
+    path, etag, stamp: the path, the hash and the stamp (size and times) of its file.
+    permalink: its permalink.
     own: whether the permalink is written in the frontmatter.
     tables: the rows by table, without the column that names the note (see `_ROW_OF`).
     passages: the passages of a long note. Empty for others.
@@ -224,6 +230,7 @@ class Prepared:
         """Set the columns that are known only once the note's file is written.
 
         stamp: the stamp of the file.
+        provenance: where the text of the note comes from.
         """
         self.stamp = stamp
         (note,) = self.tables["note"]
@@ -326,7 +333,14 @@ def _settled(
     permalink: str,
     base: str | None,
 ) -> Prepared:
-    """Return the rows of a note. They are computed now if `prepared` has not these rows."""
+    """Return the rows of a note. They are computed now if `prepared` has not these rows.
+
+    prepared: the rows, if they were computed before.
+    stamp: the size and times of its file.
+    project: the id of its project.
+    permalink: the permalink to store.
+    base: the permalink without its number, if it has one. Else None.
+    """
     if prepared is None or not prepared.fits(project, permalink, base):
         return prepare(note, stamp, project, permalink, base)
     prepared.settle(stamp, note.provenance)
@@ -383,6 +397,8 @@ def _undisputed(
     An older state of the note is taken out of the index. None, without any change, if the permalink
     may need a number.
 
+    stamp: the size and times of its file.
+    around: the state of the index before the note is written.
     prepared: the rows of the note, if they were computed before.
     """
     permalink = sqlite_text(note.permalink)
@@ -541,7 +557,13 @@ def prepare(
 def _prepared(
     note: Note, stamp: Stamp, project: int, permalink: str | None, base: str | None
 ) -> Prepared:
-    """Compute the index rows of a note (see `prepare`)."""
+    """Compute the index rows of a note (see `prepare`).
+
+    stamp: the size and times of its file.
+    project: the id of its project.
+    permalink: the permalink to store. None means the note's own.
+    base: the permalink without its number, if it has one. Else None.
+    """
     note = _storable(note)
     body = note.text[note.body_at :]
     text = searched(body)
@@ -614,6 +636,8 @@ def _indexed(
 
     text: the part of the body that is searched.
     extra: the tags and fields in that text.
+    permalink: the permalink to store. None means the note's own.
+    base: the permalink without its number, if it has one. Else None.
     """
     return _Indexed(
         row=0,
@@ -633,7 +657,10 @@ def _indexed(
 
 
 def _all_tags(note: Note, extra: Inline) -> list[str]:
-    """Return the tags of a note's header, text and observations, and the observations' categories."""
+    """Return the tags of a note's header, text and observations, and the observations' categories.
+
+    extra: the tags in its text.
+    """
     tags = [*note.tags, *extra.tags]
     for observation in note.observations:
         tags += observation.tags
@@ -645,6 +672,9 @@ def _all_tags(note: Note, extra: Inline) -> list[str]:
 def _note_row(note: Note, stamp: Stamp, project: int, known: _Indexed, *, is_cut: bool) -> Row:
     """Return the row of table `note`.
 
+    stamp: the size and times of its file.
+    project: the id of its project.
+    known: the fields of the note that are searched.
     is_cut: whether only a part of the text is searched. Then the note gets a warning.
     """
     warnings = note.warnings
@@ -695,7 +725,11 @@ def _provenance_json(provenance: Provenance) -> str | None:
 
 
 def _text_row(note: Note, known: _Indexed, extra: Inline) -> Row:
-    """Return the row of table `text`: the file's text, and the fields that are searched."""
+    """Return the row of table `text`: the file's text, and the fields that are searched.
+
+    known: the fields of the note that are searched.
+    extra: the tags and fields in its text.
+    """
     body = note.text[note.body_at :]
     chunks = features.stored_chunks(body) if not known.passages else None
     return {
@@ -831,10 +865,13 @@ def _take_out(db: sqlite3.Connection, project: str, old: _Indexed) -> None:
     """Delete all rows of a note.
 
     A full-text table has to get exactly the words that it was given, so they are computed again.
+
+    old: the fields that were indexed.
     """
     row = old.row
     for table, words in _words(project, old).items():
         take_words_out(db, table, row, words)
+
     if old.passages:
         passage_rows = (row * FIRST_PASSAGE, row * FIRST_PASSAGE + old.passages - 1)
         spans = db.execute(
@@ -877,7 +914,10 @@ def foresee_removal(note: Note) -> None:
 
 
 def _words(project: str, old: _Indexed) -> dict[str, Row]:
-    """Return the row of a note in each full-text table, by table."""
+    """Return the row of a note in each full-text table, by table.
+
+    old: the fields of the note.
+    """
     facet = old.facet
     # Without these fields, a note and its foreseen state are the same to the remembered function.
     words = _words_without_facet(project, old._replace(row=0, facet="", passages=0))
@@ -905,9 +945,11 @@ class _Words(NamedTuple):
 
 @remembered
 def _words_without_facet(project: str, old: _Indexed) -> _Words:
-    """Compute the words of a note.
+    """Compute the words by which a search finds a note.
 
-    old: its fields; `facet` is empty, and `row` and `passages` are 0.
+    project: the name of its project.
+    old: its fields. `facet`, `row` and `passages` are left empty, so that equal notes give one
+        result, which is remembered.
     """
     titles = "\n".join([old.title, *_texts_of(old.aliases)])
     names = {
@@ -924,7 +966,10 @@ def _words_without_facet(project: str, old: _Indexed) -> _Words:
 
 
 def _address_of(project: str, old: _Indexed) -> str:
-    """Return the path, the permalink and the header values of a note, one on a line."""
+    """Return the path, the permalink and the header values of a note, one on a line.
+
+    old: the fields of the note.
+    """
     lines = [old.path]
     permalink = (old.base or old.permalink).removeprefix(f"{lead(project)}/")
     # A permalink that has only words of the path adds nothing.
@@ -939,7 +984,10 @@ def _names_apart(names: str) -> str:
 
 
 def _keys(project: str, old: _Indexed) -> set[str]:
-    """Return the keys under which links find a note (table `note_fold`)."""
+    """Return the keys under which links find a note (table `note_fold`).
+
+    old: the fields of the note.
+    """
     return _keys_of(project, old.path, old.permalink, old.title, old.aliases, old.text)
 
 

@@ -41,7 +41,11 @@ BATCH_CHARACTERS = 4_000_000
 
 
 class Change(NamedTuple):
-    """A memory to update, and the file with its new text."""
+    """A memory to update, and the file with its new text.
+
+    info: the memory.
+    note: the file.
+    """
 
     info: NoteInfo
     note: SourceNote
@@ -68,7 +72,12 @@ class IngestPlan:
 
 
 class _ChangedFile(NamedTuple):
-    """A file whose text differs from its memory's, and the plan of its source."""
+    """A file whose text differs from its memory's.
+
+    source_plan: the plan of the source that the file belongs to.
+    info: the memory.
+    note: the file.
+    """
 
     source_plan: IngestPlan
     info: NoteInfo
@@ -237,6 +246,9 @@ def _plan_changed(changed: deque[_ChangedFile], ingested_texts: IngestedTexts) -
 
     Two files may have swapped their texts. So a file whose new text another memory has waits until
     that memory gets another text. Without that, the file is left out.
+
+    changed: the changed files. It is empty afterwards.
+    ingested_texts: which memory has which text.
     """
     # The hash of a text → the files that wait for it.
     waiting: dict[str, list[_ChangedFile]] = {}
@@ -246,6 +258,8 @@ def _plan_changed(changed: deque[_ChangedFile], ingested_texts: IngestedTexts) -
         if ingested_texts.hashes[content_hash]:
             waiting.setdefault(content_hash, []).append(file)
             continue
+
+        # The memory of this file gives its old text free, for which other files may wait.
         file.source_plan.changed.append(Change(file.info, file.note))
         for freed_hash in ingested_texts.hold(file.info.id, frozenset((content_hash,))):
             changed.extend(waiting.pop(freed_hash, ()))
@@ -318,7 +332,12 @@ def apply(
 
 
 def _source_keys(note: SourceNote, root: str, aliases: Sequence[str]) -> dict[str, Any]:
-    """Return the header keys that a memory gets from its file."""
+    """Return the header keys that a memory gets from its file.
+
+    note: the file.
+    root: the root folder of its source.
+    aliases: the other names of the note.
+    """
     keys: dict[str, Any] = {"title": note.title}
     if aliases:
         keys["aliases"] = list(aliases)

@@ -96,7 +96,11 @@ class Tree:
     def _target(self, entry: os.DirEntry[str], path: str, *, hidden: bool) -> str:
         """Return the path to which a link leads, "" for a link that is left out.
 
-        Adds a warning for a link that leads out of the root.
+        A link that leads out of the root gets a warning.
+
+        entry: the link.
+        path: its path below the root.
+        hidden: whether hidden files and folders count.
         """
         # The link leads nowhere, or to itself.
         if not os.path.exists(entry.path):
@@ -177,7 +181,11 @@ class _FollowedEntry(NamedTuple):
 
 
 def _leads_to_other_folder(entry: os.DirEntry[str], target: str) -> bool:
-    """Whether a link leads to a folder that does not contain the link."""
+    """Whether a link leads to a folder that does not contain the link.
+
+    entry: the link.
+    target: the path to which it leads. "" for a link that is left out.
+    """
     if not target or not entry.is_dir():
         return False
     own_folder = os.path.realpath(os.path.dirname(entry.path))
@@ -206,11 +214,14 @@ _PLACEHOLDER = "\ue000"
 class SourceNote:
     """The text of one file that may become a memory.
 
+    source: the name of its source, such as `obsidian`.
     path: relative to the root of the source.
     content: the text, trimmed and not empty.
+    title: the title that the file names, or else its file name.
     own_tags: the tags that the file has by its place and its header.
     inline: the kinds of tags in the text that count. None: none; "": `#tag`; "[[": `#tag` and
         `#[[two words]]`.
+    aliases: other names of the note.
     date: the day the text is about, as written, None if the file names no day.
     source_ref: `<source>:<path>`, by which the file is known in later runs.
     content_hash: the SHA-256 of the content, in hex.
@@ -376,6 +387,7 @@ def scan_obsidian(tree: Tree) -> Iterator[SourceNote]:
 class Source:
     """A kind of folder with notes of another program.
 
+    name: the name by which a person chooses it.
     root: its usual place; None if it has none.
     scan: yields the notes of its files.
     """

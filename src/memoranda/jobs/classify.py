@@ -170,7 +170,10 @@ class Classifier:
         return CategoryChoice(category, "correction", reason)
 
     def _times_in(self, text: str, created: datetime) -> list[timephrase.Reading | None]:
-        """Return the times that a text names. None is in the place of an unreadable time."""
+        """Return the times that a text names. None is in the place of an unreadable time.
+
+        created: when the text was written. "Tomorrow" counts from then.
+        """
         from memoranda.note import timephrase
 
         zone = self._settings.reading_zone
@@ -197,6 +200,8 @@ class Classifier:
         by_meaning = self._nearest_in_meaning(text, excluded_category)
         if not by_meaning and (not by_words or by_words[0].likeness < _LEAST_LIKENESS):
             return CategoryChoice(FALLBACK, "fallback", f"{FALLBACK} (nothing like it is known)")
+
+        # Count the votes.
         votes = _votes(by_words, _POWER_BY_WORDS)
         is_nearly_an_example = False
         if by_meaning:
@@ -206,6 +211,8 @@ class Classifier:
             votes[by_words[0].category] = float("inf")
         if leaning is not None:
             votes[leaning] += _TABLE_SHARE * sum(votes.values())
+
+        # The category with most votes is chosen, but it may be doubtful.
         elected = _elected(votes, [*by_meaning, *by_words])
         # Votes alone are right too seldom. Nearly the same sentence, or the table, must confirm them.
         is_confirmed = is_nearly_an_example or elected.category == leaning
@@ -215,6 +222,8 @@ class Classifier:
         """Return the examples that are nearest in meaning, except for one category.
 
         Empty without a model, before `learn` has run, and for a text that the model cannot read.
+
+        excluded_category: a category that does not count; None for none.
         """
         known_examples = known_texts(self._settings, examples().texts)
         if not known_examples:
@@ -292,7 +301,11 @@ def category_of(memory: MemoryState, classifier: Classifier) -> str:
 
 
 def _by_table(classified: Classified, best_score: int) -> CategoryChoice:
-    """Choose the category of the table's words. A category with the same score is the second."""
+    """Choose the category of the table's words. A category with the same score is the second.
+
+    classified: the category that the table gives, and all scores.
+    best_score: the score of this category.
+    """
     category = classified.category
     equal_categories = [
         name
@@ -316,7 +329,11 @@ def _by_time(times: Iterable[timephrase.Reading | None]) -> CategoryChoice | Non
 
 
 def _votes(neighbours: Iterable[Neighbour], power: float) -> defaultdict[str, float]:
-    """Add up the votes for each category: each neighbour has its likeness to the given power."""
+    """Add up the votes for each category: each neighbour has its likeness to the given power.
+
+    neighbours: the examples that vote.
+    power: with a higher one, the nearest examples count more.
+    """
     votes = defaultdict[str, float](float)
     for neighbour in neighbours:
         votes[neighbour.category] += neighbour.likeness**power
@@ -326,7 +343,10 @@ def _votes(neighbours: Iterable[Neighbour], power: float) -> defaultdict[str, fl
 def _sum_of_votes(
     by_words: Mapping[str, float], by_meaning: Mapping[str, float]
 ) -> defaultdict[str, float]:
-    """Add two votes so that both have the same weight: each is divided by the sum of its votes."""
+    """Add two votes so that both have the same weight: each is divided by the sum of its votes.
+
+    by_words, by_meaning: the votes by category.
+    """
     sum_by_words = sum(by_words.values()) or 1.0
     sum_by_meaning = sum(by_meaning.values())
     votes = defaultdict[str, float](float)
@@ -339,6 +359,7 @@ def _sum_of_votes(
 def _elected(votes: Mapping[str, float], neighbours: Sequence[Neighbour]) -> CategoryChoice:
     """Choose the category with most votes. The second one is named if it is close.
 
+    votes: the votes by category.
     neighbours: the examples that voted, the nearest first.
     """
     (category, most_votes), *later_votes = sorted(votes.items(), key=itemgetter(1), reverse=True)
@@ -485,6 +506,8 @@ def _counted_features(texts: Iterable[str]) -> list[Counter[str]]:
                 features.append(word)
             if is_first:
                 features.append("^" if is_number else f"^{word}")
+
+        # Features of the form of the text.
         latin_words = _LATIN_WORD.findall(text)
         first_word = latin_words[0].lower() if latin_words else ""
         later_words = " " + " ".join(latin_words[1:]) + " "
@@ -570,6 +593,8 @@ def classify(text: str) -> Classified:
                     matched_until = end
                     matched[entry] = None
                 break
+
+    # Sum the weights of the entries by category.
     totals = Counter[str]()
     for entry in matched:
         totals[entry.category] += entry.weight

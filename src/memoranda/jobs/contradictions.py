@@ -54,9 +54,11 @@ class Line(NamedTuple):
 
 
 class LinePair(NamedTuple):
-    """Two lines of a note of which only one can be true, the upper one first.
+    """Two lines of a note of which only one can be true.
 
+    info: the note.
     subject: the thing as a key, to tell questions apart: `city:`.
+    first, second: the upper and the lower line.
     """
 
     info: NoteInfo
@@ -130,6 +132,8 @@ def _lines(memory: MemorySession, info: NoteInfo) -> dict[str, list[Line]]:
         if kind in rules["relations"] and not rules["over"].search(edge.context or ""):
             line = Line(f"{info.title}: {kind}", edge.target, edge.line)
             lines.setdefault(kind, []).append(line)
+
+    # An observation such as `City: Rome` gives a value, too.
     for observation in memory.observations(info):
         match = _KEY_VALUE.fullmatch(observation.content)
         if match is None or rules["over"].search(observation.context or ""):
@@ -142,9 +146,14 @@ def _lines(memory: MemorySession, info: NoteInfo) -> dict[str, list[Line]]:
 
 
 def _pairs_of(info: NoteInfo, subject: str, lines: list[Line]) -> Iterator[LinePair]:
-    """Yield the neighbouring lines about one thing with different values."""
+    """Yield the neighbouring lines about one thing with different values.
+
+    subject: the thing as a key, such as `city:`.
+    lines: the lines about it. They are sorted here.
+    """
     lines.sort(key=lambda line: line.number)
     by_value = {_fold_text(line.value): line for line in lines}
+    # A thing with so many values is a list, such as a diary.
     if len(by_value) > _MOST_VALUES:
         return
     for (first_value, first), (second_value, second) in pairwise(by_value.items()):
@@ -167,7 +176,10 @@ def _ask(memory: MemorySession) -> Iterator[ReviewItem]:
 
 
 def _note_question(memory: MemorySession, pair: Contradiction) -> ReviewItem:
-    """Ask which of two notes is true: `Anna: city "Berlin" (2026-01-05) or "Rome" (2026-03-02)?`"""
+    """Ask which of two notes is true: `Anna: city "Berlin" (2026-01-05) or "Rome" (2026-03-02)?`
+
+    pair: the two statements.
+    """
     old = pair.old
     new = pair.new
     zone = memory.settings.zone
@@ -187,7 +199,11 @@ def _note_question(memory: MemorySession, pair: Contradiction) -> ReviewItem:
 
 
 def _quote(pair: Contradiction, side: Statement) -> Quote:
-    """Return one of the two statements of a contradiction, with who else says the same."""
+    """Return one of the two statements of a contradiction, with who else says the same.
+
+    pair: the contradiction.
+    side: the older or the newer statement of it.
+    """
     claim = side.claim
     infos = _agreeing(pair, side) or [side.info]
     return Quote(
@@ -202,14 +218,21 @@ def _quote(pair: Contradiction, side: Statement) -> Quote:
 
 
 def _agreeing(pair: Contradiction, side: Statement) -> list[NoteInfo]:
-    """Return the notes that say the same as one of the two statements."""
+    """Return the notes that say the same as one of the two statements of a contradiction.
+
+    pair: the contradiction, with all statements about its subject.
+    side: the older or the newer statement of it.
+    """
     return [
         statement.info for statement in pair.statements if not differ(statement.claim, side.claim)
     ]
 
 
 def _line_question(memory: MemorySession, pair: LinePair) -> ReviewItem:
-    """Ask which of two lines of one note is true."""
+    """Ask which of two lines of one note is true.
+
+    pair: the two lines.
+    """
     day = day_of(pair.info, memory.settings.zone)
     text = f'{pair.first.name} "{pair.first.value}" ({day}) or "{pair.second.value}" ({day})?'
     return ReviewItem(

@@ -185,7 +185,11 @@ def plan_duplicates(memories: Sequence[MemoryState], job: str = "consolidate") -
 
 
 class _Merge(NamedTuple):
-    """A memory that is merged away, and the memory that survives."""
+    """A memory that is merged away, and the memory that survives.
+
+    duplicate: the memory that is merged.
+    survivor: the memory that it is merged into.
+    """
 
     duplicate: _Text
     survivor: _Text
@@ -225,6 +229,8 @@ def _holder_of(text: _Text, texts_by_line: Mapping[str, Sequence[_Text]]) -> _Te
     """Return the first text that contains all lines of `text`. None if no text does.
 
     Such a text has the rarest line too, so only the texts with this line are looked at.
+
+    texts_by_line: the texts that have each line.
     """
     for lines in (text.lines, text.unended_lines):
         texts_with_rarest_line = min((texts_by_line[line] for line in lines), key=len)
@@ -298,6 +304,8 @@ def overlap(a: frozenset[str], b: frozenset[str]) -> float:
     """Return the share of common terms among all terms of two sets, or 0.0 if it is below 0.8.
 
     Neither set may be empty.
+
+    a, b: the sets of terms.
     """
     # The share is 0.8 if both have n terms, 8/9 n of them common. So it is reached with
     # 9 * common >= 4 * (len(a) + len(b)), without rounding.
@@ -381,6 +389,8 @@ def has_same_content(text: str, other_text: str) -> bool:
     """Whether two texts have the same words that count, as `is allergic` and `has an allergy`.
 
     A name, a thing, a number or a negation that only one of them has makes them different.
+
+    text, other_text: the texts.
     """
     statement = _statement_of(text)
     other_statement = _statement_of(other_text)
@@ -413,6 +423,8 @@ def _nearness(a: _Statement, b: _Statement) -> float:
     Texts do not state the same if they differ in a number or a negation, if one has a different
     word at a place, or if two words are swapped. The two halves of a text may be swapped, unless it
     compares something.
+
+    a, b: the texts as words and content (stems of the words that carry meaning).
     """
     shared = a.content & b.content
     has_long_text = max(len(a.words), len(b.words)) > _MOST_COMPARED_WORDS
@@ -426,6 +438,8 @@ def _nearness(a: _Statement, b: _Statement) -> float:
         return 0.0
     if _swaps_compared_things(a.words, b.words, shared) or _replaces_word(a, b):
         return 0.0
+
+    # The same words in another order may mean something else: "Anna called Bob".
     has_same_words = sorted(a.words) == sorted(b.words)
     if has_same_words and not _has_swapped_halves(a.words, b.words):
         return 0.0
@@ -439,6 +453,7 @@ def _swaps_compared_things(
 
     `tea over coffee` and `coffee over tea` do.
 
+    words_a, words_b: the words of the texts.
     shared: the content that both texts have.
     """
     if _COMPARING_WORDS.isdisjoint({*words_a} & {*words_b}):
@@ -452,6 +467,8 @@ def _replaces_word(a: _Statement, b: _Statement) -> bool:
     """Whether one text has another word of content in the place of a word of the other text.
 
     `Anna drinks tea` and `Anna drinks milk` do.
+
+    a, b: the texts as words and content.
     """
     for kind, start_a, end_a, start_b, end_b in changes(a.words, b.words):
         if kind != "replace" or end_a - start_a != end_b - start_b:
@@ -584,7 +601,11 @@ class _RareTerms:
         self._rarest_ranks: dict[int, list[int]] = {}
 
     def add(self, position: int, ranks: list[int]) -> None:
-        """Add the set of the text at `position`."""
+        """Add a set of terms, by its ranks (see the class).
+
+        position: the position of the text that has these terms.
+        ranks: the ranks of its terms, the rarest first.
+        """
         self._rarest_ranks[position] = ranks[: len(ranks) // 9 + 2]
         for rank in self._rarest_ranks[position]:
             self._positions_by_rank.setdefault(rank, set()).add(position)
@@ -626,6 +647,8 @@ def pairs_to_ask(memories: Sequence[MemoryState]) -> list[ScoredPair]:
         has_nearly_all = min(len(a.content - b.content), len(b.content - a.content)) <= 1
         if len(rare_words) < _LEAST_RARE_WORDS or not has_nearly_all:
             continue
+
+        # A merge would mix two things up.
         names_of_two = _have_names_of_their_own(texts_by_id[pair.a], texts_by_id[pair.b])
         if not names_of_two and not _are_about_two_things(a, b):
             pairs.append(pair)
@@ -633,7 +656,10 @@ def pairs_to_ask(memories: Sequence[MemoryState]) -> list[ScoredPair]:
 
 
 def _have_names_of_their_own(text: str, other_text: str) -> bool:
-    """Whether each text has a name that the other one lacks: `Heron: …` and `… in Mobile sync`."""
+    """Whether each text has a name that the other one lacks: `Heron: …` and `… in Mobile sync`.
+
+    text, other_text: the texts.
+    """
     names = _names_in(text)
     other_names = _names_in(other_text)
     return bool(names - _stems_of(other_text)) and bool(other_names - _stems_of(text))
@@ -655,6 +681,8 @@ def _are_about_two_things(a: _Statement, b: _Statement) -> bool:
 
     `In Heron, the importer fails` and `In Mobile sync, the importer fails` do. Texts with another
     verb in a place do not: `Lena moved to Porto` and `Lena recently relocated to Porto`.
+
+    a, b: the texts as words and content.
     """
     for kind, start_a, end_a, start_b, end_b in changes(a.words, b.words):
         if kind != "replace":
@@ -725,6 +753,8 @@ def _similar_pairs_in(block: list[_Terms]) -> list[ScoredPair]:
                 share = overlap(own_terms, term_sets[other_position])
                 if share:
                     similar.append((-share, other_position))
+
+        # Link the most similar ones, as long as this memory may have more links.
         similar.sort()
         for negative_share, other_position in similar[: MOST_LINKS - link_counts[position]]:
             ids = sorted((memories[position].id, memories[other_position].id))

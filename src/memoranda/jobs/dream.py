@@ -72,6 +72,7 @@ _REASON_CHARACTERS = 120
 class Dream:
     """The result of a dream. Under a dry run, the result that it would have.
 
+    level: 1, 2 or 3.
     outcomes: the outcome of each step.
     report: the report as it is stored and shown.
     """
@@ -112,10 +113,11 @@ def run(
     """Carry out the steps of a dream, and store its report. Under a dry run, change nothing.
 
     level: 1, 2 or 3; see above for their steps.
+    dry_run: whether only to plan the actions.
     endpoint: a language model that may help at level 3 (`llm.*`). None does without.
+    stop, progress: see Round.
     careful: whether to leave memories in the inbox whose category `memory review` would ask for.
         The daemon's dreams are careful.
-    stop, progress: see Round.
 
     A step that fails does not stop the others: its outcome has the error. Raises InvalidInput for
     an unknown level, StorageError.
@@ -154,6 +156,7 @@ def run(
             endpoint, compared, {action.id for action in outcomes[0].actions}, links
         )
 
+    # Carry out the steps of the level, in order.
     turn = Round(memory, dry_run=dry_run, stop=stop, progress=progress)
     outcomes = [
         turn.run(
@@ -170,6 +173,8 @@ def run(
     if level == 3:
         outcomes.append(turn.run("cross", cross))
         outcomes.append(turn.run("remind", partial(plan_from_text, skipped=skipped)))
+
+    # A dry run leaves no report.
     report = _report_of(turn, level, outcomes, skipped)
     if not dry_run:
         _store_report(memory, report)
@@ -217,6 +222,8 @@ def _classify(
     }
     planned = {id: action for id, action in actions_by_id.items() if action is not None}
     # The table is sure enough, so the model is not asked about these.
+
+    # A language model may help with the others.
     ids_by_table = {id for id, action in planned.items() if action.words}
     unsure = [
         memory_state
@@ -232,6 +239,7 @@ def proposed_categories(
     """Ask the model for the categories of memories. Returns an action for each answer, by id.
 
     endpoint: the language model. None asks nothing, and returns nothing.
+    unsure: the memories.
     """
     if endpoint is None:
         return {}
@@ -250,6 +258,8 @@ def proposed_categories(
 
 def _checked_categories(answer: Any, *, asked_ids: Set[str]) -> dict[str, str]:
     """Return the category of each id in the model's answer `{"categories": {id: category}}`.
+
+    asked_ids: the ids of the memories that the model was asked about.
 
     Raises ValueError for an answer that must not be followed.
     """
@@ -281,7 +291,10 @@ class _LinkLimits:
             self._count(action.id, action.target or "")
 
     def take(self, a: str, b: str) -> bool:
-        """Count a link between two memories, given by id. Returns False if it may not be made."""
+        """Count a link between two memories. Returns False if the link may not be made.
+
+        a, b: the ids of the memories.
+        """
         if self._link_count >= MOST_LINKS_PER_RUN or frozenset((a, b)) in self._excluded_pairs:
             return False
         if max(self._counts_by_id[a], self._counts_by_id[b]) >= MOST_LINKS:
@@ -326,7 +339,11 @@ def proposed_links(
 
 
 class _ProposedLink(NamedTuple):
-    """A link that the model proposes: the ids of both memories, the smaller first, and why."""
+    """A link that the model proposes.
+
+    a, b: the ids of both memories, the smaller first.
+    reason: why, in words.
+    """
 
     a: str
     b: str
@@ -350,7 +367,11 @@ def _scopes_with_fresh(
 
 
 def _shown_to_model(memories: Sequence[MemoryState], fresh_ids: set[str]) -> list[MemoryState]:
-    """Choose the new memories of a scope, and the older ones that share most terms with them."""
+    """Choose the new memories of a scope, and the older ones that share most terms with them.
+
+    memories: all memories of the scope.
+    fresh_ids: the ids of the new ones.
+    """
     new_memories = [memory for memory in memories if memory.id in fresh_ids][:PER_REQUEST]
     new_terms: set[str] = set()
     for memory in new_memories:
@@ -369,6 +390,9 @@ def _shown_to_model(memories: Sequence[MemoryState], fresh_ids: set[str]) -> lis
 def _checked_links(answer: Any, *, shown_ids: set[str], fresh_ids: set[str]) -> list[_ProposedLink]:
     """Return the links in the model's answer `{"links": [{"a": id, "b": id, "reason": …}]}`.
 
+    shown_ids: the ids of the memories that the model was shown.
+    fresh_ids: the ids of the new memories among them. Each link must have one.
+
     Raises ValueError for an answer that must not be followed.
     """
     if not isinstance(answer, dict) or not isinstance(answer.get("links"), list):
@@ -377,7 +401,13 @@ def _checked_links(answer: Any, *, shown_ids: set[str], fresh_ids: set[str]) -> 
 
 
 def _checked_link(row: Any, shown_ids: set[str], fresh_ids: set[str]) -> _ProposedLink:
-    """Return one link of the model's answer. Raises ValueError if it must not be followed."""
+    """Return one link of the model's answer.
+
+    row: the link as the model wrote it.
+    shown_ids, fresh_ids: see `_checked_links`.
+
+    Raises ValueError if it must not be followed.
+    """
     ends: list[Any] = []
     if isinstance(row, dict):
         ends = [row.get("a"), row.get("b")]
@@ -386,6 +416,8 @@ def _checked_link(row: Any, shown_ids: set[str], fresh_ids: set[str]) -> _Propos
         raise ValueError("it links a memory that was not shown")
     if not fresh_ids.intersection(ids):
         raise ValueError("it links two memories that are not new")
+
+    # A person reads the reason, so it must be a plain text.
     reason = " ".join(str(row.get("reason") or "").split())[:_REASON_CHARACTERS]
     if not reason or not reason.isprintable():
         raise ValueError("it gives no reason")
@@ -400,6 +432,7 @@ def _ask(
     Memories of unknown writers are not sent, as their texts could give the model orders. None is
     also returned if no memory remains.
 
+    endpoint: the language model.
     prompt: the name of the file with the instructions.
     read: checks the answer and turns it into the result. It raises ValueError for a bad one.
     """
@@ -448,7 +481,11 @@ MOST_SKIPPED = 20
 
 
 def _rows_by_part(turn: Round, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Return a row for every action of a dream, by the part of the report that it belongs to."""
+    """Return a row for every action of a dream, by the part of the report that it belongs to.
+
+    turn: the round in which the dream ran.
+    outcomes: the outcome of each step.
+    """
     categories = {memory.id: memory.category for memory in turn.memories}
     parts: dict[str, Any] = {name: [] for name in PARTS}
     for outcome in outcomes:
@@ -465,6 +502,8 @@ def _report_of(
     """Write the report of a dream.
 
     turn: the round in which the dream ran.
+    level: the level of the dream.
+    outcomes: the outcome of each step.
     skipped: the time expressions that made no reminder.
     """
     actions = [action for outcome in outcomes for action in outcome.actions]
@@ -490,6 +529,7 @@ def _row_of(action: Action, job: str, categories: Mapping[str, str]) -> tuple[st
 
     The part is "" for an action that no part shows.
 
+    job: the step that carried out the action.
     categories: the category of each memory, by id.
     """
     target = action.target or ""
@@ -577,6 +617,8 @@ def report_lines(parts: dict[str, Any], zone: tzinfo | None) -> list[str]:
     """
     counts = ", ".join(f"{name} {count}" for name, count in parts["classified"].items())
     lines = [f"Classified: {counts or 'none'}"]
+
+    # A heading with the number of rows, then the rows.
     for part, (title, form) in _LINES.items():
         rows = parts[part]
         limit = MOST_SKIPPED if part == "skipped" else len(rows)

@@ -67,7 +67,12 @@ CHANGED_MEANWHILE = (Conflict, Exists, Locked, NotFound, NotText)
 class MemoryState:
     """Describe one memory to the plans of jobs. Times are aware UTC.
 
+    id, scope, content, category: the id, who may see it, its text, and its category.
+    created, updated, expires: when it was written and last changed, and when it expires.
+    phase: `inbox`, `organized` or `archived`.
+    access_count: how often it was read.
     due_at, repeat: as the header has them. They are only compared for equality.
+    tags: its tags.
     links: whole ids of the memories that it is linked to (contract 001, 2).
     unlinked: whole ids of memories from which somebody removed the link.
     merged: whole ids of memories that were merged into it.
@@ -217,6 +222,8 @@ def merged_into(survivor: MemoryState, merged_states: Iterable[MemoryState]) -> 
     `created` is the earliest. `expires` is None if any memory is organized, or else the latest.
     `merged` gains the ids of the merged memories, and the ids in their `merged`.
     Source: contract 001, 5, "Merging".
+
+    merged_states: the other memories.
     """
     merged_list = list(merged_states)
     states = [survivor, *merged_list]
@@ -352,7 +359,11 @@ class Outcome:
 
 @dataclass
 class _Tally:
-    """The actions of a job that were carried out so far, and the number of skipped ones."""
+    """The actions of a job so far.
+
+    carried_out: the actions that were carried out.
+    skipped: how many were left out, because their memories had changed.
+    """
 
     carried_out: list[Action] = field(default_factory=list)
     skipped: int = 0
@@ -512,6 +523,8 @@ def _is_kept_apart(
     """Whether a person once undid the same merge or link of any two memories of the two sides.
 
     verb: `merge` or `link`.
+    own_ids, target_ids: for each side, the ids of a memory and of the memories merged into it.
+    states: the memories by id.
     """
     for ids, other_ids in ((own_ids, target_ids), (target_ids, own_ids)):
         pair_verbs = [f"{verb}:{other_id}" for other_id in other_ids]
@@ -544,6 +557,7 @@ def apply(
 ) -> list[NoteInfo]:
     """Carry out one action as one change, which `undo` can reverse. Returns the memories it wrote.
 
+    upkeep: makes the change.
     info: the index entry of the memory to change. None if the memory is gone.
     target_info: the index entry of the action's target. None without a target, or if it is gone.
 
@@ -554,6 +568,8 @@ def apply(
         return upkeep.derive(target_info, action.record, {REMINDED: reminder_ids}, REMIND)
     if info is None or (action.target is not None and target_info is None):
         raise NotFound(action.id, CATEGORY_PROJECT)
+
+    # Each verb has its own way to change a memory.
     if action.verb in _ORGANIZING:
         return organize_all(upkeep, [info], [action])
     if action.verb in _REMOVING:
@@ -569,6 +585,7 @@ def organize_all(
 ) -> list[NoteInfo]:
     """Take memories out of the inbox as one change: all or none. Returns their new index entries.
 
+    upkeep: makes the change.
     actions: one action for each memory. None leaves the memory as it is.
 
     Raises errors as `apply` does.
@@ -583,6 +600,8 @@ def organize_all(
     verb = planned[0][1].verb
     if set_by or any(SET_BY in info.header for info, _ in planned):
         keys[SET_BY] = set_by or REMOVE
+
+    # All memories change together, so that one undo brings all back.
     categories = [(info, action.category) for info, action in planned]
     written_infos = {info.id: info for info in upkeep.change_all(categories, keys, verb)}
     return [written_infos.get(info.id, info) for info in infos]
@@ -614,6 +633,8 @@ def after_actions(
         elif action.verb == MERGE:
             survivors[action.id] = target
             merged_states[target].append(states[action.id])
+
+    # Apply merges and links to the states that remain.
     states_after = []
     for state in states.values():
         if state.id in survivors:
@@ -641,6 +662,7 @@ def _relinked(
     """Return a memory with its new links. Links to merged memories lead to their survivors.
 
     survivors: the id of the survivor of each merged memory, by the merged memory's id.
+    new_links: the ids of further memories to link.
     """
     if not new_links and survivors.keys().isdisjoint(state.links):
         return state

@@ -55,8 +55,8 @@ def plan_expire(
 ) -> list[Action]:
     """Plan to archive the memories of the inbox that have expired, in the category they belong to.
 
-    careful: whether memories stay that the daemon leaves alone, or whose category is one of
-        `daemon.keep`.
+    careful: whether to leave out memories that the daemon leaves alone, and those whose category is
+        one of `daemon.keep`.
     """
     expired = [(memory, end) for memory, end in _ends(memories, settings, careful) if end < now]
     classifier = Classifier(settings, memories if expired else ())
@@ -168,6 +168,8 @@ def _is_left_alone(memory: MemoryState, settings: Settings) -> bool:
     )
     if memory.category in settings.keep or is_by_hand or is_read_often:
         return True
+
+    # Does the memory come from a file of another program that still exists?
     if not isinstance(ref, str):
         return False
     if not (isinstance(root, str) and os.path.isdir(root)):
@@ -223,7 +225,7 @@ def plan_upgrade(
 
     They were read `daemon.upgrade_access_threshold` times or more.
 
-    careful: whether memories stay whose category `memory review` asks for.
+    careful: whether to leave out memories whose category is not sure. `memory review` asks for it.
     """
     least_reads = settings.upgrade_access_threshold
     often_read = [
@@ -274,6 +276,7 @@ def upgrade_named(
     """Organize the memories that `refs` name, as one change. Archived memories are restored first.
 
     category: the category to use. None lets the classifier choose.
+    dry_run: whether to change nothing, and only plan the actions.
 
     Returns the memories afterwards, the action for each (None if nothing was to do), and the ids of
     memories that were in the archive.
@@ -306,6 +309,7 @@ def archive_named(
     """Archive memories and notes as one change, and return their new index entries.
 
     refs: ids of memories, or index entries of notes of any project. Repetitions do not matter.
+    dry_run: whether to change nothing.
     """
     named_infos = [memory.memory_id(ref) if isinstance(ref, str) else ref for ref in refs]
     infos = list({info.row: info for info in named_infos}.values())
@@ -338,6 +342,8 @@ ROUND = JOBS | {name: partial(plan, careful=True) for name, plan in _SORTING.ite
 def decay(memory: MemorySession, *, dry_run: bool = False) -> list[Action]:
     """Archive organized memories that are old and were never used. Returns the actions.
 
+    dry_run: whether to change nothing, and only plan the actions.
+
     Raises the error that ended the job.
     """
     outcome = Round(memory, dry_run=dry_run).run("decay", plan_decay)
@@ -365,6 +371,8 @@ def consolidate(memory: MemorySession, *, dry_run: bool = False) -> list[Outcome
     """Run the four jobs, after storing the counts of reads in the memories.
 
     A job that fails does not stop the others. Under a dry run nothing is changed.
+
+    dry_run: whether to change nothing, and only plan the actions.
     """
     turn = Round(memory, dry_run=dry_run)
     if not dry_run:
@@ -382,6 +390,11 @@ def tidy(
     about.
 
     A job that fails does not stop the others.
+
+    dry_run: whether to change nothing, and only plan the actions.
+    progress: called with the number of an action, and the number of all actions of its job.
+
+    Returns the outcome of each job.
     """
     from memoranda.jobs import dream
 

@@ -203,7 +203,11 @@ def plan_links(memories: Sequence[MemoryState], now: datetime | None = None) -> 
 
 
 class _Evidence(NamedTuple):
-    """The score of the marks that two memories share, and the marks in words: `tag "tea"`."""
+    """The reasons to link two memories.
+
+    score: the score of the marks that they share.
+    reasons: the marks in words: `tag "tea"`.
+    """
 
     score: float
     reasons: list[str]
@@ -289,6 +293,8 @@ class _Pairs:
 
         These are `tag "x"`, `link "y"`, `name "N"`, `term "z"`; only the rarest terms are listed. A
         term of four Han characters or more counts like two terms.
+
+        a, b: the positions of the memories.
         """
         marked_a = self._marked[a]
         marked_b = self._marked[b]
@@ -304,6 +310,7 @@ class _Pairs:
                 pairs_of_phrase = map(add, phrase, phrase[1:])
                 terms.append((min(self._term_counts[pair] for pair in pairs_of_phrase), phrase))
                 long_phrase_count += len(phrase) > 3
+
         rarest_terms = [f'term "{term}"' for _, term in nsmallest(MOST_TERMS, terms)]
         reasons = [f'tag "{marked_a.tags[tag]}"' for tag in tags]
         reasons += [f'link "{marked_a.targets[target]}"' for target in targets]
@@ -396,5 +403,8 @@ def _marks_of(memory: MemoryState) -> tuple[_Marked, set[str]]:
 
 
 def _only(marks: Mapping[str, str], kept_keys: Container[str]) -> dict[str, str]:
-    """Return the marks with these keys."""
+    """Return the marks with these keys.
+
+    kept_keys: the keys.
+    """
     return {key: mark for key, mark in marks.items() if key in kept_keys}

@@ -133,7 +133,11 @@ _NO_CATEGORY = ("n", "leave it in the inbox")
 
 
 def _categorize(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
-    """Put a memory into the category that the owner chose. Returns whether one was chosen."""
+    """Put a memory into the category that the owner chose. Returns whether one was chosen.
+
+    item: the question.
+    choice: the letter of the answer. `n` leaves the memory in the inbox.
+    """
     if choice == "n":
         return False
     (state,) = states_of(memory, [memory.memory_id(item.refs[0])])
@@ -246,6 +250,9 @@ def _outdated(memory: MemorySession) -> Iterator[ReviewItem]:
 def _remind(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
     """Carry out an answer to a question about a reminder. Returns whether something was changed.
 
+    item: the question.
+    choice: the letter of the answer.
+
     Raises NotFound if the question is no longer open.
     """
     if item.key.startswith(_OUTDATED_PREFIX):
@@ -263,7 +270,11 @@ def _remind(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
 
 
 def _merge(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
-    """Merge two memories as the owner chose. Returns whether they were merged."""
+    """Merge two memories as the owner chose. Returns whether they were merged.
+
+    item: the question.
+    choice: `1` keeps the first memory, `n` keeps both, another letter keeps the second.
+    """
     if choice == "n":
         return False
     first, second = item.refs

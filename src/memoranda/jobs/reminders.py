@@ -43,7 +43,12 @@ _MOST_NOTIFICATION_CHARACTERS = 100
 
 
 class _Due(NamedTuple):
-    """A reminder to fire, when it is due, and the header keys that mark it as fired."""
+    """A reminder to fire.
+
+    info: the reminder.
+    moment: when it is due.
+    keys: the header keys that mark it as fired.
+    """
 
     info: NoteInfo
     moment: datetime
@@ -173,6 +178,7 @@ def _change_header(
     """Set header keys of a reminder, and return its new index entry.
 
     ref: the id of the reminder.
+    verb: the verb in the history.
     keys: returns the new keys for the present reminder, or None to change nothing.
     """
     upkeep = Upkeep(memory)
@@ -210,6 +216,8 @@ def notify(memory: MemorySession, *, dry_run: bool = False) -> Notified:
 
     A reminder that its owner locked cannot be marked as fired, so it does not fire. An unreachable
     desktop is not an error. Raises StorageError.
+
+    dry_run: whether only to say which reminders would fire.
     """
     now = memory.clock()
     pending = Pending(memory)
@@ -257,7 +265,10 @@ def _fire(
 
 
 def _show_fired(memory: MemorySession, fired: Sequence[_Due]) -> str | None:
-    """Show reminders on the desktop. Returns the reason if that failed, or else None."""
+    """Show reminders on the desktop. Returns the reason if that failed, or else None.
+
+    fired: the reminders that just fired.
+    """
     if not fired:
         return None
     infos = [item.info for item in fired]
@@ -283,6 +294,8 @@ def _due(
 ) -> list[_Due]:
     """Return the reminders to fire that the caller sees, the oldest due first.
 
+    pending: reads the reminders.
+    now: the present time.
     outdated_texts: the result of `outdated`. These reminders get a remark.
     """
     zone = memory.settings.reading_zone
@@ -307,11 +320,16 @@ def _due(
 
 
 def show(settings: Settings, contents: Sequence[str]) -> str | None:
-    """Show a desktop notification of reminders with these texts, as configured (`notification.*`).
+    """Show a desktop notification of reminders, as configured (`notification.*`).
 
     A reminder's text goes to another program as one argument, never into a script or through a
-    shell. Returns the reason if that failed. None means that it was shown, or that there was nothing
-    to show. Source: contract 001, 8, "Methods".
+    shell.
+
+    contents: the texts of the reminders.
+
+    Returns the reason if that failed. None means that it was shown, or that there was nothing to
+    show.
+    Source: contract 001, 8, "Methods".
     """
     if not settings.notify or not contents:
         return None
@@ -355,7 +373,10 @@ def _message(contents: Sequence[str]) -> str:
 
 
 def _command(method: str, message: str) -> list[str]:
-    """Return the command line that shows a message: `["notify-send", "--", "Memory CLI", …]`."""
+    """Return the command line that shows a message: `["notify-send", "--", "Memory CLI", …]`.
+
+    method: the program that shows it.
+    """
     if method != "osascript":
         return [method, "--", TITLE, message]
     script = (

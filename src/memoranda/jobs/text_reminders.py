@@ -185,7 +185,10 @@ def _subject(text: str, phrase: str = "") -> frozenset[str]:
 
 
 def _is_same(subject: frozenset[str], other_subject: frozenset[str]) -> bool:
-    """Whether one of two subjects has all words of the other."""
+    """Whether one of two subjects has all words of the other.
+
+    subject, other_subject: the words that say what two texts are about.
+    """
     if subject and other_subject:
         return subject <= other_subject or other_subject <= subject
     # An empty subject would be part of every subject.
@@ -276,7 +279,9 @@ _MOST_TIME_WORDS = 16
 class _MadeReminder(NamedTuple):
     """A reminder that a dream made.
 
+    id: its id.
     source: the id of the memory from which it was made.
+    text: its text.
     subject: the words that say what it is about (`_subject`).
     reminder: its times.
     """

@@ -256,7 +256,12 @@ class _MemoryText:
         return replace(reading, due=due, repeat=str(rule))
 
     def doubt(self, outcome: Reading | TimeRefused, place: _Place) -> str:
-        """Return the reason why a time may ask for no reminder. "" for a sure one, and an error."""
+        """Return the reason why a time may ask for no reminder. "" for a sure one, and for an
+        error.
+
+        outcome: the time as it was read, or the error for words that cannot be read.
+        place: its surroundings in the text.
+        """
         if isinstance(outcome, TimeRefused):
             return ""
         day_of_writing = self._created.astimezone(self._zone).date()

@@ -124,7 +124,13 @@ class AccessRows:
         return int(row["calls"])
 
     def count_call(self, who: str, day: str) -> None:
-        """Count a call on a day, as in `calls_of`. Raises StorageError."""
+        """Count a call of somebody on a day.
+
+        who: a key that the server gives every caller.
+        day: the day, as `2026-05-07`.
+
+        Raises StorageError.
+        """
         sql = (
             "insert into day_calls (who, day, calls) values (:who, :day, 1) on conflict (who) do "
             "update set calls = case when day = :day then calls + 1 else 1 end, day = :day"
@@ -145,7 +151,11 @@ def parse_access(data: bytes) -> Document:
 
 
 def _document_of(rows: Mapping[tuple[str, str], str]) -> Document:
-    """Return the document of rows, (section, key) -> JSON (see the module)."""
+    """Return the document of rows: rows of the section `tokens` become the list `tokens`, for
+    example.
+
+    rows: the JSON of each row, by (section, key). A section `a.b` is the key `b` in the object `a`.
+    """
     document: Document = {}
     for (section, key), text in rows.items():
         value = json.loads(text)
@@ -160,7 +170,7 @@ def _document_of(rows: Mapping[tuple[str, str], str]) -> Document:
 
 
 def _rows_of(document: Mapping[str, Any]) -> dict[tuple[str, str], str]:
-    """Return the rows of a document, (section, key) -> JSON (see the module)."""
+    """Return the rows of a document, as JSON by (section, key). This reverses `_document_of`."""
     rows: dict[tuple[str, str], str] = {}
     for section, elements in document.items():
         if section in _LISTS:

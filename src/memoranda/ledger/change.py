@@ -128,7 +128,7 @@ class Change(ValueObject):
         )
 
     def count_of_others(self) -> int:
-        """Return how many notes this change wrote, removed or moved besides the first.
+        """Return how many notes this change wrote, removed or moved, without counting the first.
 
         A note that came to another place is removed at one and new at the other: it is one note.
         """
@@ -161,9 +161,11 @@ class Change(ValueObject):
 
 
 def undone_numbers(undoes: int | None, details: Any) -> list[int]:
-    """Return the numbers of the changes that an undo took back, from its `Change` fields.
+    """Return the numbers of the changes that an undo took back. Empty if it is not an undo.
 
-    If it took back a whole run of a job, only the number of the run. Empty if it is not an undo.
+    If the undo took back a whole run of a job, only the number of the run is returned.
+
+    undoes, details: these fields of the undo's `Change`.
     """
     if undoes is None:
         return []

@@ -19,7 +19,7 @@ STEP_COLUMNS = (
 
 
 def insertion(table: str, columns: str) -> str:
-    """Return the SQL that inserts a row.
+    """Return the SQL that inserts a row into a table, with a mark for each value.
 
     `insertion("step", "change, path")` is `insert into step (change, path) values (?, ?)`.
     """

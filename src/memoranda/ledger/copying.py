@@ -80,6 +80,8 @@ def _relocate_spaces(connection: sqlite3.Connection, old: str, new: str) -> None
 def put_reads(path: Path, reads: Mapping[str, ReadRow]) -> None:
     """Replace all read counts in the ledger at `path`, which no process has open.
 
+    reads: the reads of each note, by its key.
+
     Raises StorageError.
     """
     with _open(path, "rw") as connection:

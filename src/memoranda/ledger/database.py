@@ -293,7 +293,10 @@ class LedgerDatabase:
 
 
 def _connect(name: str, *, uri: bool = False) -> sqlite3.Connection:
-    """Open a connection whose rows have named columns, and that begins no transaction itself."""
+    """Open a connection whose rows have named columns, and that begins no transaction itself.
+
+    uri: whether `name` is a URI with options of SQLite.
+    """
     connection = sqlite3.connect(
         name, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS, uri=uri
     )

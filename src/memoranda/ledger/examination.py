@@ -57,6 +57,7 @@ class DamageKind(Enum):
 class Damage:
     """One problem of the ledger.
 
+    kind: what is damaged.
     key: the SHA-256 of the damaged text, or the number of the damaged change. "" for PAGES.
     text: a sentence that describes the problem.
     """
@@ -69,6 +70,7 @@ class Damage:
 def examine(history: History, *, has_all_texts: bool = True) -> list[Damage]:
     """Return all damage of the ledger. The time is in proportion to its size.
 
+    history: the history in this ledger.
     has_all_texts: whether every kept text should be here, and not on a server.
 
     Raises StorageError.
@@ -86,6 +88,8 @@ def mend(history: History, damage: Damage) -> None:
     """Remove one damage: forget the data that cannot be read, so that the rest can be used.
 
     The home's lock must be held. Raises StorageError.
+
+    history: the history in this ledger.
     """
     if damage.kind is DamageKind.PAGES:
         history.database.begin_again()
@@ -93,8 +97,10 @@ def mend(history: History, damage: Damage) -> None:
         return
     if damage.kind is DamageKind.TEXT:
         history.forget_text(damage.key)
+
     with history.database.transaction() as connection:
         if damage.kind in (DamageKind.TEXT, DamageKind.MISSING_TEXT):
+            # The change stays in the history, but it can no longer be undone.
             connection.execute("update step set kept = 0 where old = ?", (damage.key,))
             return
         number = int(damage.key)
@@ -171,7 +177,10 @@ def _missing_texts(history: History) -> Iterator[Damage]:
 
 
 def _places_of(history: History, digest: str) -> str:
-    """Say which files had a text: `main/note.md before change #7 and 2 more`."""
+    """Say which files had a text: `main/note.md before change #7 and 2 more`.
+
+    digest: the SHA-256 of the text.
+    """
     rows = history.database.rows(_PLACES, (digest,))
     places = [f"{row['project']}/{row['path']} before change #{row['change']}" for row in rows]
     if not places:

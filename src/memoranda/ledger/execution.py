@@ -199,6 +199,7 @@ class Execution:
     def sync_temps(self, puts: Sequence[Step], threads: Executor | None = None) -> None:
         """Sync the temporary files of `put` steps to the disk.
 
+        puts: the steps.
         threads: syncs several files in parallel. With None, one file is synced after the other.
         """
 
@@ -445,7 +446,10 @@ class Execution:
         return lost_steps
 
     def _take_back(self, reversal: _Reversal, step: Step) -> None:
-        """Take one step back."""
+        """Take one step back.
+
+        reversal: the way to do so, which depends on what the step did.
+        """
         folder, name = self._at(step)
         place = Entry(folder.fd, name)
         match reversal:

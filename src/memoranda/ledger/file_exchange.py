@@ -86,9 +86,11 @@ def exchange(new: Entry, place: Entry) -> None:
 
 
 def exchange_by_steps(new: Entry, place: Entry) -> None:
-    """Exchange two files like `exchange`, with plain renames.
+    """Exchange two files with plain renames, where the system cannot do it at once.
 
-    For a moment no file has the name `place`.
+    For a moment no file has the name `place`. Somebody may save a new file there in this moment.
+
+    new, place: as for `exchange`.
     """
     old_file = Entry(new.folder, f"{new.name}{_TAKEN_OUT}")
     _rename(place, old_file)
@@ -99,6 +101,7 @@ def exchange_by_steps(new: Entry, place: Entry) -> None:
         _rename(old_file, new)
         raise
     except OSError:
+        # The new file could not be put there, so the old one returns.
         _rename(old_file, place)
         raise
     _rename(old_file, new)

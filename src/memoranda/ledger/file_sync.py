@@ -157,6 +157,7 @@ def sync_places(places: Iterable[str]) -> None:
 
 
 def _sync_part(paths: Iterable[str]) -> None:
+    """Sync files and folders to the disk. Those that are gone are skipped. Raises OSError."""
     for path in paths:
         try:
             fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)

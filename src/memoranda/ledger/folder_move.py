@@ -75,6 +75,7 @@ def _move_by_copy(old: Entry, new: Entry) -> None:
 def _copy(old: Entry, new: Entry, path: str) -> dict[str, Stamp]:
     """Copy a file, link or folder with all its contents, and sync the copy.
 
+    old, new: what is copied, and the place of the copy, which must be free.
     path: where `old` is below the folder that is moved, "" for that folder itself.
 
     Returns the stamp of every file and link by its path, such as `{"/a/note.md": ...}`.
@@ -96,7 +97,11 @@ def _copy(old: Entry, new: Entry, path: str) -> dict[str, Stamp]:
 
 
 class _OpenFolders(NamedTuple):
-    """Descriptors of a folder and of its copy."""
+    """Descriptors of a folder and of its copy.
+
+    old: the descriptor of the folder.
+    new: the descriptor of the copy.
+    """
 
     old: int
     new: int
@@ -109,7 +114,10 @@ class _OpenFolders(NamedTuple):
 
 @contextmanager
 def _opened(old: Entry, new: Entry) -> Iterator[_OpenFolders]:
-    """Open a folder and its copy, and close them at the end of the block."""
+    """Open a folder and its copy, and close them at the end of the block.
+
+    old, new: the places of the folder and of the copy.
+    """
     with ExitStack() as stack:
         source = os.open(old.name, _FOLDER, dir_fd=old.folder)
         stack.callback(os.close, source)
@@ -119,7 +127,12 @@ def _opened(old: Entry, new: Entry) -> Iterator[_OpenFolders]:
 
 
 def _copy_file(old: Entry, new: Entry) -> Stamp:
-    """Copy one file with its mode and times, and sync the copy. Returns the stamp of `old`."""
+    """Copy one file with its mode and times, and sync the copy.
+
+    old, new: the file, and the free place of the copy.
+
+    Returns the stamp of `old` before it was copied.
+    """
     from shutil import copyfileobj
 
     source = os.open(old.name, _FILE, dir_fd=old.folder)
@@ -140,15 +153,18 @@ def _copy_file(old: Entry, new: Entry) -> Stamp:
 def _remove_copied(old: Entry, new: Entry, path: str, stamps: dict[str, Stamp]) -> None:
     """Remove the files that were copied from `old`. A file that was saved since replaces its copy.
 
+    new: the copy of `old`.
     path, stamps: as in `_copy`, and as it returned them.
     """
     status = stat_in(old.name, old.folder)
     if status is None:
         return
     if not stat.S_ISDIR(status.st_mode):
+        # The file is as it was when it was copied.
         if stamps.get(path) == stamp_of(status):
             os.unlink(old.name, dir_fd=old.folder)
             return
+        # Somebody saved the file since, so their newer text is copied again.
         with suppress(FileNotFoundError):
             os.unlink(new.name, dir_fd=new.folder)
         _copy(old, new, path)

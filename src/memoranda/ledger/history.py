@@ -488,7 +488,11 @@ class History:
         return row["number"]
 
     def _first_since(self, time: str, series: range) -> Row | None:
-        """Return number and time of the first change that is not before a time, of some numbers."""
+        """Return number and time of the first change that is not before a time.
+
+        series: the range of numbers to look in. Changes of one machine's own files have a range
+            apart.
+        """
         sql = (
             "select number, time from change where number between :first and :last and number > ("
             "select coalesce(max(number), 0) from change "
@@ -556,10 +560,12 @@ class History:
     # --- where texts come from
 
     def writer_at(self, project: str, path: str, etag: str) -> Provenance | None:
-        """Return the origin of the text with this SHA-256.
+        """Return the origin of a text: who wrote it, and how.
 
-        It is the latest change that wrote the text at this place, or else the latest that wrote it
-        anywhere. None if no change wrote it.
+        It comes from the latest change that wrote the text at this place, or else from the latest
+        that wrote it anywhere. None if no change wrote it.
+
+        etag: the SHA-256 of the text.
         """
         latest_anywhere: Provenance | None = None
         for row in self.database.rows(_ALL_WRITERS, (etag,)):
@@ -602,7 +608,10 @@ class History:
             )
 
     def _insert_origins(self, connection: Connection, files: Iterable[Touched]) -> None:
-        """Insert the origins of texts, inside a transaction of the database."""
+        """Insert the origins of texts, inside a transaction of the database.
+
+        files: the steps that wrote the texts, and say who wrote them.
+        """
         rows = [
             (
                 touched.project,
@@ -667,7 +676,10 @@ class History:
         return _unreferenced_of(connection, digests)
 
     def _drop_texts(self, connection: Connection, digests: Iterable[str]) -> None:
-        """Delete small texts, inside a transaction of the database."""
+        """Delete small texts, inside a transaction of the database.
+
+        digests: the SHA-256 of each text.
+        """
         rows = [(digest,) for digest in digests]
         connection.executemany("delete from text where sha256 = ?", rows)
 
@@ -877,7 +889,11 @@ class History:
         return len(old_numbers)
 
     def _forget(self, numbers: Collection[int], origins: Sequence[Touched]) -> None:
-        """Delete changes, and keep these origins of texts."""
+        """Delete changes, but keep the origins of some texts that they wrote.
+
+        numbers: the numbers of the changes.
+        origins: the steps that wrote these texts.
+        """
         rows = [(number,) for number in numbers]
         with self.database.transaction() as connection:
             self._insert_origins(connection, origins)
@@ -927,7 +943,10 @@ class History:
                 os.unlink(self.object_path(digest))
 
     def unreferenced(self) -> list[str]:
-        """Return the SHA-256 of the kept texts that no change replaced or wrote."""
+        """Return the SHA-256 of the kept texts that no change replaced or wrote.
+
+        Small texts are rows of the ledger, and large ones are files beside it.
+        """
         rows = self.database.rows(
             "select sha256 from text t where not exists (select 1 from step where old = t.sha256) "
             "and not exists (select 1 from step where new = t.sha256)"
@@ -945,7 +964,8 @@ class History:
     def replaced(self) -> set[str]:
         """Return the SHA-256 of the texts that changes replaced, kept or not.
 
-        Of files used in place, the texts that lines became are among them.
+        If a change edited lines of a file in place, the descriptions of the new lines are included,
+        too.
         """
         rows = self.database.rows(
             "select old as digest from step where old is not null "

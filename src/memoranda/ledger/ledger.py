@@ -250,6 +250,7 @@ class Ledger:
     ) -> Change:
         """Carry out the steps that `plan` returns as one change: all or nothing, durable on return.
 
+        verb: the verb under which the history lists the change, such as `edit`.
         plan: a function that is called with the lock held, so that nobody else writes.
         about, more: the arguments that are passed on to the method `plan`.
 
@@ -283,6 +284,7 @@ class Ledger:
     ) -> PlannedChange:
         """Return a change that consists of these steps. It gets its number when it is made.
 
+        verb: the verb under which the history lists the change, such as `edit`.
         about: the (project, path) that the history lists the change under.
         agent, face, undoes, details, by: as in `Change`.
         run: as in `Change`, where a run is a series of changes that are undone together. 0 begins a
@@ -357,9 +359,13 @@ class Ledger:
         return Execution(holds_truth=self.holds_truth)
 
     def write_ahead(self, execution: Execution, steps: Sequence[Step]) -> None:
-        """Write the temporary files of a large change before `make`, which writes only others.
+        """Write the temporary files of a large change, before `make` carries out its steps.
 
-        Other threads may use the home. If the disk refuses, `make` tries again and raises the error.
+        So the lock is not needed while the files are written, and other threads may use the home.
+        If the disk refuses, `make` tries again and raises the error.
+
+        execution: the execution of `place_ahead`, which reaches the files.
+        steps: the steps of the change.
         """
         puts = [step for step in steps if step.do == StepKind.PUT]
         try:
@@ -371,6 +377,8 @@ class Ledger:
         """Have `make` write those files of `write_ahead` again that are not at their places now.
 
         Somebody may have deleted such a file, or moved a folder with it.
+
+        execution: the execution of `place_ahead`, which reaches the files.
         """
         from memoranda.ledger.execution import Execution
 
@@ -382,17 +390,25 @@ class Ledger:
         self.remove_ahead(execution, lost)
 
     def remove_ahead(self, execution: Execution, steps: Sequence[Step]) -> None:
-        """Remove the files of `write_ahead`, of a change that is not made or is made otherwise."""
+        """Remove the files of `write_ahead` if the change is not made, or is planned again.
+
+        execution: the execution of `place_ahead`, which reaches the files.
+        """
         puts = [step for step in steps if step.do == StepKind.PUT]
         execution.remove_temps(puts)
         if not execution.remove_refused():
+            # The next process that takes the lock then removes them.
             self.lock.leave_torn()
         for step in puts:
             step.temp = ""
             step.stamp = None
 
     def _promise(self, execution: Execution, changes: Sequence[PlannedChange]) -> None:
-        """Record the changes in the ledger. A refused change leaves nothing there."""
+        """Record the changes in the ledger: from now on they will be made. A refused change leaves
+        nothing.
+
+        execution: writes the temporary files.
+        """
         planned_folders = set[tuple[str, str]]()
         for planned in changes:
             try:
@@ -415,7 +431,11 @@ class Ledger:
     def _refuse(
         self, execution: Execution, planned: PlannedChange, error: OSError | MemorandaError
     ) -> None:
-        """Set the error of a change that is not made, and remove its temporary files."""
+        """Set the error of a change that is not made, and remove its temporary files.
+
+        execution: reaches the temporary files.
+        planned: the change.
+        """
         execution.remove_temps(planned.steps)
         if isinstance(error, OSError):
             planned.error = refusal(planned.about, error)
@@ -429,6 +449,8 @@ class Ledger:
     ) -> None:
         """Check that the files are as they were read, and write the new bytes beside them.
 
+        execution: checks and writes the files.
+        planned: the change.
         planned_folders: the (root, path) of the folders that earlier changes of this batch will
             make. The folders of this change are added.
         """
@@ -455,6 +477,8 @@ class Ledger:
 
         If one fails, that change and all after it are removed from the ledger again. So the numbers
         of changes have no gaps.
+
+        execution: carries out the steps.
         """
         for position, planned in enumerate(changes):
             try:
@@ -479,6 +503,8 @@ class Ledger:
         """Remove changes from the ledger again, since the first could not be carried out.
 
         Every change gets the error of the first. The others may be tried again one by one.
+
+        execution: has carried out the steps that were possible.
         """
         first = changes[0]
         first.error = self._rolled_back(execution, changes, error)
@@ -497,6 +523,8 @@ class Ledger:
 
         Steps that could not be undone stay in the ledger, with the texts that they replaced.
 
+        execution: has carried out the steps that were possible.
+
         Returns the error to raise: `error`, or NotPutBack if some files could not be put back.
         """
         first = changes[0]
@@ -504,6 +532,7 @@ class Ledger:
         lost_places = [step.path for step in lost_steps]
         steps = chain.from_iterable(planned.steps for planned in changes)
         execution.remove_temps(list(steps))
+
         try:
             retracted = changes[1:] if lost_steps else changes
             self.history.retract([planned.change.number for planned in reversed(retracted)])
@@ -513,6 +542,7 @@ class Ledger:
                 self.reads.add_back(planned.folded)
         except LedgerRefused:
             lost_places.append("the ledger, by which the change may still be made")
+
         if lost_places:
             if isinstance(error, OSError):
                 why = reason(error)
@@ -524,7 +554,11 @@ class Ledger:
         return error
 
     def _keep_lost(self, planned: PlannedChange, lost_steps: Sequence[Step]) -> None:
-        """Leave only those steps of a change in the ledger that could not be taken back."""
+        """Leave only those steps of a change in the ledger that could not be taken back.
+
+        planned: the change.
+        lost_steps: these steps.
+        """
         from memoranda.ledger.file_sync import places_of
 
         number = planned.change.number
@@ -541,6 +575,8 @@ class Ledger:
 
         A new text is too large, or may leave no trace in the ledger: its temporary file is synced.
         A replaced text is too large: it is linked beside the ledger.
+
+        execution: reaches the files.
         """
         from memoranda.ledger.execution import PARALLEL_WRITES
         from memoranda.ledger.file_sync import sync_places
@@ -587,6 +623,7 @@ class Ledger:
     ) -> None:
         """Insert the rows of one change.
 
+        planned: the change.
         batch: the number of the first change that is committed together with this one.
         """
         from memoranda.ledger.change import touched_by
@@ -610,7 +647,11 @@ class Ledger:
     def _record_lines(
         self, connection: Connection, planned: PlannedChange, lines: LineChange
     ) -> None:
-        """Record a change of a file used in place."""
+        """Record a change of a file used in place.
+
+        planned: the change.
+        lines: how the lines get into the file.
+        """
         (step,) = planned.steps
         change = planned.change
         change.files = self.lines.touched_by(connection, step)
@@ -618,7 +659,11 @@ class Ledger:
         self.lines.begin(connection, change.number, lines)
 
     def _record_step(self, connection: Connection, number: int, position: int, step: Step) -> None:
-        """Insert the replaced text of a step, and the row by which it can be carried out again."""
+        """Insert the replaced text of a step, and the row by which it can be carried out again.
+
+        number: the number of the change.
+        position: the index of the step in the change.
+        """
         from memoranda.ledger.history import LARGE
 
         if _keeps_old(step) and step.old is not None and len(step.old.data) < LARGE:
@@ -923,7 +968,13 @@ class Ledger:
                 connection.execute("insert into erasing (id, plan) values (1, ?)", (plan,))
 
     def purge(self, before: datetime, living: Callable[[], Collection[str]] = frozenset) -> int:
-        """Forget old changes (see `History.purge`). The lock must be held."""
+        """Forget changes older than `before` (see `History.purge`). The lock must be held.
+
+        living: returns the SHA-256 of the texts that notes have now.
+
+        Returns how many changes were forgotten.
+        """
+        # A change whose files are not safe on the disk yet must not be forgotten.
         self.file_sync.sync()
         return self.history.purge(before, living)
 
@@ -937,6 +988,8 @@ class Ledger:
 
     def wipe(self) -> None:
         """Remove every trace of deleted data from the ledger's files.
+
+        The names of folders that no longer exist are such a trace: `temp_folder` has them.
 
         The lock must be held. Raises StorageError.
         """

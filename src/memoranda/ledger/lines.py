@@ -164,6 +164,9 @@ def _new_lines(numbers: Sequence[int], new: Iterable[bytes], added: Iterable[byt
     """Return the new and added lines as JSON, as the history stores them.
 
     `{"at": [3], "new": ["line 3 after the change"], "added": ["a line at the end"]}`
+
+    numbers: the numbers of the changed lines.
+    new, added: these lines after the change, and the lines added at the end.
     """
     row = {
         "at": numbers,

@@ -57,6 +57,10 @@ class HomeLock:
         self._is_torn = False
 
     def __enter__(self) -> HomeLock:
+        """Take the lock, first among the threads of this process, then among processes.
+
+        Entered again, it only counts how often it must be left.
+        """
         self._threads.__enter__()
         try:
             if self._depth == 0:

@@ -38,7 +38,10 @@ class PausedRows:
         return row is not None
 
     def set_paused(self, agent: str, is_paused: bool) -> None:
-        """Pause an agent, or let it go on."""
+        """Pause an agent, or let it go on.
+
+        is_paused: True pauses it.
+        """
         sql = _PAUSE if is_paused else "delete from paused where agent = ?"
         with self._database.transaction() as connection:
             connection.execute(sql, (agent,))

@@ -81,7 +81,10 @@ class Reads:
     # --- counting
 
     def count_read(self, key: str, times: int = 1) -> None:
-        """Count reads of `key`."""
+        """Count reads of the note with this key.
+
+        times: how many reads.
+        """
         self._add([(key, ReadRow(times, int(self._clock().timestamp())))])
 
     def note_use(self, keys: Iterable[str], moment: datetime) -> None:
@@ -259,7 +262,11 @@ def add_reads(connection: Connection, rows: Iterable[tuple[str, ReadRow]]) -> No
 
 
 def sum_of(before: ReadRow, later_row: ReadRow) -> ReadRow:
-    """Return two rows of one key as one: the sum of counts, the later of moments."""
+    """Return two rows of one key as one: the sum of counts, the later of moments.
+
+    before: the earlier row.
+    later_row: the later row. If counting began again with it, the earlier row is forgotten.
+    """
     if later_row.restarted:
         return later_row
     return ReadRow(

@@ -77,14 +77,23 @@ class ReviewRows:
     # --- steps
 
     def step(self, kind: str, key: str, value: Any, *, kept: bool = True) -> Step:
-        """Return the step that gives a row this value. None removes the row."""
+        """Return the step that gives a row this value. None removes the row.
+
+        kind: ANSWER for an answer of the owner, or REQUEST for a request of an agent.
+        key: the key of the question or request.
+        kept: whether the history keeps the replaced value.
+        """
         data = None
         if value is not None:
             data = json.dumps(value).encode()
         return self.step_at(f"{kind}/{key}", data, kept=kept)
 
     def step_at(self, path: str, data: bytes | None, *, kept: bool = True) -> Step:
-        """Return the step that gives the row at `path` this JSON. None removes the row."""
+        """Return the step that gives the row at `path` this JSON. None removes the row.
+
+        path: the kind and the key of the row, such as `answer/3f2a`.
+        kept: whether the history keeps the replaced value.
+        """
         from memoranda.sources.step import Step, StepKind
 
         before = self.bytes_at(path)
@@ -130,7 +139,11 @@ class ReviewRows:
             self.put(connection, path, data)
 
     def take_back(self, connection: Connection, files: Sequence[Touched]) -> None:
-        """Restore the values that the steps of a change replaced, since the change was not made."""
+        """Restore the values that a change replaced, because the change was not made after all.
+
+        connection: in a transaction.
+        files: the steps of the change, as the ledger recorded them.
+        """
         from memoranda.sources.step import StepKind
 
         for touched in reversed(files):

@@ -58,7 +58,13 @@ class ServedRows:
     def add(
         self, moment: datetime, agent: str, how: str, asked_for: str, notes: Iterable[str]
     ) -> None:
-        """Record which notes (ids) an agent received. Parameters as in `Served`."""
+        """Record which notes an agent received.
+
+        moment: when.
+        how: the tool. For notes that a hook gave unasked, `prompt` or `session start`.
+        asked_for: the request of the agent, of which one short line is kept.
+        notes: the ids of the notes.
+        """
         ids = list(dict.fromkeys(notes))[:_MAX_NOTES]
         if not ids:
             return
@@ -155,6 +161,7 @@ def _drop_notes_of_no_call(connection: Connection) -> None:
 
 
 def _parse(data: bytes) -> Iterator[Served]:
+    """Yield the calls in a log of an earlier version. Damaged lines are skipped."""
     for line in data.splitlines():
         with suppress(ValueError, KeyError, TypeError):
             row = json.loads(line)

@@ -43,6 +43,7 @@ class Damaged(StorageError):
 def take_over_file(database: LedgerDatabase, path: Path, insert: Insert) -> bool:
     """Insert the contents of the file at `path` into the ledger, and remove the file.
 
+    database: the ledger.
     insert: inserts rows from the bytes of the file. It raises ValueError if it cannot parse them;
         then the file stays.
 
@@ -77,6 +78,8 @@ def take_over(layout: Layout, database: LedgerDatabase) -> None:
     """Move the files about reads, sessions, paused agents and received notes into the ledger.
 
     The home's lock must be held. Raises StorageError, OSError.
+
+    database: the ledger.
     """
     names = set(os.listdir(layout.private))
     if layout.access_log.name in names:
@@ -98,6 +101,7 @@ def take_over(layout: Layout, database: LedgerDatabase) -> None:
 def take_over_review(layout: Layout, database: LedgerDatabase, kind: str) -> None:
     """Move the file of the owner's answers, or of the agents' requests, into the ledger.
 
+    database: the ledger.
     kind: ANSWER or REQUEST.
 
     Raises Damaged.
@@ -150,6 +154,7 @@ def _insert_session(name: str) -> Insert:
     client, _, session = name.rpartition("-")
 
     def insert(connection: Connection, data: bytes) -> None:
+        """Insert the record from the bytes of its file."""
         rows = [*_session_lines(data)]
         saw = max((value for word, value in rows if word == "saw"), default=None)
         sql = "insert or ignore into session (client, session, changed, saw) values (?, ?, ?, ?)"

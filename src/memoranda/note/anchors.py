@@ -127,6 +127,7 @@ def _renamed_part(part: str, names_by_key: Mapping[str, str], *, is_markdown: bo
     part: the name as the link writes it, `Taste` or `^ab1`. In a Markdown link it may be encoded,
         `green%20tea`, or a slug, `green-tea`.
     names_by_key: the new names, each by the `_key` of its anchor.
+    is_markdown: whether the link is a Markdown link, not a wikilink.
     """
     heading_text = part
     if is_markdown:

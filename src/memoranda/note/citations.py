@@ -88,6 +88,8 @@ def _declared(value: Any) -> Iterator[Citation]:
             citation = parse(item)
             if citation is not None:
                 yield citation._replace(is_declared=True)
+
+        # A mapping may name the symbol, the commit and the hash of the place too.
         elif isinstance(item, Mapping) and isinstance(item.get("path"), str):
             place = item["path"]
             if item.get("lines"):

@@ -278,6 +278,8 @@ def _any_word(words: Iterable[str], ending: str = "") -> re.Pattern[str]:
     """Compile a search for one of these words.
 
     It is much quicker than to try the patterns of whole sentences that contain them.
+
+    ending: a pattern that may follow each word, such as `s?`.
     """
     return re.compile(rf"\b(?:{'|'.join(words)}){ending}\b", re.I)
 
@@ -307,7 +309,11 @@ def _state(words: str) -> re.Pattern[str]:
 
 
 def _numbered(names: str, first: int) -> dict[str, str]:
-    """Number the names in order: `{"january": "1", "february": "2"}`."""
+    """Number the names in order: `{"january": "1", "february": "2"}`.
+
+    names: the names, separated by spaces.
+    first: the number of the first name.
+    """
     return {name: str(number) for number, name in enumerate(names.split(), first)}
 
 
@@ -341,6 +347,8 @@ def item_claims(
         if claim is not None:
             name = f"{title}: {match[1]}"
             yield claim._replace(name=name, line=observation.line)
+
+    # Only types of relations that stand for a verb make claims: `lives_in` for "live".
     for relation in relations:
         kind = re.sub("[ -]", "_", relation.type.lower())
         verb = _words().relations.get(kind)
@@ -352,7 +360,11 @@ def item_claims(
 
 
 class _Sentence(NamedTuple):
-    """A sentence and its place in a text."""
+    """A sentence and its place in a text.
+
+    start, stop: the offset of its first character, and the offset after its last.
+    text: the sentence itself.
+    """
 
     start: int
     stop: int
@@ -394,6 +406,8 @@ def claim_of(sentence: str, *, is_alone: bool = True) -> Claim | None:
     words = _words()
     if not _is_promising(sentence):
         return None
+
+    # Read the sentence in its language.
     text = _without_signs(sentence)
     statement = words.openings.sub("", text).rstrip(" .!。！;；")
     if _has_han(statement):
@@ -432,7 +446,10 @@ def _kinds() -> tuple[tuple[frozenset[str], Callable[[str], Claim | None]], ...]
 
 
 def _english_claim(text: str, is_alone: bool) -> Claim | None:
-    """Return the claim of an English sentence, as the first reader that finds one reads it."""
+    """Return the claim of an English sentence, as the first reader that finds one reads it.
+
+    is_alone: whether the note has only this sentence. Only then is "X: Y" a claim.
+    """
     words = _words_of(text)
     for needed, claim in _kinds():
         if needed.isdisjoint(words):
@@ -462,9 +479,14 @@ def _polar_claim(text: str) -> Claim | None:
 
 
 def _polar(subject: str, negation: str | None, verb: str, value_text: str) -> Claim | None:
-    """Make a claim whose value is "yes" or "no": "I", "not ", "be", "allergic to nuts".
+    """Make a claim whose value is "yes" or "no". None if the sentence makes no such claim.
 
+    "I am not allergic to nuts" makes `polar be|polarity|@me allergic nuts` with the value "no".
+
+    subject: the words of the subject, "I".
     negation: the words of the negation. None or "" in a sentence without a negation.
+    verb: the verb in its basic form, "be".
+    value_text: the words after it, "allergic to nuts".
     """
     who = _subject_words(subject)
     words = [word for word in _value_words(value_text) if word != "anymore"]
@@ -472,6 +494,8 @@ def _polar(subject: str, negation: str | None, verb: str, value_text: str) -> Cl
     is_person = "@me" in who or subject[:1].isupper() or _has_han(subject)
     if not who or not is_person or (verb != "be" and not words):
         return None
+
+    # The same sentence with and without a negation has one key, and the values "no" and "yes".
     key = "|".join([f"polar {verb}", "polarity", " ".join([*who, *words])])
     value = "no" if negation else "yes"
     return Claim(key, f"{subject} {verb} {value_text}".strip(), value, 0)
@@ -566,7 +590,10 @@ def _words_of(text: str) -> frozenset[str]:
 
 
 def _holds_any(text: str, signs: str) -> bool:
-    """Whether a text contains one of these characters."""
+    """Whether a text contains one of these characters.
+
+    signs: the characters, joined.
+    """
     return any(sign in text for sign in signs)
 
 
@@ -625,6 +652,8 @@ def _verb_claim(text: str) -> Claim | None:
             # The groups of the alternatives that did not match are empty.
             subject, value = filter(None, match.groups())
             return _statement(subject, value, verb)
+
+    # Some verbs have the value before them: in "Anna leads the team", the lead of the team.
     if _words().any_reversed.search(text):
         for verb, form in _words().reversed:
             match = form.fullmatch(text)
@@ -668,7 +697,10 @@ def _is_someone(value: str) -> bool:
 
 
 def _copula_claim(text: str, is_alone: bool) -> Claim | None:
-    """Return the claim of "X is Y" or, in a note of one sentence, of "X: Y"."""
+    """Return the claim of "X is Y" or, in a note of one sentence, of "X: Y".
+
+    is_alone: whether the note has only this sentence.
+    """
     match = _COPULA.fullmatch(text)
     # Among other lines, "Price: $160" is about a thing that a line before names
     if match is None and is_alone:
@@ -713,7 +745,12 @@ def _state_claim(subject: str, value: str) -> Claim | None:
 def _statement(subject: str, value: str, verb: str) -> Claim | None:
     """Make the claim that a subject has a value: "port of staging", "8080", "is".
 
-    None if the value is unclear, or if the subject may have several values.
+    Return None if the value is unclear, or if the subject may have several values.
+
+    subject: the words of the subject.
+    value: the words of the value.
+    verb: the verb between them. "is" takes any value. After most other verbs the value must be a
+        name.
     """
     value = _without_addition(value)
     # Each thing happens at one frequency, whatever it is
@@ -776,6 +813,8 @@ def _kind_of(value: str) -> str:
         return ""
     tables = _words()
     first = fold(value).split()[0].strip(",.")
+
+    # The order matters: "Friday at 9:00" is a clock.
     if _CLOCK.search(value):
         return "clock"
     if fold(value) in tables.frequencies:
@@ -836,6 +875,8 @@ def _subject_words(subject: str) -> list[str]:
         return []
     if tables.of_a_moment.intersection(all_words):
         return []
+
+    # The order of the words does not matter: "port of staging" is "the staging port".
     words = {"@me" if word in tables.me else word for word in all_words}
     words = {_singular(word) for word in words - tables.fillers}
     if len(words) > _MOST_SUBJECT_WORDS:
@@ -853,7 +894,9 @@ def _singular(word: str) -> str:
 def differ(first: Claim, second: Claim) -> bool:
     """Whether two claims about one subject have values that cannot both be true.
 
-    "8080" and "8080 on staging" can: the longer value only says more.
+    "8080" and "8080 on staging" can both be true: the longer value only says more.
+
+    first, second: two claims with the same key. Their order does not matter.
     """
     kind = _kind_of_value(first)
     if first.subject.startswith("prefer|"):
@@ -866,6 +909,8 @@ def differ(first: Claim, second: Claim) -> bool:
         return _numbers_differ(first.value, second.value)
     if kind == "clock":
         return _clock(first.value) != _clock(second.value)
+
+    # The values are words. They agree if the longer one contains all that the shorter one says.
     values = (_value_words(first.value), _value_words(second.value))
     shorter, longer = sorted(values, key=len)
     if set(shorter) <= set(longer):

@@ -75,6 +75,8 @@ class StrReplace:
     """Replace the one occurrence of `old` in the whole file (contract 000a, 6).
 
     `old` is not a pattern. Its line breaks match any line breaks of the file (amendment 4.4).
+
+    new: the text to put in its place. Empty to remove `old`.
     """
 
     old: str
@@ -232,6 +234,11 @@ class InsertBeforeSection(_SectionEdit):
     _is_after: ClassVar = False
 
     def apply(self, text: str) -> Edited:
+        """Insert the text above the heading of the section, or below the section in the subclass
+        that sets `_is_after`.
+
+        Raises SectionError if the file does not have the section.
+        """
         sections = _Sections(text)
         heading = sections.find(self.section)
         if heading is None:
@@ -255,12 +262,17 @@ class AddItem(_SectionEdit):
     """
 
     def apply(self, text: str) -> Edited:
+        """Add the item at the end of its section. A section that the file lacks is added at the
+        end.
+        """
         newline, new_text = breaks(text, self.text)
         sections = _Sections(text)
         heading = sections.find(self.section)
         if heading is None:
             return _section_at_end(text, self.section, new_text, newline)
         start, end = sections.inside(heading)
+
+        # An empty section gets a blank line between its heading and the item.
         if text[start:end].strip():
             return _inserted(text, end, new_text)
         return _inserted(text, start, newline + new_text)
@@ -270,6 +282,7 @@ class AddItem(_SectionEdit):
 class SetKeys:
     """Set keys of the header, or remove them with `frontmatter.REMOVE`.
 
+    changes: the new value of each key. `frontmatter.REMOVE` removes it.
     order: the keys in the order in which the header has them. A new key is put after those that are
         before it in `order`.
     """
@@ -369,11 +382,15 @@ def _without_heading(new_text: str, heading: ShownHeading) -> str:
     """Remove a first line that repeats the heading, and line breaks at the end.
 
     Callers often put the heading into the text that they give for its section.
+
+    heading: the heading of the section that gets the text.
     """
     first = next(iter(shown_headings(new_text)), None)
     if first is None or first.level != heading.level or first.title != heading.title:
         return new_text.rstrip("\r\n")
     lines = new_text.split("\n")
+
+    # A heading below other text is a part of the text, not a repetition.
     has_text_above = any(line.strip() for line in lines[: first.line - 1])
     if has_text_above:
         return new_text.rstrip("\r\n")
@@ -384,6 +401,7 @@ def _section_at_end(text: str, section: str, new_text: str, newline: str) -> Edi
     """Add a section at the end of a text.
 
     section: its heading. Without `#`, it gets the level 2.
+    new_text: the text below the new heading.
     newline: the line break of the text.
     """
     level, name = level_and_title(section)
@@ -494,7 +512,11 @@ def _with_breaks(new_text: str, newline: str) -> str:
 
 
 def _with_replacements(text: str, places: Sequence[Place], replacement: str) -> str:
-    """Replace the parts of `text` at these places."""
+    """Replace the parts of `text` at these places.
+
+    places: (start, end) of each part, in order.
+    replacement: the text that each part becomes. Its line breaks are adapted to the text.
+    """
     parts = []
     last_end = 0
     for start, end in places:
@@ -525,7 +547,10 @@ def _has_header(text: str) -> bool:
 
 
 def _lines_of(text: str, part: str, *, overlapping: bool = False) -> list[int]:
-    """Return the line of each occurrence, from 1. A line is repeated if several begin on it."""
+    """Return the line of each occurrence, from 1. A line is repeated if several begin on it.
+
+    overlapping: whether an occurrence may begin inside the one before: `aa` is in `aaa` twice.
+    """
     lines: list[int] = []
     line = 1
     counted_to = 0

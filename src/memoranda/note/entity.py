@@ -64,7 +64,12 @@ _BLOCK_START = lazy_pattern(r"[ ]{0,3}(?:#{1,6}(?:[ \t]|$)|>|`{3}|~{3})")
 
 
 class Entity(NamedTuple):
-    """An entity with the texts of its observations."""
+    """An entity with the texts of its observations.
+
+    name: the title of its note.
+    type: the type as written; it may be empty.
+    observations: the texts of its observations, in order.
+    """
 
     name: str
     type: str
@@ -76,6 +81,7 @@ class EntityKey(NamedTuple):
 
     order: a key by which the entities of a graph are sorted. It does not change when other entities
         are deleted.
+    name, type: as in `Entity`.
     handle: the value by which the graph finds the entity.
     project: the project of the graph, None if there is only one graph.
     """
@@ -90,6 +96,7 @@ class EntityKey(NamedTuple):
 class GraphRelation(NamedTuple):
     """A relation from the name `source` to the name `target`.
 
+    type: the kind of the relation, such as `part_of`.
     order: a key by which the relations of a graph are sorted. Its first value is the place of the
         source in the graph, its last value the place of the relation in the source's note.
     """
@@ -177,6 +184,8 @@ def file_stem(name: str, is_taken: Callable[[str], bool]) -> str:
     )
     if is_file_name and not is_taken(name):
         return name
+
+    # The digest of the whole name keeps two names apart that look alike once they are cleaned.
     digest = sha256(name.encode())[:8]
     clean_name = cut_bytes(_NO_FILE_SIGN.sub("-", unicodedata.normalize("NFC", name)), _CUT_BYTES)
     stem = f"{clean_name.strip().strip('.').strip() or 'entity'}-{digest}"
@@ -361,6 +370,8 @@ class EntityText:
     def set_keys(self, changes: dict[str, Any], order: Sequence[str] = ()) -> None:
         """Set keys of the header as `frontmatter.set_keys` does.
 
+        changes, order: as in `frontmatter.set_keys`.
+
         Raises ValueError if the header cannot be read.
         """
         self.text = frontmatter.set_keys(self.text, changes, order)
@@ -369,6 +380,7 @@ class EntityText:
     def make_entity(self, type: str, created: int) -> None:
         """Turn a placeholder into an entity (5.4), and add the heading `Observations`.
 
+        type: the type of the entity, as it is written.
         created: microseconds since 1970.
 
         Raises ValueError if the header cannot be read.
@@ -401,6 +413,8 @@ class EntityText:
             newline = "\n"
         if lines and not lines[-1].endswith("\n"):
             lines[-1] += newline
+
+        # Find the place: below the last item, else below the heading, else in a new section.
         new_lines = [f"- {item}" for item in items]
         item_lines = [item.line for item in self._items if item.section == section]
         heading = self._heading(section)
@@ -420,6 +434,7 @@ class EntityText:
     ) -> _Insertion:
         """Return how to insert the first items of a section: below its text, between blank lines.
 
+        heading: the heading of the section.
         lines: the lines of the whole text.
         new_lines: the lines of the items.
         """
@@ -430,9 +445,13 @@ class EntityText:
             if later_heading.line - 1 > heading_index
         ]
         end = min(later_headings, default=len(lines))
+
+        # Find the last line of the section that is not blank.
         last_text_index = end - 1
         while last_text_index > heading_index and not lines[last_text_index].strip():
             last_text_index -= 1
+
+        # The items begin after one blank line. It is added if the section has none.
         blank_lines = end - last_text_index - 1
         if blank_lines:
             line_index = last_text_index + 2
@@ -488,7 +507,11 @@ class EntityText:
 
 
 class _Insertion(NamedTuple):
-    """Lines without line breaks, and the index of the line before which to insert them."""
+    """Where to insert lines, and which.
+
+    line_index: the index of the line before which they are inserted, from 0.
+    lines: the lines, without line breaks.
+    """
 
     line_index: int
     lines: list[str]
@@ -565,6 +588,9 @@ def _agree(actual: Sequence[object], expected: Sequence[object]) -> None:
     """Raise ValueError if the items read after a change differ from the expected ones.
 
     They differ if the change is inside an open comment or code block of the note.
+
+    actual: the items that the changed text has.
+    expected: the items that it should have.
     """
     if list(actual) != list(expected):
         raise ValueError("an open comment, code block or nested list is in the way")

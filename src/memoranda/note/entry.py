@@ -46,6 +46,8 @@ def places(namespace: str, key: str) -> Iterator[str]:
 
     The first path is the usual one. Each further path is for the case that another entry has the
     path before it.
+
+    namespace, key: the names of the entry. They may contain characters that file names cannot.
     """
     folder = _file_name(namespace)
     names = (_file_name(key), _hashed(key, 10), _hashed(key, 64))
@@ -138,10 +140,14 @@ def compose_entry(
 ) -> str:
     """Return the text of the file of an entry.
 
+    value: the text of the entry. It becomes the body of the file.
+    namespace, key: the two names by which the entry is found.
+    created: when the entry was first set.
     expires: None for an entry that does not expire.
     before: the text of the file that is replaced. Keys of its header that are not in `_KEYS`, such
         as `scope`, stay.
     accessed: the time of the last read; by default `created`.
+    access_count: how often the entry was read.
     other_keys: further fields of the entry. A field whose name means something in a header is
         written below the key `fields`.
     """
@@ -155,6 +161,8 @@ def compose_entry(
         access_count,
     )
     header: dict[str, Any] = dict(zip(_KEYS, values, strict=True))
+
+    # A field called `scope`, for example, must not change who sees the entry.
     ambiguous_fields: dict[str, Any] = {}
     plain_fields: dict[str, Any] = {}
     for name, field_value in (other_keys or {}).items():
@@ -166,6 +174,8 @@ def compose_entry(
     if ambiguous_fields:
         header["fields"] = ambiguous_fields
     front = f"---\n{frontmatter.dump(header)}---\n"
+
+    # Keep the keys that somebody else put into the header of the replaced file.
     yaml_text, body_at = frontmatter.split(before)
     try:
         has_other_keys = yaml_text and frontmatter.parse(yaml_text).keys() - set(_KEYS)

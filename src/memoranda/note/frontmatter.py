@@ -112,6 +112,10 @@ def parse_typed(yaml_text: str) -> dict[str, Any]:
     """
 
     def number_or_text(text: str) -> Any:
+        """Return the number that a plain text stands for, or else the text.
+
+        The number must be written as JSON writes it: `1.10` and `007` stay texts.
+        """
         if text[:1] not in "-0123456789":
             return text
         try:
@@ -191,6 +195,8 @@ class _UsualHeader:
                 return False
             self.rows[key] = _TYPED.get(value, value)
             return True
+
+        # Any other line is a key with a quoted value, an item of a list, a blank or a comment.
         row = _ROW.fullmatch(line)
         if row:
             return self._add_row(line, row)
@@ -249,7 +255,11 @@ def _is_plain_value(value: str) -> bool:
 
 
 def _item_value(plain_text: str, double_quoted: str, single_quoted: str) -> Any:
-    """Return the value of a list's item. The two forms that it does not have are ""."""
+    """Return the value of a list's item. The two forms that it does not have are "".
+
+    plain_text: the item without quotes, or "".
+    double_quoted, single_quoted: the text between its quotes, or "".
+    """
     if not plain_text:
         return double_quoted or single_quoted
     text = plain_text.rstrip()
@@ -283,6 +293,8 @@ def _full(text: str, scalar_of: Callable[[str], Any] = str) -> dict[str, Any]:
         else:
             place = ""
         raise ValueError(f"{getattr(error, 'problem', None) or 'it is no text'}{place}") from None
+
+    # An empty header has no keys. Anything else than a mapping cannot be read.
     if root is None:
         return {}
     is_bare_text = root.id == "scalar" and not root.style
@@ -353,6 +365,8 @@ def _built(node: Any, budget: list[int], depth: int, scalar_of: Callable[[str], 
         return scalar_of(node.value)
     if node.id == "sequence":
         return [_built(child, budget, depth + 1, scalar_of) for child in node.value]
+
+    # A mapping.
     rows: dict[str, Any] = {}
     for key, value in node.value:
         if key.id != "scalar":
@@ -476,6 +490,8 @@ def _lines(key: str, value: Any, indent: str) -> list[str]:
     """Return the lines of a key and its value, without line breaks.
 
     The members of a mapping or list are on lines of their own.
+
+    indent: the spaces before the key.
     """
     # At the start of a line --- and ... would end the document.
     if key.startswith(("---", "...")):
@@ -488,6 +504,8 @@ def _lines(key: str, value: Any, indent: str) -> list[str]:
         if inner:
             return [name, *inner]
         return [f"{name} {{}}"]
+
+    # An empty mapping or list fits on the line of its key.
     if isinstance(value, (list, tuple, set, frozenset)):
         inner = []
         for item in value:
@@ -543,6 +561,8 @@ def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -
         after.pop(key, None)
         if str(key) in read_back:
             after[key] = read_back[str(key)]
+
+    # Lines whose value stays keep their spelling.
     differing_lines = {
         key: key_lines
         for key, key_lines in lines.items()
@@ -553,6 +573,9 @@ def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -
     # Behind the line `---`.
     start = text.index("\n") + 1
     newline = "\r\n" if text[start - 2] == "\r" else "\n"
+
+    # Replacing lines keeps the most. ruamel.yaml is the second choice, and each result is read to
+    # check it.
     for change_header in (partial(_by_lines, order=order), _by_round_trip):
         header = change_header(yaml_text, differing_lines, newline)
         changed = text[:start] + header + text[start + len(yaml_text) :]
@@ -630,7 +653,11 @@ def entries(yaml_text: str) -> list[tuple[str, str]]:
 
 
 class _Span(NamedTuple):
-    """The lines of a top-level key: the index of the first, and the index after the last."""
+    """The lines of a top-level key of a header.
+
+    key: the name of the key.
+    start, end: the index of its first line, and the index after its last.
+    """
 
     key: str
     start: int
@@ -671,7 +698,9 @@ def _by_lines(
 ) -> str:
     """Change a header by replacing the lines of the changed keys.
 
+    yaml_text: the header between its two lines of `---`.
     changes: the new lines of each key; no lines remove the key.
+    newline: the line break of the file.
     order: see `set_keys`.
     """
     lines = yaml_text.splitlines(keepends=True)
@@ -693,6 +722,8 @@ def _place_of_new_key(key: str, spans: Sequence[_Span], order: Sequence[str], en
     """Return the index of the line at which to put a new key, `end` for the end of the header.
 
     The key is put behind the keys that are before it in `order`.
+
+    spans: the keys that the header has, with their lines.
     """
     if key not in order:
         return end
@@ -701,7 +732,10 @@ def _place_of_new_key(key: str, spans: Sequence[_Span], order: Sequence[str], en
 
 
 def _with_comment_of(line: str, new_lines: Sequence[str], newline: str) -> list[str]:
-    """Return `new_lines`, with the comment at the end of the old `line` added to the first."""
+    """Return `new_lines`, with the comment at the end of the old `line` added to the first.
+
+    newline: the line break of the file.
+    """
     key = _TOP_KEY.match(line)
     comment = _COMMENT.match(line, key.end() if key else 0)
     if not new_lines or not comment:
@@ -712,11 +746,17 @@ def _with_comment_of(line: str, new_lines: Sequence[str], newline: str) -> list[
 def _by_round_trip(yaml_text: str, changes: Mapping[str, Sequence[str]], newline: str) -> str:
     """Change a header, whose lines may be in any shape, by ruamel.yaml.
 
+    yaml_text: the header between its two lines of `---`.
     changes: the new lines of each key; no lines remove the key.
+    newline: the line break of the file.
     """
 
     def change(rows: Any, load: Callable[[str], Any]) -> None:
-        """Change the mapping `rows` as ruamel.yaml holds it. `load` reads YAML."""
+        """Change the keys of a header.
+
+        rows: the mapping as ruamel.yaml holds it.
+        load: reads a text of YAML.
+        """
         for key, lines in changes.items():
             if lines:
                 rows[key] = load("\n".join(lines))[key]
@@ -729,6 +769,7 @@ def _by_round_trip(yaml_text: str, changes: Mapping[str, Sequence[str]], newline
 def round_trip(yaml_text: str, change: Callable[[Any, Callable[[str], Any]], None]) -> str:
     """Change YAML by ruamel.yaml, which keeps comments, the order of keys, and quotes.
 
+    yaml_text: the YAML to change, a mapping or an empty text.
     change: changes the mapping that it gets first. Its second argument is the function that reads
         a text of YAML.
 

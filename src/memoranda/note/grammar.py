@@ -97,6 +97,7 @@ class ListItem(NamedTuple):
 
     section: the heading it is under, `observations` or `relations`, or "".
     line: the number of its line, from 1 in the whole file.
+    text: the item without its marker `- `.
     """
 
     section: str
@@ -113,7 +114,11 @@ class Structure(NamedTuple):
 
 
 class _Section(NamedTuple):
-    """A section of a graph note: its heading in lower case, and the heading's level, 1 to 6."""
+    """A section of a graph note.
+
+    name: its heading in lower case.
+    level: the level of the heading, 1 to 6.
+    """
 
     name: str
     level: int
@@ -215,7 +220,13 @@ class _Lines:
     items: list[ListItem] | None = None
 
     def __init__(self, body: str, *, graph: bool = False, outer: _Lines | None = None):
-        """outer: the reader of the whole body, if `body` is a quote in it."""
+        """Prepare to read the lines of a body.
+
+        body: the text whose lines are read.
+        graph: whether the text is a note of the graph. Then items count only below `Observations`
+            and `Relations`.
+        outer: the reader of the whole body, if `body` is a quote in it.
+        """
         self.graph = graph
         self.is_quoted = outer is not None
         # Whether to stop at a number of observations, relations or headings.
@@ -274,6 +285,8 @@ class _Lines:
         """Read a heading, or an item of text without code. Return False for any other block.
 
         Most blocks are one of these two, which need fewer checks.
+
+        sign: the first character of the line.
         """
         if sign == "#":
             heading = _HEADING.match(line)
@@ -381,11 +394,19 @@ class _Lines:
             self._text(text, depth)
 
     def _is_underline(self, text: str, sign: str, depth: int) -> bool:
-        """Whether a line consists of `sign` and so makes the paragraph above it a heading."""
+        """Whether a line consists of `sign` and so makes the paragraph above it a heading.
+
+        sign: `=` or `-`.
+        depth: the depth of the line.
+        """
         return text[0] == sign and self.paragraph_depth == depth and _SETEXT.match(text) is not None
 
     def _is_rule(self, text: str, relative: int) -> bool:
-        """Whether a line is a rule such as `---`, and not indented so far that it is code."""
+        """Whether a line is a rule such as `---`, and not indented so far that it is code.
+
+        text: the line from its first character that is not blank.
+        relative: its indentation in columns, counted from the innermost open item.
+        """
         may_be_rule = text[0] in "-*_" and (relative < 4 or bool(self.item_columns))
         return may_be_rule and _RULE.match(text) is not None
 
@@ -409,6 +430,9 @@ class _Lines:
         """Read a line of a paragraph.
 
         The paragraph may have begun in an item that is deeper than the line is indented.
+
+        text: the line from its first character that is not blank.
+        depth: the depth of the line.
         """
         if self.paragraph_depth < 0:
             self._close(depth)
@@ -440,7 +464,11 @@ class _Lines:
     def _read_items(self, text: str, marker: re.Match[str], indent: int) -> None:
         """Open the items that begin on a line, and read the text of the last one.
 
-        `- - tea` opens two items. `marker` matches the sign of the first.
+        `- - tea` opens two items.
+
+        text: the line from its first marker.
+        marker: the match of this marker.
+        indent: the column at which it begins.
         """
         item = self._open_items(text, marker, indent)
         text = text[item.start :]
@@ -448,6 +476,8 @@ class _Lines:
         self.is_item_empty = item.is_empty
         if item.is_empty or self._opens_fence(text, item.column, 0, depth):
             return
+
+        # An item may hold any other block: a rule, a quote or a heading.
         if text[0] in "-*_" and _RULE.match(text):
             return
         if text[0] == ">":
@@ -492,7 +522,10 @@ class _Lines:
             marker = inner
 
     def _heading(self, match: re.Match[str], depth: int) -> None:
-        """Read a heading `## Text`, a match of _HEADING. Only those outside items are results."""
+        """Read a heading `## Text`, a match of _HEADING. Only those outside items are results.
+
+        depth: the depth of the line. 0 is outside all items.
+        """
         self._close(depth)
         level = len(match[1])
         text = match[2].rstrip(" \t\r")
@@ -522,6 +555,9 @@ class _Lines:
         if fence is None or (relative > 3 and not depth):
             return False
         self._close(depth)
+
+        # The code ends at a line of as many signs, indented at most three columns more than its
+        # first line.
         mark = fence[1] or fence[2]
         if relative < 4:
             base = indent - relative
@@ -554,6 +590,7 @@ class _Lines:
     def _quote(self, depth: int, first_line: str | None = None) -> None:
         """Read a blockquote as a separate text, only for its links. The quote begins on this line.
 
+        depth: the depth of the line.
         first_line: the part of the line that is in the quote; None for all of it.
         """
         line_index = self.line_number - self.lines_before - 1
@@ -564,6 +601,8 @@ class _Lines:
             self._text(first_line, depth)
             return
         self._close(depth)
+
+        # Find the end of the quote.
         end = line_index + 1
         margin = self._margin(len(self.item_columns))
         while end < len(self.lines) and (mark := _QUOTED.match(self.lines[end])):
@@ -571,6 +610,8 @@ class _Lines:
                 # The list item ends here, and with it the quote in it.
                 break
             end += 1
+
+        # Its lines are read at once, without the signs `>`.
         quoted_lines = [
             _QUOTED.sub("", line, count=1)
             for line in [first_line, *self.lines[line_index + 1 : end]]
@@ -581,6 +622,8 @@ class _Lines:
             self.paragraph_depth = _IN_QUOTE
         else:
             self.paragraph_depth = -1
+
+        # The main loop must skip the lines that were read here.
         next_line_number = self.line_number + end - line_index
 
         def take_quoted_line(line: str) -> bool:
@@ -616,6 +659,8 @@ class _Lines:
             is_html_block = sign.start() == 0 and sign[0] == "<!--"
             if end < 0 and not is_html_block and not self._is_closed_later(closer):
                 continue
+
+            # The text before the comment counts, the comment does not.
             begins_with_comment = begins_with_comment or sign.start() == 0
             parts.append(text[line_position : sign.start()])
             if end < 0:
@@ -632,7 +677,10 @@ class _Lines:
         return self.last_lines_with_closer[closer] > self.line_number - self.lines_before - 1
 
     def _in_comment(self, closer: str, line: str) -> bool:
-        """Read a line of an open comment, up to the comment's end and the text after it."""
+        """Read a line of an open comment, up to the comment's end and the text after it.
+
+        closer: the end of the comment, such as `-->`.
+        """
         self._flush()
         end = line.find(closer)
         if end >= 0:
@@ -694,6 +742,8 @@ class _Lines:
         # A text in backticks is exact, and is on one line.
         if section in _GRAPH_SECTIONS and text[0] != "`":
             text, masked = self._with_further_lines(text, masked, number)
+
+        # An item may be kept as a list item, and also as a relation or an observation.
         if self.items is not None:
             self.items.append(ListItem(section, number, text))
         may_be_relation = not self.graph or section == "relations"
@@ -704,7 +754,10 @@ class _Lines:
         return False
 
     def _reads_relation_item(self, text: str, masked: str, number: int) -> bool:
-        """Keep the relation of an item such as `part_of [[Shop]]`. Return False for other items."""
+        """Keep the relation of an item such as `part_of [[Shop]]`. Return False for other items.
+
+        text, masked, number: as in `_inline`.
+        """
         # An item that begins with a bracket begins with a category or a link.
         if text[0] == "[" or not ("[[" in text or '`"' in text):
             return False
@@ -744,6 +797,9 @@ class _Lines:
         """Keep the relation of an item, and the links in its context.
 
         It replaces an equal relation that a link in running text made, but not one of an item.
+
+        relation: the relation that the item makes.
+        text, masked: as in `_inline`.
         """
         if self.places is not None:
             for link in written_links(text, masked):
@@ -787,7 +843,10 @@ class _Lines:
         return text, mask_code(text)
 
     def _links(self, text: str, masked: str, number: int) -> None:
-        """Keep each link of a line as a relation of type `embeds` or `links_to`."""
+        """Keep each link of a line as a relation of type `embeds` or `links_to`.
+
+        text, masked, number: as in `_inline`.
+        """
         for link in written_links(text, masked):
             if self.places is not None:
                 self.places.append(LinkPlace(number, link))

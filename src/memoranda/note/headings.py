@@ -41,6 +41,7 @@ _TEXT_TOKENS = ("text", "code_inline", "text_special")
 class ShownHeading:
     """A heading outside code and quotes.
 
+    level: 1 to 6.
     raw: its text as written, without `#`.
     title: its text as it is shown, without markup.
     line, last_line: its first and its last line in the whole file, from 1. A heading with a line of
@@ -135,6 +136,9 @@ def _is_at(headings: Sequence[ShownHeading], heading: ShownHeading, steps: list[
     """Whether `heading` is the last step of a path, and in the sections of the steps before.
 
     Other sections may be between two steps.
+
+    headings: all headings of the file, in order.
+    steps: the titles of the path, the outermost first.
     """
     if heading.title != steps[-1]:
         return False
@@ -151,9 +155,11 @@ def _is_at(headings: Sequence[ShownHeading], heading: ShownHeading, steps: list[
 
 
 class _BodyHeading(NamedTuple):
-    """A heading of a body: its level, its text as written, its lines from `start` to before `end`.
+    """A heading of a body. Lines count from 0.
 
-    Lines count from 0.
+    level: 1 to 6.
+    raw: its text as written.
+    start, end: the index of its first line, and the index after its last.
     """
 
     level: int

@@ -494,7 +494,10 @@ def memory_file_name(content: str, id: str) -> str:
 
 
 def _whole_words(slug_text: str, length: int) -> str:
-    """Return as many words of a slug as fit into `length` characters. A long first word is cut."""
+    """Return as many words of a slug as fit into `length` characters. A long first word is cut.
+
+    slug_text: words joined by `-`.
+    """
     # If a word ends exactly at `length`, the next character is the `-` behind it.
     words = slug_text[: length + 1].rpartition("-")[0]
     return (words or slug_text[:length]).strip("-.")
@@ -575,8 +578,11 @@ def _plain_relation(text: str, number: int) -> Relation | None:
 def _relation_type(word: str | None, quoted_type: str | None, coded_type: str | None) -> str | None:
     """Return the type of a relation, None if it is not valid.
 
-    The type is written in one of three ways: `part_of`, `"part of"` or `` `"part of"` ``. The two
-    other parameters are None.
+    The type is written in one of three ways, and the parameters of the other two are None.
+
+    word: `part_of`.
+    quoted_type: the text between the quotes of `"part of"`.
+    coded_type: the text between the backticks of `` `"part of"` ``.
     """
     if word:
         return word

@@ -168,6 +168,9 @@ def _type_of(keys: Mapping[str, Any], is_entity: bool) -> str:
     """Return the type of a note, `note` if its header names none.
 
     The type of an entity is exactly as written, and may be empty.
+
+    keys: the header.
+    is_entity: whether the note is an entity of the graph.
     """
     value = keys.get("type")
     if is_entity and isinstance(value, str):
@@ -199,7 +202,11 @@ def _set_field(note: Note, key: str, value: Any) -> None:
 
 
 def _set_created(note: Note, keys: Mapping[str, Any], born: datetime | None) -> None:
-    """Set when a note was created, from its header or else from the birth time of its file."""
+    """Set when a note was created, from its header or else from the birth time of its file.
+
+    keys: the header.
+    born: when the file was made; None where the disk does not tell.
+    """
     for key in ("created_at", "created"):
         value = keys.get(key)
         if value is None:
@@ -525,6 +532,9 @@ def _title(note: Note, header: dict[str, Any], is_entity: bool) -> str:
     """Return the title that the header names, or else the name of the file.
 
     A memory without a title is called by its first line.
+
+    header: the values of the header.
+    is_entity: whether the note is an entity of the graph.
     """
     is_stored_value = note.project == model.KV_PROJECT
     value = header.get("key" if is_stored_value else "title")
@@ -793,6 +803,8 @@ def _defaults(
 ) -> dict[str, Any]:
     """Return the values that `permalink` and `created_at` have when nobody sets them.
 
+    permalink: the permalink that the note gets by default.
+    created: when the note was created. None if nothing tells.
     values: the keys of the content's header and of the replaced note.
     habits: see `compose_note`.
     """
@@ -847,6 +859,8 @@ def _rows_that_stay(
 ) -> list[_Row]:
     """Return the rows of a replaced note's header that its new text does not set.
 
+    replaced: the header of the old note.
+    own_header: the header that the new text brings.
     has_kept_date: whether the new header gets the old note's date as `created_at`.
     """
     rows: list[_Row] = []
@@ -888,6 +902,7 @@ def _rows_as_written(yaml_text: str, values: Mapping[str, Any]) -> list[_Row]:
     Its lines stay as written if they have the same value without the other lines. If not, they are
     written from the value: `b: *x` needs the `&x` of another key.
 
+    yaml_text: the header as it is in the file.
     values: the header as `parse` reads it.
     """
     lines_by_key: dict[str, str] = {}
@@ -925,12 +940,19 @@ def listed_texts(value: Any) -> list[str]:
 class Record(FrozenValueObject):
     """The fields of a memory, from which `text` makes its file. Times are aware UTC.
 
+    id: the UUID of the memory.
+    content: its text, without the header.
+    category: such as `inbox`, `knowledge` or `preferences`.
+    created, updated: when it was made and last changed.
     scope: who may see the memory: `global` or `agent:NAME`.
     phase: None means the phase of the category: `inbox` for category `inbox`, `organized` for all
         others.
+    tags: its tags, without `#`.
     source: the program the memory came from; None is written as `manual`.
     expires: None for a memory that is kept for good.
+    access_count: how often it was read.
     links: the names of notes it is linked to.
+    version: how often it was changed, from 1.
     further: all other keys of the header, in the order in which they follow `version`.
     """
 

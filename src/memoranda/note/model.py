@@ -133,7 +133,10 @@ def warning_parts(warning: str) -> tuple[str, str]:
 
 
 def warning_text(warnings: Iterable[str], code: str) -> str | None:
-    """Return the text of the first warning with this code, None if no warning has it."""
+    """Return the text of the first warning with this code, None if no warning has it.
+
+    warnings: texts that begin with a code, as `warning_parts` splits them.
+    """
     for warning in warnings:
         warning_code, text = warning_parts(warning)
         if warning_code == code:

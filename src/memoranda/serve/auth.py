@@ -362,6 +362,7 @@ class Access:
 class Space:
     """A memory that several people share.
 
+    name: the name by which callers choose it.
     home: the folder of its notes.
     members: the members' names, each with a role (see ROLES).
     database: the part of the database where its notes are. "" if they are in the folder `home`.
@@ -461,6 +462,8 @@ class ShortSecrets:
     def give(self, kind: str, lasts: timedelta, max_secrets: int = 0, **data: Any) -> str:
         """Make a secret, store its hash with `data`, and return the secret.
 
+        kind: the section of the file that holds secrets of this kind, such as `asked`.
+        lasts: how long the secret is valid.
         max_secrets: how many the kind may have; others are removed (`make_room`). 0: any number.
         """
         secret, secret_hash = new_secret("")
@@ -527,16 +530,27 @@ class CallCounts(Protocol):
     """
 
     def calls_of(self, who: str, day: str) -> int:
-        """Return how many calls the caller made on this day."""
+        """Return how many calls the caller made on this day.
+
+        who: the id of the caller's token, or another name of a caller.
+        day: the day, as `2026-11-28` in UTC.
+        """
         ...
 
     def count_call(self, who: str, day: str) -> None:
-        """Count one call."""
+        """Count one call.
+
+        who, day: as in `calls_of`.
+        """
         ...
 
 
 class BudgetRefusal(NamedTuple):
-    """A caller has no call left: the seconds to wait, and the reason in a sentence."""
+    """The answer to a caller that has no call left.
+
+    wait_seconds: how long to wait before the next call.
+    reason: a sentence for the caller.
+    """
 
     wait_seconds: int
     reason: str
@@ -566,6 +580,9 @@ class Budgets:
     def take(self, who: str, rate: int, quota: int) -> BudgetRefusal | None:
         """Count a call, and return None if it is allowed.
 
+        Calls of a minute are a bucket: it holds `rate` calls, and fills up again within a minute.
+
+        who: the caller. Each caller has a bucket.
         rate: calls per minute. 0: any number.
         quota: calls per day. 0: any number.
         """
@@ -580,6 +597,8 @@ class Budgets:
                 _SECONDS_OF_A_DAY - seconds_of_day,
                 f"This token may make {quota:,} calls a day and has made them. Go on tomorrow (UTC).",
             )
+
+        # The bucket fills as time passes. A caller who is new finds it full.
         last = self._left.get(who, _CallsLeft(float(rate), now))
         refilled = (now - last.moment).total_seconds() * rate / 60
         calls_left = min(float(rate), last.calls + refilled)

@@ -157,6 +157,10 @@ class _FixedAddressConnection(http.client.HTTPSConnection):
         self.address = address
 
     def connect(self) -> None:
+        """Connect to the address that was checked before, and speak TLS in the name of the host.
+
+        Looking the name up again could lead to another address, one inside this network.
+        """
         plain_socket = socket.create_connection((self.address, self.port), SECONDS)
         try:
             self.sock = ssl.create_default_context().wrap_socket(

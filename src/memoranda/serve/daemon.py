@@ -196,6 +196,8 @@ class Daemon:
         # By name. None while another daemon does the upkeep of the space.
         self._spaces: dict[str, Scheduler | None] = {}
         self._space_locks = ExitStack()
+
+        # Calls from the socket and over HTTP run on the same threads.
         threads = ThreadPoolExecutor(_CALL_THREADS, thread_name_prefix="call")
         if listener is not None and served is not None and registry is not None:
             own_methods = {STATE: lambda _memory, _params: self.state()}
@@ -241,6 +243,7 @@ class Daemon:
         """Run the steps of one home. Returns whether every step succeeded.
 
         prefix: precedes the names of the steps: "" for the home, "team: " for the space "team".
+        scheduler: has the steps of the home.
         """
         steps: list[Step] = []
 
@@ -327,6 +330,11 @@ class Daemon:
         asyncio.run(self._serve(ready, stopping))
 
     async def _serve(self, ready: Callable[[], None], stopping: Callable[[], None]) -> None:
+        """Serve until a signal ends the daemon, and do upkeep in between.
+
+        ready: called as soon as clients can connect.
+        stopping: called when the daemon begins to stop.
+        """
         loop = asyncio.get_running_loop()
         stop = asyncio.Event()
 

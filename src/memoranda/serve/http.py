@@ -202,6 +202,7 @@ class Homes:
         registry: Registry,
         registry_for: Callable[[MemorySession], Registry],
     ):
+        """See `Homes`: nothing is opened before it is needed."""
         self._memory = memory
         self._registry = registry
         self._registry_for = registry_for
@@ -255,6 +256,7 @@ class AdmittedRequest:
 
     token: the caller's token. None: the owner, without a token.
     space: the space that the request is for. None: the home.
+    server: the server that admitted it.
     did: the names of the tools that the request called, for the log.
     """
 
@@ -286,7 +288,9 @@ class AdmittedRequest:
 
         The agent of a token, or the member's name in a space, goes before the client's own name.
 
+        memory: the memory of the home or space.
         agent_name: the name that the client gives itself.
+        face: the interface of the call, such as `mcp`, for the ledger.
         client: the name under which the ledger records the client.
         """
         identity = self.server.identity
@@ -309,7 +313,11 @@ class _HttpHandlers(Handlers):
     """
 
     async def call(self, ctx: Any, params: Any) -> dict[str, Any]:
-        """Run a tool, and count the call and its time."""
+        """Run a tool, and count the call and its time.
+
+        ctx: the context of the request, from the SDK.
+        params: the name of the tool, and its arguments.
+        """
         if params.name not in self._registry.tools:
             return await super().call(ctx, params)
         request: AdmittedRequest = ctx.request.scope[CALL]
@@ -325,7 +333,10 @@ class _HttpHandlers(Handlers):
             request.server.metrics.count_call(params.name, outcome, time.perf_counter() - begin)
 
     async def _take(self, ctx: Any, call: Callable[[MemorySession], T]) -> T:
-        """Run `call` on a thread, with the memory of the request's caller."""
+        """Run `call` on a thread, with the memory of the request's caller.
+
+        ctx: the context of the request, from the SDK.
+        """
         request: AdmittedRequest = ctx.request.scope[CALL]
         client = self._client(ctx)
         if client:
@@ -466,7 +477,14 @@ class HttpServer:
         self.access.close()
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request at the MCP address of the home or of a space, as an ASGI application."""
+        """Answer a request at the MCP address of the home or of a space, as an ASGI application.
+
+        scope: the facts about the request.
+        receive: gives its body.
+        send: takes the answer.
+
+        Raises RequestRefused for a request that is not served.
+        """
         request = Request(scope)
         if request.method != "POST":
             why = "Send requests with POST; there are no streams or sessions here."
@@ -583,7 +601,11 @@ class HttpServer:
         *,
         task_status: TaskStatus[StreamableHTTPSessionManager] = anyio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Run the SDK's server of `registry` until this server ends."""
+        """Run the SDK's server of `registry` until this server ends.
+
+        registry: the tools that it offers.
+        task_status: told as soon as requests can be handled.
+        """
         server = _HttpHandlers(registry, None, self.identity).server()
         manager = StreamableHTTPSessionManager(
             server, json_response=True, stateless=True, max_request_body_size=LIMIT
@@ -597,7 +619,9 @@ class _Offer(NamedTuple):
     """The facts that decide which tools a caller is served.
 
     space: the name of the space. None: the home.
+    scope: the scope of the caller's token: `read` or `write`, for example.
     is_limited: whether the caller sees only some projects.
+    toolset_names: the toolsets that the server offers.
     """
 
     space: str | None
@@ -607,7 +631,10 @@ class _Offer(NamedTuple):
 
 
 def _limited_registry(whole_registry: Registry, offer: _Offer) -> Registry:
-    """Return a registry of only the tools that `offer` allows."""
+    """Return a registry of only the tools that `offer` allows.
+
+    whole_registry: all tools of the home or space.
+    """
     toolsets = []
     for toolset in whole_registry.toolsets:
         if toolset.name not in offer.toolset_names:

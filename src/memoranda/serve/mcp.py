@@ -391,7 +391,13 @@ def line_of(message: JSONRPCMessage) -> bytes:
 async def converse(
     connection: ClientConnection, registry: Registry, turns: CallQueue, identity: ServerIdentity
 ) -> None:
-    """Serve `registry` to a client until it has sent everything and each request is answered."""
+    """Serve `registry` to a client until it has sent everything and each request is answered.
+
+    connection: the connection to the client.
+    registry: the tools, prompts and resources.
+    turns: the queue in which calls wait for the memory.
+    identity: the name of the server, and how it finds the agent that calls.
+    """
     handlers = Handlers(registry, turns, identity)
     # A stream of changes would stay open; closing it sends its answer.
     connection.at_end = handlers.listen.close
@@ -440,6 +446,9 @@ def resource_result(
 
     If `resources` has no such resource, the first template that matches `uri` reads it.
 
+    memory: the memory of the caller.
+    templates: the templates of addresses, in the order in which they are tried.
+
     Raises NoResource if no template matches, and the errors of reading.
     """
     resource = resources.get(uri)
@@ -461,6 +470,9 @@ def _variables_in(uri: str, template_uri: str) -> dict[str, str] | None:
     """Return the values that the variables of a template have in `uri`. None if it does not match.
 
     `memory://note/a%20b` and the template `memory://note/{+path}` give `{"path": "a b"}`.
+
+    uri: the address that a client asks for.
+    template_uri: an address with variables in braces.
     """
     # RFC 6570: `{name}` is one segment of the path, `{+name}` may contain slashes. A value may have
     # `?` and `#`, because people write the names of their notes unencoded.
@@ -548,6 +560,8 @@ class Handlers:
 
         It lets odd arguments through to the tool, introduces the memory to a client that connects,
         and reports the caller.
+
+        ctx: the context of the request, from the SDK.
         """
         arguments = (ctx.params or {}).get("arguments")
         if ctx.method == "tools/call" and not isinstance(arguments, dict | None):
@@ -569,6 +583,9 @@ class Handlers:
         The introduction follows the registry's instructions, which stay unchanged. A client with
         hooks gets none here, since the hooks introduce the memory. A memory that fails or is slow
         does not keep a client from connecting: the introduction is left out.
+
+        ctx: the context of the request, from the SDK.
+        result: the answer of the SDK, without the introduction.
         """
         client = self._client(ctx)
         may_read = not _READING_TOOLS.isdisjoint(self._registry.tools)
@@ -602,13 +619,19 @@ class Handlers:
         return agent, client_text(client, "mcp")
 
     async def call(self, ctx: Any, params: Any) -> Result:
-        """Run a tool. Its errors are results with `isError`; only an unknown tool is MCPError."""
+        """Run a tool. Its errors are results with `isError`; only an unknown tool is MCPError.
+
+        ctx: the context of the request, from the SDK.
+        params: the name of the tool, and its arguments.
+        """
         if params.name not in self._registry.tools:
             advice = self._registry.instead_of(params.name)
             tool_names = ", ".join(self._registry.tools)
             shown_name = cut(params.name, MOST_NAME_CHARACTERS)
             message = advice or f"Unknown tool: {shown_name}. Tools: {tool_names}."
             raise MCPError(INVALID_PARAMS, message)
+
+        # `_around` has put odd arguments aside, because the SDK would refuse them.
         arguments = ctx.params.get(_ORIGINAL_ARGUMENTS, params.arguments)
         try:
             reply = await self._take(
@@ -628,6 +651,10 @@ class Handlers:
         return result | {key: value for key, value in optional_keys.items() if value is not None}
 
     async def list_prompts(self, ctx: Any, params: Any) -> Result:
+        """Return all prompts with their arguments.
+
+        ctx, params: from the SDK. Not used, as the list is short and always whole.
+        """
         keys = ("name", "description", "required")
         rows: list[Result] = []
         for prompt in self._registry.prompts.values():
@@ -642,9 +669,13 @@ class Handlers:
 
         Arguments that the prompt does not have are ignored. A blank argument counts as missing,
         because forms send empty fields as blanks.
+
+        ctx: the context of the request, from the SDK.
+        params: the name of the prompt, and its arguments.
         """
 
         def render(memory: MemorySession) -> Result:
+            """Return the rendered prompt. Raises InvalidInput if a needed argument is missing."""
             prompt = self._prompt(params.name)
             names = {name for name, _, _ in prompt.arguments}
             all_arguments = params.arguments or {}
@@ -675,7 +706,11 @@ class Handlers:
         return prompts[name]
 
     async def read(self, ctx: Any, params: Any) -> Result:
-        """Read the resource at the URI of the request."""
+        """Read the resource at the URI of the request.
+
+        ctx: the context of the request, from the SDK.
+        params: contains the address of the resource.
+        """
         templates = self._registry.templates
         resources = self._registry.resources
 
@@ -689,9 +724,13 @@ class Handlers:
         """Return values that begin with the typed text, for a variable of a resource template.
 
         Prompts have no values to offer, but an unknown prompt is an error.
+
+        ctx: the context of the request, from the SDK.
+        params: the template or prompt, the variable, and the text typed so far.
         """
 
         def values_for(memory: MemorySession) -> list[str]:
+            """Return the values for the typed text. Empty if the template offers none."""
             if params.ref.type == "ref/prompt":
                 self._prompt(params.ref.name)
                 return []
@@ -729,7 +768,11 @@ class Handlers:
         return template
 
     async def subscribe(self, ctx: Any, params: Any) -> Result:
-        """Report later changes of a resource on the client's connection."""
+        """Report later changes of a resource on the client's connection.
+
+        ctx: the context of the request, from the SDK.
+        params: contains the address of the resource.
+        """
 
         def begin(memory: MemorySession) -> Result:
             if params.uri not in self._registry.resources:
@@ -744,19 +787,30 @@ class Handlers:
         return {}
 
     async def listen_to(self, ctx: Any, params: Any) -> Any:
-        """Open a stream that reports changes of the resources that the request names."""
+        """Open a stream that reports changes of the resources that the request names.
+
+        ctx: the context of the request, from the SDK.
+        params: contains the addresses of the resources.
+        """
         uris = params.notifications.resource_subscriptions or ()
         await self._answer(ctx, lambda memory: self._watch(memory, uris))
         return await self.listen(ctx, params)
 
     def _watch(self, memory: MemorySession, uris: Iterable[str]) -> Result:
-        """Begin to compare the versions of these resources, if they exist."""
+        """Begin to compare the versions of these resources, if they exist.
+
+        uris: the addresses of the resources.
+        """
         resources = self._registry.resources
         self._versions |= {uri: resources[uri].version(memory) for uri in uris if uri in resources}
         return {}
 
     async def _answer(self, ctx: Any, call: Callable[[MemorySession], T], **data: str) -> T:
-        """Return the result of `call`. Its MemorandaError becomes an MCPError with `data`."""
+        """Return the result of `call`. Its MemorandaError becomes an MCPError with `data`.
+
+        ctx: the context of the request, from the SDK.
+        call: gets the memory of the caller.
+        """
         try:
             return await self._take(ctx, call)
         except MemorandaError as error:
@@ -769,11 +823,17 @@ class Handlers:
             raise MCPError(code, message, shown_data or None) from None
 
     async def _take(self, ctx: Any, call: Callable[[MemorySession], T]) -> T:
-        """Run `call` with the memory of the caller, and tell subscribers which resources changed."""
+        """Run `call` with the memory of the caller, and tell subscribers which resources changed.
+
+        ctx: the context of the request, from the SDK.
+        """
         agent, client_name = self._caller(ctx)
         changed_uris: list[str] = []
 
         def run(memory: MemorySession) -> T:
+            """Return the result of the call, and note which watched resources have another version
+            since.
+            """
             own_memory = memory.as_caller(agent, "mcp", client=client_name, session=self._session)
             call_result = call(own_memory)
             old_versions = self._versions

@@ -76,6 +76,11 @@ class RequestRefused(Exception):
     """
 
     def __init__(self, status: int, message: str, error: str = "", **headers: str):
+        """See `RequestRefused`.
+
+        status: the HTTP status of the answer.
+        message: a sentence for the caller.
+        """
         super().__init__(message)
         body: dict[str, Any] = {
             "jsonrpc": "2.0",
@@ -122,6 +127,9 @@ def in_time(receive: Receive) -> Receive:
     is_whole = False
 
     async def bounded() -> Message:
+        """Return the next part of the request. Raises TimeoutError when the time of the whole body
+        is over.
+        """
         nonlocal is_whole
         if is_whole:
             return await receive()
@@ -153,6 +161,7 @@ class HostAndOrigin:
         self._public = urlsplit(public or "")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse a request from a wrong place, or pass it on, as an ASGI application."""
         if scope["type"] == "http":
             request = Request(scope)
             refusal = await self._check.validate_request(request)
@@ -168,7 +177,10 @@ class HostAndOrigin:
 
 
 def _refusal_with_advice(refusal: Response, headers: Mapping[str, str]) -> Response:
-    """Return the SDK's refusal of a host or an origin with advice what to do."""
+    """Return the SDK's refusal of a host or an origin with advice what to do.
+
+    headers: the headers of the request.
+    """
     if refusal.status_code == 421:
         host = _printable(headers.get("host", ""))
         return RequestRefused(
@@ -198,6 +210,7 @@ class BodyInTime:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on with a body that is counted and timed, as an ASGI application."""
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
         is_answered = False
@@ -241,6 +254,7 @@ class RequestLog:
         self._counts = counts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, and log it as soon as it is answered, as an ASGI application."""
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
         begin = time.perf_counter()
@@ -347,14 +361,24 @@ class Metrics:
 
 
 class _Sample(NamedTuple):
-    """A line of a metric: the labels after its name, like `{tool="search"}`, and the number."""
+    """A line of a metric.
+
+    labels: the labels after its name, like `{tool="search"}`.
+    value: the number.
+    """
 
     labels: str
     value: float
 
 
 def _family(name: str, kind: str, description: str, samples: Sequence[_Sample]) -> str:
-    """Return the lines of one metric, with its description and type."""
+    """Return the lines of one metric, with its description and type.
+
+    name: its name without `memoranda_`.
+    kind: `counter`, `gauge` or `histogram`.
+    description: a sentence.
+    samples: its lines, each with the end of its name.
+    """
     lines = [f"# HELP memoranda_{name} {description}", f"# TYPE memoranda_{name} {kind}"]
     for labels, value in samples:
         number = value if isinstance(value, int) else round(value, 6)
@@ -418,6 +442,11 @@ class Health:
         return JSONResponse({"status": status, "lag": lag}, 200 if status == "ready" else 503)
 
     async def _numbers(self, request: Request) -> Response:
+        """Answer `/metrics` with the numbers about the server and the home, in the format of
+        Prometheus.
+
+        Raises RequestRefused for a token that sees only some projects.
+        """
         call = self._admitted(request)
         if call.projects:
             raise RequestRefused(404, "There is nothing here for this token.")
@@ -473,7 +502,11 @@ class Health:
 
 
 class _NoteCount(NamedTuple):
-    """How many notes a caller saw, and when they were counted (seconds of `time.monotonic`)."""
+    """How many notes a caller sees, kept for a while because counting takes time.
+
+    notes: the number of notes.
+    counted_at: when they were counted, in seconds of `time.monotonic`.
+    """
 
     notes: int
     counted_at: float

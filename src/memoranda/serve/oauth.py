@@ -123,6 +123,7 @@ class _Client(OAuthClientInformationFull):
     """A client that may receive its answer at any port of this machine (RFC 8252, 7.3)."""
 
     def validate_redirect_uri(self, redirect_uri: AnyUrl | None) -> AnyUrl:
+        """See the SDK. An address on this machine may have any port."""
         try:
             return super().validate_redirect_uri(redirect_uri)
         except InvalidRedirectUriError:
@@ -156,7 +157,7 @@ def may_redirect(address: str) -> bool:
 class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
     """Stores and checks what the SDK's endpoints give out: clients, codes and grants.
 
-    The public methods without a docstring are the SDK's, and do what it documents.
+    The public methods that refer to the SDK are its own, and do what it documents.
 
     access: where the clients, codes and grants are stored, as hashes.
     public: the server's address on the web, without a path.
@@ -186,6 +187,7 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         return None
 
     async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
+        """See the SDK. An id that is an https address stands for the metadata at this address."""
         if client_id.startswith("https://"):
             try:
                 return await self._client_of_document(client_id)
@@ -219,6 +221,7 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         return client
 
     async def register_client(self, client_info: OAuthClientInformationFull) -> None:
+        """See the SDK. Clients that nobody used for long are forgotten to make room."""
         if any(not may_redirect(str(uri)) for uri in client_info.redirect_uris or ()):
             raise RegistrationError(
                 "invalid_redirect_uri", "https, http to this machine, or a scheme of your own"
@@ -253,6 +256,9 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
     async def authorize(
         self, client: OAuthClientInformationFull, params: AuthorizationParams
     ) -> str:
+        """See the SDK. Stores the request, and returns the address of the page that asks for
+        consent.
+        """
         resource = self.resource(params.resource)
         if resource is None:
             raise AuthorizeError("invalid_target", f"the resource must be {self.public}/mcp")
@@ -281,6 +287,7 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
     async def load_authorization_code(
         self, client: OAuthClientInformationFull, authorization_code: str
     ) -> AuthorizationCode | None:
+        """See the SDK. Returns None for a code of another client, or one that was used before."""
         used_code = self._codes.take("used", authorization_code)
         if used_code:
             # A code that is used twice was stolen, so its grant ends (RFC 6749, 4.1.2).
@@ -295,6 +302,7 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
     async def exchange_authorization_code(
         self, client: OAuthClientInformationFull, authorization_code: AuthorizationCode
     ) -> OAuthToken:
+        """See the SDK. The code becomes a grant: a token for access, and one to renew it."""
         grant_id = secrets.token_hex(8)
         code_digest = digest(authorization_code.code)
         with self._codes.changing() as section:
@@ -302,6 +310,8 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
             if code_row:
                 used_codes = section.setdefault("used", {})
                 used_codes[code_digest] = self._codes.row(REQUEST_LASTS, grant=grant_id)
+
+        # The token with which a person gave consent may have been revoked since.
         token = self._access.by_id(code_row["token"]) if code_row else None
         if token is None:
             raise TokenError("invalid_grant", "authorization code does not exist")
@@ -367,10 +377,13 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
     async def load_refresh_token(
         self, client: OAuthClientInformationFull, refresh_token: str
     ) -> RefreshToken | None:
+        """See the SDK. Returns None for a token that is used up, expired or of another client."""
         token_digest = digest(refresh_token)
         row = self._grant(token_digest, "refresh")
         if row is None or row["client"] != client.client_id:
             return None
+
+        # A token that comes twice was copied. Nobody can say by whom, so the grant ends.
         if token_digest in row["old"]:
             _log.warning(
                 "a refresh token of client %s came twice; its access ends",
@@ -394,6 +407,7 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
     async def exchange_refresh_token(
         self, client: OAuthClientInformationFull, refresh_token: RefreshToken, scopes: list[str]
     ) -> OAuthToken:
+        """See the SDK. The old token is used up, and new ones are returned."""
         token_digest = digest(refresh_token.token)
         with self._access.changing() as rows:
             row = next(
@@ -504,7 +518,11 @@ class _Consent:
                 del section["asked"][digest(key)]
 
     def _new_code(self, request_row: Mapping[str, Any], token: StoredToken) -> str:
-        """Store a code for a request to which `token` gave consent, and return it."""
+        """Store a code for a request to which `token` gave consent, and return it.
+
+        request_row: the request as it was stored.
+        token: the token with which a person gave consent.
+        """
         code_keys = {
             # The code itself is a secret, so only its hash is stored.
             "code": "",
@@ -522,6 +540,7 @@ class _Consent:
 
         key: the secret of the request in the page's address.
         problem: a sentence to show above the form; "" for none.
+        status: the HTTP status of the page.
         """
         request_row = self._codes.known("asked", key)
         if request_row is None:
@@ -622,6 +641,7 @@ class _RatedEndpoint:
         self._public = grants.public
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse a request that comes too often, or pass it on, as an ASGI application."""
         address = address_of(scope)
         _address.set(address)
         has_valid_secret = False
@@ -689,6 +709,7 @@ def oauth_routes(
 ) -> list[BaseRoute]:
     """Return the routes of the authorization server, and of the documents by which clients find it.
 
+    access: where tokens, clients and grants are stored.
     public: the server's address on the web, without a path.
     fetch: gets the metadata of a client from the address that is its id.
     """
@@ -711,6 +732,7 @@ def oauth_routes(
     public_headers = {"Access-Control-Allow-Origin": "*", "Cache-Control": "public, max-age=3600"}
 
     async def resource(request: Request) -> Response:
+        """Answer with the metadata of a protected resource (RFC 9728): where to get a token for it."""
         mcp_address = grants.resource(public + request.path_params.get("path", ""))
         if mcp_address is None:
             return JSONResponse({"error": "there is nothing here"}, 404)

@@ -158,6 +158,9 @@ def _connect(settings: Settings, params: Mapping[str, Any]) -> int | None:
 def _grants(daemon: socket, params: Mapping[str, Any]) -> bool:
     """Ask a daemon for a session, and return whether it grants one.
 
+    daemon: the connection to it.
+    params: the facts about this process, as `pass_on` makes them.
+
     Raises OSError if it stays silent, and ValueError for an invalid answer.
     """
     import json
@@ -281,6 +284,7 @@ class Pump:
     """
 
     def __init__(self, daemon: int, command: list[str], first: bytes, not_for_client: set[Any]):
+        """See `Pump`. Signals wake the pump by a pipe, since it waits for input."""
         self._daemon: int | None = daemon
         self._command = command
         self._client_lines = Lines()
@@ -408,6 +412,7 @@ class Pump:
             self._end()
 
     def _read_from_client(self) -> None:
+        """Take the next bytes from the client. No bytes mean that the client has sent everything."""
         try:
             block = posix.read(0, BLOCK)
         except BlockingIOError:

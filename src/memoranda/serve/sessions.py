@@ -112,6 +112,7 @@ class McpSessions:
         """Grant a request for a session and serve the connection until it ends, or refuse it.
 
         request: the parameters of the request, as `pump.pass_on` makes them.
+        reader, writer: the connection.
         """
         now = self._memory.clock()
         session = McpSession(CallQueue(lambda: self._memory, is_shared=True), now, now)
@@ -122,6 +123,8 @@ class McpSessions:
             server = await asyncio.to_thread(self._granted, request, session, writer)
             writer.write(_GRANTED)
             connection = server.connection
+
+            # From now on the connection counts the requests that wait.
             session.unanswered = lambda: connection.unanswered
             from memoranda.serve.mcp import converse
 
@@ -152,6 +155,10 @@ class McpSessions:
         self, request: dict[str, Any], session: McpSession, writer: StreamWriter
     ) -> _GrantedServer:
         """Make the server for a session.
+
+        request: the parameters of the request.
+        session: the session to serve. Its facts are updated at each request.
+        writer: takes the lines for the client.
 
         Raises SessionRefused, and MemorandaError for wrong arguments such as an unknown toolset.
         """
@@ -192,7 +199,12 @@ class McpSessions:
 
 
 class _GrantedServer(NamedTuple):
-    """The parts that serve one session."""
+    """The parts that serve one session.
+
+    registry: its tools.
+    connection: the connection to the client.
+    identity: the name of the server, and how it finds the agent that calls.
+    """
 
     registry: Registry
     connection: ClientConnection
@@ -203,6 +215,9 @@ async def _say_alive(writer: StreamWriter, session: McpSession) -> None:
     """Send ALIVE each second while the client waits for an answer.
 
     A daemon that was stopped (SIGSTOP) sends nothing, by which the pump notices it.
+
+    writer: takes the lines for the client.
+    session: tells whether requests wait.
     """
     while not writer.is_closing():
         if session.unanswered():
@@ -216,6 +231,10 @@ async def _hear(
     """Pass the client's lines to `connection` until the client has sent everything.
 
     Nothing is read while too many requests wait for answers, or the client does not take them.
+
+    reader, writer: the socket.
+    connection: takes the lines as requests.
+    session: the session that ends if the client is gone.
     """
     lines = Lines()
     with suppress(ConnectionError):

@@ -215,8 +215,10 @@ def _tool_call(params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 def _error(error: _Refused, identity: Any, is_rpc: bool) -> bytes:
     """Return the line that answers a request with an error.
 
+    error: the reason, with its code.
     identity: the id of the request. None if it cannot be read: the answer has null, or 0 if the
         request is not JSON-RPC.
+    is_rpc: whether to answer as JSON-RPC 2.0 does.
     """
     if is_rpc:
         return _line(
@@ -341,7 +343,10 @@ class SocketServer:
         self._listener.close()
 
     async def _connected(self, reader: StreamReader, writer: StreamWriter) -> None:
-        """Serve one connection until the client closes it or the server stops."""
+        """Serve one connection until the client closes it or the server stops.
+
+        reader, writer: the connection.
+        """
         task = asyncio.current_task()
         assert task is not None
         self._connections[task] = False
@@ -363,7 +368,11 @@ class SocketServer:
     async def _serve_lines(
         self, task: asyncio.Task[None], reader: StreamReader, writer: StreamWriter
     ) -> None:
-        """Answer each line of a connection, or hand the connection to an MCP session."""
+        """Answer each line of a connection, or hand the connection to an MCP session.
+
+        task: the task of the connection. It is marked while a request is in progress.
+        reader, writer: the connection.
+        """
         loop = asyncio.get_running_loop()
         while not self._stopping:
             try:
@@ -388,7 +397,10 @@ class SocketServer:
 
 
 async def _refuse_long_line(reader: StreamReader, writer: StreamWriter) -> None:
-    """Answer a line over LIMIT with an error, and read it to its end."""
+    """Answer a line over LIMIT with an error, and read it to its end.
+
+    reader, writer: the connection.
+    """
     refused = _Refused(_NO_REQUEST, f"request too large (limit {LIMIT} bytes)")
     writer.write(_error(refused, None, False))
     # If the connection were closed while the client sends, it would not read the answer.

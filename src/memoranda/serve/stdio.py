@@ -65,11 +65,16 @@ def run_stdio(
     identity = ServerIdentity(name, version, agent, clients or {})
 
     async def session() -> int:
+        """Serve the client on the event loop, and return the exit status of the process."""
         loop = asyncio.get_running_loop()
         stopped: asyncio.Future[int] = loop.create_future()
         connection = ClientConnection(wire.send, turns.prepare)
 
         def stop(number: int) -> None:
+            """End the session after a signal.
+
+            number: the number of the signal.
+            """
             # A second signal may have come before its handler was removed.
             if stopped.done():
                 return
@@ -131,6 +136,9 @@ class StdioTransport:
     """
 
     def __init__(self, first: bytes = b"", not_for_client: Collection[Any] = ()) -> None:
+        """See `StdioTransport`. From now on, prints of this process go to stderr instead of into
+        the answers.
+        """
         self._first = first
         self._not_for_client = set(not_for_client)
         self._in = os.dup(0)
@@ -179,7 +187,11 @@ class StdioTransport:
         await self._all_written.wait()
 
     def _read(self, on_line: Callable[[bytes], None], on_end: Callable[[], None]) -> None:
-        """Read lines until the end of input."""
+        """Read lines until the end of input.
+
+        on_line: called with each line, on the event loop.
+        on_end: called after the last line.
+        """
         *whole_lines, incomplete_line = self._first.split(b"\n")
         for line in whole_lines:
             self._post(on_line, line)

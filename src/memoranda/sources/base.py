@@ -79,7 +79,9 @@ class File(ValueObject):
     """A file as read.
 
     data: its bytes.
-    etag: their SHA-256 (64 hex digits).
+    stamp: its size and times, which tell this state of the file from others.
+    etag: the SHA-256 of its bytes (64 hex digits).
+    mode: its mode.
     born: the birth time in seconds, if known.
     changed_ns: for an entity of a graph file, whose stamp has no time, the time of its last change.
         None for files.

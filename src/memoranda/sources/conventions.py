@@ -123,7 +123,10 @@ class Conventions(ValueObject):
         return IgnoreRules(tuple(self.patterns))
 
     def leave_out(self, folder: str, reason: str) -> None:
-        """Leave out one folder."""
+        """Leave out one folder.
+
+        reason: why, for people.
+        """
         pattern = folder_pattern(folder, reason)
         if pattern is not None:
             self.patterns.append(pattern)
@@ -133,6 +136,8 @@ def marks_of(root: str, *, has_programs: bool) -> tuple[tuple[int, int] | None, 
     """Return a key that changes whenever a file changes that `conventions_of` reads.
 
     It has a stamp for each file, None for a missing one.
+
+    has_programs: whether other programs may use the folder.
     """
     if not has_programs:
         return (_stamp(os.path.join(root, IGNORE_FILE)),)
@@ -181,6 +186,8 @@ def daily_path(conventions: Conventions, year: int, month: int, day: int) -> str
     """Return the path of the note of a day, without extension. "" if no format is known.
 
     In Obsidian with the folder `daily`: `daily/2026-05-07`.
+
+    conventions: where the program keeps daily notes, and how it names them.
     """
     if not conventions.daily_format:
         return ""
@@ -193,6 +200,8 @@ def title_of_day(conventions: Conventions, path: str) -> str:
 
     In Logseq, `journals/2025_12_01.md` is named `Dec 1st, 2025`. "" for other notes, and if links
     use the name of the file.
+
+    conventions: how the program names daily notes.
     """
     folder, _, name = path.rpartition("/")
     if not conventions.day_title or folder != conventions.daily_folder:
@@ -244,6 +253,8 @@ def _format_day(pattern: str, year: int, month: int, day: int) -> str:
     """Format a day by a format of moment.js: `YYYY/MM-MMMM` gives `2026/05-May`.
 
     Only the parts that occur in names of files are known; others are copied.
+
+    pattern: the format.
     """
     from datetime import date
 
@@ -276,7 +287,10 @@ def _format_day(pattern: str, year: int, month: int, day: int) -> str:
 
 
 def _obsidian(folder: Path, conventions: Conventions) -> None:
-    """Add the settings in `.obsidian`, if the folder is an Obsidian vault."""
+    """Add the settings in `.obsidian`, if the folder is an Obsidian vault.
+
+    conventions: takes the settings.
+    """
     settings = folder / ".obsidian"
     if not settings.is_dir():
         return
@@ -289,6 +303,7 @@ def _obsidian(folder: Path, conventions: Conventions) -> None:
         conventions.link_paths = link_format if link_format in _LINK_PATHS else SHORTEST
     if app.get("newFileLocation") == "folder":
         conventions.new_notes = _folder(app.get("newFileFolderPath"))
+
     filters = app.get("userIgnoreFilters")
     if isinstance(filters, list):
         patterns, unreadable = obsidian_patterns(filters, "Obsidian's excluded files")
@@ -298,6 +313,7 @@ def _obsidian(folder: Path, conventions: Conventions) -> None:
             f"name what it leaves out in {IGNORE_FILE}."
             for text in unreadable
         ]
+
     templates = _json_of(settings / "templates.json", conventions).get("folder")
     templater = _json_of(settings / "plugins/templater-obsidian/data.json", conventions)
     for value in (templater.get("templates_folder"), templates):
@@ -305,21 +321,27 @@ def _obsidian(folder: Path, conventions: Conventions) -> None:
         if name:
             conventions.templates = name
             conventions.leave_out(name, f"the templates folder of Obsidian: {name}")
+
     daily = _json_of(settings / "daily-notes.json", conventions)
     periodic = _json_of(settings / "plugins/periodic-notes/data.json", conventions).get("daily")
     if isinstance(periodic, Mapping) and periodic.get("enabled"):
+        # The plugin Periodic Notes replaces Obsidian's own daily notes.
         daily = {**daily, **periodic}
     conventions.daily_folder = _folder(daily.get("folder"))
     conventions.daily_format = _text(daily.get("format")) or "YYYY-MM-DD"
 
 
 def _logseq(folder: Path, conventions: Conventions) -> None:
-    """Add the settings in `logseq/config.edn`, if it exists."""
+    """Add the settings in `logseq/config.edn`, if it exists. EDN is the notation of Clojure.
+
+    conventions: takes the settings.
+    """
     file = folder / "logseq/config.edn"
     if not file.is_file():
         return
     conventions.programs.append("Logseq")
     text = _EDN_COMMENT.sub(lambda match: match[1] or "", _text_of(file, conventions))
+
     journals = _edn_text(text, ":journals-directory") or "journals"
     java_format = _edn_text(text, ":journal/file-name-format") or "yyyy_MM_dd"
     conventions.daily_folder = journals
@@ -328,6 +350,7 @@ def _logseq(folder: Path, conventions: Conventions) -> None:
     conventions.day_title = _from_java(title_format)
     conventions.attachments = "assets"
     conventions.new_notes = _edn_text(text, ":pages-directory") or "pages"
+
     # Logseq keeps copies there of pages that were changed or removed
     conventions.leave_out("logseq", "the folder of Logseq itself: logseq")
     hidden = re.search(r":hidden\s*\[([^\]]*)\]", text)
@@ -342,7 +365,10 @@ def _logseq(folder: Path, conventions: Conventions) -> None:
 
 
 def _foam(folder: Path, conventions: Conventions) -> None:
-    """Add the settings of Foam in `.vscode/settings.json`, if there are any."""
+    """Add the settings of Foam in `.vscode/settings.json`, if there are any.
+
+    conventions: takes the settings.
+    """
     settings = _json_of(folder / ".vscode/settings.json", conventions)
     keys = {key: value for key, value in settings.items() if key.startswith("foam.")}
     if not keys and not (folder / ".foam").is_dir():
@@ -357,7 +383,10 @@ def _foam(folder: Path, conventions: Conventions) -> None:
 
 
 def _dendron(folder: Path, conventions: Conventions) -> None:
-    """Add the settings in `dendron.yml`, if it exists."""
+    """Add the settings in `dendron.yml`, if it exists.
+
+    conventions: takes the settings.
+    """
     file = folder / "dendron.yml"
     if not file.is_file():
         return
@@ -380,7 +409,10 @@ def _dendron(folder: Path, conventions: Conventions) -> None:
 
 
 def _zk(folder: Path, conventions: Conventions) -> None:
-    """Add the settings in `.zk/config.toml`, if it exists."""
+    """Add the settings in `.zk/config.toml`, if it exists.
+
+    conventions: takes the settings.
+    """
     file = folder / ".zk/config.toml"
     if not file.is_file():
         return
@@ -395,11 +427,13 @@ def _zk(folder: Path, conventions: Conventions) -> None:
     note = _table(settings, "note")
     for key in ("ignore", "exclude"):
         conventions.patterns += gitignore_patterns(_texts(note.get(key)), f"zk's note.{key}")
+
     markdown = _table(_table(settings, "format"), "markdown")
     conventions.has_markdown_links = markdown.get("link-format") in (None, "markdown")
     # By default zk drops the extension, and such a link does not show that it leads to a note
     if conventions.has_markdown_links and markdown.get("link-drop-extension") is False:
         conventions.link_paths = RELATIVE
+
     daily = _table(_table(settings, "group"), "daily")
     paths = daily.get("paths")
     if isinstance(paths, list) and paths and isinstance(paths[0], str):
@@ -408,7 +442,10 @@ def _zk(folder: Path, conventions: Conventions) -> None:
 
 
 def _basic_memory(folder: Path, conventions: Conventions) -> None:
-    """Add Basic Memory if it uses the folder, and the patterns in `.bmignore`."""
+    """Add Basic Memory if it uses the folder, and the patterns in `.bmignore`.
+
+    conventions: takes the settings.
+    """
     if (
         (folder / ".bmignore").is_file()
         or (folder / ".basic-memory").is_dir()

@@ -302,6 +302,9 @@ class Owner(NamedTuple):
     command: str = ""
 
     def __str__(self) -> str:
+        """Return the holder in words: `process 4711 (memory serve) since 2026-05-07T10:00:00Z, for
+        9 seconds`.
+        """
         if self.pid:
             name = f"process {self.pid}"
         else:
@@ -341,6 +344,8 @@ def open_own(path: Path | str, access: int = os.O_RDWR | os.O_CREAT) -> int:
     """Open one of the home's own files, or create it as private.
 
     Anything but a regular file is refused, without opening it or waiting for it. Raises OSError.
+
+    access: the flags of `os.open`.
     """
     check_own(path)
     fd = os.open(path, access | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
@@ -395,6 +400,7 @@ def lock_file(path: Path | str, how: int, *, access: int = os.O_RDWR, make: bool
 def take_lock(fd: int, how: int) -> None:
     """`flock` the open file, and wait if need be.
 
+    fd: the descriptor of the file.
     how: as in `lock_file`.
 
     Raises Busy when one holder has kept the lock for LOCK_WAITS seconds, or when the call has waited
@@ -421,6 +427,8 @@ def take_lock(fd: int, how: int) -> None:
     while not wait_for(is_taken, seconds_left()):
         former_owner = owner
         owner = _owner(fd)
+        # With many callers the lock goes from holder to holder. Only one that keeps it too long is
+        # an error.
         is_same_holding = owner[:2] == former_owner[:2]
         if is_same_holding or not may_wait():
             raise Busy(str(owner))
@@ -505,7 +513,10 @@ def lock_owner(path: Path | str) -> Owner | None:
 
 
 def is_at(fd: int, path: Path | str) -> bool:
-    """Whether the open file is the one at `path`."""
+    """Whether an open file is the one at `path`, and was not replaced.
+
+    fd: the descriptor of the open file.
+    """
     try:
         return os.path.samestat(os.fstat(fd), os.stat(path))
     except FileNotFoundError:
@@ -560,6 +571,7 @@ class ThreadLock:
         return self._owner == threading.get_ident()
 
     def __enter__(self) -> None:
+        """Wait for the lock, after the threads that came before, and enter. Raises Busy."""
         me = threading.get_ident()
         turn = None
         if self._owner != me:

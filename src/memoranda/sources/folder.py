@@ -136,6 +136,7 @@ class FolderSource:
         return nullcontext()
 
     def steps(self, edit: FileEdit) -> Sequence[Step]:
+        """Return the one step that makes an edit (see `EditableSource.steps`)."""
         step = Step(
             edit.do,
             self.name,
@@ -176,7 +177,9 @@ class FolderSource:
     def list(self, below: str = "") -> Listing:
         """List the notes below a folder (see `Source`).
 
-        A folder that does not exist is empty. Only the project's own is then unreadable.
+        If the folder does not exist, the listing is empty. If the folder of the whole project does
+        not exist, it counts as unreadable: a disk may not be mounted, and no note counts as
+        removed.
         """
         listing = Listing()
         for _ in self.parts(below, listing):
@@ -184,6 +187,7 @@ class FolderSource:
         return listing
 
     def parts(self, below: str, listing: Listing) -> Iterator[None]:
+        """Add the notes below a folder to `listing`, some before each `yield` (see `Source.parts`)."""
         # Files behind a link are listed only at their real place
         if below and (has_link(self.root, below) or self.rules.reason(below, is_folder=True)):
             waiting = []
@@ -261,7 +265,10 @@ class FolderSource:
     def _not_left_out(
         self, paths: builtins.list[str], *, is_folder: bool = False
     ) -> builtins.list[str]:
-        """Return the paths that no rule leaves out."""
+        """Return the paths that no rule leaves out.
+
+        is_folder: whether the paths are folders. Some rules are only for these.
+        """
         rules = self.rules
         if not rules:
             return paths
@@ -331,6 +338,7 @@ class FolderSource:
         return as_on_disk(self.root, path)
 
     def place(self, path: str) -> PathInfo:
+        """Return the kind of thing at a path of the project (see `Source.place`)."""
         if not path:
             return PathInfo("folder", "")
         real_path = path

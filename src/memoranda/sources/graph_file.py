@@ -125,7 +125,10 @@ class LineEdit:
         self.added.append(graph_lines.entity_line(entity, more).encode() + b"\n")
 
     def add_keys(self, name: str, more: dict[str, Any]) -> None:
-        """Do nothing: further keys of an existing line belong to another program."""
+        """Do nothing: further keys of an existing line belong to another program.
+
+        name, more: the entity and the keys, which a graph of notes would store.
+        """
 
     def _lines_of(self, relation: GraphRelation) -> list[int]:
         """Return the numbers of the lines that have this relation."""
@@ -421,6 +424,10 @@ class GraphFileSource:
             raise self._refusal
 
     def steps(self, edit: LineEdit) -> Sequence[Step]:
+        """Return the step that makes an edit, and lock the file for it. Empty if nothing changes.
+
+        Raises Conflict if the file was missing, and another program has just made it.
+        """
         if not edit:
             return []
         if self._fd is None:
@@ -469,6 +476,7 @@ class GraphFileSource:
     def _line_change(self, fd: int, edit: LineEdit, lines: list[bytes]) -> LineChange:
         """Return the change that makes an edit.
 
+        fd: the descriptor of the file.
         lines: the lines after it.
         """
         slots = sorted(edit.lines)
@@ -484,12 +492,14 @@ class GraphFileSource:
     def _file_write(self, fd: int, edit: LineEdit, lines: list[bytes]) -> FileWrite:
         """Return the way to write the lines after an edit: an append if possible.
 
+        fd: the descriptor of the file.
         lines: the lines after the edit.
         """
         data = b"".join(edit.added)
         last = _last_slot(self.lines)
         if last is not None and not self.lines[last].endswith(b"\n"):
             data = b"\n" + data
+        # New lines can be appended if no other line changes.
         is_addition = not edit.lines and not edit.inserted and self._other_form is None
         if is_addition and len(data) < MAX_APPEND:
             return Append(self._file, fd, data)
@@ -684,7 +694,10 @@ class GraphFileSource:
         return listing
 
     def parts(self, below: str, listing: Listing) -> Iterator[None]:
-        """Add all notes to `listing` at once (`Source.parts`): one file is read in one part."""
+        """Add all notes to `listing` at once (`Source.parts`): one file is read in one part.
+
+        below: the folder, as for `list`.
+        """
         listing.stamps.update(self.list(below).stamps)
         yield
 
@@ -706,17 +719,21 @@ def _lines_of(data: bytes) -> list[bytes]:
 def _inverse_edit(source: GraphFileSource, kept_lines: KeptLines) -> LineEdit | None:
     """Return the edit that takes a change of these lines back.
 
+    kept_lines: the lines of the change, from the history.
+
     None if one of its lines has changed since, or if an entity or relation that it removed exists
     again. A slot is the index of a line in `source.lines`.
     """
     slots = _slots_by_line(source)
     edit = LineEdit(source, verb="undo")
+
     # Of equal lines, the last ones were added
     for line in reversed(kept_lines.added):
         line_slots = slots.get(line.rstrip(b"\r\n"))
         if not line_slots:
             return None
         edit.lines[line_slots.pop()] = b""
+
     # (number, line) of the removed lines
     returning: list[tuple[int, bytes]] = []
     for number, old, new in kept_lines.replaced:

@@ -309,6 +309,7 @@ def _member_line(kind: str, member: dict[str, Any]) -> bytes:
 
     kind: `entity` or `relation`. In such lists some programs write the type of an entity as `type`,
         which becomes `entityType`.
+    member: the element.
     """
     own_type = member.get("type")
     if kind == "entity" and "entityType" not in member and own_type not in (None, kind):

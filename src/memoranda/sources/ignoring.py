@@ -41,7 +41,11 @@ class Pattern(NamedTuple):
 
 @dataclass(slots=True, eq=False, repr=False)
 class IgnoreRules(ValueObject):
-    """The patterns of one project, of which the last that matches decides."""
+    """The patterns by which files of one project are left out. Of those that match, the last
+    decides.
+
+    patterns: the patterns in their order.
+    """
 
     patterns: tuple[Pattern, ...] = ()
     # A cache: folder -> the result of `reason` for it
@@ -54,6 +58,8 @@ class IgnoreRules(ValueObject):
         """Return the `Pattern.reason` why a path is left out, "" if it is not left out.
 
         If a folder is left out, so is everything below it.
+
+        is_folder: whether the path is a folder.
         """
         if not self.patterns:
             return ""
@@ -73,7 +79,10 @@ class IgnoreRules(ValueObject):
         return reason
 
     def _own_reason(self, path: str, is_folder: bool) -> str:
-        """Return `reason` for a path, without regard to the folders above it."""
+        """Return `reason` for a path, without regard to the folders above it.
+
+        is_folder: whether the path is a folder.
+        """
         subject = path
         if is_folder:
             subject = f"{path}/"
@@ -107,6 +116,8 @@ def _gitignore_pattern(line: str, reason: str) -> Pattern | None:
 
     `!drafts/` has the regular expression `(?:^|/)drafts(?<!/)/?$`, is negated, and is only for
     folders.
+
+    reason: the list and the line, for people.
     """
     text = _without_trailing_blanks(line)
     if not text or text.startswith("#"):
@@ -197,6 +208,8 @@ def folder_pattern(folder: str, reason: str) -> Pattern | None:
     """Return a pattern that leaves out one folder of the project, whatever its upper and lower case.
 
     None for the project's own folder.
+
+    reason: why the folder is left out, for people.
     """
     path = folder.strip("/")
     if not path or path == ".":

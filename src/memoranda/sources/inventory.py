@@ -73,6 +73,7 @@ class Symlink(NamedTuple):
 class LeftOut(NamedTuple):
     """A file or folder that is left out of the project.
 
+    path: its path in the project.
     reason: the list and the line that say so (`ignoring.Pattern`).
     notes: how many files with the name of a note it has.
     """
@@ -87,6 +88,7 @@ class Inventory:
     """The contents of a folder. All paths are relative to the project.
 
     notes: the number of notes.
+    attachments, symlinks, left_out: other files, symlinks, and what the rules leave out.
     unreadable: folders and notes that may not be read; `/` is the project's own folder.
     """
 
@@ -182,7 +184,11 @@ def attachments_of_folder(source: FolderSource, folder: str) -> list[Attachment]
 
 
 def _take_attachment(path: str, place: str, inventory: Inventory) -> None:
-    """Add the file at the absolute path `place`, if it is a regular file that still exists."""
+    """Add a file to an inventory, if it is a regular file that still exists.
+
+    path: its path in the project.
+    place: its absolute path.
+    """
     try:
         status = os.lstat(place)
     except OSError:
@@ -219,7 +225,11 @@ def _take(source: FolderSource, folder: str, entry: os.DirEntry[str], inventory:
 def _take_file(
     source: FolderSource, path: str, entry: os.DirEntry[str], inventory: Inventory
 ) -> None:
-    """Add a file, as a note or as an attachment."""
+    """Add a file to an inventory, as a note or as an attachment.
+
+    path: its path in the project.
+    entry: the file as `os.scandir` lists it.
+    """
     if source.has_note_name(path):
         if os.access(entry.path, os.R_OK):
             inventory.notes += 1
@@ -232,7 +242,11 @@ def _take_file(
 def _take_symlink(
     source: FolderSource, path: str, entry: os.DirEntry[str], inventory: Inventory
 ) -> None:
-    """Add a symlink that leads to a folder or has the name of a note. Others are ignored."""
+    """Add a symlink to an inventory if it leads to a folder or has the name of a note.
+
+    path: its path in the project.
+    entry: the symlink as `os.scandir` lists it.
+    """
     if not source.has_note_name(path) and not entry.is_dir():
         return
     inventory.symlinks.append(symlink_at(source, path))

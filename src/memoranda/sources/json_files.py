@@ -116,6 +116,8 @@ class JsonFiles:
         """Return the key under which reads of an entry are counted.
 
         It contains the entry's time, so an entry that is written again begins at zero.
+
+        stem: the name of the file without `.json`.
         """
         parts = (str(self.root), namespace_in(row, stem), row["key"], str(row.get("created_at")))
         return sha256("\0".join(parts).encode("utf-8", "surrogatepass"))[:32]
@@ -147,7 +149,11 @@ class JsonFiles:
                 file.replace(fd, json.dumps(new_meta, indent=2).encode())
 
     def load(self, stem: str, file: LockedFile, fd: int | None) -> Content:
-        """Read the contents of an open file. An `fd` of None is a missing file, without rows.
+        """Read the contents of an open file.
+
+        stem: the name of the file without `.json`.
+        file: the file.
+        fd: its descriptor. None is a missing file, without rows.
 
         Raises ValueError if it is not a JSON array of objects whose `key` is a text.
         """
@@ -171,6 +177,8 @@ class JsonFiles:
         content = Content(
             tuple(rows), len(data), status.st_mtime, "\n" if text.endswith("\n") else ""
         )
+        # A file that changed within the last tick of the clock may change again under the same
+        # time.
         if time.time_ns() - status.st_mtime_ns > _TICK_NANOSECONDS:
             self._cache[stem] = files.stamp_of(status), content
         return content
@@ -221,6 +229,7 @@ class JsonFile:
             self._fd = None
 
     def steps(self, edit: RowEdit) -> Sequence[Step]:
+        """Return the step that makes an edit. Empty if nothing changes."""
         if not edit:
             return []
         rows = self.content.rows

@@ -127,6 +127,8 @@ class RowUndo:
     def _remove_added(self, edit: RowEdit, kept_lines: KeptLines) -> bool:
         """Add to `edit` the removal of the rows that the change added.
 
+        kept_lines: the lines of the change, from the history.
+
         Returns False if the file no longer has one of them.
         """
         for line in reversed(kept_lines.added):
@@ -150,6 +152,7 @@ class RowUndo:
     def _number_of(self, kept_row: Row, numbers_in_use: Collection[int]) -> int | None:
         """Return the number of a row of the history in the file, the last of equal ones.
 
+        kept_row: the row as the history has it.
         numbers_in_use: numbers that do not count.
 
         None if the file does not have it.
@@ -184,7 +187,10 @@ def history_line(row: Row) -> bytes:
 
 
 def _is_same(kept_row: Row, row: Row) -> bool:
-    """Whether a row is equal to a row in the history, apart from its counts of recalls."""
+    """Whether a row is equal to a row in the history, apart from its counts of recalls.
+
+    kept_row: the row as the history has it.
+    """
     if _is_passing(kept_row):
         return all(row.get(name) == value for name, value in kept_row.items())
     kept_fields = {name: value for name, value in kept_row.items() if name not in _COUNT_FIELDS}

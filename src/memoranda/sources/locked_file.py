@@ -109,7 +109,13 @@ class LockedFile:
             os.close(fd)
 
     def _locked_fd(self, write: bool) -> int:
-        """Open and lock the file. Raises FileNotFoundError, Busy, OSError."""
+        """Open and lock the file, and return its descriptor.
+
+        write: whether to keep readers out, too. A reader that waits too long gets the file without
+            a lock.
+
+        Raises FileNotFoundError, Busy, OSError.
+        """
         if write:
             return files.lock_file(self.path, fcntl.LOCK_EX, make=False)
         try:
@@ -126,6 +132,8 @@ class LockedFile:
     def replace(self, fd: int, data: bytes) -> None:
         """Replace the content of the file by `data`, durable on return (see `Replacement`).
 
+        fd: the descriptor of the open file.
+
         Raises OSError, Unconfirmed.
         """
         replacement = Replacement(self, fd, data)
@@ -136,7 +144,10 @@ class LockedFile:
             raise error.cause from None
 
     def _put(self, fd: int, data: bytes) -> None:
-        """Replace the content of the file by `data`: by a rename, or else by overwriting it."""
+        """Replace the content of the file by `data`: by a rename, or else by overwriting it.
+
+        fd: the descriptor of the open file.
+        """
         try:
             self.replace(fd, data)
         except OSError as error:
@@ -208,7 +219,10 @@ class LockedFile:
 
 
 def _common_length(first: bytes, second: bytes) -> int:
-    """Return how many bytes at the beginning of two texts are equal: 2 for `abc` and `abd`."""
+    """Return how many bytes at the beginning of two texts are equal: 2 for `abc` and `abd`.
+
+    first, second: the texts.
+    """
     for position, (byte, other_byte) in enumerate(zip(first, second, strict=False)):
         if byte != other_byte:
             return position
@@ -233,7 +247,10 @@ def _is_mixture(content: bytes, old: bytes, new: bytes) -> bool:
 
 
 def _overwrite(fd: int, data: bytes) -> None:
-    """Write `data` over the content of an open file, durable on return."""
+    """Write `data` over the content of an open file, durable on return.
+
+    fd: the descriptor of the file.
+    """
     os.lseek(fd, 0, os.SEEK_SET)
     view = memoryview(data)
     while view:
@@ -300,6 +317,9 @@ class Append(FileWrite):
         self.size = os.fstat(self._fd).st_size
 
     def run(self) -> None:
+        """Append the bytes in one write, and wait for the disk. After an error, the file is as it
+        was.
+        """
         fd = self._fd
         size = os.lseek(fd, 0, os.SEEK_END)
         fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_APPEND)
@@ -347,6 +367,7 @@ class Replacement(FileWrite):
             self.inode = self._write_temp(self._content).inode
 
     def run(self) -> None:
+        """Rename the new file over the old one, and wait for the disk."""
         with self._saying_why():
             self.stamp = self._rename()
         try:
@@ -419,6 +440,7 @@ class Overwriting(FileWrite):
         self.whole = file.read(fd)
 
     def run(self) -> None:
+        """Write the new content over the old one. After an error, write the old one again."""
         # Without this import, the module loads in two thirds of the time
         import logging
 

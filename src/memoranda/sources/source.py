@@ -70,7 +70,10 @@ class EditableSource(Protocol[EditT]):
 
 @runtime_checkable
 class Source(EditableSource[Any], Protocol):
-    """One project's notes. Paths are project-relative with `/`; errors come from errors.py."""
+    """The notes of one project: a folder, or a file that holds many notes.
+
+    Paths are project-relative with `/`; errors come from errors.py.
+    """
 
     root: str
     """The folder, or the file, as an absolute path."""
@@ -107,6 +110,9 @@ class Source(EditableSource[Any], Protocol):
         """Add the notes that `list` returns to `listing`, some before each `yield`.
 
         The caller may empty `listing` in between.
+
+        below: the path of the folder. "" for all notes.
+        listing: takes the notes, and the folders that cannot be read.
         """
         ...
 
@@ -174,7 +180,7 @@ class NotKept(MemorandaError):
 
 @dataclass(slots=True)
 class FileEdit:
-    """An edit of one file or folder. The `Step` it becomes has the same fields."""
+    """An edit of one file or folder. It becomes a `Step`, which explains the fields."""
 
     do: StepKind
     path: str

@@ -43,6 +43,7 @@ class Step(ValueObject):
 
     do: what to do. PUT writes `data`; if `old` is None, the place must be free. REMOVE needs `old`.
         MOVE goes to `to`, which must be free.
+    project, path: the file or folder.
     root: the folder of the project.
     old: the file as the caller read it. If it has changed since, that is a Conflict.
     mode: the mode of the new file. None for the mode of the old one.
@@ -56,7 +57,7 @@ class Step(ValueObject):
     etag, stamp: those values of the new file, set when a PUT is prepared.
     written_ns: when the new file says it was written, in nanoseconds since 1970. None for the time
         at which it is written.
-    by: as in `Touched`.
+    by: who wrote the text, in addition to what the change says, as in `Touched`.
     lines: for LINES, the change.
     """
 

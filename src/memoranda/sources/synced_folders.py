@@ -36,6 +36,8 @@ def synced_by(folder: Path, mounts: Path = _MOUNTS) -> str:
     """Return the program that copies a folder to other machines, or its kind of network disk.
 
     `Syncthing`, or `NFS`. "" if the folder seems to be only on this machine.
+
+    mounts: a file in the format of /proc/mounts, which names the file system of each mounted disk.
     """
     real = Path(os.path.realpath(folder))
     for place in (real, *real.parents):

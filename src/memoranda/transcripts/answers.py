@@ -116,7 +116,11 @@ class Wanted(NamedTuple):
 
 
 def wanted(word: str, synonyms: Sequence[str], weight: float) -> Wanted:
-    """Make a Wanted of a folded word and its folded synonyms."""
+    """Make a Wanted: a word of a question, with the words that may stand in its place in an answer.
+
+    word, synonyms: the word and its synonyms, folded (in small letters, without accents).
+    weight: how much the word says; a rare word says more.
+    """
     related = None
     if synonyms:
         related = WordForms(synonyms)
@@ -150,7 +154,7 @@ def _prefix(word: str) -> str:
 
 
 class Question:
-    """A question, with which texts are compared."""
+    """A question that texts are compared with, to find the sentence that answers it."""
 
     def __init__(self, text: str, words: Sequence[Wanted], related: float):
         """Take the text of a question and its words.

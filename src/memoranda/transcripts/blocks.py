@@ -42,7 +42,13 @@ _EXIT_CODE_CHARACTERS = 300
 
 
 class Part(NamedTuple):
-    """A part of a message: the fields of Turn that do not depend on its place and time."""
+    """A part of a message: the fields of Turn that do not depend on its place and time.
+
+    kind: who speaks, or what a tool did.
+    text: the words, the command, the path of the changed file, or the output.
+    call: the id that a result and its call share. "" without one.
+    has_failed: whether a result is a failure. None if the transcript does not say.
+    """
 
     kind: Kind
     text: str
@@ -85,7 +91,11 @@ def text_of(value: Any) -> str:
 
 
 def speaker(is_person: bool) -> Kind:
-    """Return the kind of a turn in which the person or the agent speaks."""
+    """Return the kind of a turn in which somebody speaks: SAID for a person, ANSWERED for the
+    agent.
+
+    is_person: whether a person speaks.
+    """
     if is_person:
         return Kind.SAID
     return Kind.ANSWERED
@@ -95,6 +105,8 @@ def failure(is_error: bool) -> bool | None:
     """Return True for a result that is marked as an error, otherwise None for unknown.
 
     A missing mark proves nothing: many programs mark only some of the errors.
+
+    is_error: whether the transcript marks the result as an error.
     """
     if is_error:
         return True
@@ -165,7 +177,10 @@ def failed_by_text(text: str) -> bool | None:
 
 
 def anthropic_parts(role: str, content: Any) -> Iterator[Part]:
-    """Yield the parts of a message in the form of Anthropic's API, which many programs use."""
+    """Yield the parts of a message in the form of Anthropic's API, which many programs use.
+
+    role: `user` for the person; anything else is the agent.
+    """
     kind = speaker(role == "user")
     if isinstance(content, str):
         yield from spoken(kind, content)

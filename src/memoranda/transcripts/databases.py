@@ -69,11 +69,15 @@ class DatabaseFormat:
     grows = False
 
     def changed(self, database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
-        """Yield the name and the mark of every session."""
+        """Yield the name of every session, and a mark that changes with the session."""
         raise NotImplementedError
 
     def session(self, database: sqlite3.Connection, name: str) -> SessionTurns:
-        """Return one session with all its turns."""
+        """Return one session with all its turns.
+
+        database: the database of the program, open for reading.
+        name: the name of the session, as `changed` yields it.
+        """
         raise NotImplementedError
 
     def read(self, path: Path, state: dict[str, Any]) -> Iterator[SessionTurns]:
@@ -110,7 +114,11 @@ def _object(text: Any) -> dict[str, Any]:
 
 
 def _row(database: sqlite3.Connection, query: str, key: str) -> dict[str, Any]:
-    """Return the row that a query finds by its key, or {}."""
+    """Return the row that a query finds by its key, or {}.
+
+    database: the database, open for reading.
+    query: SQL with one `?` for the key.
+    """
     row = database.execute(query, (key,)).fetchone()
     if row is None:
         return {}
@@ -118,7 +126,10 @@ def _row(database: sqlite3.Connection, query: str, key: str) -> dict[str, Any]:
 
 
 def _columns(database: sqlite3.Connection, table: str) -> set[str]:
-    """Return the names of the columns of a table. Versions of a program differ in them."""
+    """Return the names of the columns of a table. Versions of a program differ in them.
+
+    database: the database, open for reading.
+    """
     rows = database.execute("select name from pragma_table_info(?)", (table,))
     return {str(row["name"]) for row in rows}
 
@@ -132,6 +143,7 @@ class OpenCode(DatabaseFormat):
             yield str(row["id"]), str(row["time_updated"])
 
     def session(self, database: sqlite3.Connection, name: str) -> SessionTurns:
+        """Return a session. Each row of the table `part` is a text or a tool call with its result."""
         query = "select directory, time_created from session where id = ?"
         session_row = _row(database, query, name)
         folder = str(session_row.get("directory") or "")
@@ -152,7 +164,10 @@ class OpenCode(DatabaseFormat):
         return outcome
 
     def _parts(self, role: str, part: dict[str, Any]) -> Iterator[Part]:
-        """Yield the parts of one row or message."""
+        """Yield the parts of one row or message.
+
+        role: `user` for the person; anything else is the agent.
+        """
         shape = part.get("type")
         if shape == "text" and not part.get("synthetic"):
             yield from spoken(speaker(role == "user"), str(part.get("text") or ""))
@@ -174,6 +189,7 @@ class CursorEditor(DatabaseFormat):
     """
 
     def changed(self, database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
+        """Yield the name of every session, and its size with the time of its last change."""
         tables = {row[0] for row in database.execute("select name from sqlite_master")}
         if "cursorDiskKV" not in tables:
             return
@@ -188,6 +204,7 @@ class CursorEditor(DatabaseFormat):
             yield str(row["key"]).partition(":")[2], f"{row['time']} {row['size']}"
 
     def session(self, database: sqlite3.Connection, name: str) -> SessionTurns:
+        """Return a session. Its folder is found in the first message that names one."""
         query = "select value from cursorDiskKV where key = ?"
         composer = _object(_row(database, query, f"composerData:{name}").get("value"))
         began = seconds(composer.get("createdAt"))
@@ -216,6 +233,8 @@ class CursorEditor(DatabaseFormat):
         """Yield the keys and the messages of a session in order.
 
         Older versions have them in the composer, newer ones in separate rows.
+
+        composer: the session as JSON.
         """
         inline = composer.get("conversation")
         if isinstance(inline, list) and inline:
@@ -276,6 +295,7 @@ class GooseDatabase(DatabaseFormat):
     """
 
     def changed(self, database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
+        """Yield the name of every session of a person, and the id of its last message."""
         condition = ""
         if "session_type" in _columns(database, "sessions"):
             condition = (
@@ -289,6 +309,7 @@ class GooseDatabase(DatabaseFormat):
             yield str(row["session_id"]), str(row["last"])
 
     def session(self, database: sqlite3.Connection, name: str) -> SessionTurns:
+        """Return a session. Each row of the table `messages` has its content as JSON."""
         session_row = _row(database, "select working_dir from sessions where id = ?", name)
         folder = str(session_row.get("working_dir") or "")
         outcome = SessionTurns(Session(name, folder))
@@ -319,6 +340,12 @@ class Zed(DatabaseFormat):
     """Reads `threads.db` of Zed, which has a document for each thread, mostly compressed."""
 
     def changed(self, database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
+        """Yield the name of every thread, and the time of its last change. Threads of subagents are
+        left out.
+
+        Raises NotUnderstood if threads are compressed and nothing on this machine can decompress
+        them.
+        """
         kinds = {row[0] for row in database.execute("select distinct data_type from threads")}
         if "zstd" in kinds and not _can_decompress():
             raise NotUnderstood(_NO_ZSTD)
@@ -330,6 +357,7 @@ class Zed(DatabaseFormat):
             yield str(row["id"]), str(row["updated_at"])
 
     def session(self, database: sqlite3.Connection, name: str) -> SessionTurns:
+        """Return a thread. The whole thread is one document in JSON, mostly compressed."""
         row = _row(database, "select * from threads where id = ?", name)
         outcome = SessionTurns(Session(name))
         if not row:

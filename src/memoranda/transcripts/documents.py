@@ -76,6 +76,7 @@ class DocumentFormat:
             raise NotUnderstood("not JSON") from None
 
     def read(self, path: Path, state: dict[str, Any]) -> Iterator[SessionTurns]:
+        """Yield the session of a document with all its turns."""
         session = Session(path.stem, "", path.stat().st_mtime)
         messages = self.messages(self.load(path), path, session)
         turns: list[Turn] = []
@@ -101,6 +102,9 @@ class GeminiCli(DocumentFormat):
     """
 
     def load(self, path: Path) -> Any:
+        """Return the document in a file. The lines of a `.jsonl` file are applied one after the
+        other.
+        """
         if path.suffix != ".jsonl":
             return super().load(path)
         document: dict[str, Any] = {"messages": []}
@@ -119,9 +123,10 @@ class GeminiCli(DocumentFormat):
     def _replayed(
         self, entry: dict[str, Any], document: dict[str, Any], messages: dict[str, dict[str, Any]]
     ) -> dict[str, dict[str, Any]]:
-        """Apply one more line to the messages and the document, and return the messages.
+        """Apply one more line of a `.jsonl` file, and return the messages afterwards.
 
-        Both `messages` and `document` may be changed in place.
+        entry: the line.
+        document, messages: the session and its messages so far. Both may be changed in place.
         """
         # The person went back to an earlier message: what followed it no longer counts.
         if "$rewindTo" in entry:
@@ -150,6 +155,7 @@ class GeminiCli(DocumentFormat):
         return messages
 
     def messages(self, document: Any, path: Path, session: Session) -> Iterator[Message]:
+        """Yield the messages of a document, and set the session's name, folder and time."""
         messages = as_object(document).get("messages")
         if not isinstance(messages, list) or not document.get("sessionId"):
             raise NotUnderstood("no session of Gemini CLI")
@@ -230,6 +236,7 @@ class Cline(DocumentFormat):
     """
 
     def messages(self, document: Any, path: Path, session: Session) -> Iterator[Message]:
+        """Yield the messages of a conversation, and set the session's name, folder and time."""
         # The command writes an object, the extension only its list.
         messages = document
         if isinstance(document, dict):
@@ -289,6 +296,7 @@ class Amp(DocumentFormat):
     """Reads `~/.local/share/amp/threads/T-*.json`."""
 
     def messages(self, document: Any, path: Path, session: Session) -> Iterator[Message]:
+        """Yield the messages of a thread, and set the session's name, folder and time."""
         if not isinstance(document, dict) or not isinstance(document.get("messages"), list):
             raise NotUnderstood("no thread of Amp")
         session.name = str(document.get("id") or path.stem)
@@ -331,7 +339,11 @@ class Amp(DocumentFormat):
                 yield from anthropic_parts(role, [block])
 
     def _run(self, run: dict[str, Any], call: str) -> Iterator[Part]:
-        """Yield the result of a tool. `call` is the id of its call."""
+        """Yield the result of a tool.
+
+        run: the result as Amp writes it, with its status.
+        call: the id of its call.
+        """
         # A call that the person refused has not run.
         if run.get("status") == "rejected-by-user":
             return
@@ -346,6 +358,7 @@ class Continue(DocumentFormat):
     """Reads `~/.continue/sessions/ID.json`."""
 
     def messages(self, document: Any, path: Path, session: Session) -> Iterator[Message]:
+        """Yield the messages of a session, and set the session's name, folder and time."""
         history = as_object(document).get("history")
         if not isinstance(history, list):
             raise NotUnderstood("no session of Continue")

@@ -36,6 +36,10 @@ class Aider:
     grows = True
 
     def read(self, path: Path, state: dict[str, Any]) -> Iterator[SessionTurns]:
+        """Yield the turns that were added to a history since the last call, one at a time.
+
+        state: how far the history was read. It is updated.
+        """
         data = path.read_bytes()
         # A last line without an end is still being written.
         data = data[: data.rfind(b"\n") + 1]
@@ -51,6 +55,7 @@ class Aider:
                 name = f"{folder}@{span.began.isoformat()}"
                 session = Session(name, folder, span.began.timestamp())
                 continue
+            # Text before the first session belongs to none.
             if session is None:
                 continue
             turn = _turn(data, span, session)
@@ -64,6 +69,9 @@ class Aider:
         state["offset"] = len(data)
 
     def passage(self, path: Path, session: str, position: str) -> str | None:
+        """Return the text of the turn at a position, without the signs that Aider puts before
+        lines.
+        """
         start, _, length = position.partition("+")
         with path.open("rb") as file:
             file.seek(int(start))

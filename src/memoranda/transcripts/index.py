@@ -39,6 +39,9 @@ _NEW_TURN = (
 class SourceRow(NamedTuple):
     """A file with transcripts, as the table `source` has it.
 
+    id: its number in the table.
+    agent, format: the agent that wrote it, and the name of its format.
+    path: the path of the file.
     stamp: changes with the file. "" if the file was not read to its end.
     state: where its format goes on reading, as JSON.
     trouble: why it could not be read, or "".
@@ -56,10 +59,14 @@ class SourceRow(NamedTuple):
 class TurnRow(NamedTuple):
     """A turn in the index.
 
-    exchange: the id of the first turn of its exchange.
+    id: its number; later turns have higher ones.
+    exchange: the id of the first turn of its exchange: a person's words and everything up to the
+        next.
+    kind: who speaks, or what a tool did.
     time: seconds since 1970, 0 if unknown.
     position: its place in the transcript, as its format names it.
     session, folder: the name of its session, and the folder that session works in.
+    agent, format: the agent that wrote the transcript, and the name of its format.
     path: the file of the transcript.
     is_statement: whether the person tells something, and does not only ask or give work.
     """
@@ -140,6 +147,8 @@ class NewTurn(NamedTuple):
     """A turn to be written.
 
     kind: a number of Kind.
+    time: seconds since 1970, 0 if unknown.
+    position: its place in the transcript, as its format names it.
     mark: a hash of its text.
     words: the words by which it can be found.
     is_statement: whether the person tells something, and does not only ask or give work.
@@ -156,7 +165,11 @@ class NewTurn(NamedTuple):
 class NewLesson(NamedTuple):
     """A lesson to be written.
 
+    kind: a number of LessonKind.
     position, other: the positions of its turns in the session; see LessonRow. "" means no turn.
+    start, stop: the sentence in the text of the turn. Both are 0 for a command.
+    time: seconds since 1970.
+    mark: a hash that equal lessons share.
     terms: hashes of the terms it is about.
     """
 
@@ -171,7 +184,11 @@ class NewLesson(NamedTuple):
 
 
 class SessionRows(NamedTuple):
-    """A session to be written, with new turns and lessons."""
+    """A session to be written, with new turns and lessons.
+
+    name, folder: the name of the session, and the folder it works in.
+    turns, lessons: the new ones.
+    """
 
     name: str
     folder: str
@@ -182,6 +199,7 @@ class SessionRows(NamedTuple):
 class AgentCounts(NamedTuple):
     """The size of one agent's transcripts.
 
+    files, sessions, turns: how many of each the index has.
     ended: when its latest session ended, in seconds since 1970; 0 if unknown.
     """
 
@@ -210,7 +228,10 @@ class TraceIndex:
     """An open index. Raises sqlite3.Error if the file is damaged. A damaged file may be deleted."""
 
     def __init__(self, path: Path, *, may_write: bool = True):
-        """Open the index at `path`. It is created if it is missing and may be written."""
+        """Open the index at `path`.
+
+        may_write: whether it may be written. Then it is created if it is missing.
+        """
         self.path = path
         # Word -> the number of turns that have it, for words that were counted before.
         self._counts: dict[str, int] = {}
@@ -309,7 +330,11 @@ class TraceIndex:
         return int(row["id"])
 
     def set_source(self, id: int, stamp: str, state: dict[str, Any], trouble: str = "") -> None:
-        """Write down how far a file was read; see SourceRow."""
+        """Write down how far a file was read.
+
+        id: the number of the file.
+        stamp, state, trouble: the new values of its SourceRow.
+        """
         self._database.execute(
             "update source set stamp = ?, state = ?, trouble = ? where id = ?",
             (stamp, json.dumps(state), trouble, id),
@@ -569,8 +594,10 @@ class TraceIndex:
     ) -> list[tuple[int, float]]:
         """Return the ids and the bm25 scores of the best turns that have one of `words`.
 
+        words: words or phrases of FTS5.
         selective: an FTS5 expression that scored turns must match. "" means all turns.
         first: the lowest id to look at.
+        max_hits: the most turns to return.
         """
         condition = ""
         values: list[Any] = [" OR ".join(words), first]

@@ -50,6 +50,7 @@ SENTENCES = (LessonKind.REQUEST, LessonKind.DECISION, LessonKind.CORRECTION)
 class Lesson:
     """A sentence of a person, or a failed command, that is worth telling later.
 
+    kind: a request, a decision, a correction, or a command that failed or was fixed.
     position: the position of its turn in the session.
     start, stop: the sentence in the text of that turn. Both are 0 if the lesson is a command.
     time: seconds since 1970.
@@ -160,7 +161,11 @@ def against_rules() -> tuple[AgainstRule, ...]:
 
 
 class Sentence(NamedTuple):
-    """A sentence and its place in a text, in characters."""
+    """A sentence and its place in a text.
+
+    start, stop: where it begins and ends, in characters.
+    text: the sentence.
+    """
 
     start: int
     stop: int
@@ -322,7 +327,7 @@ class Miner:
     _count_at_last_edit: int = -1
 
     def feed(self, turns: Iterable[Turn]) -> None:
-        """Look for lessons in further turns."""
+        """Look for lessons in the next turns of the session."""
         for turn in turns:
             if turn.kind is Kind.SAID:
                 self._take_sentences(turn)
@@ -440,7 +445,11 @@ class Miner:
                 self._add_failure_lesson(failure, command.position)
 
     def _is_fixed_by(self, failure: _Failure, commands: list[list[str]]) -> bool:
-        """Whether one of the working commands does the work of the failed one."""
+        """Whether one of the working commands does the work of a failed one.
+
+        failure: the failed command line.
+        commands: the commands of the line that worked, each as a list of words.
+        """
         was_edited = self._count_at_last_edit >= failure.number
         for failed in failure.commands:
             for worked in commands:
@@ -482,7 +491,10 @@ _LIKE_SAME_OPERANDS = 0.4
 
 
 def _likeness(a: list[str], b: list[str]) -> float:
-    """Return how alike two commands are, from 0 to 1: the share of letter pairs they share."""
+    """Return how alike two commands are, from 0 to 1: the share of letter pairs they share.
+
+    a, b: the commands, each as a list of words.
+    """
     first = _pairs(" ".join(a))
     second = _pairs(" ".join(b))
     if not first or not second:
@@ -499,12 +511,15 @@ def _same_work(a: list[str], b: list[str]) -> bool:
     """Whether two commands do the same to the same operands, with other programs or options.
 
     `pytest tests` and `python -m pytest tests`, for example.
+
+    a, b: the commands, each as a list of words.
     """
     # `docker-compose up` and `docker compose up` differ only in a sign.
     if _letters(a) == _letters(b):
         return True
     first = _operands(a)
     second = _operands(b)
+    # Without operands, both must be calls of the same program.
     if not first or not second:
         return a[0] == b[0] and first == second
     if not (first <= second or second <= first):

@@ -63,10 +63,16 @@ class LineFormat:
         raise NotImplementedError
 
     def begin(self, path: Path) -> Session:
-        """Describe a session by its path alone."""
+        """Return a session with the facts that the path of its file tells, before any line is read."""
         return Session(name=path.stem)
 
     def read(self, path: Path, state: dict[str, Any]) -> Iterator[SessionTurns]:
+        """Yield the turns that were added to a file since the last call.
+
+        state: how far the file was read, and the session so far. It is updated.
+
+        Raises NotUnderstood if many lines were read and none has a known form.
+        """
         session = self.begin(path)
         if "session" in state:
             session = Session(**state["session"])
@@ -137,6 +143,9 @@ class ClaudeCode(LineFormat):
     """Reads `~/.claude/projects/FOLDER/SESSION.jsonl`."""
 
     def parts(self, entry: dict[str, Any], session: Session) -> Iterator[Part] | None:
+        """Yield the parts of an entry, and update the session's time and folder. None for an
+        unknown entry.
+        """
         entry_type = entry.get("type")
         if not isinstance(entry_type, str):
             return None
@@ -161,6 +170,7 @@ class Codex(LineFormat):
     """
 
     def parts(self, entry: dict[str, Any], session: Session) -> Iterator[Part] | None:
+        """Yield the parts of an entry, and update the session. None for an unknown entry."""
         payload = entry.get("payload", entry)
         entry_type = entry.get("type")
         if not isinstance(payload, dict):
@@ -196,7 +206,11 @@ class Codex(LineFormat):
             yield from self._output(item.get("output"), call)
 
     def _output(self, output: Any, call: str) -> Iterator[Part]:
-        """Yield the result of a tool, of which Codex has several forms. `call` is the call's id."""
+        """Yield the result of a tool, of which Codex has several forms.
+
+        output: a text, a text that begins with a head, JSON in a text, or an object.
+        call: the id of the call.
+        """
         failed = None
         if isinstance(output, str) and output.startswith("Chunk ID:"):
             head, outcome, output = output.partition("\nOutput:\n")
@@ -224,6 +238,7 @@ class CopilotCli(LineFormat):
         return Session(name=path.parent.name)
 
     def parts(self, entry: dict[str, Any], session: Session) -> Iterator[Part] | None:
+        """Yield the parts of an event, and update the session. None for an unknown event."""
         entry_type = entry.get("type")
         data = entry.get("data")
         if not isinstance(entry_type, str) or not isinstance(data, dict):
@@ -237,7 +252,10 @@ class CopilotCli(LineFormat):
         return self._event(entry_type, data)
 
     def _event(self, entry_type: str, data: dict[str, Any]) -> Iterator[Part]:
-        """Yield the parts of one event."""
+        """Yield the parts of one event.
+
+        entry_type: the kind of event, such as `user.message`.
+        """
         call = str(data.get("toolCallId") or "")
         if entry_type == "user.message":
             yield from spoken(Kind.SAID, text_of(data.get("content")))
@@ -293,6 +311,7 @@ class GooseLines(LineFormat):
     """Reads `~/.local/share/goose/sessions/*.jsonl`, which Goose wrote before it had a database."""
 
     def parts(self, entry: dict[str, Any], session: Session) -> Iterator[Part] | None:
+        """Yield the parts of a line, and update the session. None for an unknown line."""
         # The first line describes the session, and has no text.
         if "role" not in entry:
             if "working_dir" not in entry and "description" not in entry:
@@ -305,7 +324,10 @@ class GooseLines(LineFormat):
 
 
 def goose_parts(role: str, content: Any) -> Iterator[Part]:
-    """Yield the parts of a message of Goose, from a file or from its database."""
+    """Yield the parts of a message of Goose, from a file or from its database.
+
+    role: `user` for the person; anything else is the agent.
+    """
     for block in as_list(content):
         if not isinstance(block, dict):
             continue
@@ -332,6 +354,7 @@ class Windsurf(LineFormat):
         return Session(path.stem, "", path.stat().st_mtime)
 
     def parts(self, entry: dict[str, Any], session: Session) -> Iterator[Part] | None:
+        """Yield the parts of a step, and update the session's time. None for an unknown line."""
         entry_type = entry.get("type")
         if not isinstance(entry_type, str):
             return None
@@ -342,7 +365,10 @@ class Windsurf(LineFormat):
         return self._step(entry_type, step)
 
     def _step(self, entry_type: str, step: dict[str, Any]) -> Iterator[Part]:
-        """Yield the parts of one step."""
+        """Yield the parts of one step.
+
+        entry_type: the kind of step, such as `user_input`.
+        """
         if entry_type == "user_input":
             yield from spoken(Kind.SAID, text_of(step.get("user_response")))
         elif entry_type == "planner_response":

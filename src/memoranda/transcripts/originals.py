@@ -31,7 +31,10 @@ def raw_text(turn: TurnRow) -> str | None:
 
 
 def text_of(turn: TurnRow, mask: Mask) -> str | None:
-    """Read the text of a turn from its transcript, without secrets. None if it is gone."""
+    """Read the text of a turn from its transcript, without secrets. None if it is gone.
+
+    mask: takes out the secrets.
+    """
     text = raw_text(turn)
     if text is None:
         return None

@@ -22,7 +22,17 @@ _SYSTEM = {"darwin": "macos"}.get(sys.platform, "linux")
 
 @dataclass(frozen=True, slots=True)
 class TranscriptStore:
-    """One place where an agent writes transcripts. The head of places.toml explains the fields."""
+    """One place where an agent writes transcripts, as places.toml describes it.
+
+    agent: the name of the agent.
+    format: the name of the format, a key of FORMATS.
+    roots: the folders to look in. `~` and `${NAME:-default}` are filled in.
+    files: patterns of the files below the roots.
+    skip: patterns of files that are left out.
+    closed: why the transcripts cannot be read, for people. "" if they can.
+    in_projects: whether the folders of projects are roots, too.
+    variable: an environment variable that may name the file. "" if there is none.
+    """
 
     agent: str
     format: str
@@ -97,6 +107,9 @@ def _files(
     """Yield the files of a store without duplicates.
 
     A file that an environment variable names comes first, then the files in its folders.
+
+    environ: the environment variables.
+    folders: the folders of projects.
     """
     roots = [_expanded(root, environ) for root in store.roots]
     if store.in_projects:
@@ -121,7 +134,10 @@ def _is_skipped(store: TranscriptStore, path: Path) -> bool:
 
 
 def _expanded(text: str, environ: Mapping[str, str]) -> Path:
-    """Return a path with `~` and `${NAME:-default}` filled in. Variables may be nested."""
+    """Return a path with `~` and `${NAME:-default}` filled in. Variables may be nested.
+
+    environ: the environment variables.
+    """
     # The pattern matches only variables without variables in their defaults: inner ones first.
     match = _VARIABLE.search(text)
     while match:

@@ -48,6 +48,7 @@ class Proposal(NamedTuple):
     """A lesson that may become a memory.
 
     key: identifies the question.
+    kind: the kind of lesson.
     text: the text of the memory.
     turn: the turn that it is from.
     time: when it was said. In 1970 if unknown.
@@ -108,7 +109,11 @@ def _key(row: LessonRow) -> str:
 
 
 def _is_known(memory: MemorySession, upkeep: Upkeep, proposal: Proposal) -> bool:
-    """Whether a memory says the same, or was made from this proposal."""
+    """Whether a memory says the same, or was made from this proposal.
+
+    upkeep: finds memories by their ids.
+    proposal: the lesson.
+    """
     # A memory made from this proposal has its id.
     if upkeep.is_there(proposal.id):
         return True
@@ -118,6 +123,10 @@ def _is_known(memory: MemorySession, upkeep: Upkeep, proposal: Proposal) -> bool
 
 def _proposal(index: TraceIndex, mask: Mask, row: LessonRow) -> Proposal | None:
     """Make the proposal to remember a lesson.
+
+    index: the transcripts.
+    mask: finds secrets and suspicious words.
+    row: the lesson.
 
     None if its transcript is gone, or if it has secrets or may be an injected instruction. So may
     be the name of its folder, which becomes a tag.
@@ -137,7 +146,10 @@ def _proposal(index: TraceIndex, mask: Mask, row: LessonRow) -> Proposal | None:
 
 
 def _may_be_named(mask: Mask, path: str) -> bool:
-    """Whether the path of a changed file has no secret, and does not seem to instruct its reader."""
+    """Whether the path of a changed file has no secret, and does not seem to instruct its reader.
+
+    mask: finds secrets and suspicious words.
+    """
     return mask.clean(path) == path and not mask.is_suspicious_name(path)
 
 

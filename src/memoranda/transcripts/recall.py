@@ -74,6 +74,7 @@ class Fact(NamedTuple):
     """A line to tell the agent, once in a session.
 
     key: identifies the fact.
+    text: the line.
     note: the id of the note that it comes from, or "".
     """
 
@@ -251,7 +252,11 @@ def _from_notes(memory: ReadSession, about: ActionTerms) -> Iterator[Fact]:
 
 
 def _citation_trouble(memory: ReadSession, about: ActionTerms, info: NoteInfo, body: str) -> str:
-    """Say how the code that a note cites has changed, or "" if it has not."""
+    """Say how the code that a note cites has changed. "" if it has not, or if it cites none.
+
+    about: the action, whose folder has the code.
+    info, body: the note and its text.
+    """
     from memoranda.note.citations import CITES
 
     # The import below takes 13 ms, and most notes cite nothing.
@@ -311,7 +316,12 @@ def _from_transcripts(memory: ReadSession, about: ActionTerms) -> Iterator[Fact]
 
 
 def _facts_of_lessons(index: TraceIndex, mask: Mask, about: ActionTerms) -> Iterator[Fact]:
-    """Yield the lessons about the action that are still valid, as facts."""
+    """Yield the lessons about the action that are still valid, as facts.
+
+    index: the transcripts.
+    mask: takes out secrets, and finds suspicious words.
+    about: the action and its terms.
+    """
     terms = [hashed(term) for term in about.terms]
     kinds: tuple[LessonKind, ...] = ()
     # An action with output is a command that failed. Only lessons about how it was fixed help then.
@@ -341,8 +351,11 @@ def _is_valid_in(
 ) -> bool:
     """Whether a lesson is still valid and applies to a project.
 
+    index: the transcripts.
+    row: the lesson.
     turn: the turn that the lesson is from.
     project: the folder of the project, or "" if unknown.
+    about: the action and its terms.
     """
     if row.kind in (LessonKind.FIX, LessonKind.FAILED):
         lesson_terms = index.terms_of(row.id)
@@ -374,7 +387,10 @@ def _lesson_fact(row: LessonRow, turns: dict[int, TurnRow], mask: Mask, about: A
 
     Its text is read from the transcript, which may be gone or changed.
 
+    row: the lesson.
     turns: the turns of the lesson by their ids.
+    mask: takes out secrets, and finds suspicious words.
+    about: the action and its terms.
     """
     from memoranda.transcripts.originals import moment, raw_text
 
@@ -402,7 +418,9 @@ def _sentence_fact(mask: Mask, origin: str, sentence: str, about: ActionTerms) -
     A sentence that may be an injected instruction is not repeated: only the name that it speaks
     against is told. "" if that name is suspicious too.
 
+    mask: finds suspicious words.
     origin: the agent and the day of the session.
+    about: the action and its terms.
     """
     if not mask.is_suspicious(sentence):
         return f'({origin}, unconfirmed) the user said: "{_shortened_line(sentence, _LINE_CHARACTERS)}"'
@@ -418,6 +436,9 @@ def _fix_fact(mask: Mask, origin: str, failed: str, worked: str | None) -> str:
 
     "" if the failed command may be an injected instruction.
 
+    mask: takes out secrets, and finds suspicious words.
+    origin: the agent and the day of the session.
+    failed: the command that failed.
     worked: the command that worked, or None.
     """
     command = _shortened_line(mask.clean(failed), _COMMAND_CHARACTERS)

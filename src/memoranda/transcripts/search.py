@@ -107,6 +107,7 @@ class Concept(NamedTuple):
 class TraceFilter:
     """The transcripts to look in. "" and None mean all.
 
+    agent: the name of the agent.
     project: the folder of a project, or the last part of its path.
     since, until: the turns of a time, without `until` itself.
     """
@@ -122,11 +123,14 @@ class TraceHit:
     """A place in a transcript.
 
     ref: the reference that `memory transcripts show` takes.
+    agent: the agent that wrote the transcript.
     project: the last part of `folder`.
     folder: the folder that the session worked in.
+    time: when it was said; None if unknown.
     who: you, agent, command, file or output.
     passage: the part of the turn that fits the question, without secrets.
     answer: a passage of another turn of the exchange, or "".
+    score: the higher, the better it fits.
     is_suspicious: whether the passage, or a name shown beside it, may hold injected instructions.
     source: the file of the transcript.
     """
@@ -168,12 +172,21 @@ def ref_of(turn: TurnRow) -> str:
 def find(
     index: TraceIndex, mask: Mask, text: str, where: TraceFilter, limit: int
 ) -> list[TraceHit]:
-    """Return the exchanges that fit `text` best, as one hit each, best first."""
+    """Return the exchanges that fit `text` best, as one hit each, best first.
+
+    An exchange is a person's words and everything up to the next.
+
+    index: the transcripts.
+    mask: takes out secrets, and finds suspicious words.
+    where: which transcripts to look in.
+    limit: the most hits.
+    """
     looked_for = words(text)
     concepts = [Concept.of(word) for word in looked_for]
     # Count all words at once, which is faster than counting them one by one.
     all_words = list(chain(*((item.word, *item.synonyms, *item.related) for item in concepts)))
     index.frequencies(list(chain.from_iterable(map(pairs, filter(None, all_words)))))
+
     scored = _scored_turns(index, concepts, where)
     by_exchange: dict[int, list[ScoredTurn]] = {}
     for scored_turn in sorted(scored.values(), key=lambda scored_turn: -scored_turn.score):
@@ -184,6 +197,7 @@ def find(
     scores = _with_neighbours(by_exchange, scores)
     scores = _with_coverage(index, concepts, by_exchange, scores)
     scores = _with_answers(index, text, concepts, scores)
+
     best = sorted(scores, key=lambda exchange: -scores[exchange])
     shown_words = list(chain(looked_for, *(concept.synonyms for concept in concepts)))
     # The same words in several places are one hit.
@@ -203,6 +217,8 @@ def _scored_turns(
     """Return the turns with words of the concepts, by their ids.
 
     Scores for the words themselves, for synonyms and for related words are added up.
+
+    where: which transcripts to look in.
     """
     filters, values = _sql_filter(where)
     # A word that is both in the question and a synonym counts only as a word of the question.
@@ -238,7 +254,10 @@ def _all(groups: Iterable[Iterable[str]]) -> Iterator[str]:
 
 
 def _new_words(words_named: Iterable[str], used_words: set[str]) -> list[str]:
-    """Return the words that are not in `used_words`, without duplicates, and add them to it."""
+    """Return the words that are not in `used_words`, without duplicates, and add them to it.
+
+    words_named: the words to look at.
+    """
     result = [word for word in dict.fromkeys(words_named) if word not in used_words]
     used_words.update(result)
     return result
@@ -308,6 +327,11 @@ def _with_answers(
     """Return the scores of the best exchanges, raised by how well one of their sentences answers.
 
     An answer is mostly one sentence. Words spread over an exchange tell less.
+
+    index: the transcripts.
+    text: the question.
+    concepts: its words with their synonyms.
+    scores: the scores by exchange.
     """
     count = index.last_turn()
     sizes = index.frequencies([concept.word for concept in concepts])
@@ -380,6 +404,7 @@ def _concept_turns(
 ) -> list[_ConceptTurns]:
     """Find the turns of each concept. Concepts that no turn has are left out.
 
+    concepts: the words of the question with their synonyms.
     first: the lowest id to look at.
     """
     count = index.last_turn()
@@ -412,6 +437,9 @@ def _turns_with(
 ) -> _WordTurns:
     """Return the turns with one of these words; see `_trace_query` for the limits.
 
+    index: the transcripts.
+    looked_for: the words.
+    max_turns: about how many turns may be read.
     first: the lowest id to look at if the words are very common.
     """
     query = _trace_query(index, looked_for, max_turns)
@@ -457,6 +485,8 @@ def _trace_query(index: TraceIndex, looked_for: Sequence[str], max_turns: int) -
       is done only for words of the question. For synonyms, which have a smaller `max_turns`, the
       result is None.
     - If the index has none of the words, the result is None.
+
+    looked_for: the words.
     """
     # The index has Chinese words as pairs of characters, so that a word may be a phrase.
     parts = {word: list(filter(None, pairs(word))) for word in looked_for}
@@ -506,6 +536,7 @@ def _longest_beginning(
 ) -> list[str]:
     """Return the first of these words, as long as their sizes add up to at most `max_turns`.
 
+    words_by_size: the words, the rarest first.
     sizes: word -> the number of turns that have it.
     """
     chosen: list[str] = []
@@ -555,7 +586,12 @@ def _hit(
 
     None if the transcript no longer has its best turn, or if its passage is among `shown`.
 
+    index: the transcripts.
+    mask: takes out secrets, and finds suspicious words.
     turns: its turns that were found, best first.
+    score: the score of the exchange.
+    looked_for: the words by which the passage is chosen.
+    shown: the passages of earlier hits.
     """
     best = turns[0].turn
     text = text_of(best, mask)
@@ -603,8 +639,9 @@ def origin(turn: TurnRow) -> str:
 
 
 def passage(text: str, looked_for: Iterable[str], most: int = _PASSAGE_CHARACTERS) -> str:
-    """Return the part of `text` that has the most of these folded words, as one line.
+    """Return the part of `text` that has the most of some words, as one line.
 
+    looked_for: the folded words.
     most: the largest number of characters. A cut part begins or ends with `…`.
     """
     flat = " ".join(text.split())
@@ -626,7 +663,10 @@ def passage(text: str, looked_for: Iterable[str], most: int = _PASSAGE_CHARACTER
 
 
 def _word_positions(folded: str, looked_for: Iterable[str]) -> list[int]:
-    """Return the positions of the words in a folded text, in ascending order."""
+    """Return the positions of the words in a folded text, in ascending order.
+
+    looked_for: the folded words.
+    """
     starts: list[int] = []
     for word in looked_for:
         stem = _stem(word)
@@ -656,6 +696,7 @@ def _densest_start(starts: Sequence[int], span: int) -> int:
 def shown(index: TraceIndex, mask: Mask, ref: str, most: int = 4_000) -> list[TraceHit]:
     """Return the exchange around a turn, one hit for each turn. [] if no turn has this reference.
 
+    mask: takes out secrets, and finds suspicious words.
     ref: `SESSION@POSITION` (see `ref_of`). A unique beginning of the session's name is enough.
     most: the largest number of characters of each turn.
     """

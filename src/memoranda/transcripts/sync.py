@@ -69,7 +69,9 @@ class TranscriptSync:
 class ReadFile(NamedTuple):
     """A batch of new turns of one file.
 
+    file: the file.
     stamp, state: how far the file was read (see SourceRow). The stamp is "" before the last batch.
+    sessions: the sessions with their new turns and lessons.
     successes: hash of a command -> when it worked for the last time, in seconds since 1970.
     trouble: why the file could not be read to its end, or "".
     """
@@ -130,6 +132,7 @@ def _rows(
     """Return the rows of a session for the index, and the `successes` of ReadFile.
 
     outcome: the session with its new turns.
+    mask: takes secrets out of the words.
     state: has the miner's state of the earlier part of the session. It is changed in place.
     """
     earlier: dict[str, Any] = {}
@@ -177,6 +180,7 @@ def sync(
     Only one process does it at a time. Others return immediately, with `is_busy`. Raises OSError or
     sqlite3.Error if the index cannot be written.
 
+    mask: takes secrets out of the words that are indexed.
     without: names of agents whose transcripts are left out, and removed from the index.
     folders: folders of projects, in which some agents leave transcripts.
     progress: called with the number of files done and of all files to read.
@@ -210,9 +214,10 @@ def _sync_locked(
     folders: list[str],
     progress: Callable[[int, int], None] | None,
 ) -> TranscriptSync:
-    """Carry out a sync; see `sync`. The caller holds the lock."""
+    """Carry out a sync; see `sync` for the parameters. The caller holds the lock."""
     with TraceIndex(path) as index:
         is_wasteful = _is_wasteful(index)
+    # Words of deleted turns fill the file, so it is written again from the transcripts.
     if is_wasteful:
         remove(path)
     with TraceIndex(path) as index:
@@ -248,6 +253,7 @@ def _remove_missing_files(
 
     rows: the files in the index by path.
     files: the files that exist.
+    report: counts the files.
     """
     paths = {str(file.path) for file in files}
     for path, row in rows.items():
@@ -323,6 +329,9 @@ def _read_ahead(jobs: list[_Job], mask: Mask) -> Iterator[Iterable[ReadFile]]:
     """Yield the batches of each file, in the order of the jobs.
 
     More than _PARALLEL_BYTES of new text are read by several processes.
+
+    jobs: the files to read, each with how far it was read before.
+    mask: takes secrets out of the words.
     """
     # The second number of a stamp is the size.
     size = sum(int(job.stamp.split()[1]) - job.state.get("offset", 0) for job in jobs)
@@ -366,6 +375,7 @@ def _write_all(
     If reading a file fails, the batches before it are written all the same.
 
     files: the batches of each file.
+    report: counts the files and turns.
     progress: called after each file with its number and `count`.
     count: the number of files.
     """
@@ -393,6 +403,9 @@ def _write(index: TraceIndex, reads: Sequence[ReadFile], report: TranscriptSync)
     """Write some batches in one transaction.
 
     So a crash cannot leave turns without the note of how far their file was read.
+
+    reads: the batches.
+    report: counts the turns.
     """
     if not reads:
         return

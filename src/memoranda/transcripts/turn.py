@@ -23,6 +23,7 @@ class Kind(IntEnum):
 class Turn(NamedTuple):
     """One thing said or done.
 
+    kind: who speaks, or what a tool did.
     text: the words of the person or the agent, the command it ran, the path of the file it changed,
         or the output of a tool.
     position: its place in the file, as its format writes and reads it. Unique in its session.
@@ -43,6 +44,7 @@ class Turn(NamedTuple):
 class Session:
     """A session while it is read.
 
+    name: its name, which is unique for its agent.
     folder: the folder it works in. "" if unknown.
     time: when the last entry was written, in seconds since 1970. 0.0 if unknown.
     """
@@ -61,7 +63,12 @@ class SessionTurns:
 
 
 class SourceFile(NamedTuple):
-    """A file with transcripts. `agent` and `format` are names in places.toml and FORMATS."""
+    """A file with transcripts.
+
+    agent: the name of the agent, as in places.toml.
+    format: the name of the format, a key of FORMATS.
+    path: the path of the file.
+    """
 
     agent: str
     format: str
@@ -89,7 +96,14 @@ class Format(Protocol):
         """Read what is new. Raises OSError, NotUnderstood."""
 
     def passage(self, path: Path, session: str, position: str) -> str | None:
-        """Return the text of one turn, or None if it is gone. Raises OSError, NotUnderstood."""
+        """Return the text of one turn, or None if it is gone.
+
+        path: the file of the transcript.
+        session: the name of the session.
+        position: the position of the turn, as `read` gave it.
+
+        Raises OSError, NotUnderstood.
+        """
 
 
 def shorten(text: str, most_characters: int) -> str:

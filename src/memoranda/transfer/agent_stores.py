@@ -78,6 +78,8 @@ def anthropic_memory(path: Path) -> Found:
     if path.is_file():
         yield from _entries_of_listing(path)
         return
+
+    # The name of an entry is its path in the folder.
     has_files = False
     for file in sorted(path.rglob("*")):
         name = "/" + file.relative_to(path).as_posix()
@@ -121,6 +123,8 @@ def _rows(text: str) -> Iterator[dict[str, Any]]:
         values = [json.loads(text)]
     except (ValueError, RecursionError):
         values = [_json(line) for line in text.splitlines() if line.strip()]
+
+    # A list of objects, an object with such a list, or one object.
     for value in values:
         rows = value if isinstance(value, list) else [value]
         if isinstance(value, dict):
@@ -172,6 +176,8 @@ def _deja_vu_note(row: dict[str, Any]) -> Exported:
     title = str(row.get("title") or "").strip()
     if title and not text.startswith(title):
         text = f"{title}\n\n{text}"
+
+    # Its project is kept as a tag.
     tags = row.get("tags")
     tags = [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
     if row.get("project"):

@@ -75,6 +75,9 @@ class Exported:
 
     ref: the id that the program gives it.
     text: the text of a memory, or the title of a conversation or project.
+    created, updated: when it was made and last changed; None if unknown.
+    tags: its tags, without `#`.
+    category: the category of a memory. Others ignore it.
     turns: the contributions to a conversation, or the documents of a project. Empty for a memory.
     kind: the `type` of the note: `conversation` or `project`. A memory ignores it.
     """
@@ -179,6 +182,7 @@ class _NoteFile(NamedTuple):
     """A note to write.
 
     path: its path in the project.
+    data: its bytes.
     existing: the file that it replaces. None for a new one.
     """
 
@@ -188,7 +192,11 @@ class _NoteFile(NamedTuple):
 
 
 def _plan_records(plan: MovePlan, exchange: Exchange, records: Sequence[Record]) -> None:
-    """Add memories to a plan, each as an import, or as an update of an older text here."""
+    """Add memories to a plan, each as an import, or as an update of an older text here.
+
+    exchange: finds the memories that are here already.
+    records: the memories.
+    """
     known_records = exchange.known(record.id for record in records)
     for record in records:
         existing = known_records.get(record.id)
@@ -260,7 +268,11 @@ def _record(kind: str, item: Exported, now: datetime) -> Record:
 
 
 def _conversations(exchange: Exchange, project: str, kind: str) -> dict[str, str]:
-    """Return the paths of the conversations imported before, by the digests in their names."""
+    """Return the paths of the conversations imported before, by the digests in their names.
+
+    exchange: lists the files of the project.
+    kind: the folder in the project, which is named after the program.
+    """
     matches = ((_DIGEST.search(path), path) for path in exchange.paths_in(project, kind))
     return {match[1]: path for match, path in matches if match}
 
@@ -278,6 +290,10 @@ def _plan_note(
     The digest in the name is made of the conversation's id. A later export finds the note by the
     digest, even if only one of the two exports knows the day.
 
+    plan: the plan, to which the note is added.
+    exchange: reads the notes that are here already.
+    kind: the program that made the export.
+    item: the conversation.
     paths_by_digest: the paths of the conversations imported before.
     """
     created = item.begun()
@@ -288,6 +304,7 @@ def _plan_note(
     keys = {"source": kind, SOURCE_REF: f"{kind}:{item.ref}"}
     if changed:
         keys["updated_at"] = stamp(changed)
+
     note = compose_note(
         "\n" + "\n".join(map(_turn_text, item.turns)),
         title=item.text or "Conversation",
@@ -298,6 +315,7 @@ def _plan_note(
         metadata=keys,
     )
     data = note.encode("utf-8", "replace")
+
     name = f"{project}/{path}"
     label = f"{name} ({item.text})"
     existing = exchange.file(project, path)
@@ -356,6 +374,10 @@ def _zipped(file: Path | BytesIO, pattern: str) -> Iterator[tuple[str, bytes]]:
     """Yield the name and bytes of each file in a zip whose name matches.
 
     The zips inside it are searched too, but not the zips inside these.
+
+    pattern: a regular expression for the name without its folder.
+
+    Raises WrongStore.
     """
     try:
         with zipfile.ZipFile(file) as archive:
@@ -449,6 +471,8 @@ def _chatgpt(path: Path) -> Found:
             saved_texts.add(memory.text)
             yield memory
         yield talk.whole()
+
+    # Many conversations repeat these lists, so only the newest of each kind counts.
     for context in newest_contexts.values():
         for memory in _context_memories(context):
             if memory.text not in saved_texts:
@@ -469,8 +493,11 @@ def _chatgpt_rows(path: Path) -> list[tuple[str, dict[str, Any]]]:
 class _Message(NamedTuple):
     """A message of ChatGPT.
 
+    id: the id of its node in the conversation.
     speaker: `You` or `ChatGPT`. "" for a message that is not part of the conversation.
     to: the recipient as the export has it: None, `all`, or the name of a tool.
+    text: the text of the message.
+    when: when it was sent; None if unknown.
     content: the whole content as the export has it.
     """
 
@@ -501,7 +528,11 @@ class _Context(NamedTuple):
 
 
 def _message(identity: str, message: Mapping[str, Any]) -> _Message:
-    """Read a message of ChatGPT. A hidden or empty one, or one to a tool, has no speaker."""
+    """Read a message of ChatGPT. A hidden or empty one, or one to a tool, has no speaker.
+
+    identity: the id of its node in the conversation.
+    message: the message as the export has it.
+    """
     content = message.get("content")
     author = message.get("author")
     metadata = message.get("metadata")
@@ -594,6 +625,8 @@ def _branch(mapping: Mapping[str, Any], last: Any) -> list[tuple[str, dict[str, 
         is_known = isinstance(last, str) and last in nodes
         end = last if is_known else _newest_leaf(nodes, parents)
         names = _way_to(end, parents)
+
+    # A node may have no message.
     messages = [(name, nodes[name].get("message")) for name in names]
     return [
         (str(message.get("id") or name), message)
@@ -618,7 +651,11 @@ def _parents(nodes: Mapping[str, dict[str, Any]]) -> dict[str, str]:
 
 
 def _newest_leaf(nodes: Mapping[str, dict[str, Any]], parents: Mapping[str, str]) -> str:
-    """Return the node without children whose message is the newest, the last one of equal ones."""
+    """Return the node without children whose message is the newest, the last one of equal ones.
+
+    nodes: the nodes of the conversation by id.
+    parents: the parent of each node, by id.
+    """
     inner = set(parents.values())
     leaves = [name for name in nodes if name not in inner] or list(nodes)
 
@@ -754,6 +791,8 @@ def _claude_text(message: Mapping[str, Any]) -> str:
     else:
         texts = [str(message.get("text") or "")]
     parts = [text for text in texts if text]
+
+    # The texts of attachments follow the text of the message.
     for attachment in _rows(message.get("attachments")):
         content = attachment.get("extracted_content")
         if content:
@@ -787,6 +826,7 @@ def _mem0_memory(row: Mapping[str, Any]) -> Exported | tuple[str, str] | None:
         return f"mem0 {label}", "it has no id or no text"
     if row.get("state") == "deleted" or row.get("deleted_at"):
         return f"mem0 {ref}", "it was deleted there"
+
     created = _time(row.get("created_at"))
     updated = _time(row.get("updated_at"))
     return Exported(str(ref), text, created, updated, _tags(row.get("categories")))
@@ -832,6 +872,8 @@ def _claude_mem(path: Path) -> Found:
         summaries = [*_rows(data.get("summaries"))]
     if not rows:
         raise WrongStore(f"{place} holds no observations of claude-mem")
+
+    # An observation is one memory, its facts are a list in it.
     for row in rows:
         lines = [row.get("title"), row.get("subtitle"), row.get("narrative") or row.get("text")]
         lines += [f"- {fact}" for fact in _list_from_json(row.get("facts"))]

@@ -210,6 +210,9 @@ class GitHistory:
 
         tree: the name of the tree with the files.
         parent: the commit before. "" for the first one.
+        message: the message.
+        author: the name of the author.
+        now: the time of the commit.
         """
         identity = {
             "GIT_AUTHOR_NAME": author,
@@ -306,7 +309,11 @@ class GitHistory:
     def _git(
         self, *arguments: str, data: bytes = b"", more_environment: Mapping[str, str] | None = None
     ) -> str:
-        """Run git, and return its output. Raises StorageError with git's message if it fails."""
+        """Run git, and return its output. Raises StorageError with git's message if it fails.
+
+        data: the input of git.
+        more_environment: variables in addition to, or in place of, the usual ones.
+        """
         outcome = self._run(arguments, data, more_environment)
         if outcome.returncode:
             message = one_line(outcome.stderr.decode("utf-8", "replace"))[-200:]

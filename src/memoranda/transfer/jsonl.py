@@ -98,6 +98,8 @@ class ParsedRecord:
                 lacking.pop("expires", None)
         if "updated" in self.fields:
             return replace(self.record, **lacking)
+
+        # Without a time of its own, the line only changes some fields of the record.
         record = replace(self.record, **lacking, further=existing.further | self.record.further)
         if record != existing:
             record = replace(record, updated=now)
@@ -162,6 +164,8 @@ def read(
     """
     values = _values(data)
     fields = _fields_of(values)
+
+    # A file may have the phase in `type`, its former key.
     has_old_phase = values.get("type") in OLD_PHASES
     if has_old_phase:
         fields["phase"] = "type"
@@ -171,6 +175,8 @@ def read(
         scope = scope.lower()
     phase = _phase(values, category)
     _check_words(category, phase, scope, sees)
+
+    # An inbox memory ends some time after it was written. Others stay.
     created = _time(values, "created_at") or now
     expires = _time(values, "expires_at")
     if "expires_at" not in values and phase == INBOX:
@@ -202,7 +208,10 @@ def read(
 
 
 def _phase(values: Mapping[str, Any], category: Any) -> Any:
-    """Return the phase of a record, by its key `phase`, the former key `type`, or the category."""
+    """Return the phase of a record: `inbox`, `organized` and so on.
+
+    It is the value of the key `phase`, or of its former name `type`, or follows from the category.
+    """
     if values.get("phase"):
         return values["phase"]
     former = values.get("type")
@@ -228,7 +237,11 @@ def _content(values: Mapping[str, Any]) -> str:
 
 
 def _check_words(category: Any, phase: Any, scope: Any, sees: Callable[[str], bool]) -> None:
-    """Raise InvalidInput for a category or phase that does not exist, or a scope not seen."""
+    """Raise InvalidInput for a category or phase that does not exist, or a scope that is not
+    visible.
+
+    sees: whether the caller may see notes of a scope.
+    """
     for name, value in (("category", category), ("phase", phase), ("scope", scope)):
         if not isinstance(value, str):
             raise InvalidInput(f"{name} must be a text")
@@ -385,6 +398,8 @@ def _further(values: dict[str, Any], has_old_phase: bool) -> dict[str, Any]:
     excluded_keys = _FIXED | {"extra"}
     if has_old_phase:
         excluded_keys |= {"type"}
+
+    # Keys with a meaning come in a fixed order, so that equal records have equal files.
     other_keys = {key: value for key, value in values.items() if key not in excluded_keys} | extra
     known_keys = {key: other_keys[key] for key in FURTHER if other_keys.get(key) is not None}
     return known_keys | {key: value for key, value in other_keys.items() if key not in FURTHER}
@@ -576,6 +591,8 @@ class Import:
         ids: set[str] = set()
         size = 0
         number = 0
+
+        # Read the lines, until a batch is full.
         self._source.seek(0)
         for data in iter(self._source.readline, b""):
             if number == 0:
@@ -608,7 +625,11 @@ class Import:
         yield from self._plan_batch(batch, tally, warn)
 
     def _refuse(self, error: BadRecord, tally: Tally, warn: Say | None) -> None:
-        """Count a bad record as skipped, or raise the error if bad records end the import."""
+        """Count a bad record as skipped, or raise the error if bad records end the import.
+
+        tally: counts the records.
+        warn: called with a sentence about the record; None warns nobody.
+        """
         if not self._skip_bad:
             raise error
         tally.skipped += 1
@@ -618,7 +639,11 @@ class Import:
     def _plan_batch(
         self, batch: list[tuple[int, ParsedRecord]], tally: Tally, warn: Say | None
     ) -> Iterator[list[_Action]]:
-        """Plan the records of a batch, let the caller carry the actions out, and count them."""
+        """Plan the records of a batch, let the caller carry the actions out, and count them.
+
+        tally: counts the records.
+        warn: see `run`.
+        """
         ids = [parsed.record.id for _, parsed in batch if "id" in parsed.fields]
         known_records = self._exchange.known(ids)
         survivors = self._exchange.survivors(
@@ -645,6 +670,7 @@ class Import:
     ) -> _Action:
         """Decide what to do with a record: take it as new, update a memory, or skip it.
 
+        parsed: the record.
         known_records: the memories that have an id of the batch, by id.
         survivors: the texts of the memories that others were merged into, by the merged id.
         """
@@ -678,9 +704,11 @@ class Import:
     def _against(self, parsed: ParsedRecord, info: NoteInfo, content: str) -> _Action:
         """Decide about a record whose id a memory has: the newer of the two counts.
 
+        parsed: the record.
         info, content: the index entry and the text of the memory.
         """
         memory = self._memory
+        # The caller may learn that the id is taken, and nothing else about the memory.
         if not memory.sees(info.scope):
             raise InvalidInput(f"the id {info.id} is taken")
         before = compared(row(memory, info, content))
@@ -702,6 +730,8 @@ class Import:
             info.version,
             _further_keys(info.header),
         )
+
+        # The line may lack fields, which the memory completes.
         record = parsed.over(existing, self._now)
         # A file would give the record its final form, in which it may equal the memory.
         note = parse_note(
@@ -712,6 +742,8 @@ class Import:
         )
         if compared(row(memory, note, note.content)) == before:
             return _Action(UNCHANGED, record, info)
+
+        # The record differs from the memory. The newer one counts.
         if record.updated <= existing.updated:
             return _Action(OLDER, record, info)
         if info.locked:

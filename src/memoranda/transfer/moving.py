@@ -190,6 +190,8 @@ def files_below(
 def _source_file(entry: os.DirEntry[str], path: str, is_text: bool) -> SourceFile:
     """Describe a file, with the reason if it cannot be imported.
 
+    entry: the file, as `os.scandir` lists it.
+    path: its path below the folder that is imported.
     is_text: whether its name is valid text.
     """
     if not is_text:
@@ -232,6 +234,8 @@ def plan_mirror(memory: MemorySession, path: Path) -> MovePlan:
         # A name with a dot at its beginning is written with `%2E`.
         for folder in sorted((path / OWN).iterdir()):
             places.append((folder.name.replace("%2E", ".", 1), folder))
+
+    # Each folder gets a plan of its own. All are carried out together.
     plan = MovePlan(lambda items: None)
     plans = dict[str, MovePlan]()
     for name, folder in places:
@@ -309,7 +313,10 @@ class _BankPlace(NamedTuple):
 
 
 def _bank_places(path: Path, name_bank: Callable[[Path], tuple[str, str]]) -> list[_BankPlace]:
-    """Find the banks at `path`; see `plan_banks`."""
+    """Find the banks at `path`, which may be a root of banks, banks of one kind, or a single bank.
+
+    name_bank: returns the kind and the id of a single bank (see `plan_banks`).
+    """
     entries = [entry for entry in path.iterdir() if entry.is_file()]
     notes = [entry.name.lower() for entry in entries if _is_note(entry.name)]
     # A root of banks may have a readme, but no other note.
@@ -319,6 +326,8 @@ def _bank_places(path: Path, name_bank: Callable[[Path], tuple[str, str]]) -> li
             places += _banks_below(path / kind, kind)
         if places:
             return places
+
+    # A folder with notes is a single bank, one without notes contains banks of one kind.
     if notes:
         return [_BankPlace(*name_bank(path), path)]
     kind = path.resolve().name
@@ -470,7 +479,12 @@ class _Copying:
         """Return the path of the note that has a permalink or id already. "" if no note has it.
 
         A note that the caller may not see is "another note".
+
+        noun: `permalink` or `id`.
+        argument: the argument of `Exchange.holder` that looks for it.
+        value: the permalink or the id.
         """
+        # An earlier note of this import takes it.
         if (noun, value) in self._claimed:
             return f"{self._project}/{self._claimed[noun, value]}"
         info = self._exchange.holder(self._project, **{argument: value})
@@ -482,7 +496,11 @@ class _Copying:
 
 
 class _FileCopy(NamedTuple):
-    """The file to copy, and its path in the project."""
+    """A file to copy.
+
+    source: the file.
+    path: its path in the project.
+    """
 
     source: Path
     path: str
@@ -493,6 +511,8 @@ def plan_graph(graph: NoteGraph | FileGraph, graph_text: GraphText) -> MovePlan:
 
     There is an item for each new entity, for each entity that gains observations or unknown keys,
     and for each new relation.
+
+    graph_text: the entities, relations and bad lines of the text.
     """
     entities = _united_entities(graph_text)
     relations = defaultdict[str, dict[tuple[str, str, str], GraphRelation]](dict)
@@ -568,7 +588,11 @@ class _Lacking:
                     self._gaining.add(key.name)
 
     def add_to(self, plan: MovePlan, name: str) -> None:
-        """Plan an entity, or count it as unchanged."""
+        """Add to a plan the part of an entity that the graph lacks, or count the entity as
+        unchanged.
+
+        name: the name of the entity.
+        """
         entity, _ = self._entities[name]
         is_there = name in self._observed
         has_all = is_there and self._observed[name].issuperset(entity.observations)
@@ -615,6 +639,8 @@ def plan_agent_memory(memory: MemorySession, path: Path, *, skip_bad: bool = Fal
             entries.keep_outdated(older)
 
     plan = MovePlan(act)
+
+    # Of several entries with one key, the newest is taken.
     newest: dict[tuple[str, str], _Incoming] = {}
     for stem in stems:
         try:

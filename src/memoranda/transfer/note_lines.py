@@ -153,7 +153,12 @@ class NoteImport:
     def _write(
         self, batch: Sequence[_NewFile], tally: Tally, say: Callable[[str], None] | None
     ) -> None:
-        """Write files of one project as one change. In a trial run, only say and count them."""
+        """Write files of one project as one change. In a trial run, only say and count them.
+
+        batch: the files.
+        tally: counts them.
+        say: for a trial run: called with a sentence for each file. None writes them.
+        """
         project = batch[0].project
         for new in batch:
             if say is not None:

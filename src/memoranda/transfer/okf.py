@@ -43,6 +43,8 @@ _MOST_FILE_BYTES = 64 << 20
 class About(NamedTuple):
     """The facts about a note in a bundle (OKF 0.2, 4 and 5). Empty ones are left out.
 
+    type, title: the type and the title of the note.
+    project, path: its place in the memory.
     generated, verified: who made and who confirmed the note, and when: `{"by": …, "at": …}`.
     status: `draft`, `stable` or `deprecated`.
     stale_after: the moment until which the note is valid.
@@ -78,6 +80,8 @@ class Unpacked(NamedTuple):
     """A file of a bundle as it is in a memory.
 
     project: "" for a file that another program wrote.
+    path: its path in the project.
+    data: its bytes.
     """
 
     project: str
@@ -86,7 +90,10 @@ class Unpacked(NamedTuple):
 
 
 def packed(data: bytes, about: About) -> bytes:
-    """Turn the file of a note into a document of a bundle. `unpack` returns the same bytes again."""
+    """Turn the file of a note into a document of a bundle. `unpack` returns the same bytes again.
+
+    about: the facts about the note that the document names.
+    """
     with suppress(UnicodeDecodeError):
         document = _packed_text(data.decode("utf-8"), about)
         if unpack("", document).data == data and _is_concept(document):
@@ -106,6 +113,8 @@ def _packed_text(text: str, about: About) -> bytes:
     """Turn a note into a document by adding keys to its header.
 
     If that is impossible, the note gets a new header (`_enclosed`).
+
+    about: the facts about the note.
     """
     parts = split(text)
     if parts.yaml is None or text.startswith("\ufeff"):
@@ -115,8 +124,11 @@ def _packed_text(text: str, about: About) -> bytes:
     header = _header(parts.yaml)
     closing = head.rstrip("\r\n").rpartition("\n")
     is_usual = closing[2].rstrip("\r") == "---" and parts.yaml.endswith("\n")
+    # Keys cannot be added without a change of the note itself.
     if header is None or not is_usual or not _fits(header):
         return _enclosed(head, body, about, {})
+
+    # The keys go right above the end of the header.
     newline = "\r\n" if "\r\n" in head else "\n"
     added = {key: value for key, value in about.keys().items() if key not in header}
     added[_META] = {"project": about.project, "path": about.path}
@@ -172,6 +184,7 @@ def _enclosed(head: str, body: str, about: About, more_keys: Mapping[str, str]) 
     """Turn a note into a document with a new header, in which the old one is a text.
 
     head, body: the old header and the rest of the note.
+    about: the facts about the note.
     more_keys: further values of our row, such as a file that is not text as `base64`.
     """
     meta = {"project": about.project, "path": about.path, "head": head, **more_keys}

@@ -111,6 +111,8 @@ def move(
     """Move a home, or resume a move.
 
     source, target: each is the path of a folder, or the address of a database.
+    dry_run: whether only to count what would be moved.
+    progress: called with the work done so far, and all work.
 
     Raises StorageError, and InvalidInput if the move is impossible. Then the target is not a home,
     and the move can be run again.
@@ -146,6 +148,8 @@ def back_up(memory: MemorySession, target: Path, progress: Progress | None = Non
     """Copy the home of `memory` to `target` as it is at one moment, even while it is in use.
 
     The copy is read again and compared. It is a home: `memory --home TARGET` opens it.
+
+    progress: called with the work done so far, and all work.
 
     Raises InvalidInput if `target` is not empty, StorageError. Then the backup can be run again.
     """
@@ -236,6 +240,9 @@ class FolderMove:
         """Move the home, or resume an interrupted move.
 
         If StorageError is raised, the source is as it was, and the move can be run again.
+
+        dry_run: whether only to count what would be moved.
+        progress: called with the work done so far, and all work.
         """
         moved = HomeMoved()
         result_before = self._record_of_move().get("moved")
@@ -243,6 +250,8 @@ class FolderMove:
         if result_before:
             self._finish()
             return HomeMoved(**result_before)
+
+        # Copy the files.
         with ExitStack() as locks:
             memory = self._memory or locks.enter_context(open_session(self.source, watch=False))
             # Opening the home read its configuration, which may name another folder for the state.
@@ -274,6 +283,7 @@ class FolderMove:
                     put_reads(self._staged / _LEDGER, contents.reads())
                     self._digests[_LEDGER] = digest_of(self._staged / _LEDGER)
         with storing(str(self.target)):
+            # Everything is copied. Adapt the copy to its new place, and check it.
             source_digests = dict(self._digests)
             self._forget_state()
             if self._relocates:
@@ -424,6 +434,8 @@ class FolderMove:
             b"(%s)(?=[/\"'\\s]|$)" % b"|".join(re.escape(os.fsencode(path)) for path in spellings)
         )
         target_path = os.fsencode(self.target)
+
+        # A path counts only as a whole: `/home/a` must not change `/home/ab`.
         changed = []
         for name in _FILES_WITH_PATHS:
             if name in self._digests:
@@ -603,6 +615,7 @@ class Mirror:
         git: whether to commit the changes of this run. Once a mirror has commits, this is always on.
         after_erase: the way to treat earlier commits after an erasure in the memory. `rewrite`
             begins them again without the erased texts, `keep` leaves them. None refuses to commit.
+        progress: called with the number of files done, and of all that differ.
 
         Raises InvalidInput, Busy, StorageError. The next run continues.
         """
@@ -612,12 +625,14 @@ class Mirror:
             state.git = git or state.git
             history = GitHistory(self.folder, self.folder / MIRROR) if state.git else None
             last_change = history.change if history is not None else state.change
+
             changes = self._contents.changes(last_change)
             listed = self._contents.listed()
             mirrored = Mirrored(
                 change=changes[-1].number if changes else max(last_change, state.change)
             )
             mirrored.left += listed.unreadable
+
             self._copy(state, listed, mirrored, progress)
             state.change = mirrored.change
             self._save(state)
@@ -716,6 +731,10 @@ class Mirror:
 
         The state is saved before the first file is written, so that the next run knows which files
         are copies if this run is interrupted.
+
+        state: the state that the last run recorded.
+        listed: the files that the home has now.
+        mirrored: counts the files.
         """
         changed, removed = self._differences(state, listed)
         if not changed and not removed:
@@ -740,6 +759,9 @@ class Mirror:
 
     def _differences(self, state: _State, listed: Listed) -> tuple[list[str], list[str]]:
         """Return the names of the files to write, and the names of the files to remove.
+
+        state: the state that the last run recorded.
+        listed: the files that the home has now.
 
         Raises InvalidInput if a new file would replace one that did not come from the memory.
         """
@@ -766,6 +788,10 @@ class Mirror:
     ) -> bool:
         """Copy one file. Returns False if it could not be read.
 
+        name: the name of the file in the mirror.
+        state: the state, in which the copy is recorded.
+        listed: the files that the home has now.
+        mirrored: counts the files.
         is_synced_alone: whether to sync this file to the disk. Otherwise all are synced together.
         """
         project, path, _ = listed.files[name]

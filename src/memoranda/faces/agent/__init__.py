@@ -26,7 +26,7 @@ def toolset() -> Toolset:
 
 
 def _run(name: str, memory: MemorySession, arguments: Arguments) -> Reply:
-    """Run the tool `name`."""
+    """Run the tool `name`, and return its reply."""
     # The first call imports the engine: a server must answer the handshake quickly.
     from memoranda.faces.agent.session import (
         answer,

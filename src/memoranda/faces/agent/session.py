@@ -125,7 +125,10 @@ class Session:
         return self.context
 
     def call(self, name: str, params: Any = None) -> Reply:
-        """Run one tool. Every error becomes a reply, also for an unknown tool."""
+        """Run one tool. Every error becomes a reply, also for an unknown tool.
+
+        params: the arguments; None for none.
+        """
         return call_tool(self.registry, self.memory, name, {} if params is None else params)
 
     def run(self, calls: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -186,6 +189,8 @@ def read_batch(data: bytes | str) -> Batch:
         value = {"tool_calls": value}
     if not isinstance(value, dict):
         raise InvalidInput("parse tool calls: neither an array nor an object")
+
+    # An array has only calls. An object may also have a prompt.
     prompt = value.get("prompt")
     calls = value.get("tool_calls")
     if calls is None:
@@ -243,6 +248,9 @@ def call_tool(registry: Registry, memory: MemorySession, name: str, arguments: A
     """Call a tool (see `Registry.call`).
 
     An unknown tool gives an error reply, with hooks and events.
+
+    registry: the tools that are served.
+    arguments: the arguments as the client sent them.
     """
     if name in registry.tools:
         return registry.call(memory, name, arguments)
@@ -310,7 +318,7 @@ def _success_reply(value: Any, **metadata: Any) -> Reply:
 
 
 def memory_write(memory: MemorySession, arguments: Arguments) -> Reply:
-    """Store a memory."""
+    """Store a memory, and reply with it."""
     if not arguments["content"].strip():
         raise InvalidInput("content is required")
     draft_fields = {name: arguments[name] for name in _DRAFT_FIELDS if name in arguments}

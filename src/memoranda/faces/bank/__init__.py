@@ -48,6 +48,7 @@ from memoranda.text.gate import default_rules
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
     from memoranda.llm import Endpoint
+    from memoranda.sources.base import File
 
 _log = logging.getLogger("memoranda.bank")
 DUMP = "cache_memory_dump.json"
@@ -115,7 +116,10 @@ def _failure_of(
 ) -> BankError:
     """Make the error of a tool.
 
+    reason: the reason, which follows the tool's own sentence.
+    details: a longer explanation; "" repeats the reason.
     code: "" means the code that this tool usually has.
+    bank: the key of the bank. None means that the caller made a mistake.
     """
     default, sentence = _FAILED[tool]
     return BankError(code or default, f"{sentence}: {reason}", details or reason, bank)
@@ -174,7 +178,9 @@ class ServerState:
         """Remember a failure.
 
         bank: the key of the bank.
+        description: what failed, in words.
         severity: error, warning or info.
+        moment: when.
         is_in_replies: see _RecordedFailure.
         """
         when = stamp(moment.replace(microsecond=0))
@@ -212,6 +218,7 @@ def toolset(
     debug: whether a dump is written beside each updated bank.
     llm_url, llm_model: an OpenAI-compatible endpoint that may choose the file of an update that
         names none.
+    llm_key: the API key of the endpoint; None if it needs none.
     """
     state = ServerState(debug)
     if llm_url and llm_model:
@@ -395,7 +402,11 @@ def activate(state: ServerState, memory: MemorySession, arguments: Arguments) ->
 def _create(
     memory: MemorySession, bank: Bank, repository: Repository | None, arguments: Arguments
 ) -> None:
-    """Create a bank with the files of its template. Raises MemorandaError."""
+    """Create a bank with the files of its template. Raises MemorandaError.
+
+    repository: the Git repository that the bank belongs to; None for none.
+    arguments: the arguments of `activate`, which may name the project.
+    """
     name = title_case(bank.id)
     if repository is not None:
         name = repository.name
@@ -443,6 +454,8 @@ def _bank_of_arguments(
     id = arguments.get("bank_id", "auto" if by_alias else None)
     if id is None:
         raise _missing_error("bank_id", "activate")
+
+    # A folder of code belongs to the bank of its repository.
     path = arguments.get("current_path")
     repository = None
     if path and (kind == "code" or (by_alias and kind == "project")):
@@ -468,8 +481,11 @@ def _detected_id(
 ) -> str:
     """Return the id of a bank that the caller did not name. Raises BankError.
 
+    kind: the kind of bank: `global`, `project` or `code`.
+    repository: the repository at the caller's path; None without one.
     by_alias: whether the kind came as `conversation_type`.
     """
+    # There is only one bank of this kind.
     if kind == "global":
         return "default"
     if kind == "project":
@@ -515,7 +531,10 @@ def _hashed_id(id: str, repository: Repository) -> str:
 
 
 def _instructions(bank: Bank, repository: Repository | None) -> dict[str, Any]:
-    """Return the instructions of `activate` for the model: directives, prompts and examples."""
+    """Return the instructions of `activate` for the model: directives, prompts and examples.
+
+    repository: the Git repository that the bank belongs to; None for none.
+    """
     data = banks.bank_data("instructions")
     prompts = data["prompts"]
     git = ""
@@ -732,6 +751,7 @@ def _write(
             puts[DUMP] = (json.dumps(data, ensure_ascii=False, indent=2) + "\n", bank.read(DUMP))
         return puts
 
+    # Facts about the change that the history keeps with it.
     journal_fields = {key: arguments.get(name) for name, key in _JOURNAL_FIELDS.items()}
     details = {
         key: str(value)[:_JOURNAL_CHARACTERS]
@@ -757,8 +777,14 @@ def _write(
 
 
 def _puts(memory: MemorySession, bank: Bank, placed: Placement, files: BankFiles) -> Puts:
-    """Return the files to write for an update.
+    """Return the files to write for an update, each with its new text and the file that it
+    replaces.
 
+    A bank that does not exist yet gets all its first files.
+
+    memory: the memory of the caller.
+    bank: the bank to update.
+    placed: where and how to write the text.
     files: the files that the bank has now.
     """
     if placed.target in files.unreadable:
@@ -767,27 +793,43 @@ def _puts(memory: MemorySession, bank: Bank, placed: Placement, files: BankFiles
         new_texts = {}
     else:
         new_texts = bank.first_files(bank.info(), memory.clock())
+
     old = bank.read(placed.target)
-    text = ""
-    if old is not None:
-        try:
-            text = old.data.decode()
-        except UnicodeDecodeError:
-            raise _load_error(placed.target, str(NotText(placed.target)), bank) from None
-    elif placed.target in new_texts:
-        text = new_texts[placed.target][0]
-    elif placed.operation == "insert":
-        stem = placed.target.rpartition("/")[2].removesuffix(".md")
-        text = (
-            banks.template_texts(bank.kind, bank.info()).get(placed.target)
-            or f"# {title_case(stem)}\n"
-        )
+    text = _text_to_change(bank, placed, old, new_texts)
     puts: Puts = {placed.target: (placed.apply(text), old)}
     return puts | {path: put for path, put in new_texts.items() if path != placed.target}
 
 
+def _text_to_change(bank: Bank, placed: Placement, old: File | None, new_texts: Puts) -> str:
+    """Return the text that an update changes: the file that is there, or the text it begins with.
+
+    placed: where and how to write the text.
+    old: the file that is there. None if it is missing.
+    new_texts: the first files of a bank that does not exist yet.
+
+    Raises BankError if the file is not a text.
+    """
+    if old is not None:
+        try:
+            return old.data.decode()
+        except UnicodeDecodeError:
+            raise _load_error(placed.target, str(NotText(placed.target)), bank) from None
+    if placed.target in new_texts:
+        return new_texts[placed.target][0]
+    # Only an insertion needs something that it can be inserted into.
+    if placed.operation != "insert":
+        return ""
+    stem = placed.target.rpartition("/")[2].removesuffix(".md")
+    template = banks.template_texts(bank.kind, bank.info()).get(placed.target)
+    return template or f"# {title_case(stem)}\n"
+
+
 def _load_error(path: str, why: str, bank: Bank) -> BankError:
-    """Return the error for a file of a bank that cannot be read."""
+    """Return the error for a file of a bank that cannot be read.
+
+    path: the path of the file.
+    why: the reason.
+    """
     return BankError("cache_load_failed", f"Failed to load bank into cache: {path}", why, bank.key)
 
 

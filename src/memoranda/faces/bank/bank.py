@@ -178,6 +178,7 @@ class BankInfo:
 class BankFiles:
     """The files of a bank by their paths, in the order in which replies show them.
 
+    texts: the text of each file.
     stamps: a value for each file that changes with the file.
     unreadable: files that cannot be read -> the reason.
     """

@@ -83,6 +83,8 @@ class Placement:
             return self.content
         if self.operation == "append":
             return append_block(text, self.content)
+
+        # Insert the text into its section, with a blank line above and below.
         newline, block = breaks(text or self.content, self.content)
         blank = _BLANK_START.match(block)
         if blank:
@@ -141,6 +143,8 @@ def place_by_rules(kind: str, content: str) -> Placement:
         total = sum(counts.values())
         category = best if total else DEFAULT
         confidence = counts[best] / total if total else 0.0
+
+    # The category has a file in each kind of bank.
     targets = bank_data("categories")["targets"][kind]
     target = targets.get(category, targets[DEFAULT])
     return Placement(target, content, category=category, confidence=round(confidence, 2))
@@ -169,6 +173,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 def explain(placed: Placement, texts: Mapping[str, str], moment: datetime) -> dict[str, Any]:
     """Return a placement as data for the log, with the files and headings related to its text.
 
+    placed: the placement.
     texts: the files of the bank.
     """
     text = placed.content
@@ -224,6 +229,7 @@ def place_by_llm(
 
     Raises NoAnswer if it cannot be asked, or if its answer breaks a rule (see `_checked_answer`).
 
+    endpoint: the language model.
     texts: the files of the bank.
     """
     excerpts = dict.fromkeys(
@@ -263,6 +269,8 @@ def _checked_answer(answer: Any, kind: str, texts: Mapping[str, str], content: s
         raise ValueError("it leaves out lines of the text")
     if has_surrogate(text):
         raise ValueError("its content is no valid text")
+
+    # The text is safe. The operation must not remove other texts.
     operation, position = _safe_operation(answer, texts.get(target, ""))
     confidence = _confidence_in(answer)
     return Placement(target, text, operation, position, category, confidence, BY_LLM)
@@ -323,6 +331,7 @@ def append_block(text: str, block: str) -> str:
 def _section_named(headings: Sequence[Heading], level: int, name: str) -> Heading | None:
     """Return the first heading with exactly this text, or the first one in another case, or None.
 
+    headings: the headings of a file, in order.
     level: the level of the heading. 0 means any.
     """
     fitting = [

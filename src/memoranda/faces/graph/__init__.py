@@ -69,6 +69,7 @@ def toolset(
         except MemorandaError as error:
             return _refuse(error)
 
+    # Each row of the file declares one tool.
     data = json.loads(text_file("graph-tools.json"))
     tools = []
     for row in data["tools"]:

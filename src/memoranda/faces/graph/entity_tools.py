@@ -277,6 +277,8 @@ class GraphReply:
                 size = self._form.size(entities[-1])
             room -= size
             last = item
+
+        # The relations of a page are in the order of the graph.
         relations.sort(key=lambda relation: relation.order)
         return {"entities": entities, "relations": relations_data(relations), **totals, **next_keys}
 
@@ -436,7 +438,11 @@ def _digest(key: EntityKey) -> str:
 
 
 def create_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
-    """Create entities. The reply has the entities that did not exist yet."""
+    """Create entities. The reply has the entities that did not exist yet.
+
+    graph: the graph.
+    form: how the reply is written as JSON, and whether it may have a hint.
+    """
     entities = [
         Entity(entity["name"], entity["entityType"], tuple(entity["observations"]))
         for entity in arguments["entities"]
@@ -447,6 +453,8 @@ def create_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     ]
     new = {entity["name"] for entity in created}
     existing_names = [entity.name for entity in entities if entity.name not in new]
+
+    # The reply must not be longer than allowed.
     if form.indent is None and form.most and len(form.text(created)) > form.most:
         # Leave out the observations, which the caller has just sent.
         created = [{**entity, "observations": []} for entity in created]
@@ -461,13 +469,21 @@ def create_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 
 
 def create_relations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
-    """Create relations. The reply has the relations that did not exist yet."""
+    """Create relations. The reply has the relations that did not exist yet.
+
+    graph: the graph.
+    form: how the reply is written as JSON, and whether it may have a hint.
+    """
     created = relations_data(graph.create_relations(_relations(arguments)))
     return Reply(form.text(created), {"relations": created})
 
 
 def add_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
-    """Add observations to entities. The reply has the observations that were new."""
+    """Add observations to entities. The reply has the observations that were new.
+
+    graph: the graph.
+    form: how the reply is written as JSON, and whether it may have a hint.
+    """
     additions = [
         (addition["entityName"], addition["contents"]) for addition in arguments["observations"]
     ]
@@ -484,14 +500,22 @@ def add_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 
 
 def delete_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
-    """Delete entities, and everything recorded about them."""
+    """Delete entities, and everything recorded about them.
+
+    graph: the graph.
+    form: how the reply is written as JSON, and whether it may have a hint.
+    """
     hint = _why_not_deleted(graph, arguments, form)
     graph.delete_entities(arguments["entityNames"])
     return _deleted("Entities", hint)
 
 
 def delete_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
-    """Delete observations of entities."""
+    """Delete observations of entities.
+
+    graph: the graph.
+    form: how the reply is written as JSON, and whether it may have a hint.
+    """
     hint = _why_not_deleted(graph, arguments, form)
     graph.delete_observations(
         [(deletion["entityName"], deletion["observations"]) for deletion in arguments["deletions"]]
@@ -500,7 +524,11 @@ def delete_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply
 
 
 def delete_relations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
-    """Delete relations between entities."""
+    """Delete relations between entities.
+
+    graph: the graph.
+    form: how the reply is written as JSON, and whether it may have a hint.
+    """
     hint = _why_not_deleted(graph, arguments, form)
     graph.delete_relations(_relations(arguments))
     return _deleted("Relations", hint)
@@ -515,7 +543,11 @@ def _why_not_deleted(graph: Graph, arguments: Arguments, form: Form) -> str:
     """Return the hint that some of the things to delete do not exist, or "" if all do.
 
     For example: `1 of 2 deleted: no such entity.`
+
+    graph: the graph.
+    form: how the reply is written as JSON, and whether it may have a hint.
     """
+    # Some presets fix the words of replies.
     if not form.teaches:
         return ""
     # Triples of relations, names of entities, or pairs of an entity's name and an observation.
@@ -544,7 +576,10 @@ def _why_not_deleted(graph: Graph, arguments: Arguments, form: Form) -> str:
 
 
 def _observation_pairs(graph: Graph, names: Sequence[str]) -> set[tuple[str, str]]:
-    """Return the pairs (name of the entity, observation) of these entities."""
+    """Return the pairs (name of the entity, observation) of these entities.
+
+    graph: the graph.
+    """
     keys = graph.named(names)
     pairs: set[tuple[str, str]] = set()
     for key, texts in zip(keys, graph.observations(keys), strict=True):
@@ -553,7 +588,10 @@ def _observation_pairs(graph: Graph, names: Sequence[str]) -> set[tuple[str, str
 
 
 def _misspelled(graph: Graph, names: Iterable[str]) -> str:
-    """Return a hint such as `Did you mean "Ana", not "Anna"?`, or "" if no name is similar."""
+    """Return a hint such as `Did you mean "Ana", not "Anna"?`, or "" if no name is similar.
+
+    graph: the graph.
+    """
     unique_names = list(dict.fromkeys(names))
     known_names = {key.name for key in graph.named(unique_names)}
     missing = [name for name in unique_names if name not in known_names][:_MAX_MISSPELLED_NAMES]
@@ -589,12 +627,19 @@ def _relations(arguments: Arguments) -> Sequence[GraphRelation]:
 
 
 def read_graph(graph: Graph, arguments: Arguments, form: Form) -> Reply:
-    """Return the whole graph, or a page of it."""
+    """Return the whole graph, or a page of it.
+
+    form: how the reply is written as JSON, and whether it may have a hint.
+    """
     return _reply(graph, graph.keys(), graph.relations(), arguments, form)
 
 
 def search_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
-    """Find the entities that match a query, and their relations. `ranked` puts the best first."""
+    """Find the entities that match a query, and their relations. `ranked` puts the best first.
+
+    graph: the graph.
+    form: how the reply is written as JSON, and whether it may have a hint.
+    """
     query = arguments["query"]
     if arguments.get("ranked"):
         keys = graph.ranked(query)
@@ -607,12 +652,16 @@ def open_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     """Get entities by their names, and the relations among them.
 
     With the argument `depth`, also get the entities within this many relations, nearest first.
+
+    graph: the graph.
+    form: how the reply is written as JSON, and whether it may have a hint.
     """
     wanted_names = arguments["names"]
     direction = arguments.get("direction", "both")
     types = arguments.get("relationTypes")
     depth = arguments.get("depth", 0)
     if depth:
+        # Walk along the relations, level by level.
         distance = dict.fromkeys(wanted_names, 0)
         frontier = set(distance)
         for level in range(1, depth + 1):
@@ -631,6 +680,7 @@ def open_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
             if {relation.source, relation.target} <= distance.keys()
         ]
         return _reply(graph, keys, relations, arguments, form)
+
     keys = graph.named(wanted_names)
     names = {key.name for key in keys}
     if form.teaches:
@@ -672,7 +722,13 @@ def _reply(
     form: Form,
     hint: str = "",
 ) -> Reply:
-    """Return the page of an answer that the arguments ask for, with the graph's warnings."""
+    """Return the page of an answer that the arguments ask for, with the graph's warnings.
+
+    keys: the entities of the answer, in order.
+    relations: its relations.
+    form: how the reply is written as JSON, and whether it may have a hint.
+    hint: a hint for the model; "" for none.
+    """
     data, text = GraphReply(graph, keys, relations, arguments, form).data()
     warnings = graph.warnings()
     return Reply(text, data, meta={WARNINGS: warnings} if warnings else None, hint=hint)

@@ -62,7 +62,10 @@ def _run(
     memory: MemorySession,
     arguments: Arguments,
 ) -> Reply:
-    """Run the tool `name` on the caller's entries."""
+    """Run the tool `name` on the caller's entries.
+
+    kept_in: returns a caller's entries. None means that entries are notes.
+    """
     from memoranda.engine.entries import NoteEntries
     from memoranda.faces.kv.entry_tools import answer
 

@@ -61,7 +61,10 @@ def answer(tool: str, entries: Entries, arguments: Arguments) -> Reply:
 
 
 def _error_reply(message: str, form: str, advice: Advice | None) -> Reply:
-    """Return the reply for an error in the form asked for (contract 004)."""
+    """Return the reply for an error in the form asked for (contract 004).
+
+    advice: a part of the message that names tools; None for none.
+    """
     if form == "json":
         text = json.dumps({"status": "error", "error": message, "isError": True}, indent=2)
     else:
@@ -70,7 +73,10 @@ def _error_reply(message: str, form: str, advice: Advice | None) -> Reply:
 
 
 def memory_remember(entries: Entries, arguments: Arguments, form: str) -> str:
-    """Store a value under a key."""
+    """Store a value under a key.
+
+    form: the form of the reply, `json` or `markdown`.
+    """
     key = _key(arguments)
     namespace = _namespace(arguments)
     if arguments["value"]:
@@ -93,6 +99,7 @@ def memory_remember(entries: Entries, arguments: Arguments, form: str) -> str:
 def checked_arguments(namespace: str, key: str, value: str, ttl: int) -> tuple[str, str, str, int]:
     """Return the arguments for `Entries.put`. Raises KvRefused for values that cannot be stored.
 
+    namespace, key: the name of the entry.
     ttl: the time to live in seconds. 0 means for ever.
     """
     _key({"key": key})
@@ -108,7 +115,10 @@ def checked_arguments(namespace: str, key: str, value: str, ttl: int) -> tuple[s
 
 
 def memory_recall(entries: Entries, arguments: Arguments, form: str) -> str:
-    """Show the value of a key, or as much of it as fits from `offset` on."""
+    """Show the value of a key, or as much of it as fits from `offset` on.
+
+    form: the form of the reply, `json` or `markdown`.
+    """
     key = _key(arguments)
     namespace = _namespace(arguments)
     offset = _non_negative(arguments, "offset")
@@ -147,7 +157,10 @@ def memory_recall(entries: Entries, arguments: Arguments, form: str) -> str:
 
 
 def memory_forget(entries: Entries, arguments: Arguments, form: str) -> str:
-    """Delete a key."""
+    """Delete a key.
+
+    form: the form of the reply, `json` or `markdown`.
+    """
     key = _key(arguments)
     namespace = _namespace(arguments)
     entries.remove(namespace, key)
@@ -156,7 +169,10 @@ def memory_forget(entries: Entries, arguments: Arguments, form: str) -> str:
 
 
 def memory_search(entries: Entries, arguments: Arguments, form: str) -> str:
-    """Find entries with the words of a query."""
+    """Find entries with the words of a query.
+
+    form: the form of the reply, `json` or `markdown`.
+    """
     query = arguments["query"]
     if not query.strip():
         raise KvRefused("Query must not be empty")
@@ -186,7 +202,10 @@ def memory_search(entries: Entries, arguments: Arguments, form: str) -> str:
 
 
 def memory_list_namespaces(entries: Entries, arguments: Arguments, form: str) -> str:
-    """List the namespaces with their numbers of entries."""
+    """List the namespaces with their numbers of entries.
+
+    form: the form of the reply, `json` or `markdown`.
+    """
     offset = _non_negative(arguments, "offset")
     tallies = entries.namespaces()
     items = []
@@ -208,7 +227,10 @@ def _unreadable_field(entries: Entries) -> Fields:
 
 
 def memory_clear_namespace(entries: Entries, arguments: Arguments, form: str) -> str:
-    """Delete all entries of a namespace."""
+    """Delete all entries of a namespace.
+
+    form: the form of the reply, `json` or `markdown`.
+    """
     if not arguments["namespace"].strip():
         raise KvRefused("Namespace must not be empty")
     namespace = _namespace(arguments)
@@ -218,7 +240,10 @@ def memory_clear_namespace(entries: Entries, arguments: Arguments, form: str) ->
 
 
 def memory_stats(entries: Entries, arguments: Arguments, form: str) -> str:
-    """Show the numbers and the size of all entries."""
+    """Show the numbers and the size of all entries.
+
+    form: the form of the reply, `json` or `markdown`.
+    """
     totals = entries.stats()
     if totals.size:
         power = min((totals.size.bit_length() - 1) // 10, 4)
@@ -272,7 +297,10 @@ def _non_negative(arguments: Arguments, name: str) -> int:
 
 
 def _success_text(fields: Fields, form: str) -> str:
-    """Return a reply with these fields. If it is too long, its values are cut."""
+    """Return a reply with these fields. If it is too long, its values are cut.
+
+    form: the form of the reply, `json` or `markdown`.
+    """
     text = _text_of(fields, form)
     if len(text) <= LIMIT:
         return text
@@ -307,7 +335,10 @@ def _shown_value(name: str, value: Any) -> str:
 
 
 def _cut_value(value: Any, most_characters: int) -> Any:
-    """Cut a text that is too long, and mark it as cut. Other values are returned as they are."""
+    """Cut a text that is too long, and mark it as cut. Other values are returned as they are.
+
+    most_characters: the length to which it is cut.
+    """
     if not isinstance(value, str) or len(value) <= most_characters:
         return value
     return value[: most_characters - _MARK_CHARACTERS] + _MARK.format(most_characters)
@@ -318,6 +349,9 @@ def _list_reply(fields: Fields, name: str, listed: Listed, offset: int, form: st
 
     fields: other fields of the reply. A field `returned` is set to the number of items.
     name: the field of the list.
+    listed: the items of the list.
+    offset: how many items come before them.
+    form: the form of the reply, `json` or `markdown`.
     """
 
     def text(part: Listed) -> str:

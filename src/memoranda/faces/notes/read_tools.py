@@ -179,7 +179,10 @@ def read_note(memory: MemorySession, args: Arguments) -> Reply:
 
 
 def _check_lines(first: int, last: int) -> None:
-    """Raise InvalidInput for impossible line numbers. `last` is -1 for the last line."""
+    """Raise InvalidInput for impossible line numbers.
+
+    first, last: the first and the last line, counted from 1. A `last` of -1 is the last line.
+    """
     if first < 1:
         raise InvalidInput(f"Parameter `start_line` must be 1 or more; got {first}.")
     if last != -1 and last < first:
@@ -229,6 +232,9 @@ def beside_notes(
 
     For an attachment, return a reply that describes it. For a symlink to a note, return the project
     and the path of the note. Otherwise return None.
+
+    identifier: the name, as the caller wrote it.
+    project: the project to look in; None for all.
     """
     with suppress(MemorandaError):
         target = symlink_to_note(memory, identifier.strip(), project)
@@ -241,7 +247,10 @@ def beside_notes(
 
 
 def _describe_attachment(memory: MemorySession, attached: AttachedFile) -> Reply:
-    """Describe an attachment. Its content is not text, so an agent does not get it."""
+    """Describe an attachment. Its content is not text, so an agent does not get it.
+
+    attached: the attachment.
+    """
     data = {
         "kind": "attachment",
         "project": attached.project,
@@ -316,6 +325,8 @@ def _fitting_lines(rows: Sequence[str], room: int, as_json: bool) -> int:
     """Return how many of the lines fit into `room` characters.
 
     If not all lines fit, room for our closing line is left.
+
+    as_json: whether the reply is JSON, in which a text takes more characters.
     """
     used = 0
     # The lines that fit together with our closing line.
@@ -387,7 +398,10 @@ def list_directory(memory: MemorySession, args: Arguments) -> Reply:
 def _attachments_of_page(
     attachments: Sequence[Attachment], page_number: int
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return the attachments on a page of a listing, as data and as lines. Both may be empty."""
+    """Return the attachments on a page of a listing, as data and as lines. Both may be empty.
+
+    page_number: the number of the page, from 1.
+    """
     if not attachments:
         return {}, []
     first = (page_number - 1) * _PAGE_ATTACHMENTS
@@ -404,7 +418,10 @@ def _attachments_of_page(
 
 
 def _place_line(entry: DirectoryEntry, zone: tzinfo | None) -> str:
-    """Return the line of a folder or note in a listing."""
+    """Return the line of a folder or note in a listing.
+
+    entry: the folder or note.
+    """
     if entry.kind == "folder":
         return f"{flat(entry.path)}/  ({plural(entry.notes or 0, 'note')})"
     return f"{flat(entry.path)}  {short(entry.title or '')}  {day(entry.changed or '', zone)}"
@@ -517,6 +534,7 @@ def _search_text(hits: Hits, words: str, page: Page, listed: Listed, blocks: lis
     """Return the text of a page of hits.
 
     words: the words of the query, or "".
+    listed: which part of all hits the page has.
     blocks: the text of each hit.
     """
     head = f"# {counted(hits)}"
@@ -623,7 +641,10 @@ def _allowed_types(args: Arguments, query: Query) -> tuple[str, ...]:
 def _common_names(
     names: tuple[str, ...] | None, names_after: tuple[str, ...] | None
 ) -> tuple[str, ...] | None:
-    """Return the names that are in both lists, ignoring case. None means a list of all names."""
+    """Return the names that are in both lists, ignoring case. None means a list of all names.
+
+    names, names_after: the lists. The result has the spelling of the first one.
+    """
     if names is None or names_after is None:
         if names is None:
             return names_after
@@ -767,6 +788,8 @@ def _section(key: str, rows: Sequence[str], hidden_count: int, info: NoteInfo) -
     """Return the lines of one list of a note, with a line on how to see the entries left out.
 
     key: the name of the list in _SECTIONS.
+    rows: the lines of the entries that are shown.
+    hidden_count: how many entries are left out.
     """
     heading, hint = _SECTIONS[key]
     section = [f"## {heading}", *rows] if rows else []
@@ -781,6 +804,8 @@ def _shown_counts(
     """Return how many entries of each list to show below a note's text.
 
     parts: the entries of each list, as data and as a line.
+    content: the text of the note.
+    as_json: whether the reply is JSON, in which a text takes more characters.
     """
     if as_json:
         characters_taken = len(json.dumps(content, ensure_ascii=False))

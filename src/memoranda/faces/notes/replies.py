@@ -186,6 +186,7 @@ def answering(run: Run, shows_warnings: bool = True) -> Run:
 
     The tool gets `as_json` in its arguments, for `output_format: "json"`.
 
+    run: the function of the tool.
     shows_warnings: whether the text has the warnings, too. Otherwise only the data has them.
     """
 
@@ -219,6 +220,9 @@ def _reply_of(run: Run, memory: MemorySession, args: Arguments) -> Reply:
     """Run a tool. A MemorandaError becomes an error reply.
 
     The argument `project_id` is replaced by the name of the project.
+
+    run: the function of the tool.
+    args: its arguments.
     """
     try:
         identity = args.pop("project_id", "")
@@ -234,7 +238,10 @@ def _reply_of(run: Run, memory: MemorySession, args: Arguments) -> Reply:
 
 
 def _project_of_id(memory: MemorySession, identity: str) -> str:
-    """Return the name of the project with an id. Raises ProjectNotFound."""
+    """Return the name of the project with an id. Raises ProjectNotFound.
+
+    identity: the id.
+    """
     names = [project.name for project in memory.projects]
     for name in names:
         if project_id(name) == identity.strip().lower():
@@ -366,6 +373,8 @@ def _complete(
 
     With a project, permalinks are given without its name.
 
+    variable: the name of the variable.
+    beginning: the beginning of its value.
     other_names: the variables that already have a value.
     """
     if variable == "project":

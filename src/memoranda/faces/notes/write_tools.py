@@ -77,6 +77,7 @@ def write_note(memory: MemorySession, args: Arguments) -> Reply:
     }
     if stored.created:
         data |= _folder_warning(memory, note.project, note.path)
+
     counts = [f"{name or 'without category'} {count}" for name, count in observations.items()]
     relations = [f"{states[state]} {words}" for state, words in _STATES.items() if states[state]]
     summary = {
@@ -85,6 +86,7 @@ def write_note(memory: MemorySession, args: Arguments) -> Reply:
         "tags": short(", ".join(note.tags), 1000),
     }
     rows = [f"{name}: {text}" for name, text in summary.items() if text]
+
     contradiction = _contradiction_data(memory, note)
     data |= contradiction
     rows += contradiction.values()
@@ -329,14 +331,20 @@ def _edit_of(args: Arguments) -> edits.Edit:
 
 
 def _addition(operation: str, section: str, content: str) -> edits.Edit:
-    """Return the edit for `append` or `prepend`. Without a `section` ("") it is for the whole note."""
+    """Return the edit for `append` or `prepend`. Without a `section` ("") it is for the whole note.
+
+    operation: `append` or `prepend`.
+    """
     if operation == "append":
         return edits.AppendToSection(section, content) if section else edits.Append(content)
     return edits.InsertAfterSection(section, content) if section else edits.Prepend(content)
 
 
 def _edit_line(args: Arguments, edited: edits.Edited) -> str:
-    """Return the line that says what an edit changed, e.g. `added: 2 lines at line 7`."""
+    """Return the line that says what an edit changed, e.g. `added: 2 lines at line 7`.
+
+    edited: the effect of the edit.
+    """
     operation = args["operation"]
     if operation == "find_replace":
         count = plural(edited.count, "occurrence")

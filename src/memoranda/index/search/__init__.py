@@ -119,6 +119,8 @@ def search(
             notes = [note for note in notes if note.row in passing_rows]
         hits = _plain_hits(db, notes[offset : offset + limit], query)
         return _with_remarks(db, Hits(hits, len(notes)), query, viewer)
+
+    # Search by words. Hits far behind the page are not counted.
     with search_context(db, query, viewer) as context:
         result = _Search(context, limit, offset, explain).run(today, near)
         if result.total > (most := counted_to(offset + limit)):
@@ -147,6 +149,8 @@ def _with_remarks(db: sqlite3.Connection, hits: Hits, query: Query, viewer: str 
 
     The remark is appended to `why` and put in brackets before the passage. If the query asks about
     another time (`as_of`), the note was valid at that time, so the passage keeps its text.
+
+    viewer: the agent that asks. A newer note is named only if it may see it.
     """
     marks = validity_marks(db, [hit.note.row for hit in hits], viewer)
     for hit in hits if marks else ():
@@ -212,6 +216,7 @@ class _Candidates(NamedTuple):
 class _Search:
     """One page of one search: `limit` hits from `offset` on.
 
+    context: the query, its filters and its viewer.
     explain: whether to add numbers to each hit's `why`.
     """
 
@@ -225,6 +230,9 @@ class _Search:
 
         A question is searched for relaxed first. Any other query is searched for strictly, then
         relaxed if it is long enough, else with corrected spelling and then relaxed.
+
+        today: the day from which "last week" in a question counts.
+        near: compares meanings. None compares only words.
         """
         text = self.context.query.text
         # A relaxed search that found nothing. None if there was no such search.
@@ -234,6 +242,7 @@ class _Search:
             if relaxed.total:
                 return relaxed
         parsed = parse.parse(text)
+        # The text has no word, only operators and signs.
         if not parsed.clauses:
             return Hits([], 0)
         kind = _QueryKind.of(text, parsed)
@@ -241,6 +250,8 @@ class _Search:
             relaxed = self._relaxed(today, near)
             if relaxed.total:
                 return relaxed
+
+        # Strictly: every word must be in the note.
         hits = self._strict(parsed, today)
         if not hits.total:
             return self._without_strict_hits(parsed, kind, today, near, relaxed)
@@ -259,6 +270,10 @@ class _Search:
     ) -> Hits:
         """Run the query in other ways, because no note has all its words.
 
+        parsed: the query as clauses of terms.
+        kind: the properties of the query.
+        today: the day from which "last week" in a question counts.
+        near: compares meanings. None compares only words.
         relaxed: the result of a relaxed search, if there was one.
         """
         if kind.is_relaxed:
@@ -275,6 +290,9 @@ class _Search:
         """Fill a page with notes that have some of the words.
 
         hits: the page of notes with all words, which is not full.
+        parsed: the query as clauses of terms.
+        today: the day from which "last week" in a question counts.
+        near: compares meanings. None compares only words.
         """
         from_start = _Search(self.context, self.offset + self.limit, 0, self.explain)
         if self.offset:
@@ -285,6 +303,9 @@ class _Search:
         """Search for notes with all words of a query, and return one page of hits.
 
         Notes with the words as whole words come before notes with longer words.
+
+        parsed: the query as clauses of terms.
+        today: the day from which "last week" in a question counts.
         """
         context = self.context
         whole_match = context.match(parsed, whole=True)
@@ -298,6 +319,7 @@ class _Search:
             whole_rows, whole_total = context.matches(whole_match)
         whole = self._candidates(parsed, whole_match, whole_rows, whole_total, whole=True)
         order = whole.order
+
         # Notes in which some words are only the beginning of a longer word. They are ranked only if
         # the page reaches them.
         longer_best: list[int] = []
@@ -365,6 +387,8 @@ class _Search:
         rows_with_title: list[int] = []
         if total > _MAX_READ_BY_BM25:
             rows_with_title = context.same_title(match)
+
+        # Read the best, and the notes that the words name.
         best = ranked[:_MAX_READ_BY_BM25]
         extra = [row for row in dict.fromkeys([*rows_with_title, *named_rows]) if row not in best]
         if extra and context.is_filtered:
@@ -378,6 +402,9 @@ class _Search:
         Each word that no note contains is replaced by known words with one letter added, removed or
         changed: `buget plan` → `budget plan`. If the query has operators or quotes, or if a word
         cannot be corrected, no hits are returned.
+
+        parsed: the query as clauses of terms.
+        today: the day from which "last week" in a question counts.
         """
         if not parsed.bare or len(parsed.clauses) != 1:
             return Hits([], 0)
@@ -414,6 +441,8 @@ class _Search:
     ) -> Hits:
         """Search for notes with any of the informative words.
 
+        today: the day from which "last week" in a question counts.
+        near: compares meanings. None compares only words.
         first: hits that come before all others.
         skip: how many of the hits to leave out at the beginning.
         """
@@ -578,6 +607,7 @@ def smart_search(
     filters is read: a token also counts inside longer words, which full-text tables cannot find.
 
     query: the filters, which must name projects.
+    viewer: the agent that asks; None for the owner. Hidden notes are left out.
     top: how many memories to return; 0 means all.
 
     Raises InvalidInput if `text` contains no letter or digit.
@@ -597,8 +627,11 @@ def smart_search(
         best = scored[: top or None]
         notes = in_order(db, [candidate.row for candidate in best])
         may_match_invalid_notes = not scored and bool(context.invalid)
+    # Notes that are no longer valid are better than nothing.
     if may_match_invalid_notes and query.as_of is None:
         return smart_search(db, text, query.replace(valid_at=None), viewer=viewer, top=top)
+
+    # The best memories, with their scores.
     memories = [
         ScoredMemory(
             note, round(candidate.final_score(candidate.row in archived), 2), candidate.tokens
@@ -614,6 +647,7 @@ class _SmartCandidate(NamedTuple):
     score: the score without the factor for archived memories.
     created: when the note was created, in microseconds since 1970.
     identity: the id of the note.
+    row: its row in the index.
     tokens: the tokens that the note contains.
     """
 
@@ -624,11 +658,17 @@ class _SmartCandidate(NamedTuple):
     tokens: list[str]
 
     def final_score(self, is_archived: bool) -> float:
-        """Return the score, which is lower for an archived memory."""
+        """Return the score, which is lower for an archived memory.
+
+        is_archived: whether the note is in the archive.
+        """
         return self.score * WEIGHTS.archived if is_archived else self.score
 
     def order(self, is_archived: bool) -> tuple[float, int, str]:
-        """Return a sort key: the best first, then the newest, then by id."""
+        """Return a sort key: the best first, then the newest, then by id.
+
+        is_archived: whether the note is in the archive.
+        """
         return -self.final_score(is_archived), -self.created, self.identity
 
 
@@ -636,6 +676,8 @@ def _counted_tokens(text: str, query_tokens: list[str]) -> list[str]:
     """Return the tokens of a query that count: all but stop words and single letters.
 
     If the query has nothing else, all of its tokens count.
+
+    query_tokens: all tokens of the query.
     """
     informative = set(smart_tokens(" ".join(informative_words(sqlite_text(text)))))
     uninformative = stop_words() | set(ascii_lowercase)
@@ -732,7 +774,9 @@ def find_evidence(
     at `filters.valid_at` are used only if no other note answers. Their passages begin with a
     remark.
 
+    viewer: the agent that asks; None for the owner. Hidden notes are left out.
     max_chars: the most characters that the hits take as `evidence_text` words them.
+    projects: the projects to search; None for all.
     today: the day from which "last week" in the question counts.
     near: compares meanings. None compares only words.
     skip: returns True for notes to leave out.
@@ -780,6 +824,7 @@ def _chunks_that_fit(
 ) -> Iterator[Hit]:
     """Yield the best chunks that fit into `space` characters together with their notes' lines.
 
+    ranking: the chunks that were read, with their scores.
     marks: the remarks to put before passages, by row.
     skip: returns True for notes to leave out. None keeps all.
     least: leave out chunks with a lower relevance.
@@ -802,16 +847,22 @@ def _chunks_that_fit(
         added = len(BELOW)
         if row not in used_rows:
             added = note_heading.length(is_shared=note_heading.group in groups) + len(BELOW) - 1
+
+        # Cut or leave out a passage for which there is no room.
         passage = visible(passage).replace("\n", BELOW)
         if len(passage) + added > space:
             # Only the first passage is cut. A later chunk may be short enough to fit whole.
             if used_rows or added >= space:
                 continue
             passage = passage[: space - added].rstrip()
+
+        # Leave out a passage that says nothing new.
         words = frozenset(tokens(passage))
         is_repeated = any(not words - other_words - stop_words() for other_words in seen_words)
         if not passage or is_repeated:
             continue
+
+        # The passage is taken.
         space -= len(passage) + added
         used_rows.add(row)
         groups.add(note_heading.group)

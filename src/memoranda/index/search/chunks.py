@@ -71,6 +71,8 @@ _first_person = lru_cache(_CACHE_SIZE)(first_person)
 class MatchedWords(NamedTuple):
     """The words of the query that a note contains.
 
+    title: the words in its title, headings and tags.
+    text: the words in its text.
     spelled: words of its text that are in place of misspelled words of the query.
     has_longer: whether a word of the query is only the beginning of a longer word.
     """
@@ -125,6 +127,8 @@ class Chunk:
 class _Passage(NamedTuple):
     """The part of a note from `start` to `stop` that may answer a question.
 
+    row: the row of the note.
+    score: the score of this part.
     bits: the words of the query that it contains (`word_marks`).
     """
 
@@ -393,7 +397,7 @@ class ChunkReading:
         return marks
 
     def _held_bits(self, text: NoteText) -> int:
-        """Return the bits of a note: the words of the query that it contains (`word_marks`)."""
+        """Return the words of the query that a note contains, as bits (`word_marks`)."""
         row = text.row
         if not self.is_strict:
             return self._ranking.bits_of(row)
@@ -506,6 +510,8 @@ class ChunkReading:
         # The notes with chunks, as one chunk each
         whole = {row: _together(pieces, self._bits[row]) for row, pieces in self.chunks.items()}
         _score_words(whole.values(), scorer, brevity)
+
+        # All scores are shares of the best one.
         highest = max([scorer[piece.bits] for piece in (*whole.values(), *single.values())]) or 1.0
 
         neighbors = self._neighbor_scores(matching)
@@ -515,6 +521,8 @@ class ChunkReading:
             from_note = sum(self._about[row].values())
             for piece in pieces:
                 self._score_chunk(piece, from_note, neighbors.get(id(piece), 0.0), speakers)
+
+        # A note has the score of its best chunk.
         self._read_closely(all_chunks)
         for row, pieces in self.chunks.items():
             self.scores[row] = round(max(piece.score for piece in pieces), 6)
@@ -560,6 +568,7 @@ class ChunkReading:
     ) -> None:
         """Set the score of a chunk, without the features that need its text (`_read_closely`).
 
+        piece: the chunk.
         from_note: the part of the score that comes from the features of the note.
         from_neighbors: the part that comes from the best chunks before and after. 0 if there are no
             such chunks.
@@ -658,6 +667,8 @@ class ChunkReading:
                 is_request = piece.row in assisted or is_user(piece.speaker)
                 parts["asks"] = 0.0 if is_request else table.asks * style.question / 100
                 parts["timed"] = table.timed if self._question.when and style.has_time else 0.0
+
+            # The parts are kept apart, so that a hit can be explained.
             piece.parts |= parts
             piece.score += sum(parts.values())
 
@@ -688,6 +699,7 @@ class ChunkReading:
 def _score_words(chunks: Collection[Chunk], scorer: TermScorer, brevity: float) -> None:
     """Set `word_score` of each chunk: its score by words, as in BM25 with k1 = 1.2. The best chunk gets 1.
 
+    scorer: gives the weight of the words of a chunk.
     brevity: how much longer texts get less, from 0 to 1 (the b of BM25).
     """
     if not chunks:
@@ -710,6 +722,8 @@ def _score_words(chunks: Collection[Chunk], scorer: TermScorer, brevity: float) 
             if often > 1 and not marks_of(piece.bits, word) & TITLE:
                 repeated = often / (often + saturation) - 1 / (1 + saturation)
                 piece.word_score += scorer.weights[word] * repeated
+
+    # Divide by the highest score, so that the best chunk gets 1.
     highest = max((piece.word_score for piece in chunks), default=0.0) or 1.0
     for piece in chunks:
         piece.word_score /= highest

@@ -132,6 +132,8 @@ def term(text: str, *, phrase: bool = False) -> Term | None:
         shortened_text = " ".join(phrase_tokens)
     elif len(text) > _MAX_TERM_CHARACTERS:
         shortened_text = " ".join(phrase_tokens)
+
+    # A very long piece is looked for as its first words.
     fts_phrase, single = query_text(shortened_text)
     return Term(
         text.strip(),
@@ -290,6 +292,8 @@ def _clauses(pieces: list[Term | str]) -> tuple[list[Clause], bool]:
             terms.append(operator_as_term)
     if terms or without:
         clauses.append(Clause(tuple(terms), tuple(without)))
+
+    # A query of very many clauses would take too long.
     return clauses[:MAX_TERMS], has_operator
 
 
@@ -711,6 +715,8 @@ def _relative(lower_text: str, today: date) -> list[tuple[date, date]]:
     """Return (first day, last day) of each time named relative to `today`.
 
     `yesterday` is one day, `two weeks ago` a week around the day two weeks before.
+
+    lower_text: a text in lower case.
     """
     spans: list[tuple[date, date]] = []
     for match in _RELATIVE.finditer(lower_text):

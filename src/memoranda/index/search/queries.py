@@ -121,6 +121,7 @@ _NEIGHBORS = (
 class NoteText:
     """The texts of a note that are read for a search.
 
+    row, project: the row of the note, and its project.
     names: the title and aliases.
     called: the title, aliases, headings and tags, one on a line.
     address: the project, the path and the values of the header.
@@ -144,7 +145,18 @@ class NoteText:
 
 
 class Features(NamedTuple):
-    """The ranking features of a note, as they were indexed (schema.sql, table `feature`)."""
+    """The ranking features of a note, as they were indexed (schema.sql, table `feature`).
+
+    row: the row of the note.
+    conversation, position: the conversation of which it is a turn, and its place in it.
+    speaker: the folded first name of the person who says it, or None.
+    day: the day that it is about, as YYYY-MM-DD.
+    words: about how many words it has.
+    question: the share of questions in percent.
+    first_person: how many pronouns of the first person it has, up to 4.
+    has_time: 1 if it names a time, otherwise 0.
+    is_long: 1 if it has more than one chunk, otherwise 0.
+    """
 
     row: int
     conversation: int | None
@@ -507,6 +519,7 @@ class SearchContext:
         table = self.table
 
         def is_rare(query_term: Term) -> bool:
+            """Whether so few notes contain a term that bm25() can read them all."""
             # A query of this single word and no filter reads its notes in any case, so that bm25()
             # costs nothing more.
             is_whole_query = match == f"(({term_expression(query_term)}))" and not self.is_filtered
@@ -689,7 +702,10 @@ class SearchContext:
         return [row_values for row_values in features_by_row.values() if row_values]
 
     def rows_of_days(self, first: str, last: str, most: int) -> list[int]:
-        """Return the newest notes of these days (YYYY-MM-DD, both inclusive), at most `most`."""
+        """Return the newest notes of some days, at most `most`.
+
+        first, last: the first and the last day, as YYYY-MM-DD.
+        """
         day_query = "select row from feature where day between ? and ? order by row desc limit ?"
         return [row for (row,) in self.db.execute(day_query, (first, last, most))]
 
@@ -783,6 +799,7 @@ class SearchContext:
         A term `work/plans`, where `work` is a project, also finds notes of the project `work` with
         `plans` in their address.
 
+        query_term: the term.
         is_prefix: whether the last word may be the beginning of a longer word.
         """
         text = self._column + (query_term.prefix if is_prefix else query_term.whole)

@@ -249,6 +249,11 @@ class TermScorer(dict[int, float]):
         self.in_titles = sum(bits_of(at, TITLE) for at in range(len(words)))
 
     def __missing__(self, bits: int) -> float:
+        """Compute and keep the sum of the weights of the words in `bits`.
+
+        It is the sum for all words but the last, plus the weight of the last. So few additions are
+        needed.
+        """
         if not bits:
             return 0.0
         # The score of the bits without their last word, plus the score of this word.
@@ -263,7 +268,10 @@ class TermScorer(dict[int, float]):
 
 
 def _table_for_told() -> weights.Weights:
-    """Return the weights for a text that tells something."""
+    """Return the weights for a text that tells something, rather than asks.
+
+    Such a text shares few words with the memory, so meaning counts more.
+    """
     return replace(weights.WEIGHTS, meaning=weights.WEIGHTS.told_meaning)
 
 
@@ -655,6 +663,7 @@ class Ranking:
 
         `self.cosines` stays empty if no cosine is above 0.
 
+        near: returns the cosine between a text and each note.
         text: the text to compare. Names of speakers in it that very many notes contain are replaced
             by "someone", since they do not distinguish notes.
         """
@@ -669,6 +678,8 @@ class Ranking:
             ]
         )
         cosines = {row: cosine for row, cosine in cosines.items() if row in self.features}
+
+        # Scale the cosines: the lowest that counts becomes 0, and the highest becomes 1.
         order = sorted(cosines.values())
         if not order or order[-1] <= 0:
             return

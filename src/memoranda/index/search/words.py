@@ -267,7 +267,10 @@ def one_edit(word: str) -> list[str]:
 
 
 def inflected(stems: list[str]) -> set[str]:
-    """Return words that may have one of these Porter stems: `studi` → `study`, `studies`, …"""
+    """Return words that may have one of these Porter stems: `studi` → `study`, `studies`, …
+
+    A Porter stem is a word without its English endings.
+    """
     forms_found = {stem_word + ending for stem_word, ending in product(stems, _INFLECTIONS)}
     forms_found |= {
         stem_word[:-1] + ending
@@ -424,7 +427,8 @@ class WordFinder:
     ) -> list[MarkedPlace]:
         """Find the spellings of several words, such as `time zone`, and words with signs (`wi-fi`).
 
-        The parameters and the positions are as in `_places_of_words`.
+        flat: the folded text. The positions of the result are positions in it.
+        begins_word: whether a word begins at a position of `flat`.
         """
         places_found: list[MarkedPlace] = []
         for pattern, is_open, word in self._phrases:

@@ -353,6 +353,7 @@ def _calibrated(cosines: np.ndarray, floor: float) -> np.ndarray:
 def _vectors(embedder: Embedder, texts: Sequence[str], before: str) -> np.ndarray:
     """Return a matrix with the vector of each text. A text that the model cannot read has zeros.
 
+    embedder: the model.
     before: the text to put in front of each text, such as `passage: `.
     """
     readable = [at for at, text in enumerate(texts) if embedder.reads(text)]

@@ -124,6 +124,7 @@ def _e5() -> Callable[[Sequence[str]], Iterable[Any]]:
     turn = threading.Lock()
 
     def encode(texts: Sequence[str]) -> Iterable[Any]:
+        """Return the vectors of texts, which begin with `query: ` or `passage: `."""
         bare_texts = [
             text.removeprefix("query: ").removeprefix("passage: ").replace("\0", " ")
             for text in texts

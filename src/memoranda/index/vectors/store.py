@@ -167,6 +167,11 @@ class VectorFile:
         return removed_count
 
     def _replace(self, size: int, records: np.ndarray) -> None:
+        """Write the file anew, with these records. After an error, the former file stays.
+
+        size: how many numbers a vector has.
+        records: the keys with their vectors.
+        """
         header = json.dumps({"format": _FORMAT, "size": size, "model": self._name[:100]}).encode()
         temporary_file = self.path.with_name(f".{self.path.name}-{os.getpid()}")
         fd = os.open(temporary_file, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC, 0o600)

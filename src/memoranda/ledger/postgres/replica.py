@@ -164,7 +164,15 @@ class ReplicaFolder:
         self._new.unlink(missing_ok=True)
 
     def put(self, row: FileRow) -> None:
-        """Write the file, folder or link of a row. Raises StorageError, OSError."""
+        """Write the file, folder or link of a row.
+
+        A row may also be an entry of the ledger itself, such as an answer to a question of `memory
+        review`. It is stored there, because it has no place in the folder.
+
+        row: the row, as the database has it.
+
+        Raises StorageError, OSError.
+        """
         if is_row(row.project, row.path):
             self.review_rows.store(row.path, bytes(row.body or b""))
             return
@@ -173,9 +181,13 @@ class ReplicaFolder:
             self._make_folder(place)
             return
         self._make_folder(place.parent)
+
+        # A folder that is in the way of a file is removed.
         with suppress(FileNotFoundError):
             if stat.S_ISDIR(os.lstat(place).st_mode):
                 shutil.rmtree(place)
+
+        # Written beside first, so that a reader sees the old file or the new one whole.
         fresh = self._new
         if row.kind == "link":
             os.symlink(row.link or "", fresh)
@@ -213,6 +225,7 @@ class ReplicaFolder:
     def gone(self, touched: Touched, places_there: Collection[Key]) -> Iterator[Key]:
         """Yield the places that a step emptied, contents of a folder before the folder.
 
+        touched: the step.
         places_there: places that the space has now, which are left out.
         """
         if touched.do in (
@@ -222,6 +235,7 @@ class ReplicaFolder:
             StepKind.MOVE,
             StepKind.SET,
         ):
+            # A moved folder took everything in it along.
             if touched.do == StepKind.MOVE and touched.old is None:
                 for key in reversed(list(self._below(touched.project, touched.path))):
                     if key not in places_there:
@@ -303,7 +317,11 @@ class ColdStart:
                 os.close(fd)
 
     def _tell(self, fd: int, files_done: int, total: int) -> bool:
-        """Write the progress into the locked file `fd`. Returns whether to go on."""
+        """Write the progress into the locked file `fd`. Returns whether to go on.
+
+        files_done: how many notes were fetched so far.
+        total: how many there are.
+        """
         os.pwrite(fd, f"{files_done:,} of {total:,}\n".encode(), 0)
         return not self._stop.is_set()
 
@@ -445,7 +463,10 @@ class ReplicaHistory(History):
         super().sweep()
 
     def append(self, change: Change, *, durable: bool = True) -> None:
-        """Commit a change that changes no note, with the texts kept here that it refers to."""
+        """Commit a change that changes no note, with the texts kept here that it refers to.
+
+        durable: has no effect. The database always makes changes durable.
+        """
         digests = [touched.old for touched in change.files if touched.old]
         digests_here = [digest for digest in digests if self.has_text(digest)]
         texts = {
@@ -474,11 +495,17 @@ class ReplicaHistory(History):
         return data
 
     def revise(self, revised: Mapping[int, Change], lost: Collection[tuple[str, str, str]]) -> None:
-        """Replace changes in the database and here. Other replicas fetch them (`History.revise`)."""
+        """Replace changes in the database and here. Other replicas then fetch them
+        (`History.revise`).
+
+        revised: the changes to have in place of others, by number.
+        lost: (project, path, root) of files. The origins of their texts are forgotten.
+        """
         changes = [change for change in revised.values() if not is_of_machine(change.number)]
         if not changes and not lost:
             super().revise(revised, lost)
             return
+        # Change 0 has the origins of texts whose changes were purged. It is revised, too.
         for origins in self._origins():
             origins.files = [
                 touched

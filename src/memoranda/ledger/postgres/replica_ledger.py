@@ -72,9 +72,13 @@ _FOLLOWS = 1.0
 
 
 class ReplicaLedger(Ledger):
-    """The ledger of a home that is a replica of the `space` at `url`.
+    """The ledger of a home that is a replica: a copy of a space of a PostgreSQL database.
 
+    Changes are committed in the database, and then shown in the folder.
+
+    url, space: the address of the database, and the name of the space in it.
     serves: whether the process runs for long, so that a thread may fill a large replica.
+    history, reads: the history and the read counts, which are exchanged with the database.
 
     Raises DatabaseAway if the server cannot be reached and the copy is not complete. Also raises
     DatabaseRefused and StorageError.
@@ -253,6 +257,7 @@ class ReplicaLedger(Ledger):
         return None
 
     def set_erasing(self, plan: str | None) -> None:
+        """Record the plan of an erasure in a file that all replicas share. None removes the file."""
         record = self.layout.erasing
         # If this process is killed, the next start removes this temporary file.
         fresh = record.with_name(f".{record.name}-{os.getpid()}")
@@ -288,10 +293,17 @@ class ReplicaLedger(Ledger):
             return False
 
     def trouble(self) -> str:
+        """Describe a fault in the set-up of the server, "" if there is none (`Ledger.trouble`).
+
+        Row-level security of PostgreSQL keeps the spaces of a database apart. It does not apply to
+        superusers and similar roles.
+        """
         role = ""
         with suppress(DatabaseAway):
             role = self._database.passes_by_policies()
-        return role and (
+        if not role:
+            return ""
+        return (
             f"the role {role} is not held by row-level security, the second belt between spaces: CREATE ROLE memory "
             "LOGIN NOSUPERUSER NOBYPASSRLS PASSWORD '...', make it the owner of the schema memoranda and its tables, "
             "and name it in the address (docs/teams.md)"
@@ -312,12 +324,15 @@ class ReplicaLedger(Ledger):
     def _take_news(self, mine: ReplicaState, last: int) -> bool:
         """Fetch and apply the changes after the number `last`, if they are few.
 
+        mine: the state of the space that the folder is a copy of.
+
         Returns whether the folder is now up to date.
         """
         news = self._database.news(last, _FEW)
         if not news:
             return False
         state, changes, rows = news
+        # More than new changes has happened: the space is another one, or was revised.
         if (mine.id, mine.epoch, mine.files) != (state.id, state.epoch, state.files):
             return False
         if last > state.last:
@@ -330,23 +345,30 @@ class ReplicaLedger(Ledger):
         A few new changes are applied one by one. If there are many, or if the histories differ, all
         files are compared. Raises StorageError, OSError.
         """
-        mine = self._folder.state()
+        recorded = self._folder.state()
         last = self.history.last
-        is_of_this_boot = mine is not None and mine.boot == self._boot
-        if last and mine is not None and is_of_this_boot and self._take_news(mine, last):
+        # After a restart of the machine, files may lack bytes that had not reached the disk. So the
+        # copy counts as incomplete, and every file is read.
+        mine = recorded
+        if recorded is not None and recorded.boot != self._boot:
+            mine = None
+        if last and mine is not None and self._take_news(mine, last):
             return
+
         with self._database.snapshot() as snapshot:
             state = snapshot.state()
-            is_same = (
-                mine is not None and is_of_this_boot and mine.id == state.id and last <= state.last
-            )
-            if is_same and mine is not None and mine.epoch == state.epoch:
+            # The copy may be of an earlier space of this name.
+            if mine is not None and (mine.id != state.id or last > state.last):
+                mine = None
+            # A new epoch means that earlier changes were revised.
+            if mine is None or mine.epoch != state.epoch:
+                self._bring_all(snapshot, state, mine)
+            else:
                 changes = list(snapshot.changes(last or 1))
                 if not self._take(changes, snapshot.places(last), snapshot.rows(last)):
                     self._bring_all(snapshot, state, None)
-            else:
-                self._bring_all(snapshot, state, mine if is_same else None)
-        if mine is None or mine.files != state.files:
+
+        if recorded is None or recorded.files != state.files:
             self._shared.show(self._database.shared_files())
         self._note_whole(state)
 
@@ -382,6 +404,8 @@ class ReplicaLedger(Ledger):
     def _bring_all(self, snapshot: Snapshot, state: SpaceState, mine: ReplicaState | None) -> None:
         """Compare the whole folder with the space, and fetch the differences.
 
+        snapshot: the space at one moment.
+        state: its state at this moment.
         mine: the state of the space of which the folder is a copy, up to the last change here. None
             if the folder is not a complete copy: then every file is read.
         """
@@ -396,16 +420,8 @@ class ReplicaLedger(Ledger):
             differing = [
                 key for key, digest in wanted_places.items() if not self._folder.holds(key, digest)
             ]
-        if len(differing) <= _FEW:
-            for key in differing:
-                row = snapshot.row(*key)
-                if row is not None:
-                    self._folder.put(row)
-        else:
-            missing = set(differing)
-            for row in snapshot.rows(-1 if last is None else last):
-                if (row.project, row.path) in missing:
-                    self._folder.put(row)
+        self._put_places(snapshot, differing, last)
+
         is_followed = (
             mine is not None
             and mine.epoch < state.epoch
@@ -414,7 +430,25 @@ class ReplicaLedger(Ledger):
         if not is_followed:
             self._bring_history(snapshot)
 
+    def _put_places(self, snapshot: Snapshot, keys: Sequence[Key], last: int | None) -> None:
+        """Fetch the files at these places, and write them into the folder.
+
+        last: the number of the last change that the folder has. None if it is not complete.
+        """
+        if len(keys) <= _FEW:
+            for key in keys:
+                row = snapshot.row(*key)
+                if row is not None:
+                    self._folder.put(row)
+            return
+        # Many files are read faster together than one by one.
+        missing = set(keys)
+        for row in snapshot.rows(-1 if last is None else last):
+            if (row.project, row.path) in missing:
+                self._folder.put(row)
+
     def _remove_others(self, wanted_places: Collection[Key]) -> None:
+        """Remove everything from the folder that is not at one of these places."""
         for key in reversed(self._folder.listed()):
             if key not in wanted_places:
                 self._folder.remove(*key)
@@ -427,7 +461,11 @@ class ReplicaLedger(Ledger):
         self._note_erased(changes, before)
 
     def _follow_revised(self, snapshot: Snapshot, epoch: int) -> bool:
-        """Fetch the changes that were revised after `epoch`, and new changes.
+        """Fetch the changes that were revised after an epoch of the space, and new changes.
+
+        A space begins a new epoch whenever earlier changes are revised or purged.
+
+        snapshot: the space at one moment.
 
         Return False if the history here still differs from the history of the space.
         """
@@ -531,6 +569,11 @@ class ReplicaLedger(Ledger):
         """Write the new bytes to temporary files beside the files.
 
         The files are not compared with the texts that were read. The database does this.
+
+        execution: writes the files.
+        planned: the change.
+        folders: (root, path) of the folders that earlier changes will make. Those of this change
+            are added.
         """
         if planned.lines is not None:
             super()._prepare(execution, planned, folders)
@@ -580,6 +623,10 @@ class ReplicaLedger(Ledger):
         """Write committed changes to the files of the folder.
 
         If a file cannot be written, the folder is brought up to date from the database instead.
+
+        execution: carries out the steps.
+        steps: the steps of all these changes.
+
         Raises NotPutBack if this fails, too.
         """
         last = changes[-1].number

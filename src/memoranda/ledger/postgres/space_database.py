@@ -139,6 +139,9 @@ class SpaceDatabase(Connection):
         """Make a table the partition of the space, with the policy of its parent.
 
         The parent's policy does not apply to a role that names the partition itself.
+
+        parent: the name of the table that all spaces share.
+        own: the name of the table.
         """
         from psycopg import sql
 
@@ -228,6 +231,9 @@ class SpaceDatabase(Connection):
         from psycopg.rows import dict_row
 
         def work(db: psycopg.Connection[Any]) -> list[list[Any]]:
+            """Read the state, the changes, their steps and the files in one transaction, unless too
+            many.
+            """
             values = [self.space, since, most + 1]
             with self._pipeline(db):
                 db.execute("begin isolation level repeatable read, read only")
@@ -306,7 +312,14 @@ class SpaceDatabase(Connection):
         counts: Mapping[str, int],
         used: Mapping[str, int],
     ) -> None:
-        """Add reads under a mark. The counts of `restarted` notes begin again."""
+        """Add reads to the counts of the space.
+
+        mark: a random number under which they are sent. Under the same mark they are not counted
+            again.
+        restarted: the ids of notes whose counts begin again from 0.
+        counts, used: how often notes were read, and when they were last used (seconds since 1970),
+            by id.
+        """
         rows = [
             [self.space, id, counts.get(id, 0), used.get(id, 0)] for id in sorted({*counts, *used})
         ]
@@ -553,6 +566,14 @@ class SpaceDatabase(Connection):
         self._write(statements, [change])
 
     def _write(self, statements: Sequence[SqlStatement], changes: Sequence[Change]) -> None:
+        """Commit changes together with other statements, in one round trip. The lock must be held.
+
+        statements: the statements. Each says how many rows it must touch, and the error if it does
+            not.
+
+        Raises the error of the first statement that did not do what it should; then nothing
+        changed.
+        """
         ids = [uuid4() for _ in changes]
         numbers = [change.number for change in changes]
         rows = [
@@ -566,6 +587,7 @@ class SpaceDatabase(Connection):
                 "update memoranda.space set last = %s where name = %s and last = %s",
                 [numbers[-1], self.space, numbers[0] - 1],
                 1,
+                # The number of the last change shows whether another writer came between.
                 lambda: DatabaseRefused(self.server, "somebody wrote there without the lock"),
             ),
         ]
@@ -641,7 +663,10 @@ class SpaceDatabase(Connection):
     def _remove_changes(
         self, db: psycopg.Connection[Any], numbers: Collection[int]
     ) -> dict[int, UUID]:
-        """Delete changes. Returns their ids by number."""
+        """Delete changes. Returns their ids by number.
+
+        numbers: the numbers of the changes.
+        """
         values = [self.space, [*numbers]]
         db.execute("delete from memoranda.step where space = %s and change = any(%s)", values)
         sql = "delete from memoranda.change where space = %s and number = any(%s) returning number, id"

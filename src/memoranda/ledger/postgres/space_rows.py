@@ -58,6 +58,7 @@ STATE = (
 class FileRow(NamedTuple):
     """A file, folder or link of a project.
 
+    project, path: its place.
     kind: `file`, `folder` or `link`.
     body, sha256: the bytes of a file and their SHA-256. None for others.
     link: the target of a link.
@@ -175,6 +176,7 @@ class Snapshot:
 class SqlStatement:
     """One SQL statement of a commit.
 
+    sql: the statement, with placeholders.
     values: the values of its placeholders.
     rows: how many rows it must touch. None means that any number is right.
     refused: a function that returns the error to raise if another number of rows was touched.
@@ -206,6 +208,7 @@ def of_change(
 ) -> Iterator[SqlStatement]:
     """Yield the SQL that inserts a change and its steps into the history.
 
+    change_id: a new id, by which the row is found after a lost connection.
     epoch: 0 for a new change. For a revised change, which takes the place of an earlier change with
         the same number, the epoch of the space at the revision (see `SpaceState`).
     """
@@ -227,6 +230,7 @@ def of_step(server: str, space: str, number: int, step: Step) -> Iterator[SqlSta
     """Yield the SQL that applies one step to the table of notes.
 
     server: the name of the server, for errors.
+    space: the name of the space.
     number: the number of the change, which each touched row records.
     """
     where = [space, step.project, step.path]
@@ -275,6 +279,8 @@ def _keep_old_text(space: str, step: Step) -> Iterator[SqlStatement]:
     """Yield the SQL that copies the text that a step replaces into the history.
 
     Yields nothing if the step replaces no text or its text is not kept.
+
+    space: the name of the space.
     """
     if step.old is not None and step.kept:
         yield SqlStatement(
@@ -289,6 +295,8 @@ def _of_put(space: str, number: int, step: Step) -> Iterator[SqlStatement]:
 
     If the step replaces a file, its row must still have the text that was read. Else the place must
     be free.
+
+    space: the name of the space.
     """
     yield from _keep_old_text(space, step)
     assert step.stamp is not None
@@ -320,7 +328,10 @@ def _of_put(space: str, number: int, step: Step) -> Iterator[SqlStatement]:
 
 
 def _of_remove(space: str, step: Step) -> Iterator[SqlStatement]:
-    """Yield the SQL that removes a file, which must have the text that was read."""
+    """Yield the SQL that removes a file, which must have the text that was read.
+
+    space: the name of the space.
+    """
     yield from _keep_old_text(space, step)
     assert step.old is not None
     yield SqlStatement(
@@ -332,7 +343,11 @@ def _of_remove(space: str, step: Step) -> Iterator[SqlStatement]:
 
 
 def _of_move(space: str, number: int, step: Step) -> Iterator[SqlStatement]:
-    """Yield the SQL that moves a file, or a folder with everything below it, to a free place."""
+    """Yield the SQL that moves a file, or a folder with everything below it, to a free place.
+
+    space: the name of the space.
+    number: the number of the change.
+    """
     yield SqlStatement(
         f"select 1 from memoranda.note {_AT}",
         [space, step.project, step.to],
@@ -395,6 +410,7 @@ def of_row(space: str, number: int, step: Step) -> Iterator[SqlStatement]:
 def of_fold(space: str, folded: Mapping[str, ReadRow]) -> Iterator[SqlStatement]:
     """Yield the SQL that subtracts reads which the headers of the notes count now.
 
+    space: the name of the space.
     folded: the reads to subtract, by the id of their note. Reads that came later are kept.
     """
     for key, row in folded.items():

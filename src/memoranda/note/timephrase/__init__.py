@@ -98,6 +98,8 @@ def read_all(
     groups = _groups(written)
     ends = [written.span(0, blank.end())[1] for blank in PARAGRAPH.finditer(written.plain)]
     spans = [_span(group) for group in groups]
+
+    # The paragraph of each group, as a number.
     paragraphs = [bisect(ends, start) for start, _ in spans]
     vague = {
         paragraph for paragraph, group in zip(paragraphs, groups, strict=True) if group.of("vague")

@@ -38,6 +38,9 @@ class Bounds:
 def bounds_of(sentence: Sentence, today: date) -> Bounds:
     """Return when the series of a sentence starts and ends.
 
+    sentence: the words of the series, such as "every day until Friday".
+    today: the day at which the text is read.
+
     Raises AmbiguousTime for two ends, UnusedWords for a span that bounds nothing.
     """
     bounds = Bounds()
@@ -65,17 +68,27 @@ def repeated_days(sentence: Sentence) -> list[Part]:
 
 
 def _bound_by_span(bounds: Bounds, part: Part, today: date) -> None:
-    """Limit a series to a week, month or year: "every day this week"."""
+    """Limit a series to a week, month or year: "every day this week".
+
+    bounds: the bounds to set.
+    part: the words "this week".
+    today: the day at which the text is read.
+    """
     bounds.first = max(first_day(part.lexeme.value, today), today)
     bounds.last = last_day(part.lexeme.value, today)
 
 
 def _bound_by_month(bounds: Bounds, part: Part, today: date) -> None:
-    """Limit a series by a month: "every Monday in June", "from June", "until June"."""
+    """Limit a series by a month: "every Monday in June", "from June", "until June".
+
+    The parameters are as in `_bound_by_span`.
+    """
     year, month = part.lexeme.value
     if year is None:
         has_passed = month < today.month
         year = today.year + 1 if has_passed else today.year
+
+    # "until June" sets only the end, "from June" only the start.
     if part.role != END:
         bounds.first = max(date(year, month, 1), today)
     if part.role != START:
@@ -84,6 +97,10 @@ def _bound_by_month(bounds: Bounds, part: Part, today: date) -> None:
 
 def _bound_by_days(bounds: Bounds, sentence: Sentence, today: date) -> None:
     """Limit a series by days: "from Monday until Friday".
+
+    bounds: the bounds to set.
+    sentence: the words of the series.
+    today: the day at which the text is read.
 
     Raises AmbiguousTime for "until next month", whose first or last day may be meant.
     """

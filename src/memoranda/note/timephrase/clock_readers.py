@@ -112,6 +112,9 @@ def _by_half(match: re.Match[str], hour: int, minute: int) -> Meanings:
 
     In two cases the hour is in the other half of the day than the words say: the first hour of a
     range (11 in 11-1pm is in the morning), and "a quarter to 12pm", which is before noon.
+
+    match: the match of the words. Its group `half` is `a` or `p`.
+    hour, minute: the clock that they show. "a quarter to 12" is 11:45.
     """
     if not (1 <= hour <= 12 and minute < 60):
         return WRONG
@@ -132,7 +135,9 @@ def _clock(
 ) -> Meanings:
     """Make the meaning of a clock. WRONG if no clock shows it; 24:00 is shown.
 
+    hour, minute, second: the clock that the words show.
     form: the form of an hour from 1 to 12 (see TimeOfDay). Other hours are fixed.
+    is_weak: whether the words count as a time only beside other time words.
     """
     is_past_midnight = hour == 24 and (minute or second)
     if hour > 24 or minute > 59 or second > 59 or is_past_midnight:

@@ -116,7 +116,11 @@ _WORDED_AMOUNTS = (
 
 
 def read_distance(match: re.Match[str], before: str) -> Meanings:
-    """A delay from now ("in 2 hours", 3天后) or a distance from a named time ("a week from")."""
+    """Read a delay from now ("in 2 hours", 3天后) or a distance from a named time ("a week from").
+
+    match: the match of the shape. It has only the groups of the wording that matched.
+    before: the character before the match. It does not matter here.
+    """
     groups = match.groupdict()
     # 3天 is a distance only with 过 before it, or with 后 or 前 behind it
     needs_direction = "over" in groups
@@ -125,6 +129,8 @@ def read_distance(match: re.Match[str], before: str) -> Meanings:
     amount = read_amount(match["amount"])
     if groups.get("ago") or groups.get("way") == "before":
         amount = Delay(-amount.months, -amount.days, -amount.seconds)
+
+    # "a week from" needs the time that comes next. "in 0 days" is not a delay.
     if "way" in groups:
         return [Meaning("offset", amount)]
     if any(amount):

@@ -54,7 +54,11 @@ def shifted(day: date, months: int, days: int = 0) -> date:
 
 
 def first_day(span: Span, today: date) -> date:
-    """Return the first day of a week, month or year."""
+    """Return the first day of a week, month or year.
+
+    span: the unit, and how many units it is after the present one.
+    today: the day at which the text is read.
+    """
     if span.unit == "week":
         return today + timedelta(days=7 * span.offset - today.weekday())
     if span.unit == "month":
@@ -63,7 +67,10 @@ def first_day(span: Span, today: date) -> date:
 
 
 def last_day(span: Span, today: date) -> date:
-    """Return the last day of a week, month or year."""
+    """Return the last day of a week, month or year.
+
+    span, today: as in `first_day`.
+    """
     following_span = Span(span.unit, span.offset + 1)
     return first_day(following_span, today) - timedelta(days=1)
 
@@ -72,8 +79,12 @@ def possible_days(lexemes: Sequence[Lexeme], today: date) -> list[date]:
     """Return the days that the words of one time may mean, in order.
 
     Clear words give one day; no words give none. Words that agree ("Thursday, May 7") give one day,
-    words that contradict each other give the days of all. Raises ValueError for a day that does not
-    exist, OverflowError beyond the calendar.
+    words that contradict each other give the days of all.
+
+    lexemes: the time words. Words that do not name days are left out.
+    today: the day at which the text is read.
+
+    Raises ValueError for a day that does not exist, OverflowError beyond the calendar.
     """
     choices = _choices([lexeme for lexeme in lexemes if lexeme.kind in DAY_KINDS], today)
     candidates = sorted(set(chain.from_iterable(days for _, days in choices)))
@@ -95,6 +106,9 @@ def _choices(lexemes: Sequence[Lexeme], today: date) -> list[tuple[Lexeme, list[
 
     A span beside a day word is used for its week, month or year: "Friday" and "next week". A span
     that no word uses counts as its own first day.
+
+    lexemes: the words that name days.
+    today: the day at which the text is read.
     """
     spans: dict[str, Span] = {
         lexeme.value.unit: lexeme.value for lexeme in lexemes if lexeme.kind == "span"
@@ -144,6 +158,9 @@ def _weekday(value: Weekday, span: Span | None, today: date) -> list[date]:
 
     A bare name is the next such day. If it is today's name, today and the
     same day of next week are possible. "next Friday" may be this week's as long as that is ahead.
+
+    span: a week that the text names beside the day, "next week". None without one.
+    today: the day at which the text is read.
     """
     weeks = span.offset if span else value.weeks
     if weeks is None:
@@ -162,6 +179,8 @@ def _weekend(value: Weekend, span: Span | None, today: date) -> list[date]:
     """Return the next weekend, or the weekend of a calendar week.
 
     On a Saturday, the next weekend begins today.
+
+    span: a week that the text names beside it. None without one.
     """
     if span or value.weeks is not None:
         saturday = Weekday(value.weeks, _SATURDAY, value.is_english_next)
@@ -179,6 +198,8 @@ def _month_edge(value: MonthEdge, span: Span | None, today: date) -> list[date]:
     """Return the first or last day of a named month.
 
     Without a year, the next such day is returned, which may be today.
+
+    span: a year that the text names beside it. None without one.
     """
     year = value.year
     if year is None and span:
@@ -222,7 +243,13 @@ def _dates(value: Sequence[CalendarDate], span: Span | None, today: date) -> lis
     """Return the dates that a word may mean, in order: 5/7 may be two.
 
     A date without a year is the next one. If only some of several dates exist, the others are left
-    out. Raises ValueError or OverflowError if none exists.
+    out.
+
+    value: the dates that the word may mean; their year may be None.
+    span: a year that the text names beside it. None without one.
+    today: the day at which the text is read.
+
+    Raises ValueError or OverflowError if none exists.
     """
     days = []
     for year, month, day in value:
@@ -239,7 +266,11 @@ def _dates(value: Sequence[CalendarDate], span: Span | None, today: date) -> lis
 
 
 def _workdays(value: int, _: Span | None, today: date) -> list[date]:
-    """Return the day that is some working days (Monday to Friday) later. Holidays are not known."""
+    """Return the day that is some working days (Monday to Friday) later. Holidays are not known.
+
+    value: how many working days.
+    today: the day from which they are counted.
+    """
     day = today
     for _count in range(value):
         day += timedelta(days=1)
@@ -290,6 +321,7 @@ def next_date(today: date, day: int, month: int | None = None) -> date:
 def nth_weekday(year: int, month: int, nth: int, day: int) -> date | None:
     """Return the nth weekday of a month. None if the month does not have it.
 
+    year, month: the month. January is 1.
     nth: 1 is the first, -1 the last.
     day: 0 for Monday to 6 for Sunday.
     """

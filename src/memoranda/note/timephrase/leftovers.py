@@ -25,9 +25,12 @@ def _patterns(name: str) -> list[re.Pattern[str]]:
 
 
 def beside(text: Text, cluster: Sequence[Part]) -> str:
-    """Return the words right beside joined parts that change their time, as written.
+    """Return the words right beside joined time words that change their time, as written.
 
-    "the day after" does before "Friday". "" without such words.
+    In "the day after Friday" these are the words "the day after". "" without such words.
+
+    text: the text that is read.
+    cluster: the time words, which stand beside each other.
     """
     start = cluster[0].start
     end = max(part.end for part in cluster)
@@ -37,6 +40,8 @@ def beside(text: Text, cluster: Sequence[Part]) -> str:
         patterns += data_file("leftovers.toml")["before_day"]
     if cluster[0].kind == "clock":
         patterns += data_file("leftovers.toml")["before_clock"]
+
+    # The words before must end where the time words begin.
     for pattern in patterns:
         match = compiled(rf"(?<![a-z0-9])(?:{pattern})\Z").search(text.plain[search_start:start])
         if match:
@@ -52,6 +57,8 @@ def number_beside(text: Text, cluster: Sequence[Part]) -> str:
     """Return a bare number right beside a day, as written, since it may be the hour: "Friday 5".
 
     Empty if nothing is found.
+
+    cluster: the time words, which stand beside each other.
     """
     table = data_file("leftovers.toml")
     start = cluster[0].start
@@ -103,12 +110,18 @@ def _tables_for(parts: Sequence[Part]) -> list[str]:
 
 
 def _is_inside(span: tuple[int, int], spans: Sequence[tuple[int, int]]) -> bool:
-    """Whether one of the spans contains a piece whole."""
+    """Whether one of the spans contains a piece whole.
+
+    span, spans: (start, end) of the piece, and of each span.
+    """
     return any(start <= span[0] and span[1] <= end for start, end in spans)
 
 
 def _is_covered(span: tuple[int, int], spans: Sequence[tuple[int, int]]) -> bool:
-    """Whether a piece overlaps with one of the spans."""
+    """Whether a piece overlaps with one of the spans.
+
+    span, spans: (start, end) of the piece, and of each span.
+    """
     return any(start < span[1] and span[0] < end for start, end in spans)
 
 
@@ -122,7 +135,10 @@ def _foreign() -> frozenset[str]:
 
 
 def foreign_words(text: Text, spans: Sequence[tuple[int, int]]) -> str:
-    """Return the first time word of another language, as written. Empty if nothing is found."""
+    """Return the first time word of another language, as written. Empty if nothing is found.
+
+    spans: (start, end) of the words that were read as a time. They do not count.
+    """
     foreign = _foreign()
     for match in _WORD.finditer(text.plain):
         is_foreign = match[0] in foreign and not _is_covered(match.span(), spans)
@@ -144,7 +160,10 @@ def unread_script(text: Text) -> str:
 
 
 def misspelled_word(text: Text, spans: Sequence[tuple[int, int]]) -> str:
-    """Return a word that is nearly a time word, as written: "tommorow". Empty if nothing is found."""
+    """Return a word that is nearly a time word, as written: "tommorow". Empty if nothing is found.
+
+    spans: (start, end) of the words that were read as a time. They do not count.
+    """
     spelling = data_file("leftovers.toml")["spelling"]
     for match in _WORD.finditer(text.plain):
         if _is_covered(match.span(), spans) or match[0] in spelling["correct"]:

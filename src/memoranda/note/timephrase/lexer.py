@@ -76,8 +76,12 @@ def scan(plain: str) -> list[Lexeme]:
 
 
 def _lexemes_at(plain: str, start: int, end: int, kind: str, pattern: str) -> list[Lexeme]:
-    """Return the lexemes of a shape at `start`. Empty if it does not match.
+    """Return the lexemes of a shape at `start`: time words with their kind, value and place. Empty
+    if it does not match.
 
+    A word with several meanings gives several lexemes at one place.
+
+    plain: the text in plain form, see `Text`.
     end: where the lexeme before ends.
     kind: the name of the reader.
     pattern: the pattern of the shape.
@@ -94,6 +98,8 @@ def _lexemes_at(plain: str, start: int, end: int, kind: str, pattern: str) -> li
         meanings = _READERS[kind](match, before)
     except ValueError:
         return []
+
+    # Blanks that the pattern took at its ends are not part of the word.
     text = match[0]
     last = first + len(text.rstrip())
     first += len(text) - len(text.lstrip())

@@ -70,6 +70,15 @@ def _is_exact(part: Part) -> bool:
 
 
 def _exact_moment(part: Part, sentence: Sentence, clock: Clock) -> datetime:
+    """Return the moment of a word that names it alone: "in 2 hours", or a date and clock as a
+    computer writes them.
+
+    part: the word.
+    sentence: the time words that it belongs to. They may name a zone.
+    clock: the moment at which the text is read.
+
+    Raises UnusedWords for a zone beside a moment that has its own.
+    """
     if part.kind == "delay":
         return later(part.lexeme.value, clock.now, clock.zone)
     instant: datetime = part.lexeme.value
@@ -85,6 +94,10 @@ def _moments_beside(sentence: Sentence, other_parts: Sequence[Part], clock: Cloc
     """Return the moments that the parts beside an exact one name.
 
     Two ways to say one time give the same moment: "in 2 hours, at 5pm".
+
+    sentence: all time words.
+    other_parts: the parts that are not the exact one.
+    clock: the moment at which the text is read.
     """
     if not other_parts:
         return set()
@@ -96,7 +109,14 @@ def _moments_beside(sentence: Sentence, other_parts: Sequence[Part], clock: Cloc
 
 
 def _the_one_moment(sentence: Sentence, moments: set[datetime], clock: Clock) -> datetime:
-    """Return the one moment. Raises PastTime when all have passed, AmbiguousTime for several."""
+    """Return the one moment that remains.
+
+    sentence: the time words, which an error names.
+    moments: all moments that the words may mean.
+    clock: the moment at which the text is read.
+
+    Raises PastTime when all have passed, AmbiguousTime for several.
+    """
     if not moments:
         raise AmbiguousTime(sentence.phrase)
     if all(moment <= clock.now for moment in moments):
@@ -110,11 +130,17 @@ def _read_offset(sentence: Sentence, offsets: Sequence[Part], clock: Clock) -> l
     """Read a time that is some days or hours from another time.
 
     Examples are "a week from Friday" and "two hours before midnight".
+
+    sentence: the time words.
+    offsets: the words of the distance, "a week from". Several raise AmbiguousTime.
+    clock: the moment at which the text is read.
     """
     offset = offsets[0]
     base = sentence.without("offset")
     if len(offsets) != 1 or not base.parts:
         raise AmbiguousTime(sentence.phrase)
+
+    # If the other time may mean two moments, so may this one: the error names both, each shifted.
     delay = offset.lexeme.value
     try:
         (reading,) = _read_days_and_clocks(base, clock)
@@ -138,6 +164,14 @@ def _read_offset(sentence: Sentence, offsets: Sequence[Part], clock: Clock) -> l
 
 
 def _read_days_and_clocks(sentence: Sentence, clock: Clock) -> list[Reading]:
+    """Read the times that days and clocks name together: "Monday at 3pm and Friday at 5pm" are two.
+
+    sentence: the time words.
+    clock: the moment at which the text is read.
+
+    Raises UnusedWords for words that fit no time, AmbiguousTime if it is unclear which clock
+    belongs to which day.
+    """
     parts = without_range_ends(sentence)
     days = day_slots(parts)
     clocks = clock_slots(sentence, parts)
@@ -147,6 +181,8 @@ def _read_days_and_clocks(sentence: Sentence, clock: Clock) -> list[Reading]:
     zone = NamedZone(sentence, clock)
     if zone.is_named and not clocks:
         raise sentence.unused(*sentence.of("zone"))
+
+    # Find out which clock belongs to which day.
     pairs = pair_slots(days, clocks)
     if pairs is None:
         raise AmbiguousTime(sentence.phrase)
@@ -168,8 +204,13 @@ def _read_days_and_clocks(sentence: Sentence, clock: Clock) -> list[Reading]:
 
 
 def _refuse_loose(sentence: Sentence, days: Sequence[DaySlot], clocks: Sequence[ClockSlot]) -> None:
-    """Raise UnusedWords for a loose part that may be meant: "evening class tomorrow" without a
-    clock, "this week" beside one."""
+    """Raise UnusedWords for a loose part that may be meant as a time.
+
+    Examples are "evening class tomorrow" without a clock, and "this week" beside one.
+
+    sentence: the time words.
+    days, clocks: the days and clocks that they name.
+    """
     for part in sentence.parts:
         if not part.is_loose:
             continue
@@ -195,7 +236,13 @@ def _is_explicit(sentence: Sentence) -> bool:
 def _moments(
     day_slot: DaySlot | None, clock_slot: ClockSlot | None, zone: NamedZone, clock: Clock
 ) -> set[datetime]:
-    """Return all moments that a day and a clock may mean."""
+    """Return all moments that a day and a clock may mean.
+
+    day_slot: the words of the day. None for the next time that the clock shows it.
+    clock_slot: the words of the clock. None for a day without a clock.
+    zone: the zone of the clock.
+    clock: the moment at which the text is read.
+    """
     if day_slot:
         lexemes = day_slot.lexemes
     else:
@@ -221,6 +268,8 @@ def _moments(
 def _without_clock(day: date, is_only: bool, clock: Clock) -> datetime:
     """Return the moment of a day without a clock: the usual hour, or the late one if that has
     passed.
+
+    is_only: whether the words name only this day. Only then is the late hour used.
     """
     usual = wall_time(day, time(clock.day_hour), clock.zone)
     late = wall_time(day, _LATE, clock.zone)

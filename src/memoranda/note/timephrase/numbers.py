@@ -72,7 +72,10 @@ def _chinese(text: str) -> Fraction:
 
 
 def _hundreds(text: str, digits: Mapping[str, int]) -> Fraction:
-    """Return the value of a Chinese number in hundreds, tens and ones: 一百零五 is 105."""
+    """Return the value of a Chinese number in hundreds, tens and ones: 一百零五 is 105.
+
+    digits: the value of each Chinese digit.
+    """
     match = _HUNDREDS.fullmatch(text)
     if not text or not match:
         raise ValueError(text)

@@ -28,6 +28,7 @@ BETWEEN = "between"
 class Part:
     """A time word with its place in the sentence: "until Friday" is Friday with the role `end`.
 
+    lexeme: the time word, with its kind and value.
     start, end: its place in the plain text, the words of its role included.
     role: `start`, `between` or `end` of a range or series, or `except`. Empty for most words.
     link: how it is joined to the part before: "beside", "and", "or" or "apart".
@@ -85,7 +86,9 @@ def parts_of(text: Text) -> list[Part]:
 def _part_after(plain: str, previous: Part | None, lexeme: Lexeme) -> Part:
     """Return a time word as a part, with its role and its link to the part before.
 
+    plain: the text in plain form, see `Text`.
     previous: the part before. None for the first part.
+    lexeme: the time word.
     """
     if previous:
         gap_start = previous.end
@@ -133,9 +136,12 @@ def _role_before(gap: str) -> tuple[str, int]:
 def _link(plain: str, previous: Part, lexeme: Lexeme, start: int) -> tuple[str, str]:
     """Return how a lexeme is joined to the part before, and the role that this gives it.
 
-    start: where the words that name its role begin.
-
     "5pm" is ("beside", END) after "3pm to", ("or", "") after "3pm or", ("apart", "") elsewhere.
+
+    plain: the text in plain form, see `Text`.
+    previous: the part before.
+    lexeme: the time word.
+    start: where the words that name its role begin.
     """
     gap = plain[previous.end : start]
     whole_gap = plain[previous.end : lexeme.start]
@@ -156,7 +162,10 @@ def _link(plain: str, previous: Part, lexeme: Lexeme, start: int) -> tuple[str, 
 
 
 def _is_range(previous: Part, lexeme: Lexeme, gap: str) -> bool:
-    """Whether a lexeme is the end of a range that the part before begins."""
+    """Whether a lexeme is the end of a range that the part before begins.
+
+    gap: the words between the two.
+    """
     if _class_of(previous.lexeme) != _class_of(lexeme):
         return False
     is_between = previous.role == BETWEEN and _pattern("and").fullmatch(gap)
@@ -164,7 +173,11 @@ def _is_range(previous: Part, lexeme: Lexeme, gap: str) -> bool:
 
 
 def _is_list(previous: Part, lexeme: Lexeme, gap: str) -> bool:
-    """Whether a comma, or in Chinese nothing, is between two words of a list: 周二周四."""
+    """Whether a comma, or in Chinese nothing, is between two words of a list: 周二周四.
+
+    previous, lexeme: the two words.
+    gap: the text between them.
+    """
     if previous.kind != lexeme.kind:
         return False
     return bool(_COMMA.fullmatch(gap)) or (lexeme.kind == "weekday" and not gap)
@@ -198,6 +211,8 @@ def parts_that_count(parts: Sequence[Part], plain: str) -> list[Part]:
 
     A weak word counts beside a sure one, or if the words before it announce a time: "on sat".
     Elsewhere a part of the day or a span is loose, and other weak words are left out.
+
+    plain: the text in plain form, see `Text`.
     """
     counting: list[Part] = []
     for cluster in clusters(parts):
@@ -295,7 +310,10 @@ _CHECKS: dict[str, Callable[[_Surroundings], bool]] = {
 
 
 def _is_clause(part: Part, plain: str) -> bool:
-    """Whether a Chinese part of the day is a separate clause: 下午 in 明天去医院，下午."""
+    """Whether a Chinese part of the day is a separate clause: 下午 in 明天去医院，下午.
+
+    plain: the text in plain form, see `Text`.
+    """
     start = part.lexeme.start
     end = part.lexeme.end
     if plain[start:end].isascii():

@@ -57,6 +57,7 @@ class Reading:
 class Clock:
     """The moment at which a text is read.
 
+    now: this moment, in `zone`.
     zone: the time zone of the reader.
     day_hour: the hour that a day without a time of day gets.
     """
@@ -116,6 +117,11 @@ class NamedZone:
     """
 
     def __init__(self, sentence: Sentence, clock: Clock):
+        """Find the zone among the time words. Without one it is the zone of the reader.
+
+        Raises AmbiguousTime for two zones, UnusedWords for words that name a zone which is not
+        known.
+        """
         self._sentence = sentence
         self._clock = clock
         zone_parts = sentence.of("zone")

@@ -43,9 +43,11 @@ class Recurrence:
     """A rule in its parts.
 
     freq: `MINUTELY`, `HOURLY`, `DAILY`, `WEEKLY`, `MONTHLY` or `YEARLY`.
+    interval: how many units are from one time to the next: 2 for every other day.
     months: 1 to 12.
     monthdays: 1 to 31, or -1 for the last day of the month.
     days: weekdays, 0 for Monday.
+    hours, minutes: the hours (0 to 23) and minutes of a day at which it is due.
     nth: for a monthly rule, which of these weekdays of the month; -1 is the last.
     until: the last time, on a local clock.
     zone_name: the IANA name of the zone of the hours. None means the reader's zone.
@@ -150,7 +152,10 @@ def _parse_rule(text: str) -> Recurrence:
 
 
 def _check(rule: Recurrence, day_names: str) -> None:
-    """Raise ValueError for a rule that lacks its day, or repeats too often."""
+    """Raise ValueError for a rule that lacks its day, or repeats too often.
+
+    day_names: the weekdays of the rule as they are stored. Empty without any.
+    """
     is_too_often = rule.is_elapsed and rule.interval * _SECONDS[rule.freq] < SHORTEST
     lacks_weekday = rule.freq == "WEEKLY" and not rule.days
     lacks_nth = rule.freq == "MONTHLY" and bool(day_names) and not rule.nth
@@ -192,6 +197,8 @@ def complete_rule(repeat: str, due: datetime) -> str:
 
     Calendars leave to the first time what they can: "FREQ=WEEKLY" means the weekday and the hour of
     `due`, a local time. These are added.
+
+    repeat: the rule as it was written.
     """
     pairs = [part.partition("=") for part in repeat.strip().removeprefix("RRULE:").split(";")]
     values = {key.upper(): value.upper() for key, _, value in pairs}
@@ -262,7 +269,10 @@ def next_time(rule: Recurrence, after: datetime, zone: tzinfo, since: datetime) 
 
 
 def _next_elapsed(rule: Recurrence, after: datetime, since: datetime) -> datetime:
-    """Return the first time after `after` of a rule that counts hours or minutes."""
+    """Return the first time after `after` of a rule that counts hours or minutes.
+
+    since: the first time of the series.
+    """
     step = timedelta(seconds=rule.interval * _SECONDS[rule.freq])
     start = since.astimezone(UTC)
     return start + ((after.astimezone(UTC) - start) // step + 1) * step
@@ -271,7 +281,11 @@ def _next_elapsed(rule: Recurrence, after: datetime, since: datetime) -> datetim
 def _next_on_calendar(
     rule: Recurrence, after: datetime, since: datetime, zone: tzinfo
 ) -> datetime | None:
-    """Return the first time after `after` of a rule that counts days. None if no time is left."""
+    """Return the first time after `after` of a rule that counts days. None if no time is left.
+
+    since: the first time of the series.
+    zone: the zone of the hours of the rule.
+    """
     first = since.astimezone(zone).date()
     for day in _rule_days(rule, first, after.astimezone(zone).date()):
         moments = [
@@ -288,6 +302,9 @@ def _rule_days(rule: Recurrence, since: date, after: date) -> Iterator[date]:
     """Yield the days of a rule in order, beginning a period before `after`.
 
     A month without the day is skipped: the 31st of June.
+
+    since: the first day of the series.
+    after: the day from which the caller looks.
     """
     if rule.freq in ("DAILY", "WEEKLY"):
         yield from _days_by_length(rule, since, after)
@@ -300,12 +317,17 @@ def _rule_days(rule: Recurrence, since: date, after: date) -> Iterator[date]:
 
 
 def _days_by_length(rule: Recurrence, since: date, after: date) -> Iterator[date]:
-    """Yield the days of a daily or weekly rule in order."""
+    """Yield the days of a daily or weekly rule in order.
+
+    since, after: as in `_rule_days`.
+    """
     length = rule.interval
     first = since
     if rule.freq == "WEEKLY":
         length *= 7
         first -= timedelta(days=since.weekday())
+
+    # Go to the last period before `after` at once, instead of through years of days.
     first += timedelta(days=((after - first).days // length - 1) * length)
     for period in range(_PERIODS):
         for day in rule.days or (0,):
@@ -329,7 +351,10 @@ def _months(rule: Recurrence, since: date, after: date) -> Iterator[int]:
 
 
 def _days_of_month(rule: Recurrence, year: int, month: int) -> Iterator[date]:
-    """Yield the days of a rule in one month."""
+    """Yield the days of a rule in one month.
+
+    year, month: the month. January is 1.
+    """
     if rule.nth:
         for weekday in rule.days:
             day = nth_weekday(year, month, rule.nth, weekday)

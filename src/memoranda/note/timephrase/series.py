@@ -83,12 +83,20 @@ def _repetition(sentence: Sentence) -> Repetition:
 def _elapsed_series(
     sentence: Sentence, repetition: Repetition, bounds: Bounds, clock: Clock
 ) -> Reading:
-    """Return a series of hours or minutes that begins now: "every 3 hours"."""
+    """Return a series of hours or minutes that begins now: "every 3 hours".
+
+    sentence: the words of the series.
+    repetition: how often it repeats.
+    bounds: when it ends. Such a series may not have a start.
+    clock: the moment at which the text is read.
+    """
     rule, minutes = _elapsed_rule(repetition)
     if repeated_days(sentence) or bounds.first or sentence.of("zone") or _exceptions(sentence):
         raise AmbiguousTime(sentence.phrase)
     due = next_time(rule, clock.now, clock.zone, clock.now)
     until = _elapsed_until(bounds, due, minutes, clock)
+
+    # A clock can only be the end: "every hour until 5pm".
     clocks = [part for part in sentence.parts if part.is_clock]
     if clocks:
         is_end = len(clocks) == 1 and clocks[0].kind == "clock" and clocks[0].role == END
@@ -112,7 +120,15 @@ def _elapsed_rule(repetition: Repetition) -> tuple[Recurrence, Fraction]:
 
 
 def _until_clock(sentence: Sentence, end: Part, due: datetime, clock: Clock) -> datetime:
-    """Today's clock as the end of a series of hours. Raises AmbiguousTime, PastTime."""
+    """Return today's clock as the end of a series of hours: "until 5pm".
+
+    sentence: the words of the series, which an error names.
+    end: the word of the clock.
+    due: the first time of the series.
+    clock: the moment at which the text is read.
+
+    Raises AmbiguousTime for a clock that may mean two hours, PastTime if the end is before `due`.
+    """
     moments = []
     for hour in possible_hours([end.lexeme.value], []):
         # Midnight is the one ahead
@@ -131,6 +147,14 @@ def _until_clock(sentence: Sentence, end: Part, due: datetime, clock: Clock) -> 
 def _elapsed_until(
     bounds: Bounds, due: datetime, minutes: Fraction, clock: Clock
 ) -> datetime | None:
+    """Return the last time of a series of hours or minutes, on the local clock. None without an
+    end.
+
+    bounds: the end of the series in days, in times, or as a length.
+    due: the first time.
+    minutes: how many minutes are from one time to the next.
+    clock: the moment at which the text is read.
+    """
     if bounds.last:
         return datetime.combine(bounds.last, time(23, 59, 59))
     if bounds.times:
@@ -147,7 +171,16 @@ def _elapsed_until(
 def _timed_series(
     sentence: Sentence, rule: Recurrence, bounds: Bounds, clock: Clock
 ) -> list[Reading]:
-    """Return a reading for each clock of a series on the calendar."""
+    """Return a reading for each clock of a series on the calendar.
+
+    sentence: the words of the series.
+    rule: the days on which it repeats, without hours.
+    bounds: when it starts and ends.
+    clock: the moment at which the text is read.
+
+    Raises UnusedWords for words that such a series cannot have, AmbiguousTime for a zone without a
+    name.
+    """
     if bounds.length and bounds.length.seconds:
         raise sentence.unused(*sentence.of("length"))
     slots = clock_slots(sentence, _without_clock_ends(sentence))
@@ -165,6 +198,8 @@ def _timed_series(
 
 def _hours(sentence: Sentence, slot: ClockSlot) -> list[Hour]:
     """Return the hours that a clock may mean.
+
+    slot: the words of the clock, and the parts of the day beside it.
 
     Raises UnusedWords for a loose part of the day that disagrees.
     """
@@ -194,7 +229,13 @@ class _Series:
         self._zone = rule.zone(clock.zone)
 
     def at(self, hours: Sequence[Hour], *, is_all_day: bool = False) -> Reading:
-        """The series at one time of day. Raises AmbiguousTime when its clock may mean two."""
+        """Return the series at one time of day.
+
+        hours: the hours that its clock may mean.
+        is_all_day: whether the text names no clock.
+
+        Raises AmbiguousTime when its clock may mean two hours.
+        """
         rules = [_at_hour(self._rule, hour) for hour in hours]
         readings = [self._reading(rule, is_all_day) for rule in rules if rule]
         if len(readings) != 1:
@@ -204,6 +245,13 @@ class _Series:
         return readings[0]
 
     def _reading(self, rule: Recurrence, is_all_day: bool) -> Reading:
+        """Return the series by a rule, with its first time and its last day.
+
+        rule: a rule that has its hour.
+        is_all_day: whether the text names no clock.
+
+        Raises PastTime if the series ends before it begins.
+        """
         due = self._first_time(rule)
         first = due.astimezone(self._zone).date()
         last = self._last_day(rule, due)
@@ -225,6 +273,11 @@ class _Series:
         return next_time(replace(rule, interval=1), after, self._clock.zone, after)
 
     def _last_day(self, rule: Recurrence, due: datetime) -> date | None:
+        """Return the last day of the series. None without an end.
+
+        rule: the rule by which its times are counted.
+        due: its first time.
+        """
         bounds = self._bounds
         if bounds.length:
             first = due.astimezone(self._zone).date()
@@ -303,6 +356,8 @@ def _rules(
     | every week, month or year | none, but the first day of the series | one: the day of `first` |
     | any other | | none: a part is missing, or the parts contradict each other |
 
+    repetition: the words "every week", read.
+    day_words: the words that name days beside it.
     first: the first day of the series, if the text names it.
     """
     plain = Recurrence(
@@ -331,6 +386,9 @@ def _rules_of_complete(plain: Recurrence, day_words: Sequence[Lexeme]) -> list[R
     """Return a rule that has its days already.
 
     A day word beside it can only repeat what it says: "every Friday" and "Friday". Otherwise empty.
+
+    plain: the rule.
+    day_words: the words that name days beside it.
     """
     for lexeme in day_words:
         is_same = (
@@ -345,7 +403,10 @@ def _rules_of_complete(plain: Recurrence, day_words: Sequence[Lexeme]) -> list[R
 
 
 def _on_day(plain: Recurrence, day: date) -> Recurrence:
-    """Return a rule that repeats on the day of its start: "every week from Monday"."""
+    """Return a rule that repeats on the day of its start: "every week from Monday".
+
+    plain: the rule without its day.
+    """
     if plain.freq == "WEEKLY":
         return replace(plain, days=(day.weekday(),))
     if plain.freq == "MONTHLY":
@@ -357,6 +418,9 @@ def _rules_of_week(plain: Recurrence, day_words: Sequence[Lexeme]) -> list[Recur
     """Return the rule of "every week" with weekdays, or with the weekend, which means Saturday.
 
     Empty for other day words.
+
+    plain: the rule without its days.
+    day_words: the words that name days.
     """
     if [lexeme.kind for lexeme in day_words] == ["weekend"]:
         return [replace(plain, days=(_SATURDAY,))]
@@ -373,6 +437,9 @@ def _rules_of_month(plain: Recurrence, lexeme: Lexeme) -> list[Recurrence]:
     """Return the rule of "every month" with a day: "the 5th", "the end of the month".
 
     Empty for other day words.
+
+    plain: the rule without its day.
+    lexeme: the word that names a day.
     """
     if lexeme.kind == "edge" and lexeme.value.span == Span("month", 0):
         return [replace(plain, monthdays=(_LAST_DAY if lexeme.value.is_last else 1,))]
@@ -382,7 +449,11 @@ def _rules_of_month(plain: Recurrence, lexeme: Lexeme) -> list[Recurrence]:
 
 
 def _rules_of_year(plain: Recurrence, lexeme: Lexeme) -> list[Recurrence]:
-    """Return a rule of "every year" for each day that a word may mean: two for "5/7"."""
+    """Return a rule of "every year" for each day that a word may mean: two for "5/7".
+
+    plain: the rule without its day.
+    lexeme: the word that names a day.
+    """
     days = _days_of_year(lexeme)
     return [replace(plain, months=(day.month,), monthdays=(day.day,)) for day in days]
 

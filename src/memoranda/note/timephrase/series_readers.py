@@ -31,6 +31,8 @@ def read_yearly(match: re.Match[str], before: str) -> Meanings:
 def _weekly(interval: Fraction, weekdays: list[int], *, is_range: bool) -> Repetition:
     """Make a repetition on some weekdays.
 
+    interval: 2 for every other week.
+    weekdays: 0 for Monday.
     is_range: whether the first two are the ends of a range: Monday to Friday.
     """
     if is_range and len(weekdays) >= 2:
@@ -138,7 +140,7 @@ def read_repeat_unit(match: re.Match[str], before: str) -> Meanings:
 
 
 def read_repeat_zh_unit(match: re.Match[str], before: str) -> Meanings:
-    """每天, 每3小时, 隔天, 每晚, 每年年底."""
+    """Read a repetition with a Chinese unit: 每天, 每3小时, 隔天, 每晚, 每年年底."""
     if match["year_end"]:
         return [Meaning("repeat", Repetition("year", months=(12,), monthdays=(31,)))]
     if match["alternate"]:

@@ -46,6 +46,7 @@ class ClockSlot:
 class DaySlot:
     """A day: the words that name it, such as "Thursday, May 7".
 
+    lexemes: the words, with their kinds and values.
     position: the index of its first part in the sentence.
     """
 
@@ -120,7 +121,12 @@ def clock_slots(sentence: Sentence, parts: Sequence[Part]) -> list[ClockSlot]:
 
 
 def _begins_clock(parts: Sequence[Part], position: int, slots: Sequence[ClockSlot]) -> bool:
-    """Whether a part of the day begins another time, right behind a complete one: 早8点晚8点."""
+    """Whether a part of the day begins another time, right behind a complete one: 早8点晚8点.
+
+    parts: all time words.
+    position: the index of the part of the day.
+    slots: the times before it. A complete one has a part of the day and a clock.
+    """
     is_complete = bool(slots) and bool(slots[-1].clocks) and bool(slots[-1].day_parts)
     if parts[position].kind != "part" or not is_complete or position + 1 == len(parts):
         return False
@@ -157,7 +163,10 @@ def pair_slots(
 
 
 def _are_alternating(days: Sequence[DaySlot], clocks: Sequence[ClockSlot]) -> bool:
-    """Whether each day has its clock beside it: day, clock, day, clock."""
+    """Whether each day has its clock beside it: day, clock, day, clock.
+
+    days, clocks: the days and clocks of a sentence, each with its place.
+    """
     day_places = [(slot.position, "day") for slot in days]
     clock_places = [(slot.position, "clock") for slot in clocks]
     kinds = [kind for _, kind in sorted(day_places + clock_places)]

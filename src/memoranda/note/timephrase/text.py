@@ -35,15 +35,24 @@ class Text:
     """
 
     def __init__(self, written: str):
+        """Make the plain form of a text, and note where each of its characters comes from.
+
+        written: the text as a person wrote it.
+        """
         self.written = written
         if written.isascii():
             forms = list(written.lower().replace("`", "'"))
         else:
             forms = [_plain_form(char) for char in written]
+
+        # A character may become several, such as `½`. Each keeps the place of the one it comes
+        # from.
         long_plain = "".join(forms)
         places: list[int] = []
         for place, form in enumerate(forms):
             places += [place] * len(form)
+
+        # Shorten long runs of blanks.
         pieces: list[str] = []
         # The place in `written` of each character of `plain`
         self._origin: list[int] = []

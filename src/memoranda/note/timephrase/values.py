@@ -68,6 +68,8 @@ class Delay(NamedTuple):
 class TimeOfDay(NamedTuple):
     """A time on a clock: `TimeOfDay(15, 30)` for "15:30", `TimeOfDay(3, form="bare")` for "at 3".
 
+    hour: 0 to 24.
+    minute, second: 0 to 59.
     form: how sure the hour is.
         "bare": an hour from 1 to 12 that may be before or after noon, as in "at 3".
         "colon": written as 9:30, which a part of the day may still move to the evening.
@@ -123,7 +125,11 @@ class Weekend(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """The first or last day of a week, month or year: "the end of next month"."""
+    """The first or last day of a week, month or year: "the end of next month".
+
+    span: the week, month or year.
+    is_last: whether its last day is meant, not its first.
+    """
 
     span: Span
     is_last: bool
@@ -133,6 +139,8 @@ class MonthEdge(NamedTuple):
     """The first or last day of a named month: "the end of June".
 
     year: None for the next month of this name.
+    month: 1 for January.
+    is_last: whether its last day is meant, not its first.
     """
 
     year: int | None

@@ -40,8 +40,11 @@ def units() -> dict[str, str]:
 
 @cache
 def _fragment(name: str) -> str:
-    """The pattern <name> refers to: a fragment of shapes.toml, or any word of a table of
-    words.toml.
+    """Return the pattern that `<name>` in a shape stands for.
+
+    It is a fragment of shapes.toml, or any word of a table of words.toml.
+
+    name: the name of the fragment, or of the table.
     """
     fragments = data_file("shapes.toml")["fragments"]
     if name in fragments:

@@ -137,7 +137,8 @@ class Invocation:
         from memoranda.engine.memory import MemorySession
 
         with self._open(MemorySession, projects, watch=watch) as memory:
-            memory.engine.looks_once = looks_once
+            if looks_once:
+                memory.look_once()
             yield memory
 
     @contextmanager
@@ -151,7 +152,7 @@ class Invocation:
 
         with self._open(ReadSession) as memory:
             _finish_left_work(memory)
-            memory.engine.looks_once = True
+            memory.look_once()
             yield memory
 
     @contextmanager

@@ -181,6 +181,13 @@ class ReadVerbs(ProjectList):
             info.ctime_ns,
         )
 
+    def look_once(self) -> None:
+        """From now on, compare the index with the disk only in the first verb, until one writes.
+
+        This is for a short command that calls several verbs.
+        """
+        self.engine.looks_once = True
+
     @verb
     def at_once(self, work: Callable[[], T]) -> T:
         """Call `work` and return its result.

@@ -21,7 +21,7 @@ from memoranda.documents.listed import Document, Listed
 from memoranda.engine import MemorySession
 from memoranda.engine.completion import offers
 from memoranda.errors import InvalidInput
-from memoranda.index.rows import Hit
+from memoranda.index.rows import Hit, NoteInfo
 from memoranda.note.model import CATEGORIES, INBOX, MEMORY_PROJECTS
 from memoranda.query import Query, day, parse
 from memoranda.serve.page.addresses import note_url
@@ -181,15 +181,12 @@ def suggest(visit: Visit) -> Response:
         hits=hits,
         text=text,
         offered_names=names_for(visit, text),
-        is_note_first=_is_named(hits, text),
+        is_note_first=any(_is_named(hit.note, text) for hit in hits[:1]),
     )
 
 
-def _is_named(hits: Sequence[Hit], text: str) -> bool:
-    """Whether the best hit is a note whose title begins as typed. A memory has no title of its own."""
-    if not hits:
-        return False
-    note = hits[0].note
+def _is_named(note: NoteInfo, text: str) -> bool:
+    """Whether a note has a title that begins as typed. A memory has no title of its own."""
     return note.project not in MEMORY_PROJECTS and fold(note.title).startswith(fold(text))
 
 

@@ -21,7 +21,9 @@ if missing():
 
 from playwright.sync_api import expect
 
-pytestmark = [pytest.mark.slow]
+pytestmark = pytest.mark.slow
+# Each answer looks for all open questions again.
+expect.set_options(timeout=60_000)
 KINDS = ("suspicious", "contradiction", "claim", "lesson", "merge", "category", "reminder")
 QUESTIONS = ".questions li:not(.kind) a"
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain, islice
 from threading import Lock
 from urllib.parse import urlencode
 
@@ -29,11 +30,13 @@ class OfferedName:
 
     kind: what has the name, in words to translate.
     url: the address of its page.
+    folded: the name as it is compared.
     """
 
     kind: str
     name: str
     url: str
+    folded: str
 
 
 @dataclass(frozen=True)
@@ -50,13 +53,13 @@ def names_for(visit: Visit, text: str) -> list[OfferedName]:
     wanted = " ".join(fold(text).split())
     if not wanted:
         return []
-    ranked = [
-        (rank, offered)
-        for offered in _all_names(visit)
-        if (rank := _rank(wanted, fold(offered.name))) is not None
-    ]
-    ranked.sort(key=lambda pair: pair[0])
-    return [offered for _, offered in ranked[:_MAX_NAMES]]
+    by_rank: dict[int, list[OfferedName]] = {}
+    for offered in _all_names(visit):
+        rank = _rank(wanted, offered.folded)
+        if rank is not None:
+            by_rank.setdefault(rank, []).append(offered)
+    in_order = chain.from_iterable(by_rank[rank] for rank in sorted(by_rank))
+    return list(islice(in_order, _MAX_NAMES))
 
 
 def _rank(wanted: str, name: str) -> int | None:
@@ -81,12 +84,12 @@ def _all_names(visit: Visit) -> Iterator[OfferedName]:
     counts = known_counts(visit.request)
     for presence in counts.agents if counts else ():
         address = f"{HOME}?{urlencode({'agent': presence.agent})}"
-        yield OfferedName("Agent", presence.agent, address)
+        yield _offered("Agent", presence.agent, address)
     for project in visit.memory.projects:
         if project.name.startswith("."):
             continue
         address = f"{HOME}/search?{urlencode({'project': project.name})}"
-        yield OfferedName("All notes of the project", project.name, address)
+        yield _offered("All notes of the project", project.name, address)
 
 
 def _names_of_notes(visit: Visit) -> Sequence[OfferedName]:
@@ -97,14 +100,16 @@ def _names_of_notes(visit: Visit) -> Sequence[OfferedName]:
         cached: _NamesOfNotes | None = getattr(state, "names_of_notes", None)
         if cached and cached.stamp == stamp and visit.now - cached.moment < _NAMES_LAST:
             return cached.names
-        names = [
-            *_offered("Person", titles_of(visit.memory, "people")),
-            *_offered("Project", titles_of(visit.memory, "projects")),
-        ]
+        names = _with_pages("Person", titles_of(visit.memory, "people"))
+        names += _with_pages("Project", titles_of(visit.memory, "projects"))
         state.names_of_notes = _NamesOfNotes(names, stamp, visit.now)
         return names
 
 
-def _offered(kind: str, titles: Iterable[str]) -> Iterator[OfferedName]:
-    for title in titles:
-        yield OfferedName(kind, title, f"{HOME}/about?{urlencode({'name': title})}")
+def _with_pages(kind: str, names: Sequence[str]) -> list[OfferedName]:
+    """Return names whose pages tell everything about them."""
+    return [_offered(kind, name, f"{HOME}/about?{urlencode({'name': name})}") for name in names]
+
+
+def _offered(kind: str, name: str, url: str) -> OfferedName:
+    return OfferedName(kind, name, url, fold(name))

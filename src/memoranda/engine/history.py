@@ -634,7 +634,7 @@ class HistoryVerbs(NoteVerbs):
     def refusal_of_undos(self, changes: Sequence[Change]) -> CannotUndo | None:
         """Return the first error of `refusal_of_undo` for changes that are undone together.
 
-        A change that one of them took back is no obstacle: it counts again once that is undone.
+        A change that one of them took back may be among them: it counts again once that is undone.
         """
         numbers = {change.number for change in changes}
         for change in changes:

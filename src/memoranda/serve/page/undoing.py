@@ -26,7 +26,6 @@ from memoranda.note.edit import Rewrite, SetKeys
 from memoranda.serve.page.change_rows import RowWriter, word_of
 from memoranda.serve.page.merging import merge
 from memoranda.serve.page.visit import HOME, Visit
-from memoranda.sources.step import StepKind
 
 # Files of a change whose differences are shown.
 _MAX_DIFFERENCES = 50
@@ -135,7 +134,7 @@ def _barred(
 
 def _is_restorable(note: NoteInfo | None, revision: Revision | None) -> bool:
     """Whether a note is where a revision left it, and has a text before it."""
-    if note is None or revision is None or revision.touched.do != StepKind.PUT:
+    if note is None or revision is None or revision.touched.do == "move":
         return False
     touched = revision.touched
     return revision.before is not None and (note.project, note.path) == (

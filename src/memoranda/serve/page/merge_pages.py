@@ -77,7 +77,7 @@ def _both(visit: Visit, info: NoteInfo, other: NoteInfo) -> Response:
 def _result(text: str, added_text: str) -> list[Line]:
     """Return the lines of a note after a merge, with the added ones marked as new.
 
-    Of a long text only the end is shown, to which something is added.
+    Only the end of a long text is shown, where something is added.
     """
     own_lines = text.strip("\n").split("\n")
     new_lines = added_text.rstrip("\n").split("\n") if added_text else []

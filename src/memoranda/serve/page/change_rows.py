@@ -151,7 +151,7 @@ class RowWriter:
 
 
 def _own_files(change: Change) -> list[Touched]:
-    """Return the files whose text a change touched, that of the note it is listed under first.
+    """Return the files whose text a change touched, first the note it is listed under.
 
     A deletion also takes links out of other notes.
     """

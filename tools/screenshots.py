@@ -44,7 +44,7 @@ _CLICKED = {
 _AWAITED = {
     "today": "[data-part='/page/needs'] li",
     "dark": "[data-part='/page/needs'] li",
-    "review": ".pane ins, .pane del",
+    "review": ".pane mark",
     "note": "#history + div[data-filled]",
 }
 """What comes after the page itself."""

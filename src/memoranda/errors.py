@@ -54,6 +54,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from enum import StrEnum
 from typing import NamedTuple
 
 
@@ -675,17 +676,56 @@ class LimitExceeded(MemorandaError):
     code = "limit"
 
 
+class UndoObstacle(StrEnum):
+    """The kinds of reasons why a change cannot be taken back."""
+
+    LATER = "later"
+    """A later change touched the same note."""
+    OUTSIDE = "outside"
+    """An editor or another program changed the note since, or somebody whom the caller may not see."""
+    UNDONE = "undone"
+    """It was taken back already."""
+    ERASED = "erased"
+    """What it changed was erased."""
+    NOT_KEPT = "not_kept"
+    """The history no longer has the text before it."""
+    PASSING = "passing"
+    """The text had a time to live, so the history never had it."""
+    UNREACHABLE = "unreachable"
+    """The folder in which it was made is not there."""
+    NOTHING_LEFT = "nothing_left"
+    """The notes are already as they were before it."""
+    OTHER = "other"
+
+
 class CannotUndo(MemorandaError):
     """A change cannot be taken back.
 
     reason: why not.
     change: the change, as `#12` or `run #3`; empty where there is no change to name.
+    number: the number of the change that cannot be taken back. None where there is no single one.
+    obstacle: the kind of the reason.
+    later: the number of the later change that touched the same note, or that took this one back.
+        None if there is none, or if the caller may not see it.
     """
 
     code = "cannot_undo"
 
-    def __init__(self, reason: str, change: str = ""):
+    def __init__(
+        self,
+        reason: str,
+        change: str = "",
+        *,
+        number: int | None = None,
+        obstacle: UndoObstacle = UndoObstacle.OTHER,
+        later: int | None = None,
+    ):
         self.reason = reason
+        self.number = number
+        self.obstacle = obstacle
+        self.later = later
+        if number is not None and not change:
+            change = f"#{number}"
         self.change = change
         if change:
             sentence = f"cannot undo {change}: {reason}"

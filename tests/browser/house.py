@@ -125,7 +125,7 @@ class Served:
         self._process = subprocess.Popen(
             [*command, "--http", f"127.0.0.1:{self.port}"], stdout=self._log, stderr=self._log
         )
-        end = time.monotonic() + 60
+        end = time.monotonic() + 180
         while time.monotonic() < end and self._process.poll() is None:
             try:
                 socket.create_connection(("127.0.0.1", self.port), 0.2).close()

@@ -565,7 +565,7 @@ def test_review_is_answered_by_keys_and_clicks_in_place_and_taken_back(visit, me
         expect(questions.first.locator("[aria-current]")).to_have_count(1)
         page.locator(".questions a", has_text="staging database").click()
         expect(page.locator(".pane")).to_have_count(2)
-        expect(page.locator(".pane ins, .pane del").first).to_be_visible()
+        expect(page.locator(".pane mark").first).to_be_visible()
         position = kinds.index("merge") if kinds[0] == "suspicious" else None
         page.get_by_role("button", name="Keep the first").click()
         expect(questions).to_have_count(len(kinds) - 1)
@@ -625,6 +625,14 @@ def test_a_menu_closes_by_a_click_elsewhere_and_by_escape(visit):
         expect(menu.locator("summary")).to_be_focused()
 
 
+# Where a note is on the canvas, by its title.
+_PLACE = """(canvas, title) => {
+    const { view, nodes } = canvas.graph;
+    const node = nodes().find((node) => node.title === title);
+    return node && [node.x * view.k + view.x, node.y * view.k + view.y];
+}"""
+
+
 def test_the_graph_is_walked_with_keys_clicked_through_and_filtered(visit):
     with visit("/page/graph?note=vault/projects/Heron.md&depth=1") as page:
         canvas = page.locator("canvas[data-drawn]")
@@ -641,7 +649,7 @@ def test_the_graph_is_walked_with_keys_clicked_through_and_filtered(visit):
         expect(page.locator(".panel h2")).not_to_have_text(re.compile("^Heron$"))
         for key in ("+", "-", "0"):
             page.keyboard.press(key)
-        x, y = canvas.evaluate("each => each.graph.at('Mara Lindqvist')")
+        x, y = canvas.evaluate(_PLACE, "Mara Lindqvist")
         canvas.click(position={"x": x, "y": y})
         expect(page.locator(".panel h2")).to_contain_text("Mara Lindqvist")
         page.locator(".panel .actions .main").click()
@@ -732,9 +740,9 @@ def test_the_graph_is_zoomed_by_wheel_and_dragged_by_mouse(visit):
         box = canvas.bounding_box()
 
         def at(title):
-            return canvas.evaluate("(each, title) => each.graph.at(title)", title)
+            return canvas.evaluate(_PLACE, title)
 
-        scale = "each => each.graph.view.k"
+        scale = "canvas => canvas.graph.view.k"
         before = canvas.evaluate(scale)
         start = at("Heron")
         page.mouse.move(box["x"] + start[0], box["y"] + start[1])
@@ -762,8 +770,10 @@ def test_the_graph_is_zoomed_by_wheel_and_dragged_by_mouse(visit):
         page.mouse.down()
         page.mouse.move(box["x"] + x + 50, box["y"] + y + 30, steps=4)
         page.wait_for_function(
-            "([x, y]) => { const now = document.querySelector('canvas').graph.at('Mara Lindqvist');"
-            " return Math.hypot(now[0] - x, now[1] - y) < 12; }",
+            f"""([x, y]) => {{
+                const now = ({_PLACE})(document.querySelector('canvas'), 'Mara Lindqvist');
+                return Math.hypot(now[0] - x, now[1] - y) < 12;
+            }}""",
             arg=[x + 50, y + 30],
         )
         page.mouse.up()
@@ -802,7 +812,7 @@ def test_the_graph_is_pinched_dragged_and_tapped_on_a_phone(visit):
             return [(middle[0] - by, middle[1]), (middle[0] + by, middle[1])]
 
         def view():
-            return canvas.evaluate("each => ({...each.graph.view})")
+            return canvas.evaluate("canvas => ({...canvas.graph.view})")
 
         before = view()
         fingers("touchStart", *spread(30))
@@ -831,7 +841,7 @@ def test_the_graph_is_pinched_dragged_and_tapped_on_a_phone(visit):
             "k => document.querySelector('canvas').graph.view.k < k / 2", arg=before["k"]
         )
         assert "/page/graph" in page.url
-        x, y = canvas.evaluate("each => each.graph.at('Heron')")
+        x, y = canvas.evaluate(_PLACE, "Heron")
         page.touchscreen.tap(box["x"] + x, box["y"] + y)
         expect(page.locator(".panel h2")).to_have_text("Heron")
         page.locator(".panel .actions .main").click()
@@ -857,7 +867,7 @@ def test_a_search_is_shown_as_a_graph_and_a_large_one_as_clusters(visit, memory)
         expect(page.locator("figcaption")).to_contain_text("clusters")
         canvas = page.locator("canvas[data-drawn]")
         expect(canvas).to_be_visible()
-        x, y = canvas.evaluate("each => each.graph.at('F3')")
+        x, y = canvas.evaluate(_PLACE, "F3")
         canvas.click(position={"x": x, "y": y})
         expect(page.locator("h1")).to_contain_text("F3")
         expect(page.locator("figcaption")).to_contain_text("82")

@@ -7,10 +7,10 @@ import pytest
 from memoranda import Draft
 from memoranda.engine import open_session
 from memoranda.engine.pausing import paused_agents, set_paused
-from memoranda.engine.refusals import can_undo_run, refused_undos
+from memoranda.engine.refusals import can_undo_run, later_changes_in_the_way, refused_undos
 from memoranda.engine.upkeep import Upkeep
 from memoranda.engine.whereabouts import history_through_moves, where_now
-from memoranda.errors import AgentPaused, CannotUndo, InvalidInput
+from memoranda.errors import AgentPaused, CannotUndo, InvalidInput, UndoObstacle
 from memoranda.jobs import dream
 from memoranda.jobs.lifecycle import archive_named, upgrade_named
 from memoranda.note.edit import Append
@@ -106,6 +106,48 @@ def test_what_undo_refuses_is_foretold_and_nothing_else(memory):
         else:
             assert number not in refused, number
             memory.undo(before + 1)
+
+
+def test_a_refusal_says_which_kind_it_is_and_which_later_change_is_in_the_way(memory):
+    note = memory.write(Draft("one\n", project="notes", title="Plan"))
+    memory.edit(note, Append("two\n"))
+    memory.tag(note, ["x"])
+    memory.write(Draft("more", project="notes", title="More"))
+    file = memory.home / "notes" / "More.md"
+    file.write_text("by hand")
+    memory.write(Draft("y", project="notes", title="Other"))
+    memory.undo(5)
+    refused = refused_undos(memory, range(1, 7))
+    found = {number: (error.obstacle, error.later) for number, error in refused.items()}
+    assert found == {
+        1: (UndoObstacle.LATER, 3),
+        2: (UndoObstacle.LATER, 3),
+        4: (UndoObstacle.OUTSIDE, None),
+        5: (UndoObstacle.UNDONE, 6),
+    }
+    assert [change.number for change in later_changes_in_the_way(memory, 1)] == [3, 2]
+    assert [change.number for change in later_changes_in_the_way(memory, 2)] == [3]
+    assert later_changes_in_the_way(memory, 3) == []
+    assert later_changes_in_the_way(memory, 4) == []
+
+
+def test_changes_are_undone_together_or_not_at_all(memory):
+    note = memory.write(Draft("one\n", project="notes", title="Plan"))
+    memory.edit(note, Append("two\n"))
+    memory.tag(note, ["x"])
+    memory.edit(note, Append("three\n"))
+    before = memory.read(note).text
+    with pytest.raises(CannotUndo) as refusal:
+        memory.undo_together([2, 3])
+    assert (refusal.value.number, refusal.value.later) == (3, 4)
+    assert memory.read(note).text == before
+    change = memory.undo_together([2, 4, 3])
+    assert memory.read(note).content.strip() == "one"
+    assert memory.read(note).tags == ()
+    memory.undo(change.number)
+    assert memory.read(note).text == before
+    with pytest.raises(CannotUndo):
+        memory.as_caller("claude", "mcp").undo_together([99])
 
 
 def test_a_run_is_undone_as_long_as_its_notes_are_as_it_left_them(memory):

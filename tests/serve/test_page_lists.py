@@ -147,3 +147,23 @@ async def test_chips_of_who_and_when_are_chosen_together_and_cleared_by_a_second
     queries = [parse_qs(urlsplit(link).query) for link in chips]
     assert {"agent": ["claude"], "day": ["2026-11-22"]} in queries, "a day of claude's"
     assert "<h1>This week</h1>" in html_shown
+
+
+async def test_of_chosen_notes_no_category_and_no_action_is_chosen_beforehand(web, page):
+    info = web.memory.write(Draft("Tea is at four", project="categories", category="knowledge"))
+    ref = f"{info.project}/{info.path}"
+    html_shown = await page.see("/page/search")
+    bar = html_shown.partition('class="bulkbar"')[2].partition("</form>")[0]
+    assert re.search(r'<select name="category"><option value=""></option>', bar)
+    assert " selected" not in bar
+    # Enter in the field of tags presses the first button.
+    assert re.findall(r'name="do" value="(\w+)"', bar)[0] == "tag"
+    for fields, missing in (
+        ({"do": "category", "category": ""}, "Choose a category first."),
+        ({"do": "tag", "tags": " , "}, "Write the tags to add first."),
+    ):
+        answer = await page.send("/page/bulk", ref=ref, **fields)
+        assert answer.status_code == 400
+        assert missing in answer.text
+    assert web.memory.find(info.id).category == "knowledge"
+    assert web.memory.log(limit=1)[0].number == 1

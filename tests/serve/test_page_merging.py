@@ -163,9 +163,9 @@ async def test_two_chosen_notes_are_merged_either_way_round(web, page):
     answer = await page.send("/page/bulk", ref="notes/Tea.md\nnotes/Chai.md", do="merge")
     assert answer.status_code == 303
     html = await page.see(answer.headers["location"])
-    assert "of “Chai” go into “Tea”" in plain(html)
+    assert "“Chai” goes into “Tea”" in plain(html)
     (turned,) = re.findall(r'href="([^"]*)">The other way round', html)
-    assert "of “Tea” go into “Chai”" in plain(await page.see(unescape(turned)))
+    assert "“Tea” goes into “Chai”" in plain(await page.see(unescape(turned)))
     for refs in ("notes/Tea.md", "notes/Tea.md\nnotes/Chai.md\nnotes/Cake.md"):
         refused = await page.send("/page/bulk", ref=refs, do="merge")
         assert refused.status_code == 400
@@ -200,3 +200,28 @@ async def test_copies_of_one_memory_are_merged_though_they_have_one_id(web, page
     answer = await page.send("/page/bulk", ref="\n".join(refs), do="merge")
     html = await page.see(answer.headers["location"])
     assert "Merge these two?" in plain(html)
+
+
+async def test_before_a_merge_the_result_is_shown_and_what_is_kept_is_not_struck_out(web, page):
+    tea = note(web, "Tea", "At four.\n\nWith milk.\n")
+    note(web, "Chai", "At five.\n")
+    answer = await page.send(note_url(tea.project, tea.path), do="merge", other="Chai")
+    panes, _, result = answer.text.partition("<h2>Afterwards</h2>")
+    assert "<del>" not in answer.text
+    assert "<ins>" not in panes
+    assert "<mark>four" in panes
+    assert re.findall("<ins>([^<]*)</ins>", result) == ["## Chai", "At five."]
+    assert plain(result).index("With milk.") < plain(result).index("## Chai")
+    shown = plain(re.sub("(?s)<p class=.*", "", result)).split()
+    await merged(page, tea, "Chai")
+    assert shown == web.memory.read(tea.id).content.split()
+
+
+async def test_a_merge_of_memories_shows_which_tags_come_along(web, page):
+    tea = memory(web, "Tea is at four, with milk.", tags=("tea",))
+    chai = memory(web, "Tea is at four.", tags=("tea", "drink"))
+    answer = await page.send(note_url(tea.project, tea.path), do="merge", other=chai.id)
+    assert "<ins>#drink</ins>" in answer.text
+    assert "<ins>#tea</ins>" not in answer.text
+    await merged(page, tea, chai.id)
+    assert set(web.memory.find(tea.id).tags) == {"tea", "drink"}

@@ -7,7 +7,7 @@ change (`Revision`). It chooses the changes to undo; undo.py undoes them.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -34,6 +34,7 @@ from memoranda.errors import (
     MemorandaError,
     NotFound,
     NotInHistory,
+    UndoObstacle,
 )
 from memoranda.ledger.change import (
     ERASE,
@@ -440,6 +441,29 @@ class HistoryVerbs(NoteVerbs):
             return self._take_back(not_undone, f"run #{run}", run), not_undone
 
     @verb
+    def undo_together(self, numbers: Collection[int]) -> Change:
+        """Undo several changes as one new change, and return the new change.
+
+        numbers: the numbers of the changes. None of them may be undone already.
+
+        Raises CannotUndo, also if a change that is not among them has touched the same notes later.
+        """
+        with self.engine.writing():
+            past_privacy = self.past()
+            changes = []
+            for number in sorted(set(numbers), reverse=True):
+                change = self.engine.ledger.history.change(number)
+                if change is None or not self._is_visible(change, past_privacy):
+                    raise CannotUndo(f"There is no change #{number}.")
+                changes.append(change)
+            if not changes:
+                raise CannotUndo("There is nothing to undo.")
+            refusal = self.refusal_of_undos(changes)
+            if refusal is not None:
+                raise refusal
+            return self._take_back(changes, f"#{changes[-1].number}")
+
+    @verb
     def undo_changes_of(
         self,
         agent: str,
@@ -507,7 +531,12 @@ class HistoryVerbs(NoteVerbs):
                 undo.take_back(change, together=numbers)
             undo.finish()
             if not transaction.steps:
-                raise CannotUndo("nothing of it is left", name)
+                raise CannotUndo(
+                    "nothing of it is left",
+                    name,
+                    number=first.number if len(changes) == 1 else None,
+                    obstacle=UndoObstacle.NOTHING_LEFT,
+                )
         self.keep_reads(transaction.steps)
         assert transaction.done is not None
         return self._seen_part(transaction.done, self.past())
@@ -582,8 +611,8 @@ class HistoryVerbs(NoteVerbs):
                 raise CannotUndo(why_not)
             name = f"#{change_to_undo.number}"
             refusal = self.refusal_of_undo(change_to_undo)
-            if refusal:
-                raise CannotUndo(refusal, name)
+            if refusal is not None:
+                raise refusal
             if any(file.do == StepKind.LINES for file in change_to_undo.files):
                 return self._undo_lines(change_to_undo, past_privacy)
             return self._take_back([change_to_undo], name)
@@ -604,24 +633,47 @@ class HistoryVerbs(NoteVerbs):
                 return change
         return None
 
-    def refusal_of_undo(self, change: Change) -> str:
-        """Return the reason why a change cannot be undone. "" means that the history knows no
+    def refusal_of_undo(self, change: Change) -> CannotUndo | None:
+        """Return the error that a change cannot be undone. None means that the history knows no
         reason.
 
         Other reasons are only found during the undo.
         """
+        number = change.number
         if is_blank(change):
-            return f"what it changed was erased{_ANOTHER}"
+            reason = f"what it changed was erased{_ANOTHER}"
+            return CannotUndo(reason, number=number, obstacle=UndoObstacle.ERASED)
         if change.verb == ERASE:
-            return f"what was erased is gone for good{_ANOTHER}"
+            reason = f"what was erased is gone for good{_ANOTHER}"
+            return CannotUndo(reason, number=number, obstacle=UndoObstacle.ERASED)
         if change.undoes is None:
             undone_by = self.engine.ledger.history.undone_by(change)
             if undone_by is not None:
-                return f"it was undone already (#{undone_by})"
+                return CannotUndo(
+                    f"it was undone already (#{undone_by})",
+                    number=number,
+                    obstacle=UndoObstacle.UNDONE,
+                    later=undone_by,
+                )
         texts = list(change.texts())
         if texts and not any(text.kept for text in texts):
-            return PASSING
-        return ""
+            return CannotUndo(PASSING, number=number, obstacle=UndoObstacle.PASSING)
+        return None
+
+    def refusal_of_undos(self, changes: Sequence[Change]) -> CannotUndo | None:
+        """Return the first error of `refusal_of_undo` for changes that are undone together.
+
+        A change that one of them took back may be among them: it counts again once that is undone.
+        """
+        numbers = {change.number for change in changes}
+        for change in changes:
+            refusal = self.refusal_of_undo(change)
+            if refusal is None:
+                continue
+            is_undone_here = refusal.obstacle == UndoObstacle.UNDONE and refusal.later in numbers
+            if not is_undone_here:
+                return refusal
+        return None
 
     def _undo_lines(self, change: Change, past_privacy: PastPrivacy | None) -> Change:
         """Undo a change of lines in a graph file or JSON file. Raises CannotUndo.

@@ -10,7 +10,7 @@ from typing import Any
 from memoranda.engine.graph import graph_file_of
 from memoranda.engine.in_place import InPlaceChange
 from memoranda.engine.places import PlaceVerbs
-from memoranda.errors import CannotUndo, NotFound, StorageError
+from memoranda.errors import CannotUndo, NotFound, StorageError, UndoObstacle
 from memoranda.ledger.change import Change, Touched
 from memoranda.sources.json_files import JsonFile, JsonFiles
 from memoranda.sources.line_change import KeptLines
@@ -37,7 +37,9 @@ def undo_lines(session: PlaceVerbs, change: Change, blocked: Blocked) -> Change:
     try:
         kept_lines = session.engine.ledger.lines.kept(touched)
     except (NotFound, StorageError):
-        raise CannotUndo("its lines are no longer kept", f"#{change.number}") from None
+        raise CannotUndo(
+            "its lines are no longer kept", number=change.number, obstacle=UndoObstacle.NOT_KEPT
+        ) from None
     source = _source_of(session, change, touched)
 
     def plan() -> InPlaceEdit:
@@ -51,9 +53,15 @@ def undo_lines(session: PlaceVerbs, change: Change, blocked: Blocked) -> Change:
     try:
         undone = undo.carry_out(source, plan)
     except ValueError:
-        raise CannotUndo(f"{touched.file} holds no entries any more", f"#{change.number}") from None
+        raise CannotUndo(
+            f"{touched.file} holds no entries any more",
+            number=change.number,
+            obstacle=UndoObstacle.OUTSIDE,
+        ) from None
     if undone is None:
-        raise CannotUndo("nothing of it is left", f"#{change.number}")
+        raise CannotUndo(
+            "nothing of it is left", number=change.number, obstacle=UndoObstacle.NOTHING_LEFT
+        )
     return undone
 
 
@@ -82,5 +90,5 @@ def _inverse(
     try:
         edit: InPlaceEdit | None = source.inverse(kept_lines)
     except NotKept as error:
-        raise CannotUndo(str(error), f"#{change.number}") from None
+        raise CannotUndo(str(error), number=change.number, obstacle=UndoObstacle.NOT_KEPT) from None
     return edit

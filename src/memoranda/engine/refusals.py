@@ -7,29 +7,57 @@ from collections.abc import Collection, Iterator, Sequence
 from memoranda.engine.engine import verb
 from memoranda.engine.history import HistoryVerbs
 from memoranda.engine.transaction import Transaction
-from memoranda.errors import CannotUndo, MemorandaError
-from memoranda.ledger.change import ERASE, Change
-from memoranda.sources.json_rows import PASSING
+from memoranda.errors import CannotUndo, MemorandaError, UndoObstacle
+from memoranda.ledger.change import Change
 from memoranda.sources.step import StepKind
 
-_UNDONE = "it was undone already"
-_ERASED = "what was erased is gone for good"
+# Later changes that are looked at for an undo of several changes together.
+_MAX_LATER = 20
 
 
 @verb
-def refused_undos(memory: HistoryVerbs, numbers: Collection[int]) -> dict[int, str]:
+def refused_undos(memory: HistoryVerbs, numbers: Collection[int]) -> dict[int, CannotUndo]:
     """Return why changes cannot be undone now, by number. Changes that can be undone are left out.
 
     A later edit may still prevent the undo of a change that is left out here.
 
     numbers: the numbers of the changes to look at.
     """
-    refusals: dict[int, str] = {}
+    refusals: dict[int, CannotUndo] = {}
     for change in _changes(memory, numbers):
-        reason = _reason(memory, change)
-        if reason:
-            refusals[change.number] = reason
+        refusal = _refusal(memory, change)
+        if refusal is not None:
+            refusals[change.number] = refusal
     return refusals
+
+
+@verb
+def later_changes_in_the_way(memory: HistoryVerbs, number: int) -> list[Change]:
+    """Return the later changes that must be undone together with a change, the latest first.
+
+    [] if it could be undone alone, if more than _MAX_LATER are in its way, or if something else is.
+
+    number: the number of the change.
+    """
+    numbers = {number}
+    while len(numbers) <= _MAX_LATER:
+        changes = [*_changes(memory, numbers)]
+        refusal = _refusal_of_all(memory, changes)
+        if refusal is None:
+            return [change for change in changes if change.number != number]
+        later = refusal.later
+        if refusal.obstacle != UndoObstacle.LATER or later is None or later in numbers:
+            return []
+        numbers.add(later)
+    return []
+
+
+def _refusal_of_all(memory: HistoryVerbs, changes: Sequence[Change]) -> CannotUndo | None:
+    """Return the error that changes cannot be undone together, the latest first. None if they can."""
+    if any(_changed_lines(change) for change in changes):
+        return CannotUndo("changes of lines are undone one by one")
+    refusal = memory.refusal_of_undos(changes)
+    return refusal or _refusal_together(memory, changes)
 
 
 @verb
@@ -43,14 +71,7 @@ def can_undo_run(memory: HistoryVerbs, run: Sequence[Change]) -> bool:
     history = memory.engine.ledger.history
     numbers = {change.number for change in run}
     to_undo = [change for change in _changes(memory, numbers) if history.undone_by(change) is None]
-    transaction = Transaction(memory, "undo")
-    undo = memory.undo_in(transaction)
-    try:
-        for change in to_undo:
-            undo.take_back(change, together=[change.number for change in to_undo])
-    except MemorandaError:
-        return False
-    return bool(transaction.steps)
+    return _refusal_together(memory, to_undo) is None
 
 
 def _changes(memory: HistoryVerbs, numbers: Collection[int]) -> Iterator[Change]:
@@ -61,32 +82,39 @@ def _changes(memory: HistoryVerbs, numbers: Collection[int]) -> Iterator[Change]
             yield change
 
 
-def _reason(memory: HistoryVerbs, change: Change) -> str:
-    """Return the reason why a change cannot be undone. "" if it can be, or if only the undo itself
+def _refusal(memory: HistoryVerbs, change: Change) -> CannotUndo | None:
+    """Return the error that a change cannot be undone. None if it can be, or if only the undo itself
     can tell.
     """
-    if change.verb == ERASE:
-        return _ERASED
-    if change.undoes is None and memory.engine.ledger.history.undone_by(change) is not None:
-        return _UNDONE
-    texts = list(change.texts())
-    if texts and not any(text.kept for text in texts):
-        return PASSING
+    refusal = memory.refusal_of_undo(change)
+    if refusal is not None:
+        return refusal
     # Comparing lines with a whole graph file takes long. Only the undo itself does that.
-    if any(touched.do == StepKind.LINES for touched in change.files):
-        return ""
-    return _tried(memory, change)
+    if _changed_lines(change):
+        return None
+    return _refusal_together(memory, [change])
 
 
-def _tried(memory: HistoryVerbs, change: Change) -> str:
-    """Plan the undo of a change. Return the reason why it fails, or "" if it does not."""
+def _changed_lines(change: Change) -> bool:
+    """Whether a change edited lines of a file used in place."""
+    return any(touched.do == StepKind.LINES for touched in change.files)
+
+
+def _refusal_together(memory: HistoryVerbs, changes: Sequence[Change]) -> CannotUndo | None:
+    """Plan the undo of changes together. Return the error that it fails with, or None.
+
+    changes: the changes, the latest first.
+    """
     transaction = Transaction(memory, "undo")
+    undo = memory.undo_in(transaction)
+    numbers = [change.number for change in changes]
     try:
-        memory.undo_in(transaction).take_back(change)
+        for change in changes:
+            undo.take_back(change, together=numbers)
     except CannotUndo as error:
-        return error.reason
+        return error
     except MemorandaError as error:
-        return str(error)
+        return CannotUndo(str(error))
     if not transaction.steps:
-        return "nothing of it is left"
-    return ""
+        return CannotUndo("nothing of it is left", obstacle=UndoObstacle.NOTHING_LEFT)
+    return None

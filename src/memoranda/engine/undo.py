@@ -25,7 +25,7 @@ from memoranda.engine.transaction import (
     source_at,
 )
 from memoranda.engine.writing import as_file, id_list, scope_of
-from memoranda.errors import CannotUndo, NotFound
+from memoranda.errors import CannotUndo, NotFound, UndoObstacle
 from memoranda.ledger.change import ERASE, FOLD, Change, Touched
 from memoranda.ledger.history import History
 from memoranda.note.model import MEMORY_KEYS, MEMORY_PROJECTS
@@ -80,14 +80,20 @@ class Later:
         is_visible: says whether the error may name a change to the caller.
         """
         project, path, root = place
-        changed_by = "outside memoranda"
+        later = None
         for change in self._history.changes_at(project, path, after=self._number):
             is_other = change.number not in self._together and change.verb != FOLD
             if is_other and concerns(change, place) and is_visible(change):
-                changed_by = f"#{change.number}"
+                later = change.number
                 break
+        changed_by = "outside memoranda" if later is None else f"#{later}"
         name = os.path.join(root or project, path)
-        return CannotUndo(f"{name} changed later ({changed_by})", f"#{self._number}")
+        return CannotUndo(
+            f"{name} changed later ({changed_by})",
+            number=self._number,
+            obstacle=UndoObstacle.OUTSIDE if later is None else UndoObstacle.LATER,
+            later=later,
+        )
 
 
 class Undo:
@@ -194,12 +200,12 @@ class Undo:
             return replace(as_file(step.data), etag=sha256(step.data))
         return None
 
-    def _refusal(self, why: str) -> CannotUndo:
+    def _refusal(self, why: str, obstacle: UndoObstacle = UndoObstacle.OTHER) -> CannotUndo:
         """Return the error that the change cannot be undone.
 
         why: the reason in words.
         """
-        return CannotUndo(why, f"#{self._undone_change.number}")
+        return CannotUndo(why, number=self._undone_change.number, obstacle=obstacle)
 
     def _source(self, touched: Touched) -> FolderSource:
         """Return the source whose file the step changed. Raises CannotUndo if its folder is out of
@@ -210,7 +216,7 @@ class Undo:
         try:
             return source_at(self._engine, touched.project, touched.root)
         except LocationGone as error:
-            raise self._refusal(str(error)) from None
+            raise self._refusal(str(error), UndoObstacle.UNREACHABLE) from None
 
     def _add(
         self, do: StepKind, touched: Touched, source: FolderSource, path: str, **step_fields: Any
@@ -455,12 +461,13 @@ class Undo:
         touched: the step to undo, as the ledger records it.
         """
         if not touched.kept or touched.old is None:
-            raise self._refusal(PASSING)
+            raise self._refusal(PASSING, UndoObstacle.PASSING)
         name = f"{touched.project}/{touched.path}"
         try:
             return self._engine.ledger.history.text(touched.old, name)
         except NotFound:
-            raise self._refusal(f"the text of {name} is no longer kept") from None
+            reason = f"the text of {name} is no longer kept"
+            raise self._refusal(reason, UndoObstacle.NOT_KEPT) from None
 
 
 def _remembering(done_change: Change) -> list[Touched]:

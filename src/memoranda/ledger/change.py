@@ -131,9 +131,12 @@ class Change(ValueObject):
         """Return how many notes this change wrote, removed or moved, without counting the first.
 
         A note that came to another place is removed at one and new at the other: it is one note.
+        Notes that a deletion only took links out of do not count.
         """
         files = list(self.texts())
         removed = sum(file.do == StepKind.REMOVE for file in files)
+        if self.verb == "delete":
+            return max(0, removed - 1)
         new = sum(file.do == StepKind.PUT and file.old is None for file in files)
         return max(0, len(files) - min(removed, new) - 1)
 

@@ -21,8 +21,9 @@ from memoranda.engine import MemorySession
 from memoranda.engine.doctor import examine
 from memoranda.engine.overview import Writer, figures, writers, written_today
 from memoranda.engine.pausing import paused_agents, set_paused
-from memoranda.errors import InvalidInput
+from memoranda.errors import CannotUndo, InvalidInput
 from memoranda.ledger.change import Change
+from memoranda.serve.page import undoing
 from memoranda.serve.page.change_rows import RowWriter, is_machinery, word_of
 from memoranda.serve.page.shell import PRESENT
 from memoranda.serve.page.visit import HOME, Visit
@@ -190,7 +191,10 @@ def undo_since(visit: Visit) -> Response:
     if not name:
         raise InvalidInput("Say which agent.")
     if visit.is_post:
-        memory.undo_changes_of(name, _since(visit))
+        try:
+            memory.undo_changes_of(name, _since(visit))
+        except CannotUndo as refusal:
+            return undoing.refused(visit, refusal, is_of_many=True)
         return visit.back(f"{HOME}/agents")
     since = _since(visit)
     changes = [
@@ -237,7 +241,10 @@ def session(visit: Visit) -> Response:
         raise InvalidInput("Say which agent, and which session of it.")
     if visit.is_post:
         # Either all are undone or none: half of a session is a state that nobody wrote.
-        memory.undo_changes_of(name, session=key)
+        try:
+            memory.undo_changes_of(name, session=key)
+        except CannotUndo as refusal:
+            return undoing.refused(visit, refusal, is_of_many=True)
         return visit.back()
     changes = [
         change
@@ -253,7 +260,7 @@ def session(visit: Visit) -> Response:
         session=key,
         changes=changes,
         listed=Listed.part(rows, len(changes), offset),
-        may_undo=any(not row["refusal"] and row["undone_by"] is None for row in rows),
+        may_undo=any(row["refusal"] is None and row["undone_by"] is None for row in rows),
         address=visit.here,
     )
 

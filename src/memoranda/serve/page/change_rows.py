@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 
 from memoranda import documents
@@ -20,7 +21,7 @@ from memoranda.engine.history import Revision, undone_by_change
 from memoranda.engine.refusals import refused_undos
 from memoranda.engine.whereabouts import where_now
 from memoranda.index.rows import NoteInfo
-from memoranda.ledger.change import Change
+from memoranda.ledger.change import Change, Touched
 from memoranda.serve.page.addresses import note_url
 from memoranda.serve.page.titles import title_of_path, title_of_revision
 from memoranda.serve.page.visit import HOME
@@ -90,7 +91,9 @@ class RowWriter:
         numbers = [change.number for change in changes]
         self._refusals = refused_undos(memory, numbers)
         self._undone = undone_in([*undos, *changes])
-        self._revisions = memory.revisions_of(changes, limit=1)
+        # The text of the note it is about says enough for a row.
+        own_changes = [replace(change, files=_own_files(change)) for change in changes]
+        self._revisions = memory.revisions_of(own_changes, limit=1)
         self._places: dict[tuple[str, str], NoteInfo | None] = {}
 
     def row(self, change: Change) -> Document:
@@ -98,23 +101,24 @@ class RowWriter:
 
         word: LEARNED, CHANGED or FORGOT.
         title, url: the title and the address of the note that it is about.
+        is_answer: whether it is an answer of the owner in Review, which has no note of its own.
         lines: the new text, or the changes word by word.
         properties: the changed keys of the header.
         others: how many other notes it changed.
-        refusal: the reason why it cannot be undone. "" if it can.
+        refusal: the error that it cannot be undone. None if it can.
         undone_by: the number of the change that undid it. None if it counts.
         undoes: the number of the change that it undid, or None.
         """
-        # The change of its first file says enough for a row.
         revision = next(iter(self._revisions.get(change.number, [])), None)
         info = self._note(change)
         title = self._title(change, info, revision)
         row = {
             "word": word_of(change),
             "title": title,
+            "is_answer": change.project == PRIVATE,
             "url": self._address(change, info),
             "others": change.count_of_others(),
-            "refusal": self._refusals.get(change.number, ""),
+            "refusal": self._refusals.get(change.number),
             "undone_by": self._undone.get(change.number),
             "undoes": change.undoes,
         }
@@ -144,6 +148,14 @@ class RowWriter:
         if info is None:
             return f"{HOME}/change/{change.number}"
         return note_url(info.project, info.path)
+
+
+def _own_files(change: Change) -> list[Touched]:
+    """Return the files whose text a change touched, first the note it is listed under.
+
+    A deletion also takes links out of other notes.
+    """
+    return sorted(change.texts(), key=lambda file: change.path not in (file.path, file.to))
 
 
 def word_of(change: Change) -> str:

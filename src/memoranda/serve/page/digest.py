@@ -1,35 +1,32 @@
 """Shows the first page, Today: the changes by agents and people, grouped by day and session.
 
 All changes of upkeep of a day are one line, which unfolds. Machinery, such as reminders that fired,
-is shown only on demand. The page of a single change, and undoing, are also here.
+is shown only on demand.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import MAXYEAR, MINYEAR, date, datetime, time, timedelta
 from itertools import chain
-from typing import Any
 
 from starlette.responses import Response
 
 from memoranda.clock import EPOCH, parse_stamp
-from memoranda.documents import differences
 from memoranda.documents.listed import Document
 from memoranda.engine import MemorySession
-from memoranda.engine.history import Revision, first_number_since
-from memoranda.engine.refusals import can_undo_run, refused_undos
+from memoranda.engine.history import first_number_since
+from memoranda.engine.refusals import can_undo_run
 from memoranda.engine.review import suspicious_notes
 from memoranda.engine.served import log_of
-from memoranda.engine.whereabouts import where_now
-from memoranda.errors import CannotUndo, InvalidInput
+from memoranda.errors import InvalidInput
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change
 from memoranda.query import Query
 from memoranda.serve.page.calendar import SNOOZES, reminder_rows
-from memoranda.serve.page.change_rows import RowWriter, is_machinery, word_of
+from memoranda.serve.page.change_rows import RowWriter, is_machinery
 from memoranda.serve.page.day_summary import Summary, deeds_in, summary_since
 from memoranda.serve.page.outside_rows import outside_rows
 from memoranda.serve.page.visit import Visit
@@ -418,60 +415,3 @@ def _used_today(memory: MemorySession) -> list[tuple[NoteInfo, str]]:
     info_by_id = {info.id: info for info in listed}
     used = [(info_by_id[id], time) for id, time in time_by_id.items() if id in info_by_id]
     return used[:_LISTED]
-
-
-def change(visit: Visit) -> Response:
-    """Show one change with the difference that it made to each file."""
-    number = visit.number("change", 0)
-    # One more, to know whether there are more.
-    revisions = visit.memory.revisions(number, limit=_MAX_DIFFERENCES + 1)
-    revisions_shown = [
-        (revision, differences.of_revision(revision), _where(visit.memory, revision))
-        for revision in revisions[:_MAX_DIFFERENCES]
-    ]
-    change_found = visit.memory.change_numbered(number)
-    refusal = refused_undos(visit.memory, [number]).get(number, "")
-    return visit.part_or_page(
-        "change_part.html",
-        "change.html",
-        change=change_found,
-        word=word_of(change_found) if change_found else "",
-        revisions=revisions_shown,
-        has_more=len(revisions) > _MAX_DIFFERENCES,
-        number=number,
-        refusal=refusal,
-    )
-
-
-# Files of a change whose differences are shown.
-_MAX_DIFFERENCES = 50
-
-
-def _where(memory: MemorySession, revision: Revision) -> NoteInfo | None:
-    """Return the note that a revision is about, at its present place. None if it is gone."""
-    touched = revision.touched
-    return where_now(memory, touched.project, touched.to or touched.path)
-
-
-def undo(visit: Visit) -> Response | dict[str, Any]:
-    """Undo a change or a run, then return to the page with the button.
-
-    A caller with a token can undo only its own changes. Raises CannotUndo.
-    """
-    memory = visit.memory
-    number = visit.number("change", 0)
-    run = visit.number("run", 0)
-    if memory.agent is not None and number not in _own_numbers(memory):
-        raise CannotUndo(f"it is no change of {memory.agent}", f"#{number}")
-    if run and memory.agent is None:
-        undo_change = memory.undo_run(run)[0]
-    else:
-        undo_change = memory.undo(number or None)
-    if visit.is_api:
-        return {"change": undo_change.number, "undone": undo_change.undoes}
-    return visit.back()
-
-
-def _own_numbers(memory: MemorySession) -> Collection[int]:
-    """Return the numbers of all changes by the caller."""
-    return {change.number for change in memory.log(limit=0, agent=memory.agent)}

@@ -6,15 +6,21 @@ from typing import Any
 
 from starlette.responses import Response
 
+from memoranda.documents.differences import GAP, Line
 from memoranda.engine import MemorySession
 from memoranda.errors import MemorandaError
 from memoranda.index.rows import NoteInfo
 from memoranda.note.names import Looseness
 from memoranda.serve.page.addresses import noted
+from memoranda.serve.page.note_actions import are_memories, text_to_add
 from memoranda.serve.page.note_names import nearest
 from memoranda.serve.page.person import notes_called
 from memoranda.serve.page.review import panes_of, say_the_same
 from memoranda.serve.page.visit import Visit
+from memoranda.text.word_diff import NEW, SAME, Part
+
+# Lines of a merged note that are shown of either text.
+_MAX_LINES = 60
 
 
 def show(visit: Visit) -> Response:
@@ -44,14 +50,44 @@ def ask(visit: Visit, info: NoteInfo) -> Response:
         return _other_title(visit, info, 404, problem="No note has this title.", infos=near)
     if len(other_notes) > 1:
         return _other_title(visit, info, 200, problem="", infos=other_notes)
-    notes = [memory.read(note, count=False) for note in (info, other_notes[0])]
+    return _both(visit, info, other_notes[0])
+
+
+def _both(visit: Visit, info: NoteInfo, other: NoteInfo) -> Response:
+    """Show two notes and the note that a merge makes of them, before they are merged."""
+    notes = [visit.memory.read(note, count=False) for note in (info, other)]
+    panes = panes_of(notes)
+    if len(panes) == 2:
+        panes[0].caption = "Stays"
+        panes[0].is_kept = True
+        panes[1].caption = "Goes into it"
+    own_tags = {tag.casefold() for tag in info.tags}
+    new_tags = [tag for tag in other.tags if tag.casefold() not in own_tags]
     return visit.html(
         "merge.html",
         note=info,
-        other=other_notes[0],
-        panes=panes_of(notes),
+        other=other,
+        panes=panes,
         is_same=say_the_same(notes),
+        result=_result(notes[0].content, text_to_add(visit.memory, info, other)),
+        new_tags=new_tags if are_memories(info, other) else [],
     )
+
+
+def _result(text: str, added_text: str) -> list[Line]:
+    """Return the lines of a note after a merge, with the added ones marked as new.
+
+    Only the end of a long text is shown, where something is added.
+    """
+    own_lines = text.strip("\n").split("\n")
+    new_lines = added_text.rstrip("\n").split("\n") if added_text else []
+    lines = [[Part(SAME, line)] for line in own_lines[-_MAX_LINES:]]
+    lines += [[Part(NEW if line else SAME, line)] for line in new_lines[:_MAX_LINES]]
+    if len(own_lines) > _MAX_LINES:
+        lines.insert(0, [Part(GAP, "")])
+    if len(new_lines) > _MAX_LINES:
+        lines.append([Part(GAP, "")])
+    return lines
 
 
 def _other_title(visit: Visit, info: NoteInfo, status: int, **values: Any) -> Response:

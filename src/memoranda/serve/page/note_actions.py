@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 from starlette.responses import RedirectResponse, Response
 
 from memoranda import documents
+from memoranda.engine import MemorySession
 from memoranda.engine.memory_links import header_time
 from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import InvalidInput, NotFound
@@ -23,7 +24,7 @@ from memoranda.note.frontmatter import REMOVE
 from memoranda.note.model import CATEGORY_PROJECT, MEMORY_KEYS, MEMORY_PROJECTS
 from memoranda.note.names import Looseness
 from memoranda.query import split_list
-from memoranda.serve.page import editing, note_history
+from memoranda.serve.page import editing, note_history, undoing
 from memoranda.serve.page.addresses import note_ref, noted
 from memoranda.serve.page.visit import HOME, Visit
 
@@ -89,18 +90,32 @@ def _merge(visit: Visit, info: NoteInfo) -> NoteInfo:
     """Merge the note that the field `other` names into this one. Returns this one."""
     memory = visit.memory
     other_note = other_of_merge(visit, info)
-    text = memory.read(other_note, count=False).content.strip()
-    are_memories = info.project == other_note.project == CATEGORY_PROJECT
-    if not are_memories:
-        # The title of a memory is only the beginning of its text.
-        has_title = other_note.project not in MEMORY_PROJECTS
-        heading = f"\n## {other_note.title}\n\n" if has_title else "\n"
-        Upkeep(memory).join(info, other_note, f"{heading}{text}\n")
-        return info
-    own_text = memory.read(info, count=False).content
-    added_text = "" if text in own_text else f"\n{text}\n"
-    Upkeep(memory).merge(info, other_note, added_text)
+    added_text = text_to_add(memory, info, other_note)
+    if are_memories(info, other_note):
+        Upkeep(memory).merge(info, other_note, added_text)
+    else:
+        Upkeep(memory).join(info, other_note, added_text)
     return info
+
+
+def are_memories(info: NoteInfo, other_note: NoteInfo) -> bool:
+    """Whether both notes are memories, of which a merge joins tags and links, too."""
+    return info.project == other_note.project == CATEGORY_PROJECT
+
+
+def text_to_add(memory: MemorySession, info: NoteInfo, other_note: NoteInfo) -> str:
+    """Return the text that a merge of `other_note` into a note adds to the end of the note.
+
+    "" for two memories if the note has the text already.
+    """
+    text = memory.read(other_note, count=False).content.strip()
+    if are_memories(info, other_note):
+        is_there = text in memory.read(info, count=False).content
+        return "" if is_there else f"\n{text}\n"
+    # The title of a memory is only the beginning of its text.
+    has_title = other_note.project not in MEMORY_PROJECTS
+    heading = f"\n## {other_note.title}\n\n" if has_title else "\n"
+    return f"{heading}{text}\n"
 
 
 def other_of_merge(visit: Visit, info: NoteInfo) -> NoteInfo:
@@ -137,6 +152,7 @@ ACTIONS: Mapping[str, Action] = {
     "archive": lambda visit, info: archive_named(visit.memory, [info.id]) and None,
     "bring_back": lambda visit, info: visit.memory.bring_back(info) and None,
     "delete": _delete,
+    "take_back": undoing.take_back_alone,
     "restore_outside": note_history.restore_before_outside_edit,
     "erase": lambda visit, info: visit.memory.erase(info) and None,
 }
@@ -183,12 +199,35 @@ def _together(visit: Visit, action: str, infos: Sequence[NoteInfo]) -> None:
     elif action == "pin":
         Upkeep(memory).pin(infos)
     elif action == "tag":
-        memory.tag_many(infos, split_list(visit.fields.get("tags", "")), [])
+        memory.tag_many(infos, _chosen_tags(visit), [])
     elif action == "category":
-        memories = [info.id for info in infos if info.project in MEMORY_PROJECTS]
-        upgrade_named(memory, memories, visit.fields.get("category", ""))
+        upgrade_named(memory, _memories_among(infos), _chosen_category(visit))
     else:
         raise InvalidInput("`do` must be one of delete, archive, pin, tag, category, merge")
+
+
+def _chosen_tags(visit: Visit) -> list[str]:
+    """Return the tags of a form. Raises InvalidInput if it has none."""
+    tags = split_list(visit.fields.get("tags", ""))
+    if not tags:
+        raise InvalidInput("Write the tags to add first.")
+    return tags
+
+
+def _chosen_category(visit: Visit) -> str:
+    """Return the category of a form. Raises InvalidInput if none is chosen."""
+    category = visit.text("category")
+    if not category:
+        raise InvalidInput("Choose a category first.")
+    return category
+
+
+def _memories_among(infos: Sequence[NoteInfo]) -> list[str]:
+    """Return the ids of the memories among some notes. Raises InvalidInput if there are none."""
+    memories = [info.id for info in infos if info.project in MEMORY_PROJECTS]
+    if not memories:
+        raise InvalidInput("Only memories have a category. Choose at least one.")
+    return memories
 
 
 def as_json(visit: Visit) -> dict[str, Any]:

@@ -96,8 +96,8 @@ def _rows(
     is_upkeep: whether a job of upkeep made it.
     moved_from, moved_to: the folders between which the change moved the note. "" if it did not.
     differences: what it changed in the note.
-    is_undone: whether a later change took it back.
-    may_undo: whether it can be taken back now.
+    undone_by: the number of the change that took it back. None if it counts.
+    refusal: the error that it cannot be taken back now. None if it can.
     may_restore: whether the text before it can be restored.
     undoes: the number of the change that it undid, or None.
     merged: the title of the note that it merged into this one. "" if it merged none.
@@ -125,8 +125,8 @@ def _rows(
             "moved_from": moved_from,
             "moved_to": moved_to,
             "differences": step_differences,
-            "is_undone": change.number in undone,
-            "may_undo": change.number not in undone and change.number not in refusals,
+            "undone_by": undone.get(change.number),
+            "refusal": refusals.get(change.number),
             # The text of an earlier place would be restored at that place.
             "may_restore": changed_text and step.place == place and _has_text_before(change, place),
             "undoes": change.undoes,

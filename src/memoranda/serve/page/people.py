@@ -69,6 +69,11 @@ def count_people(memory: MemorySession) -> int:
     return len(_named(memory, "people"))
 
 
+def titles_of(memory: MemorySession, kind: str) -> list[str]:
+    """Return the names of people (`people`) or projects (`projects`) that notes are about."""
+    return [places[0].title for places in _named(memory, kind)]
+
+
 def _named(memory: MemorySession, kind: str) -> list[list[NotePlace]]:
     """Return the places of all notes of a kind by their name, in the order of their titles.
 
@@ -174,8 +179,12 @@ def _learned_last(name: str, newest: Sequence[tuple[str, NoteInfo]]) -> NoteInfo
 
 
 def _role(memory: MemorySession, infos: Sequence[NoteInfo]) -> str:
-    """Return the fact that says who or what a name is, from the notes of that name. "" without one."""
-    facts = [fact for info in infos for fact in memory.observations(info)]
+    """Return the fact that says who or what a name is, from the notes of that name. "" without one.
+
+    Notes that seem to hold instructions say nothing.
+    """
+    told = [info for info in infos if not memory.is_held_back(info)]
+    facts = [fact for info in told for fact in memory.observations(info)]
     for fact in facts:
         if (fact.category or "").casefold() in _ROLES:
             words = fact.content.split()

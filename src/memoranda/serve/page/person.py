@@ -6,7 +6,8 @@ mention the name follow, the newest first. A memory that was replaced is below i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
@@ -14,7 +15,9 @@ from itertools import chain
 from starlette.responses import Response
 
 from memoranda.engine import MemorySession
+from memoranda.engine.contents import contents
 from memoranda.engine.contested import holding_now
+from memoranda.engine.telling import Telling
 from memoranda.errors import Ambiguous, InvalidInput, MemorandaError
 from memoranda.index.rows import Edge, Hit, NoteInfo
 from memoranda.note.model import CATEGORY_PROJECT, REMINDERS, Observation
@@ -22,7 +25,9 @@ from memoranda.note.names import Looseness
 from memoranda.query import Query
 from memoranda.serve.page.graph_names import shown_title
 from memoranda.serve.page.graph_panel import RelatedNotes, related_notes
+from memoranda.serve.page.search import readable_passage
 from memoranda.serve.page.visit import Visit
+from memoranda.text.folding import fold
 
 _MAX_HITS = 60
 # Links of each note of the name that are read in each direction.
@@ -39,12 +44,16 @@ class Part:
     """Everything that one of the notes of a name says.
 
     place: the project and folder of the note, such as `notes/people`.
+    is_held_back: whether the note seems to hold instructions. Then its facts and links are left out.
+    is_claim: whether it is only the claim of an agent, which the owner has not confirmed.
     facts: the facts in the note.
     edges: the links of the note in both directions.
     """
 
     info: NoteInfo
     place: str
+    is_held_back: bool
+    is_claim: bool
     facts: list[Observation]
     edges: list[Edge]
 
@@ -53,7 +62,7 @@ class Part:
 class Learned:
     """A note that has the name, and the notes that it replaced, the last one first.
 
-    passage: the words of the note with the name.
+    passage: the words of the note with the name. "" if they only repeat its title.
     """
 
     info: NoteInfo
@@ -63,10 +72,11 @@ class Learned:
 
 @dataclass
 class About:
-    """Everything about one name.
+    """Everything about one name. Each note and each fact is there once.
 
     parts: the notes of that name, in all projects.
     relations: the links of these notes, by relation, each with its notes, the newest first.
+    also: the further relations of a note that is listed under another relation, by its row.
     mentions: the other notes that mention the name, by kind: `memories`, `notes` and `reminders`
         for notes that are valid now, `later` for memories that are valid only from a later time,
         and `over` for memories that are no longer valid and that no other memory replaced. The
@@ -77,6 +87,7 @@ class About:
     name: str
     parts: list[Part] = field(default_factory=list)
     relations: list[RelatedNotes] = field(default_factory=list)
+    also: dict[int, list[RelatedNotes]] = field(default_factory=dict)
     mentions: dict[str, list[Learned]] = field(default_factory=dict)
     has_more: bool = False
 
@@ -134,10 +145,15 @@ def found_of(memory: MemorySession, refs: Sequence[str]) -> list[NoteInfo]:
 
 def _part(memory: MemorySession, info: NoteInfo) -> Part:
     """Collect everything that one note of a name says."""
+    place = f"{info.project.lstrip('.')}/{info.path}".rpartition("/")[0]
+    if memory.is_held_back(info):
+        return Part(info, place, True, False, [], [])
     outgoing = [edge for edge in memory.outgoing(info) if edge.note]
     return Part(
         info,
-        f"{info.project.lstrip('.')}/{info.path}".rpartition("/")[0],
+        place,
+        False,
+        info.provenance.agent is not None and memory.telling(info) is not Telling.FACT,
         list(memory.observations(info)),
         [*outgoing[:_MAX_LINKS], *memory.incoming(info, _MAX_LINKS)],
     )
@@ -157,15 +173,89 @@ def _about(memory: MemorySession, name: str) -> About:
     hits = memory.search(Query(text=phrase, archived=False), limit=_MAX_HITS)
     page.mentions = _mentions(memory, [hit for hit in hits if hit.note.row not in own_rows])
     # A search leaves out what does not hold any more, a list does not.
-    of_memories = Query(text=phrase, projects=(CATEGORY_PROJECT,), archived=False, order="created")
-    infos, total = memory.list(of_memories, limit=_MAX_HITS)
+    of_memories = Query(
+        contains=name, projects=(CATEGORY_PROJECT,), archived=False, order="created"
+    )
+    listed, total = memory.list(of_memories, limit=_MAX_HITS)
+    infos = _naming(memory, listed, name)
     page.has_more = max(hits.total, total) > _MAX_HITS
     # A search finds the nearest memories, of which the newest may be none.
     _add_newest(memory, infos, page.mentions)
     for learned in _not_holding(memory, infos, page.mentions):
         kind = "later" if _is_later(memory, learned.info) else "over"
         page.mentions.setdefault(kind, []).append(learned)
+    _tell_facts_once(page)
+    _tell_notes_once(page, own_rows)
     return page
+
+
+def _tell_facts_once(page: About) -> None:
+    """Leave each fact in the first of the notes that have it."""
+    told: set[tuple[str, str]] = set()
+    for part in page.parts:
+        facts = []
+        for fact in part.facts:
+            key = ((fact.category or "").casefold(), fold(fact.content))
+            if key not in told:
+                facts.append(fact)
+            told.add(key)
+        part.facts = facts
+
+
+def _tell_notes_once(page: About, own_rows: Collection[int]) -> None:
+    """Leave each note at its most telling place.
+
+    A memory or a reminder says itself what it is about. For another note, a relation with a name says
+    more than its passage, and that says more than a link.
+
+    own_rows: the rows of the notes of the name, which are told by their facts.
+    """
+    told = set(own_rows)
+    for kind, mentions in page.mentions.items():
+        if kind != "notes":
+            told.update(chain.from_iterable(_rows(learned) for learned in mentions))
+    related_rows = _tell_relations_once(page, [item for item in page.relations if item.name], told)
+    told |= related_rows
+    notes = [item for item in page.mentions.get("notes", []) if item.info.row not in told]
+    told.update(chain.from_iterable(_rows(learned) for learned in notes))
+    _tell_relations_once(page, [item for item in page.relations if not item.name], told)
+    page.mentions["notes"] = notes
+    page.mentions = {kind: mentions for kind, mentions in page.mentions.items() if mentions}
+    page.relations = [related for related in page.relations if related.notes]
+
+
+def _rows(learned: Learned) -> list[int]:
+    """Return the rows of a note that has the name, and of those that it replaced."""
+    return [learned.info.row, *(old.row for old in learned.before)]
+
+
+def _tell_relations_once(
+    page: About, relations: Sequence[RelatedNotes], told: Collection[int]
+) -> set[int]:
+    """Leave each note in the first of some relations. Its others are added to `page.also`.
+
+    told: the rows of notes that are told elsewhere.
+
+    Returns the rows of the notes that are left.
+    """
+    rows: set[int] = set()
+    for related in relations:
+        for info in related.notes:
+            if info.row in rows and related.name:
+                page.also.setdefault(info.row, []).append(related)
+        related.notes = [info for info in related.notes if info.row not in {*told, *rows}]
+        rows.update(info.row for info in related.notes)
+    return rows
+
+
+def _naming(memory: MemorySession, infos: Sequence[NoteInfo], name: str) -> list[NoteInfo]:
+    """Return the notes whose text has a name as whole words: `Ann`, but not `Anna`."""
+    folded_name = fold(name)
+    # Scripts without spaces have no whole words.
+    edge = r"\b" if folded_name.isascii() else ""
+    pattern = re.compile(f"{edge}{re.escape(folded_name)}{edge}")
+    texts = contents(memory, infos)
+    return [info for info, text in zip(infos, texts, strict=True) if pattern.search(fold(text))]
 
 
 def _mentions(memory: MemorySession, hits: Iterable[Hit]) -> dict[str, list[Learned]]:
@@ -179,7 +269,8 @@ def _mentions(memory: MemorySession, hits: Iterable[Hit]) -> dict[str, list[Lear
     mentions: dict[str, list[Learned]] = {}
     for hit in shown:
         if hit.note.row in holding:
-            learned = Learned(hit.note, hit.passage, _before(memory, hit.note))
+            passage = readable_passage(hit.passage, hit.note.title)
+            learned = Learned(hit.note, passage, _before(memory, hit.note))
             mentions.setdefault(_kind(hit.note), []).append(learned)
     return mentions
 

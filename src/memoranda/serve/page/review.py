@@ -88,12 +88,16 @@ class Pane:
         the question is about.
     author: who wrote it.
     is_cut: whether only a part of the text is shown.
+    caption: which of two notes it is, or what happens to it, in words to translate. "" for nothing.
+    is_kept: whether it is the note that another one is merged into.
     """
 
     note: Note
     lines: list[Line]
     author: str
     is_cut: bool
+    caption: str = ""
+    is_kept: bool = False
 
 
 @dataclass
@@ -277,6 +281,10 @@ def _question(visit: Visit, item: ReviewItem) -> Question:
     elif item.kind == _BURST:
         question.panes = []
         question.titles = _titles(visit, item.refs[:_MAX_NAMED_NOTES])
+    if len(question.panes) == 2:
+        # The answers name them so.
+        for pane, caption in zip(question.panes, ("The first", "The second"), strict=True):
+            pane.caption = caption
     return question
 
 
@@ -364,10 +372,10 @@ def _reasons(visit: Visit, item: ReviewItem, notes: Sequence[Note]) -> list[str]
 
 
 def panes_of(notes: Sequence[Note]) -> list[Pane]:
-    """Return a pane for each note: one, or two with their differences marked."""
+    """Return a pane for each note: one, or two with the words marked that only one of them has."""
     texts = [note.content.strip("\n")[:_MAX_PANE_CHARACTERS] for note in notes]
     if len(notes) == 2 and notes[0].id != notes[1].id:
-        marked = list(sides(*texts))
+        marked = [_own_words_marked(parts) for parts in sides(*texts)]
     else:
         notes = notes[:1]
         marked = [[Part(SAME, text)] for text in texts[:1]]
@@ -380,6 +388,11 @@ def panes_of(notes: Sequence[Note]) -> list[Pane]:
         )
         for note, parts in zip(notes, marked, strict=True)
     ]
+
+
+def _own_words_marked(parts: Line) -> Line:
+    """Return the parts of a text with those marked that the other text lacks."""
+    return [part if part.kind == SAME else Part(MARK, part.text) for part in parts]
 
 
 def _by_lines(parts: Line) -> list[Line]:

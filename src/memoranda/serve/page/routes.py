@@ -35,6 +35,7 @@ from memoranda.serve.page import (
     review,
     search,
     shell,
+    undoing,
     used,
 )
 from memoranda.serve.page.rendering import prepare, render
@@ -70,8 +71,8 @@ def leave(visit: Visit) -> Response:
 
 PAGES: dict[str, tuple[tuple[str, ...], View]] = {
     HOME: (GET, at_once(digest.show)),
-    f"{HOME}/change/{{change}}": (GET, digest.change),
-    f"{HOME}/undo": (POST, digest.undo),
+    f"{HOME}/change/{{change}}": (GET, undoing.show),
+    f"{HOME}/undo": (POST, undoing.undo),
     f"{HOME}/find": (GET, note.find),
     f"{HOME}/note/{{project}}/{{path:path}}": (BOTH, at_once(note.show)),
     f"{HOME}/id/{{id}}": (BOTH, at_once(note.show)),
@@ -119,7 +120,7 @@ FRAMES = {
 API: dict[str, tuple[tuple[str, ...], View]] = {
     "/changes": (GET, api.changes),
     "/change/{change}": (GET, api.change),
-    "/undo": (POST, digest.undo),
+    "/undo": (POST, undoing.undo),
     "/note": (BOTH, note_actions.as_json),
     "/review": (BOTH, review.show),
     "/search": (GET, search.as_json),

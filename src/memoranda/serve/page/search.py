@@ -21,12 +21,14 @@ from memoranda.documents.listed import Document, Listed
 from memoranda.engine import MemorySession
 from memoranda.engine.completion import offers
 from memoranda.errors import InvalidInput
-from memoranda.index.rows import Hit
-from memoranda.note.model import CATEGORIES, INBOX
+from memoranda.index.rows import Hit, NoteInfo
+from memoranda.note.model import CATEGORIES, INBOX, MEMORY_PROJECTS
 from memoranda.query import Query, day, parse
 from memoranda.serve.page.addresses import note_url
+from memoranda.serve.page.offered_names import names_for
 from memoranda.serve.page.visit import Visit
 from memoranda.serve.page.writers import writer_of, writing_agent
+from memoranda.text.folding import fold
 from memoranda.transcripts.search import TraceHit
 from memoranda.transcripts.tier import find_traces
 
@@ -123,6 +125,7 @@ def show(visit: Visit) -> Response:
         "listed": listed,
         "why": why,
         "passages": _in_transcripts(visit),
+        "offered_names": names_for(visit, query.text or "") if offset == 0 else [],
         "is_plain": not fields.get("q", "").strip(),
         "is_filtered": any(fields.get(name) for name in FILTERS),
         "categories": CATEGORIES,
@@ -170,10 +173,21 @@ def writers(memory: MemorySession) -> list[str]:
 
 
 def suggest(visit: Visit) -> Response:
-    """Show the notes that the words typed into the palette may mean."""
+    """Show the notes and names that the words typed into the palette may mean."""
     text = visit.text("q")
     hits = visit.memory.search(query_of(visit.memory, {"q": text}), limit=_MAX_SUGGESTIONS)
-    return visit.html("suggestions.html", hits=hits, text=text)
+    return visit.html(
+        "suggestions.html",
+        hits=hits,
+        text=text,
+        offered_names=names_for(visit, text),
+        is_note_first=any(_is_named(hit.note, text) for hit in hits[:1]),
+    )
+
+
+def _is_named(note: NoteInfo, text: str) -> bool:
+    """Whether a note has a title that begins as typed. A memory has no title of its own."""
+    return note.project not in MEMORY_PROJECTS and fold(note.title).startswith(fold(text))
 
 
 def as_json(visit: Visit) -> dict[str, Any]:

@@ -70,12 +70,17 @@ def toast_of(memory: MemorySession, change: Change) -> Toast:
 
 
 def _own_revision(change: Change, revisions: Sequence[Revision]) -> Revision | None:
-    """Return the revision of the note that a change is listed under, else its first revision."""
-    for revision in revisions:
-        touched = revision.touched
-        if change.path in (touched.path, touched.to) and revision.after is not None:
-            return revision
-    return next(iter(revisions), None)
+    """Return the revision of the note that a change is listed under, else its first revision.
+
+    A note that came to another place is there as removed, too.
+    """
+    own_revisions = [
+        revision
+        for revision in revisions
+        if change.path in (revision.touched.path, revision.touched.to)
+    ]
+    in_order = sorted(own_revisions, key=lambda revision: revision.after is None)
+    return next(iter([*in_order, *revisions]), None)
 
 
 def _title(memory: MemorySession, change: Change, revision: Revision | None) -> str:

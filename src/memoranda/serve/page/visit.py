@@ -541,7 +541,8 @@ def _status_and_message(error: MemorandaError, language: str) -> tuple[int, str]
     status = _STATUS.get(error.code, 400)
     if isinstance(error, AccessRefused):
         status = 503
-    sentence = str(error)
+    # The page's own sentences have translations.
+    sentence = translated(language, str(error))
     if isinstance(error, NotFound):
         sentence = translated(language, "There is nothing here: {name}", name=error.identifier)
     return status, " ".join(filter(None, (sentence, error.hint)))

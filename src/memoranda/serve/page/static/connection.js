@@ -3,7 +3,7 @@
 const trouble = document.getElementById("trouble");
 
 // Asks for a part of a page instead of a whole one.
-export const PART = { headers: { "X-Part": "1" } };
+const PART = { headers: { "X-Part": "1" } };
 
 const RETRY_MS = 2000;
 const SHOWN_MS = 9000;
@@ -63,4 +63,43 @@ export async function get(address, options) {
   if (mayReload()) location.reload();
   else complain(trouble.dataset.out);
   return null;
+}
+
+// The text of a part of a page, or null where there is no answer or a refusal.
+export async function part(address, options) {
+  const answer = await get(address, { ...PART, ...options });
+  return answer?.ok ? answer.text() : null;
+}
+
+// What comes later takes no time from the page itself. A page that nobody sees is never painted.
+export const painted = document.hidden ? Promise.resolve() : new Promise((goOn) => { requestAnimationFrame(() => setTimeout(goOn)); });
+
+// Returns a function that begins a step. What that returns tells whether no later step began.
+export function steps() {
+  let latest = 0;
+  return () => {
+    const own = ++latest;
+    return () => own === latest;
+  };
+}
+
+// Returns a function that calls `ask`, but not while it is under way: then once more afterwards. Its
+// promise is kept once nothing is under way.
+export function oneAtATime(ask) {
+  let running = null;
+  let isAgain = false;
+
+  async function run() {
+    do {
+      isAgain = false;
+      await ask();
+    } while (isAgain);
+    running = null;
+  }
+
+  return () => {
+    if (running) isAgain = true;
+    else running = run();
+    return running;
+  };
 }

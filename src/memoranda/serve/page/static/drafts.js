@@ -1,23 +1,20 @@
 // What the server says of a text while somebody types it: that it has a secret, and, once it was asked
 // for, how it will look.
-import { PART, get } from "./connection.js";
+import { part, steps } from "./connection.js";
 
 const IDLE_MS = 700;
+const beginQuestion = steps();
 let waiting = 0;
-let asked = 0;
 
 const placeIn = (form) => form?.querySelector("[data-draft]");
 
 async function look(form) {
   const place = placeIn(form);
-  asked += 1;
-  const own = asked;
+  const isLatest = beginQuestion();
   const body = new URLSearchParams(new FormData(form));
   if ("shown" in place.dataset) body.set("preview", "1");
-  const answer = await get(place.dataset.draft, { ...PART, method: "POST", body });
-  if (!answer?.ok) return;
-  const html = await answer.text();
-  if (own === asked && place.isConnected) place.innerHTML = html;
+  const html = await part(place.dataset.draft, { method: "POST", body });
+  if (html !== null && isLatest() && place.isConnected) place.innerHTML = html;
 }
 
 function typed({ target }) {

@@ -1,5 +1,5 @@
 // Forms that are sent without a reload, and answers that come while somebody types.
-import { PART, calm, complainShortly, get } from "./connection.js";
+import { calm, complainShortly, get, oneAtATime, part } from "./connection.js";
 import { begin } from "./cards.js";
 import { keeping } from "./keep.js";
 import { announce, asStep, parsed, renew, renewRail, show, swap } from "./parts.js";
@@ -38,8 +38,7 @@ function follow(answer, html, isLast) {
 
 // The answer came after another step: only what it says is shown, and the page looked at again.
 function stepAside(html) {
-  const said = parsed(html).getElementById("toast");
-  if (said?.textContent.trim()) announce(said.innerHTML);
+  announce(parsed(html));
   renew();
 }
 
@@ -81,25 +80,10 @@ export function keepsUnsaved(event) {
 
 // Calls `ask` after each change. Returns a function whose promise is kept once nothing is under way.
 export function typed(input, ask) {
-  let running = null;
-  let isAgain = false;
-
-  async function run() {
-    do {
-      isAgain = false;
-      await ask();
-    } while (isAgain);
-    running = null;
-  }
-
-  function changed() {
-    if (running) isAgain = true;
-    else running = run();
-  }
-
-  input.addEventListener("input", changed);
-  input.addEventListener("change", changed);
-  return () => running ?? Promise.resolve();
+  const askAgain = oneAtATime(ask);
+  let answered = Promise.resolve();
+  for (const type of ["input", "change"]) input.addEventListener(type, () => { answered = askAgain(); });
+  return () => answered;
 }
 
 export function followTyping(form) {
@@ -112,9 +96,8 @@ export function followTyping(form) {
     // A field that is left says "change" once more, just as somebody clicks on what is shown
     if (address === shown) return;
     if (isSearch) history.replaceState(null, "", address);
-    const answer = await get(address, PART);
-    if (!answer?.ok) return;
-    const html = await answer.text();
+    const html = await part(address);
+    if (html === null) return;
     await released();
     keeping(place, () => { place.innerHTML = html; });
     shown = address;

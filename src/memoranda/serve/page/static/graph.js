@@ -1,4 +1,5 @@
 // Draws the graph of a <canvas data-source>, and answers mouse, touch and keys.
+import { oneAtATime, painted, part } from "./connection.js";
 import { forces } from "./force.js";
 
 const canvas = document.querySelector("canvas[data-source]");
@@ -155,8 +156,9 @@ function extent(axis) {
   return middle ? [Math.min(least, -most), Math.max(most, -least)] : [least, most];
 }
 
+const between = (least, number, most) => Math.min(Math.max(number, least), most);
 const at = (node) => [node.x * view.k + view.x, node.y * view.k + view.y];
-const shown = (node) => sizeOf(node) * Math.min(Math.max(view.k, 0.35), 1.4);
+const shown = (node) => sizeOf(node) * between(0.35, view.k, 1.4);
 
 // Notes written after the time chosen are not there yet.
 let until = "";
@@ -191,22 +193,23 @@ function drawLink({ source, target, weight = 1 }, isLit) {
   pen.stroke();
 }
 
+function fillCircle(circle, radius, colour) {
+  pen.fillStyle = colour;
+  pen.beginPath();
+  pen.arc(...at(circle), radius, 0, 7);
+  pen.fill();
+}
+
 function drawZone(zone) {
   pen.globalAlpha = 0.1;
-  pen.fillStyle = PALETTE[zone.rank];
-  pen.beginPath();
-  pen.arc(...at(zone), zone.reach * view.k, 0, 7);
-  pen.fill();
+  fillCircle(zone, zone.reach * view.k, PALETTE[zone.rank]);
   pen.globalAlpha = 1;
 }
 
 function drawNode(node, lit) {
   if (!isThere(node)) return;
   pen.globalAlpha = lit && node !== here && !lit.has(node) ? 0.35 : 1;
-  pen.fillStyle = node.colour;
-  pen.beginPath();
-  pen.arc(...at(node), shown(node), 0, 7);
-  pen.fill();
+  fillCircle(node, shown(node), node.colour);
   if (!node.start && node !== here) return;
   pen.strokeStyle = node === here ? colours.text : colours.mark;
   pen.lineWidth = 2.5;
@@ -258,19 +261,25 @@ function different(candidates) {
   });
 }
 
+// Takes the first of some places that is free, else that covers no more than circles.
+function takePlace(places, room, mayCoverCircles = false) {
+  const box = places.find((place) => room.isFree(place)) ?? places.find((place) => room.isFree(place, mayCoverCircles));
+  if (!box) return null;
+  room.take(box);
+  boxes.push(box);
+  return box;
+}
+
 function nameZone(zone, room) {
   pen.font = `600 13px ${FONT}`;
   const [x, y] = at(zone);
   const w = pen.measureText(zone.title).width + 4;
-  const left = Math.min(Math.max(x - w / 2, 0), wide - w);
+  const left = between(0, x - w / 2, wide - w);
   // Above the zone, below it, or in its middle; best where no circle is.
   const reach = zone.reach * view.k;
   const places = [y - reach - 16, y + reach, y - 8].filter((top) => top >= 0 && top + 16 <= high).map((top) => [left, top, w, 16]);
-  const box = places.find((place) => room.isFree(place)) ?? places.find((place) => room.isFree(place, true));
-  if (!box) return;
-  room.take(box);
-  boxes.push(box);
-  write(zone.title, left + w / 2, box[1] + 12, PALETTE[zone.rank]);
+  const box = takePlace(places, room, true);
+  if (box) write(zone.title, left + w / 2, box[1] + 12, PALETTE[zone.rank]);
 }
 
 // A title in at most two lines. Of scripts without spaces a line may end after each character.
@@ -296,12 +305,10 @@ function nameNode(node, room, lit) {
   const h = lines.length * LINE_HEIGHT;
   const r = shown(node) + 2;
   const places = [[x - w / 2, y + r], [x - w / 2, y - r - h], [x + r, y - h / 2], [x - r - w, y - h / 2]]
-    .map(([a, b]) => [Math.min(Math.max(a, 0), wide - w), Math.min(Math.max(b, 0), high - h), w, h]);
+    .map(([a, b]) => [between(0, a, wide - w), between(0, b, high - h), w, h]);
   // A hub has its name even where that covers circles.
-  const box = places.find((place) => room.isFree(place)) ?? (node.isHub && !zones.length && places.find((place) => room.isFree(place, true)));
+  const box = takePlace(places, room, node.isHub && !zones.length);
   if (!box) return;
-  room.take(box);
-  boxes.push(box);
   const colour = isStrong || lit ? colours.text : colours.soft;
   lines.forEach((line, number) => write(line, box[0] + w / 2, box[1] + 11 + number * LINE_HEIGHT, colour));
 }
@@ -316,10 +323,8 @@ function nameRelations(litLinks, room) {
     const [a, b] = [at(source), at(target)];
     const text = type.replaceAll("_", " ");
     const w = pen.measureText(text).width + 4;
-    const box = [(a[0] + b[0] - w) / 2, (a[1] + b[1]) / 2 - 11, w, 14];
-    if (!room.isFree(box)) continue;
-    room.take(box);
-    write(text, box[0] + w / 2, box[1] + 11, colours.text);
+    const box = takePlace([[(a[0] + b[0] - w) / 2, (a[1] + b[1]) / 2 - 11, w, 14]], room);
+    if (box) write(text, box[0] + w / 2, box[1] + 11, colours.text);
   }
 }
 
@@ -346,17 +351,20 @@ function placeOf(event) {
   return [event.clientX - box.left, event.clientY - box.top];
 }
 
-function under([x, y], slack = 6) {
+// The nearest node that is there and nearer than `least`.
+function nearest(distanceOf, least) {
   let best = null;
-  let least = slack;
-  for (const node of nodes) {
-    if (!isThere(node)) continue;
-    const [a, b] = at(node);
-    const far = Math.hypot(a - x, b - y) - shown(node);
+  for (const node of nodes.filter(isThere)) {
+    const far = distanceOf(node);
     if (far < least) [best, least] = [node, far];
   }
   return best;
 }
+
+const under = ([x, y], slack = 6) => nearest((node) => {
+  const [a, b] = at(node);
+  return Math.hypot(a - x, b - y) - shown(node);
+}, slack);
 
 const open = (node) => { if (node) location.href = node.url; };
 const choose = (node) => isClusters ? open(node) : tell(node);
@@ -370,27 +378,21 @@ function tell(node) {
 function offer() {
   const most = different(nodes.filter((node) => node.size).sort((a, b) => b.size - a.size)).slice(0, OFFERED);
   if (!most.length) return;
-  const list = document.createElement("ul");
-  list.append(...most.map((node) => listItem(node.url, node.title)));
-  const heading = document.createElement("h3");
-  heading.append(canvas.dataset.most);
-  panel.append(heading, list);
+  panel.append(element("h3", canvas.dataset.most), element("ul", ...most.map((node) => listItem(node.url, node.title))));
 }
 
 // At most one question is under way; of several notes the last counts.
-let asked = null;
-let isAsking = false;
-async function describe(node) {
-  asked = node;
-  if (isAsking) return;
-  isAsking = true;
-  while (asked) {
-    const ref = decodeURIComponent(asked.url.replace("/page/note/", ""));
-    asked = null;
-    const answer = await fetch(`/page/graph?part=panel&note=${encodeURIComponent(ref)}`).catch(() => null);
-    if (answer?.ok && !asked) panel.innerHTML = await answer.text();
-  }
-  isAsking = false;
+let described = null;
+const ask = oneAtATime(async () => {
+  const node = described;
+  const ref = decodeURIComponent(node.url.replace("/page/note/", ""));
+  const html = await part(`/page/graph?part=panel&note=${encodeURIComponent(ref)}`);
+  if (html !== null && node === described) panel.innerHTML = html;
+});
+
+function describe(node) {
+  described = node;
+  ask();
 }
 
 // A note of the panel that is drawn is shown there.
@@ -425,7 +427,7 @@ function showTime() {
 // --- mouse, touch, keys
 
 function zoom(by, x = wide / 2, y = high / 2) {
-  const k = Math.min(Math.max(view.k * by, 0.03), 8);
+  const k = between(0.03, view.k * by, 8);
   view.x = x - (x - view.x) * k / view.k;
   view.y = y - (y - view.y) * k / view.k;
   view.k = k;
@@ -454,13 +456,13 @@ function listen() {
   const fingers = new Map();
   let held = null;
   let moved = 0;
-  canvas.addEventListener("pointerdown", (event) => {
+  canvas.onpointerdown = (event) => {
     canvas.setPointerCapture(event.pointerId);
     fingers.set(event.pointerId, placeOf(event));
     held = under(placeOf(event), event.pointerType === "touch" ? 14 : 6);
     moved = 0;
-  });
-  canvas.addEventListener("pointermove", (event) => {
+  };
+  canvas.onpointermove = (event) => {
     const now = placeOf(event);
     const before = fingers.get(event.pointerId);
     if (!before) return point(under(now));
@@ -477,7 +479,7 @@ function listen() {
     view.x += dx;
     view.y += dy;
     draw();
-  });
+  };
   function pinch(finger, now, before) {
     const other = [...fingers].find(([id]) => id !== finger)[1];
     const spread = ([x, y]) => Math.hypot(x - other[0], y - other[1]) || 1;
@@ -489,14 +491,14 @@ function listen() {
     if (held && held !== middle) held.held = null;
     held = null;
   }
-  canvas.addEventListener("pointerup", up);
-  canvas.addEventListener("pointercancel", up);
-  canvas.addEventListener("pointerleave", () => { if (!fingers.size) point(null); });
-  canvas.addEventListener("wheel", (event) => {
+  canvas.onpointerup = up;
+  canvas.onpointercancel = up;
+  canvas.onpointerleave = () => { if (!fingers.size) point(null); };
+  canvas.onwheel = (event) => {
     event.preventDefault();
     zoom(Math.exp(-event.deltaY * 0.0015), ...placeOf(event));
-  }, { passive: false });
-  canvas.addEventListener("keydown", pressed);
+  };
+  canvas.onkeydown = pressed;
 }
 
 const WAYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
@@ -514,14 +516,11 @@ function pressed(event) {
 // The nearest node in that direction; first of all the one it begins with.
 function walk(dx, dy) {
   if (!here) return tell(nodes[0]);
-  let best = null;
-  let least = Infinity;
-  for (const node of nodes.filter(isThere)) {
+  const best = nearest((node) => {
     const [x, y] = [node.x - here.x, node.y - here.y];
     const along = x * dx + y * dy;
-    const far = along + 2.5 * Math.abs(x * dy + y * dx);
-    if (along > 0 && far < least) [best, least] = [node, far];
-  }
+    return along > 0 ? along + 2.5 * Math.abs(x * dy + y * dx) : Infinity;
+  }, Infinity);
   if (best) tell(best);
 }
 
@@ -540,12 +539,16 @@ function writeCaption(found) {
   }
 }
 
+function element(tag, ...content) {
+  const made = document.createElement(tag);
+  made.append(...content);
+  return made;
+}
+
 function listItem(address, ...content) {
-  const item = document.createElement("li");
-  const link = item.appendChild(document.createElement(address ? "a" : "span"));
+  const link = element(address ? "a" : "span", ...content);
   if (address) link.href = address;
-  link.append(...content);
-  return item;
+  return element("li", link);
 }
 
 // What the colours mean, with the number of notes of each group.
@@ -553,11 +556,10 @@ function writeLegend() {
   if (ranks.size < 2) return;
   const list = figure.querySelector(".legend");
   for (const [name, rank] of [...ranks].slice(0, PALETTE.length)) {
-    const dot = document.createElement("i");
+    const dot = element("i");
     dot.style.color = PALETTE[rank];
     const count = isRest(rank) ? 0 : groups[name]?.notes;
-    const number = document.createElement("b");
-    number.append(count?.toLocaleString("en") || "");
+    const number = element("b", count?.toLocaleString("en") || "");
     list.append(listItem(count && `/page/graph?cluster=${encodeURIComponent(name)}`, dot, titleOf(name), number));
   }
   list.hidden = false;
@@ -608,9 +610,8 @@ function begin() {
   dark.addEventListener("change", () => { theme(); draw(); });
 }
 
-canvas.graph = { view, boxes: () => boxes, nodes: () => nodes, at: (title) => { const node = nodes.find((other) => other.title === title); return node && at(node); } };
-// The page itself is painted first.
-if (!document.hidden) await new Promise((painted) => requestAnimationFrame(() => setTimeout(painted)));
+canvas.graph = { view, boxes: () => boxes, nodes: () => nodes };
+await painted;
 const answer = await fetch(canvas.dataset.source, { headers: { Accept: "application/json" } });
 const found = await answer.json();
 if (found.nodes) start(found);

@@ -8,6 +8,9 @@ const FOCUSABLE = `a[href], button, summary, [tabindex], ${FIELDS}`;
 // Hidden fields that say where an answer leads, not which form this is.
 const VOLATILE = new Set(["csrf", "back", "next", "base", "checksum"]);
 
+// Does somebody write in this element?
+export const isWriting = (element) => Boolean(element?.closest?.("input:not([type=checkbox]), textarea, select"));
+
 export function isChanged(field) {
   if (field.matches("select")) {
     const chosen = [...field.options].findIndex((option) => option.defaultSelected);

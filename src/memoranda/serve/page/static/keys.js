@@ -1,5 +1,6 @@
 // Keys: j and k walk over the cards, any other presses what has that data-key; g goes somewhere.
 import { cards, here, mark } from "./cards.js";
+import { isWriting } from "./keep.js";
 
 const SEQUENCE_MS = 1500;
 const help = document.getElementById("keys");
@@ -52,20 +53,16 @@ function act(key) {
   return true;
 }
 
-function isWriting(event) {
-  return Boolean(event.target.closest?.("input:not([type=checkbox]), textarea, select, canvas"));
-}
-
-// Enter on a link or a button is theirs.
-function isOfElement(event) {
-  return event.key === "Enter" && Boolean(event.target.closest?.("a, button, summary"));
+// Enter on a link or a button is theirs, and a graph has keys of its own.
+function isOfElement({ key, target }) {
+  return Boolean(target.closest?.(key === "Enter" ? "a, button, summary, canvas" : "canvas"));
 }
 
 function pressed(event) {
   const isCommand = event.ctrlKey || event.metaKey;
   if (isCommand && event.key === "Enter") return save(event);
   if (isCommand || event.altKey || event.isComposing || document.querySelector("dialog[open]")) return;
-  if (isWriting(event) || isOfElement(event)) return;
+  if (isWriting(event.target) || isOfElement(event)) return;
   if (act(event.key)) event.preventDefault();
 }
 

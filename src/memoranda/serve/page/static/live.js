@@ -1,5 +1,6 @@
 // Changes of other programs are shown as they happen.
 import { lost } from "./connection.js";
+import { isWriting } from "./keep.js";
 import { renew } from "./parts.js";
 
 const TOGETHER_MS = 150;
@@ -11,10 +12,8 @@ export function listen(place) {
   let late = 0;
   let isWaiting = false;
 
-  const isWriting = () => Boolean(document.activeElement?.matches("input:not([type=checkbox]), textarea, select"));
-
   function look() {
-    isWaiting = isWriting();
+    isWaiting = isWriting(document.activeElement);
     if (!isWaiting) renew();
   }
 

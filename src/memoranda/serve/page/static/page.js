@@ -1,5 +1,5 @@
 // Starts everything a page does by itself.
-import { onReturn } from "./connection.js";
+import { onReturn, painted } from "./connection.js";
 import { begin } from "./cards.js";
 import { followTyping, keepsUnsaved, submitted } from "./forms.js";
 import { isBegun } from "./keep.js";
@@ -9,8 +9,6 @@ import { announce, fill, renewRail, walkInside } from "./parts.js";
 import { listenToKeys } from "./keys.js";
 import { openPalette } from "./palette.js";
 import { offerTitles } from "./titles.js";
-
-const toast = document.getElementById("toast");
 
 function tidyAddress() {
   const clean = new URL(location);
@@ -27,12 +25,6 @@ function closeMenus(event) {
     menu.open = false;
     if (isInside) menu.querySelector("summary").focus();
   }
-}
-
-// What comes later takes no time from the page itself. A page that nobody sees is never painted.
-function afterPaint(work) {
-  if (document.hidden) work();
-  else requestAnimationFrame(() => setTimeout(work));
 }
 
 function startAgain() {
@@ -54,13 +46,13 @@ addEventListener("beforeunload", keepsUnsaved);
 for (const form of document.querySelectorAll("form[data-typed], form[data-understood]")) followTyping(form);
 const live = document.querySelector("[data-live]");
 if (live) listen(live);
-if (toast?.textContent.trim()) announce(toast.innerHTML);
+announce(document);
 listenToKeys();
 openPalette();
 offerTitles();
 followDrafts();
 tidyAddress();
 begin();
-afterPaint(startAgain);
+painted.then(startAgain);
 // Keys work from now on
 document.body.dataset.ready = "";

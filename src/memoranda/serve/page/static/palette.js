@@ -1,7 +1,8 @@
 // The palette: Ctrl+K or / opens it; words find notes and commands, arrows choose, Enter goes.
 // On a page with a search field of its own, / is for that. Words stay as they were typed.
-import { PART, get } from "./connection.js";
+import { part } from "./connection.js";
 import { typed } from "./forms.js";
+import { isWriting } from "./keep.js";
 
 const MOST_COMMANDS = 4;
 const WORDS = "palette";
@@ -29,19 +30,19 @@ async function look() {
   if (!words) return showCommands();
   // Escape empties the field before it closes the palette: that is nobody's wish to forget the words.
   sessionStorage.setItem(WORDS, words);
-  const answer = await get(`/page/palette?q=${encodeURIComponent(words)}`, PART);
-  if (!answer?.ok) return;
+  const html = await part(`/page/palette?q=${encodeURIComponent(words)}`);
+  if (html === null || words !== input.value.trim()) return;
   const found = document.createElement("template");
-  found.innerHTML = await answer.text();
-  if (words !== input.value.trim()) return;
-  list.replaceChildren(...matching(words).slice(0, MOST_COMMANDS), found.content);
+  found.innerHTML = html;
+  showRows(...matching(words).slice(0, MOST_COMMANDS), found.content);
+}
+
+function showRows(...found) {
+  list.replaceChildren(...found);
   choose(list.firstElementChild);
 }
 
-function showCommands() {
-  list.replaceChildren(...matching(""));
-  choose(list.firstElementChild);
-}
+const showCommands = () => showRows(...matching(""));
 
 const settled = typed(input, look);
 
@@ -84,8 +85,7 @@ const ownField = () => [...document.querySelectorAll("main input[type=search]")]
 // What a key opens: the palette, the search field of the page, or nothing.
 function opening(event) {
   if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") return open;
-  const isWriting = event.target.closest?.("input:not([type=checkbox]), textarea, select");
-  if (event.key !== "/" || isWriting || document.querySelector("dialog[open]")) return null;
+  if (event.key !== "/" || isWriting(event.target) || document.querySelector("dialog[open]")) return null;
   const field = ownField();
   return field ? () => take(field) : open;
 }

@@ -1,7 +1,7 @@
 // What comes after a page: its parts, the rail, and the same page again in place.
 //
 // Each step somebody takes has a number. An answer to an earlier step comes late: it is dropped.
-import { PART, get } from "./connection.js";
+import { get, part, steps } from "./connection.js";
 import { begin } from "./cards.js";
 import { isBegun, keeping } from "./keep.js";
 import { released } from "./pressing.js";
@@ -10,25 +10,21 @@ const main = document.getElementById("main");
 const rail = document.getElementById("rail");
 const toast = document.getElementById("toast");
 const TOAST_MS = 12000;
-let step = 0;
+const beginStep = steps();
+let isLast = beginStep();
 let underWay = 0;
 let isRenewalDue = false;
 
 // Does one step of somebody. `work` is told how to ask whether it is still the last step.
 export async function asStep(work) {
-  step += 1;
+  isLast = beginStep();
   underWay += 1;
   try {
-    await work(whileLast());
+    await work(isLast);
   } finally {
     underWay -= 1;
   }
   if (isRenewalDue && !underWay) renew();
-}
-
-function whileLast() {
-  const own = step;
-  return () => own === step;
 }
 
 export const parsed = (html) => new DOMParser().parseFromString(html, "text/html");
@@ -40,9 +36,8 @@ export async function fill(root) {
   for (const place of root.querySelectorAll("[data-part]:not([data-filled])")) {
     if (place.closest("details:not([open])")) continue;
     const address = place.dataset.part;
-    const answer = await get(address, PART);
-    if (!answer?.ok) continue;
-    const html = await answer.text();
+    const html = await part(address);
+    if (html === null) continue;
     await released();
     // What was opened or begun meanwhile counts more than a late answer
     const isStale = place.dataset.part !== address || "filled" in place.dataset;
@@ -70,10 +65,8 @@ export function walkInside(event) {
 
 async function turnTo(place, address, isLast) {
   place.dataset.part = address.pathname + address.search;
-  const answer = await get(address, PART);
-  if (!answer?.ok) return;
-  const html = await answer.text();
-  if (!isLast() || !place.isConnected) return;
+  const html = await part(address);
+  if (html === null || !isLast() || !place.isConnected) return;
   history.replaceState(null, "", address);
   put(place, html);
   place.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
@@ -86,16 +79,15 @@ function isOfPart(address, place) {
 
 // --- the rail
 
-let railQuestions = 0;
+const beginQuestion = steps();
+
 export async function renewRail() {
   if (!rail) return;
-  railQuestions += 1;
-  const own = railQuestions;
-  const answer = await get(`${rail.dataset.rail}?at=${encodeURIComponent(location.pathname)}`, PART);
-  if (!answer?.ok) return;
-  const html = await answer.text();
+  const isLatest = beginQuestion();
+  const html = await part(`${rail.dataset.rail}?at=${encodeURIComponent(location.pathname)}`);
+  if (html === null) return;
   await released();
-  if (own !== railQuestions) return;
+  if (!isLatest()) return;
   keeping(rail, () => { rail.innerHTML = html; });
   const hot = rail.querySelector(".count.hot");
   for (const place of document.querySelectorAll("[data-count=questions]")) place.textContent = hot?.textContent ?? "0";
@@ -112,19 +104,22 @@ function takeStyles(fresh) {
   }
 }
 
-export function swap(html) {
-  step += 1;
-  const fresh = parsed(html);
+function replaceBy(fresh) {
+  isLast = beginStep();
   takeStyles(fresh);
+  document.title = fresh.title;
+  main.replaceChildren(...fresh.getElementById("main").childNodes);
+}
+
+export function swap(html) {
+  const fresh = parsed(html);
   const scrolled = scrollY;
   keeping(main, () => {
     const before = partsByKey();
-    main.replaceChildren(...fresh.getElementById("main").childNodes);
+    replaceBy(fresh);
     carryParts(before);
   });
-  document.title = fresh.title;
-  const said = fresh.getElementById("toast");
-  if (said?.textContent.trim()) announce(said.innerHTML);
+  announce(fresh);
   scrollTo(0, scrolled);
   fill(main);
   begin();
@@ -151,24 +146,20 @@ function carryParts(before) {
 export async function renew() {
   isRenewalDue = underWay > 0;
   if (isRenewalDue) return;
-  const isLast = whileLast();
+  const isStill = isLast;
   const address = location.href;
   const answer = await get(address);
   if (!answer?.ok) return;
   const html = await answer.text();
   await released();
-  if (!isLast() || underWay || location.href !== address) return renew();
+  if (!isStill() || underWay || location.href !== address) return renew();
   swap(html);
   renewRail();
 }
 
 // An answer that is a page of its own: a question to be answered, a form with both texts.
 export function show(html) {
-  step += 1;
-  const fresh = parsed(html);
-  takeStyles(fresh);
-  main.replaceChildren(...fresh.getElementById("main").childNodes);
-  document.title = fresh.title;
+  replaceBy(parsed(html));
   scrollTo(0, 0);
   main.focus();
 }
@@ -176,8 +167,11 @@ export function show(html) {
 // --- the toast
 
 let fading = 0;
-export function announce(html) {
-  toast.innerHTML = html;
+// Says what a page has to say.
+export function announce(page) {
+  const said = page.getElementById("toast");
+  if (!said?.textContent.trim()) return;
+  toast.innerHTML = said.innerHTML;
   fade();
 }
 

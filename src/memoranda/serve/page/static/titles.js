@@ -1,12 +1,12 @@
 // Titles of notes, offered while somebody types one: in a field with data-titles, and after [[ in a
 // text with data-links. Arrow down goes to them, Enter or a click takes one, Escape closes them.
-import { PART, get } from "./connection.js";
+import { part, steps } from "./connection.js";
 
 const BEGUN_LINK = /\[\[([^[\]|\n]*)$/;
 const list = document.createElement("ul");
 list.className = "titles";
+const beginQuestion = steps();
 let field = null;
-let asked = 0;
 
 // The words that are typed as a title, or null.
 function words(element) {
@@ -16,20 +16,17 @@ function words(element) {
 }
 
 function close() {
-  asked += 1;
+  beginQuestion();
   list.remove();
 }
 
 async function offer(element) {
   const begun = words(element);
   if (!begun) return close();
-  asked += 1;
-  const own = asked;
+  const isLatest = beginQuestion();
   const left = element.dataset.titles ?? "";
-  const answer = await get(`/page/titles?${new URLSearchParams({ q: begun, not: left })}`, PART);
-  if (!answer?.ok) return;
-  const html = await answer.text();
-  if (own !== asked) return;
+  const html = await part(`/page/titles?${new URLSearchParams({ q: begun, not: left })}`);
+  if (html === null || !isLatest()) return;
   list.innerHTML = html;
   if (!list.firstElementChild) return close();
   field = element;

@@ -1,0 +1,270 @@
+"""Shows the page of a change, and undoes changes.
+
+If a later change or something else is in the way of an undo, the page says what it is, and offers
+what can be done instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.responses import RedirectResponse, Response
+
+from memoranda.documents import differences
+from memoranda.documents.listed import Document
+from memoranda.engine import MemorySession
+from memoranda.engine.history import Revision
+from memoranda.engine.refusals import later_changes_in_the_way, refused_undos
+from memoranda.engine.whereabouts import where_now
+from memoranda.errors import CannotUndo, InvalidInput, NotInHistory, UndoObstacle
+from memoranda.index.rows import NoteInfo
+from memoranda.ledger.change import Change
+from memoranda.note import frontmatter
+from memoranda.note.edit import Rewrite, SetKeys
+from memoranda.serve.page.change_rows import RowWriter, word_of
+from memoranda.serve.page.merging import merge
+from memoranda.serve.page.visit import HOME, Visit
+
+# Files of a change whose differences are shown.
+_MAX_DIFFERENCES = 50
+# The obstacles after which a text can still be restored, as a new change.
+_PASSABLE = (UndoObstacle.LATER, UndoObstacle.OUTSIDE)
+
+
+@dataclass(frozen=True)
+class Barred:
+    """Why a change cannot be undone, and what can be done instead.
+
+    obstacle: the kind of the reason.
+    reason: the reason as the log words it.
+    later: the later changes that are in the way, or the undo of this change, each with its row, the
+        latest first.
+    may_undo_together: whether all of `later` can be undone together with the change.
+    note: the note that the change is about, at its present place. None if that is gone, or if the
+        change is about several notes.
+    may_take_back: whether what the change did to the note can be taken back alone, as a new change.
+    may_restore: whether the text before the change can be restored, as a new change.
+    """
+
+    obstacle: UndoObstacle
+    reason: str
+    later: list[tuple[Change, Document]] = field(default_factory=list)
+    may_undo_together: bool = False
+    note: NoteInfo | None = None
+    may_take_back: bool = False
+    may_restore: bool = False
+
+
+def show(visit: Visit) -> Response:
+    """Show one change with the difference that it made to each file.
+
+    The field `tried` says that an undo of it was refused just now, alone or with others ("all").
+    """
+    memory = visit.memory
+    number = visit.number("change", 0)
+    change = memory.change_numbered(number)
+    revisions = _revisions(memory, number, is_known=change is not None)
+    revisions_shown = [
+        (revision, differences.of_revision(revision), _where(memory, revision))
+        for revision in revisions[:_MAX_DIFFERENCES]
+    ]
+    refusal = refused_undos(memory, [number]).get(number)
+    barred = None
+    if change is not None and refusal is not None and not visit.is_part:
+        barred = _barred(memory, change, refusal, revisions)
+    return visit.part_or_page(
+        "change_part.html",
+        "change.html",
+        change=change,
+        word=word_of(change) if change else "",
+        revisions=revisions_shown,
+        has_more=len(revisions) > _MAX_DIFFERENCES,
+        number=number,
+        barred=barred,
+        tried=visit.text("tried"),
+    )
+
+
+def _revisions(memory: MemorySession, number: int, *, is_known: bool) -> Sequence[Revision]:
+    """Return the revisions of a change: one more than is shown, to know whether there are more.
+
+    [] for a known change of which all was erased. Raises NotInHistory.
+    """
+    try:
+        return memory.revisions(number, limit=_MAX_DIFFERENCES + 1)
+    except NotInHistory:
+        if is_known:
+            return []
+        raise
+
+
+def _where(memory: MemorySession, revision: Revision) -> NoteInfo | None:
+    """Return the note that a revision is about, at its present place. None if it is gone."""
+    touched = revision.touched
+    return where_now(memory, touched.project, touched.to or touched.path)
+
+
+def _barred(
+    memory: MemorySession, change: Change, refusal: CannotUndo, revisions: Sequence[Revision]
+) -> Barred:
+    """Return why a change cannot be undone, and what can be done instead."""
+    together = []
+    if refusal.obstacle == UndoObstacle.LATER:
+        together = later_changes_in_the_way(memory, change.number)
+    later = list(together)
+    if not later and refusal.later is not None:
+        later_change = memory.change_numbered(refusal.later)
+        later = [later_change] if later_change else []
+    writer = RowWriter(memory, later)
+    own_revision = revisions[0] if len(revisions) == 1 else None
+    note = _where(memory, own_revision) if own_revision else None
+    is_passable = refusal.obstacle in _PASSABLE and note is not None
+    return Barred(
+        refusal.obstacle,
+        refusal.reason,
+        [(later_change, writer.row(later_change)) for later_change in later],
+        may_undo_together=bool(together),
+        note=note,
+        may_take_back=is_passable and _text_without(memory, note, own_revision) is not None,
+        may_restore=is_passable and _is_restorable(note, own_revision),
+    )
+
+
+def _is_restorable(note: NoteInfo | None, revision: Revision | None) -> bool:
+    """Whether a note is where a revision left it, and has a text before it."""
+    if note is None or revision is None or revision.touched.do == "move":
+        return False
+    touched = revision.touched
+    return revision.before is not None and (note.project, note.path) == (
+        touched.project,
+        touched.path,
+    )
+
+
+def _text_without(
+    memory: MemorySession, note: NoteInfo | None, revision: Revision | None
+) -> str | None:
+    """Return the present text of a note without what a revision did to it.
+
+    None if a later change touched the same lines, if nothing of it is left, or if the history does
+    not have both texts.
+    """
+    if note is None or revision is None or revision.before is None:
+        return None
+    text = memory.read(note, count=False).text
+    after = revision.after
+    # The history has a text once another replaced it. Until then it is in the file, wherever that is.
+    if after is None and memory.file(note).etag == revision.touched.new:
+        after = text
+    if after is None:
+        return None
+    try:
+        taken_back = text_without(text, revision.before, after)
+    except ValueError:
+        return None
+    return None if taken_back == text else taken_back
+
+
+def text_without(text: str, before: str, after: str) -> str | None:
+    """Return a text without the difference between `before` and `after`, which it once had.
+
+    Keys of the header and lines below it that were changed again later stay as they are if they are
+    keys. None if they are lines. Raises ValueError if a header cannot be read.
+    """
+    before_at = frontmatter.split(before).body_at
+    after_at = frontmatter.split(after).body_at
+    body_at = frontmatter.split(text).body_at
+    merged = merge(after[after_at:], text[body_at:], before[before_at:])
+    if merged.conflicts:
+        return None
+    keys = _keys_to_set_back(*(_header(version) for version in (text, before, after)))
+    taken_back = text[:body_at] + merged.text()
+    return SetKeys(keys).apply(taken_back).text if keys else taken_back
+
+
+def _header(text: str) -> Mapping[str, Any]:
+    """Return the keys of the header of a text. Raises ValueError."""
+    yaml = frontmatter.split(text).yaml
+    return {} if yaml is None else frontmatter.parse(yaml)
+
+
+def _keys_to_set_back(
+    now: Mapping[str, Any], before: Mapping[str, Any], after: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the keys of a header that a change set and that are still as it left them, each with its
+    value before.
+    """
+    return {
+        key: before.get(key, frontmatter.REMOVE)
+        for key in {*before, *after}
+        if before.get(key) != after.get(key) and now.get(key) == after.get(key)
+    }
+
+
+def take_back_alone(visit: Visit, info: NoteInfo) -> None:
+    """Take back what the change of the field `change` did to a note, as a new change.
+
+    What came later stays. Raises InvalidInput.
+    """
+    memory = visit.memory
+    for revision in memory.revisions(visit.number("change", 0)):
+        note = _where(memory, revision)
+        is_about = note is not None and note.row == info.row
+        text = _text_without(memory, info, revision) if is_about else None
+        if text is not None:
+            memory.edit(info, Rewrite(text), checksum=info.checksum)
+            return
+    raise InvalidInput("The same lines were changed again meanwhile. Edit the note instead.")
+
+
+def undo(visit: Visit) -> Response | dict[str, Any]:
+    """Undo a change, several (`together`) or a run, then return to the page with the button.
+
+    A refused undo leads to the page of the change, which says why. A caller with a token can undo
+    only its own changes. Raises CannotUndo.
+    """
+    memory = visit.memory
+    number = visit.number("change", 0)
+    run = visit.number("run", 0)
+    if memory.agent is not None and number not in _own_numbers(memory):
+        raise CannotUndo(f"it is no change of {memory.agent}", number=number)
+    try:
+        undo_change = _undone(visit, number, run)
+    except CannotUndo as refusal:
+        return refused(visit, refusal, is_of_many=bool(run))
+    if visit.is_api:
+        return {"change": undo_change.number, "undone": undo_change.undoes}
+    return visit.back()
+
+
+def _undone(visit: Visit, number: int, run: int) -> Change:
+    """Undo what the form says, and return the new change. Raises CannotUndo, InvalidInput."""
+    memory = visit.memory
+    together = visit.text("together").split()
+    if memory.agent is None and together:
+        if not all(text.isdecimal() for text in together):
+            raise InvalidInput("`together` must have the numbers of changes.")
+        return memory.undo_together([number, *map(int, together)])
+    if memory.agent is None and run:
+        return memory.undo_run(run)[0]
+    return memory.undo(number or None)
+
+
+def refused(visit: Visit, refusal: CannotUndo, *, is_of_many: bool) -> Response:
+    """Lead to the page of the change that cannot be undone, which says why and what can be done.
+
+    is_of_many: whether the form was to undo other changes, too.
+
+    Raises the refusal for `/api`, and if there is no single change that cannot be undone.
+    """
+    if visit.is_api or refusal.number is None:
+        raise refusal
+    tried = "all" if is_of_many else "yes"
+    return RedirectResponse(f"{HOME}/change/{refusal.number}?tried={tried}", 303)
+
+
+def _own_numbers(memory: MemorySession) -> Collection[int]:
+    """Return the numbers of all changes by the caller."""
+    return {change.number for change in memory.log(limit=0, agent=memory.agent)}

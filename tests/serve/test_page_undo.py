@@ -1,0 +1,140 @@
+"""What the page says where a change cannot be undone, and what it offers instead."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from memoranda import Draft
+from memoranda.engine.upkeep import Upkeep
+from memoranda.note.edit import Append, FindReplace
+from memoranda.serve.page.addresses import note_url
+from memoranda.serve.page.undoing import text_without
+from serve.test_page import memory, plain
+
+pytestmark = pytest.mark.anyio
+PLAN = note_url("notes", "Plan.md")
+
+
+def plan(web, *edits):
+    """A note that agents changed after it was written: each of `edits` by another agent."""
+    note = web.memory.write(Draft("Ship on Friday.\n\nAsk Bo.\n", project="notes", title="Plan"))
+    for edit, agent in zip(edits, ("claude", "cursor", "codex"), strict=False):
+        web.later(minutes=5)
+        web.memory.as_caller(agent, "mcp", client=agent).edit(note, edit)
+    return web.memory.find(note.id)
+
+
+def reason(html):
+    """What the page of a change says of why it cannot be undone."""
+    return plain(html.partition('aria-labelledby="barred">')[2].partition("</section>")[0]).strip()
+
+
+async def test_a_later_pin_is_named_and_the_change_can_be_taken_back_alone(web, page):
+    note = plan(web, FindReplace("Friday", "Monday"))
+    web.later(minutes=5)
+    Upkeep(web.memory.as_caller("cursor", "mcp", client="cursor")).pin([note])
+    assert 'href="/page/change/2"' in await page.see(f"{PLAN}?part=history")
+    html = await page.see("/page/change/2")
+    assert "A later change of the same note is in the way: Plan cursor · pinned" in reason(html)
+    assert "just now" in reason(html)
+    assert '<a href="/page/change/3">' in html
+    await page.send(PLAN, do="take_back", change="2")
+    text = web.memory.read(note).text
+    assert "Ship on Friday." in text
+    assert "pinned: true" in text
+
+
+async def test_later_changes_are_taken_back_together_as_one_change(web, page):
+    note = plan(
+        web,
+        FindReplace("Friday", "Monday"),
+        FindReplace("Monday", "Tuesday"),
+        FindReplace("Tuesday", "Sunday"),
+    )
+    html = await page.see("/page/change/2")
+    assert "2 later changes of the same note are in the way: Plan codex" in reason(html)
+    assert "Take back only this" not in reason(html), "the words of it were changed again"
+    assert "Undo all 3" in reason(html)
+    together = re.search(r'name="together" value="([^"]*)"', html)[1]
+    await page.send("/page/undo", change="2", together=together)
+    assert "Ship on Friday." in web.memory.read(note).text
+    assert web.memory.log(limit=1)[0].number == 5
+    await page.send("/page/undo", change="5")
+    assert "Ship on Sunday." in web.memory.read(note).text
+
+
+async def test_a_refused_undo_leads_to_the_reason_and_changes_nothing(web, page):
+    note = plan(web, FindReplace("Friday", "Monday"), Append("Bring cake.\n"))
+    answer = await page.send("/page/undo", change="2")
+    assert answer.headers["location"] == "/page/change/2?tried=yes"
+    html = reason(await page.see("/page/change/2?tried=yes"))
+    assert "Nothing was taken back." in html
+    assert "Plan cursor · edited it" in html
+    assert "Undo both" in html
+    claude = await page.send("/page/agents/undo", agent="claude", span="1 day")
+    assert claude.headers["location"] == "/page/change/2?tried=all"
+    assert "since this one change cannot be" in reason(await page.see("/page/change/2?tried=all"))
+    assert "Monday" in web.memory.read(note).text
+
+
+async def test_an_edit_outside_is_named_and_the_text_before_can_be_restored(web, page):
+    note = plan(web, FindReplace("Friday", "Monday"))
+    file = web.memory.home / "notes" / "Plan.md"
+    file.write_text(file.read_text().replace("on Monday", "next week"))
+    html = reason(await page.see("/page/change/2"))
+    assert "changed later outside of memory" in html
+    assert "Undo both" not in html
+    assert "Take back only this" not in html
+    assert "Restore the text before this" in html
+    await page.send(PLAN, do="restore", change="2")
+    assert "Ship on Friday." in web.memory.read(note).text
+
+
+async def test_a_note_that_was_moved_or_deleted_later_says_by_whom(web, page):
+    plan(web, FindReplace("Friday", "Monday"))
+    web.memory.move("notes/Plan.md", "later/Plan.md")
+    html = await page.see("/page/change/2")
+    assert "You · moved" in reason(html)
+    await page.send(note_url("notes", "later/Plan.md"), do="take_back", change="2")
+    assert "Ship on Friday." in web.memory.read("notes/later/Plan.md").text
+    web.memory.as_caller("cursor", "mcp").delete("notes/later/Plan.md")
+    assert "cursor · deleted" in reason(await page.see("/page/change/4"))
+
+
+async def test_what_was_taken_back_erased_or_forgotten_says_so(web, page):
+    note = plan(web, FindReplace("Friday", "Monday"))
+    await page.send("/page/undo", change="2")
+    html = await page.see("/page/change/2")
+    assert "It was taken back" in reason(html)
+    assert '<a href="/page/change/3">' in html
+    web.memory.edit(note, Append("Bring cake.\n"))
+    other = memory(web, "The door opens with sparrow-lantern-47.")
+    erased = web.memory.log(limit=1)[0].number
+    web.memory.erase(other)
+    for number in (erased, erased + 1):
+        html = await page.see(f"/page/change/{number}")
+        assert "was erased for good" in reason(html)
+        assert "Undo" not in reason(html)
+
+
+async def test_both_rows_and_history_lead_to_the_way_out(web, page):
+    plan(web, FindReplace("Friday", "Monday"), Append("Bring cake.\n"))
+    for path in ("/page", f"{PLAN}?part=history"):
+        html = await page.see(path)
+        assert re.search(r'<a class="button quiet" href="/page/change/2"', html), path
+        assert not re.search(r'name="change" value="2"[^>]*>\s*<button[^>]*>Undo<', html), path
+
+
+def test_a_text_loses_one_change_and_keeps_what_came_later():
+    before = "---\ntags: [a]\n---\none\ntwo\nthree\n"
+    after = "---\ntags: [a, b]\n---\none\n2\nthree\n"
+    now = "---\ntags: [a, b]\npinned: true\n---\none\n2\nthree\nfour\n"
+    assert text_without(now, before, after) == (
+        "---\ntags:\n  - a\npinned: true\n---\none\ntwo\nthree\nfour\n"
+    )
+
+
+def test_a_text_whose_line_was_changed_again_loses_nothing():
+    assert text_without("one\nII\n", "one\ntwo\n", "one\n2\n") is None

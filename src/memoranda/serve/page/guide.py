@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib.resources import files
 
 from starlette.responses import Response
 
 from memoranda.serve.page.note_text import LinkTargets, as_html
+from memoranda.serve.page.package_files import TEXTS, text_in
 from memoranda.serve.page.visit import Visit
 
 # The files of the translated texts, by language.
@@ -26,8 +26,7 @@ def _text(language: str) -> str:
     The text is English if it has no translation.
     """
     name = _TRANSLATED.get(language, "how-it-fits-together.md")
-    text = files(__package__).joinpath("texts", name).read_text("utf-8")
-    return _LINK.sub(r"\1", text)
+    return _LINK.sub(r"\1", text_in(TEXTS, name))
 
 
 def show(visit: Visit) -> Response:

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 
 from starlette.responses import Response
 
@@ -17,6 +16,7 @@ from memoranda.engine.overview import figures
 from memoranda.jobs.job import last_dream
 from memoranda.jobs.lifecycle import IDLE
 from memoranda.serve.page.graph_names import project_title
+from memoranda.serve.page.package_files import TEXTS, text_in
 from memoranda.serve.page.visit import Visit
 
 # A file of the documentation, which is not on the page.
@@ -123,4 +123,4 @@ def _texts(name: str) -> Mapping[str, str]:
 
     name: "findings" for what it means for a person, "remedies" for what to do about it.
     """
-    return json.loads(files(__package__).joinpath("texts", f"{name}.json").read_text("utf-8"))
+    return json.loads(text_in(TEXTS, f"{name}.json"))

@@ -11,11 +11,12 @@ from datetime import UTC, datetime
 from functools import cache, partial
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from memoranda.serve.page import note_text
 from memoranda.serve.page.addresses import hashed_url, id_url, note_ref, note_url
+from memoranda.serve.page.package_files import TEMPLATES, files_in, package_files
 from memoranda.serve.page.property_words import point_in_time, property_name, property_value
 from memoranda.serve.page.repetition import repetition
 from memoranda.serve.page.static_files import static_url
@@ -79,11 +80,19 @@ def _shown(value: Any) -> Any:
     return value
 
 
+def _source(template: str) -> str | None:
+    """Return the text of a template. None if there is none of this name."""
+    content = package_files().get(f"{TEMPLATES}/{template}")
+    return None if content is None else content.decode()
+
+
 @cache
 def _environment() -> Environment:
     """Return the environment of all templates, with what does not depend on the request."""
     environment = Environment(
-        loader=PackageLoader("memoranda.serve.page"),
+        loader=FunctionLoader(_source),
+        # A template never changes while the server runs.
+        auto_reload=False,
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -126,8 +135,8 @@ MAIN = '<main id="main" tabindex="-1">'
 
 @cache
 def prepare() -> None:
-    """Load all templates and the Markdown renderer, before a request needs them."""
-    for name in _environment().list_templates(["html"]):
+    """Compile all templates, and make the Markdown renderer, before a request needs them."""
+    for name in files_in(TEMPLATES):
         _environment().get_template(name)
     note_text.prepare()
 

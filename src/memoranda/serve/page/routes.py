@@ -12,7 +12,7 @@ from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.routing import BaseRoute, Route
 
 from memoranda.serve.auth import COOKIE_LASTS, PageVisitors
 from memoranda.serve.http import HttpServer
@@ -37,8 +37,9 @@ from memoranda.serve.page import (
     shell,
     used,
 )
+from memoranda.serve.page.package_files import package_files
 from memoranda.serve.page.rendering import prepare, render
-from memoranda.serve.page.static_files import STATIC, YEAR, PageFiles
+from memoranda.serve.page.static_files import STATIC, YEAR, static_file
 from memoranda.serve.page.visit import (
     HOME,
     PageEndpoint,
@@ -133,7 +134,11 @@ or the owner's cookie."""
 
 
 def page_routes(server: HttpServer) -> Sequence[BaseRoute]:
-    """Return all routes of the page and of `/api`, for the memories that `server` serves."""
+    """Return all routes of the page and of `/api`, for the memories that `server` serves.
+
+    Reads all files of the page, so that a later update does not replace them under the server.
+    """
+    package_files()
     visitors = PageVisitors(server.access)
     answers: dict[str, Callable[[Request], Awaitable[Response]]] = {
         f"{HOME}/enter": partial(_enter, visitors),
@@ -145,7 +150,7 @@ def page_routes(server: HttpServer) -> Sequence[BaseRoute]:
         views[f"/api{path}"] = view
         views[f"/s/{{space}}/api{path}"] = view
     return [
-        Mount(STATIC, PageFiles()),
+        Route(f"{STATIC}/{{path:path}}", static_file, methods=GET),
         *(_route(path, answer, GET) for path, answer in answers.items()),
         *(
             _route(

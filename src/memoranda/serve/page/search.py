@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from starlette.responses import Response
@@ -25,6 +24,7 @@ from memoranda.index.rows import Hit
 from memoranda.note.model import CATEGORIES, INBOX
 from memoranda.query import Query, day, parse
 from memoranda.serve.page.addresses import note_url
+from memoranda.serve.page.package_files import TEXTS, text_in
 from memoranda.serve.page.visit import Visit
 from memoranda.serve.page.writers import writer_of, writing_agent
 from memoranda.transcripts.search import TraceHit
@@ -289,4 +289,4 @@ def _sentence(name: str, value: float) -> str:
 @cache
 def _sentences() -> Mapping[str, Mapping[str, str]]:
     """Return the sentences of all shares, by the name of the share."""
-    return json.loads(files(__package__).joinpath("texts", "reasons.json").read_text("utf-8"))
+    return json.loads(text_in(TEXTS, "reasons.json"))

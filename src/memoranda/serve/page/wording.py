@@ -11,12 +11,12 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta, tzinfo
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from starlette.requests import Request
 
 from memoranda.clock import parse_stamp
+from memoranda.serve.page.package_files import TEXTS, text_in
 
 LANGUAGES = {"en": "English", "zh": "中文"}
 COLON = {"en": ": ", "zh": "："}
@@ -73,8 +73,7 @@ def words(language: str) -> Mapping[str, str]:
 
     The table of English has texts for words of the ledger that the page calls differently.
     """
-    text = files(__package__).joinpath("texts", f"{language}.json").read_text("utf-8")
-    table: dict[str, str] = json.loads(text)
+    table: dict[str, str] = json.loads(text_in(TEXTS, f"{language}.json"))
     return table
 
 

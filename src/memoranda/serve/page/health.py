@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -19,8 +18,6 @@ from memoranda.serve.page.graph_names import project_title
 from memoranda.serve.page.package_files import TEXTS, text_in
 from memoranda.serve.page.visit import Visit
 
-# A file of the documentation, which is not on the page.
-_DOCUMENT = re.compile(r" \(docs/[\w.-]+\)")
 # The sentences for the steps of upkeep that change something. Other steps only examine.
 _STEP_SENTENCES = {
     "expire": "Removed what had ended",
@@ -74,7 +71,7 @@ def show(visit: Visit) -> Response:
         sync=memory.sync(),
         highest=max((number for _, number in size.weeks), default=0) or 1,
         embedding=embedding,
-        trouble=_DOCUMENT.sub("", embedding.trouble),
+        trouble=embedding.trouble,
         vectors=embedding.counts(),
         unreadable=memory.unreadable,
         warnings=memory.warnings,

@@ -22,6 +22,7 @@ from memoranda.note.names import Looseness
 from memoranda.query import Query
 from memoranda.serve.page.graph_names import shown_title
 from memoranda.serve.page.graph_panel import RelatedNotes, related_notes
+from memoranda.serve.page.search import passage_of
 from memoranda.serve.page.visit import Visit
 
 _MAX_HITS = 60
@@ -179,7 +180,8 @@ def _mentions(memory: MemorySession, hits: Iterable[Hit]) -> dict[str, list[Lear
     mentions: dict[str, list[Learned]] = {}
     for hit in shown:
         if hit.note.row in holding:
-            learned = Learned(hit.note, hit.passage, _before(memory, hit.note))
+            _, passage = passage_of(hit)
+            learned = Learned(hit.note, passage, _before(memory, hit.note))
             mentions.setdefault(_kind(hit.note), []).append(learned)
     return mentions
 

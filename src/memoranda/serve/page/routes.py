@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
+from memoranda.errors import NotFound
 from memoranda.serve.auth import COOKIE_LASTS, PageVisitors
 from memoranda.serve.http import HttpServer
 from memoranda.serve.page import (
@@ -69,6 +70,11 @@ def leave(visit: Visit) -> Response:
     return visit.html("enter.html", is_in=None)
 
 
+def nothing_here(visit: Visit) -> Response:
+    """Say that the page has nothing at the address. Always raises NotFound."""
+    raise NotFound(visit.request.url.path)
+
+
 PAGES: dict[str, tuple[tuple[str, ...], View]] = {
     HOME: (GET, at_once(digest.show)),
     f"{HOME}/change/{{change}}": (GET, digest.change),
@@ -107,6 +113,8 @@ PAGES: dict[str, tuple[tuple[str, ...], View]] = {
     f"{HOME}/menu": (GET, shell.menu),
     f"{HOME}/help": (GET, guide.show),
     f"{HOME}/leave": (POST, leave),
+    # Also an address to which only forms are sent, which a browser may load again.
+    f"{HOME}/{{address:path}}": (GET, nothing_here),
 }
 """The addresses of the page, each with its methods and its view. They need the owner's cookie."""
 FRAMES = {

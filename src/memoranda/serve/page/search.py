@@ -26,7 +26,7 @@ from memoranda.query import Query, day, parse
 from memoranda.serve.page.addresses import note_url
 from memoranda.serve.page.package_files import TEXTS, text_in
 from memoranda.serve.page.visit import Visit
-from memoranda.serve.page.writers import writer_of, writing_agent
+from memoranda.serve.page.writers import AUTHORS, BY_HAND, writer_of, writing_agent
 from memoranda.transcripts.search import TraceHit
 from memoranda.transcripts.tier import find_traces
 
@@ -134,6 +134,7 @@ def show(visit: Visit) -> Response:
         "search.html",
         projects=[project.name for project in memory.projects],
         agents=writers(memory),
+        author_words=AUTHORS,
         **values,
     )
 
@@ -173,7 +174,7 @@ def suggest(visit: Visit) -> Response:
     """Show the notes that the words typed into the palette may mean."""
     text = visit.text("q")
     hits = visit.memory.search(query_of(visit.memory, {"q": text}), limit=_MAX_SUGGESTIONS)
-    return visit.html("suggestions.html", hits=hits, text=text)
+    return visit.html("suggestions.html", hits=hits, text=text, passage_of=passage_of)
 
 
 def as_json(visit: Visit) -> dict[str, Any]:
@@ -199,6 +200,7 @@ def shown(memory: MemorySession, hit: Hit) -> dict[str, Any]:
 
     title_pieces, pieces: the title and the passage in pieces: (whether the piece is a word of the
         query, its text). `pieces` is empty if the passage only repeats the title.
+    marks: remarks about its validity, in the words of the engine.
     reasons: the shares of its score in plain words.
     remarks: further remarks about the hit.
     """
@@ -206,6 +208,7 @@ def shown(memory: MemorySession, hit: Hit) -> dict[str, Any]:
     words = sorted({*hit.words, *hit.spelled} - {""})
     named_elsewhere = {*hit.word_reasons, *hit.share_reasons()}
     title = memory.rules_for_reading().redacted(info.title)
+    marks, passage = passage_of(hit)
     return {
         "url": note_url(info.project, info.path),
         "writer": writer_of(info),
@@ -214,12 +217,26 @@ def shown(memory: MemorySession, hit: Hit) -> dict[str, Any]:
         "updated": info.updated or info.changed,
         "about": info.date,
         "is_archived": info.project.startswith("."),
-        "is_from_elsewhere": info.source is not None and info.source not in info.provenance.who,
+        "is_from_elsewhere": info.source not in (None, BY_HAND, info.provenance.who),
         "title_pieces": _pieces(words, title[:_MAX_TITLE_CHARACTERS]),
-        "pieces": _pieces(words, readable_passage(hit.passage, info.title)),
+        "marks": marks,
+        "pieces": _pieces(words, readable_passage(passage, info.title)),
         "reasons": _reasons(hit.shares, ", ".join(dict.fromkeys(hit.words))),
-        "remarks": [remark for remark in hit.why if remark not in named_elsewhere],
+        "remarks": [remark for remark in hit.why if remark not in {*named_elsewhere, *marks}],
     }
+
+
+def passage_of(hit: Hit) -> tuple[list[str], str]:
+    """Return the remarks about validity before the passage of a hit, and the passage without them."""
+    marks = []
+    passage = hit.passage
+    # The remarks were put before the passage in the order of `why`, so the last one is the first.
+    for remark in reversed(hit.why):
+        beginning = f"[{remark}] "
+        if passage.startswith(beginning):
+            marks.append(remark)
+            passage = passage.removeprefix(beginning)
+    return marks, passage
 
 
 def readable_passage(passage: str, title: str) -> str:

@@ -103,7 +103,7 @@ def _value(clock: Clock, name: str, text: str) -> Any:
 
 
 class ErrorWords(NamedTuple):
-    """What the page says of an error.
+    """The words of the page for an error.
 
     message: a sentence in the reader's language. "" if the catalog has none.
     details: the program's own words, in English. "" if the message says all.

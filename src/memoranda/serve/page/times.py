@@ -36,7 +36,7 @@ _HOUR = timedelta(hours=1)
 _DAY_LENGTH = timedelta(days=1)
 
 Time = str | date | datetime | None
-"""A stamp, a day as `2026-11-28`, a day, or a moment. Any other text, and None, is no time."""
+"""A stamp, a day as `2026-11-28`, a day, or a moment. Any other text is not a time, nor is None."""
 
 
 class Clock(NamedTuple):
@@ -52,7 +52,7 @@ class Clock(NamedTuple):
         return self.now.astimezone(self.zone).date()
 
     def local(self, at: Time) -> datetime | None:
-        """Return a moment in the reader's time zone. None for a day, and a text that is no stamp."""
+        """Return a moment in the reader's time zone. None for a day, and a text that is not a stamp."""
         if isinstance(at, date) and not isinstance(at, datetime):
             return None
         try:
@@ -217,9 +217,9 @@ def full_time(clock: Clock, at: Time) -> str:
 def time_element(clock: Clock, at: Time, words: str = "") -> Markup | str:
     """Return a time as an element that has it in full as its title.
 
-    A text that is no time is returned as it is.
+    A text that is not a time is returned as it is.
 
-    words: the words to show. "": those of `time_words`.
+    words: the words to show. "": the words that `time_words` returns.
     """
     shown = words or time_words(clock, at)
     day = day_in(at)

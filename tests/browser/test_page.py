@@ -271,7 +271,7 @@ def test_an_edit_beside_an_agent_keeps_both(visit, memory):
         box.fill(box.input_value().replace("alpha", "ALPHA"))
         memory.as_caller("claude", "mcp").edit(note, Append("delta, by claude\n"))
         page.get_by_role("button", name="Save").click()
-        expect(page.locator("[role=alert].warn")).to_contain_text("changed the note meanwhile")
+        expect(page.locator("[role=alert].warn")).to_contain_text("The note was changed meanwhile")
         assert "delta, by claude" in box.input_value()
         page.once("dialog", lambda dialog: dialog.dismiss())
         with page.expect_event("dialog"):
@@ -285,7 +285,7 @@ def test_an_edit_beside_an_agent_keeps_both(visit, memory):
         page.get_by_role("button", name="Save").click()
         expect(page.get_by_role("alert").first).to_contain_text("choose for each place")
         assert "<<<" not in page.locator("main").inner_text()
-        page.get_by_label("Keep theirs").check()
+        page.get_by_label("Keep that of you, elsewhere").check()
         page.get_by_role("button", name="Save").click()
         expect(page.locator(".body")).to_contain_text("theirs")
         expect(page.locator(".body")).not_to_contain_text("mine")
@@ -317,7 +317,7 @@ def test_a_note_that_moved_while_it_was_open_takes_the_edit(visit, memory):
         box = page.get_by_label("Text")
         box.fill(box.input_value().replace("figs", "figs and plums"))
         page.get_by_role("button", name="Save").click()
-        expect(page.get_by_role("alert").first).to_contain_text("changed the note meanwhile")
+        expect(page.get_by_role("alert").first).to_contain_text("The note was changed meanwhile")
         page.get_by_role("button", name="Save").click()
         expect(page.locator(".body")).to_contain_text("figs and plums")
     assert memory.search("Ida plums")[0].note.category == "people"

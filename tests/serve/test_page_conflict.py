@@ -53,7 +53,9 @@ async def test_each_place_is_decided_and_without_a_decision_both_stay(
 ):
     answer = await in_conflict(web, page, base)
     assert answer.status_code == 409
-    assert "claude changed the note meanwhile" in answer.text
+    assert "The note was changed meanwhile by claude" in answer.text
+    assert "By claude" in answer.text
+    assert "Keep that of claude" in answer.text
     assert "&lt;&lt;&lt;" not in answer.text
     assert "<p>my first</p>" in answer.text, "without its line end"
     assert len(set(re.findall(r'name="(place\d)"', answer.text))) == 2
@@ -85,3 +87,29 @@ def test_lines_that_one_edit_changed_are_taken_from_it():
     merged = merge("a\nb\nc\n", "A\nb\nc\n", "a\nb\nC\n")
     assert merged.conflicts == []
     assert merged.text() == "A\nb\nC\n"
+
+
+async def test_a_conflict_names_an_editor_that_saved_the_file(web, page, base):
+    checksum = web.memory.find("notes/Tea.md").checksum
+    file = web.memory.home / "notes" / "Tea.md"
+    file.write_text(base.replace("one", "first of an editor"))
+    answer = await page.send(
+        ADDRESS, do="edit", text=base.replace("one", "my first"), base=base, checksum=checksum
+    )
+    assert answer.status_code == 409
+    assert "changed meanwhile by an editor or a sync program" in answer.text
+    assert "claude" not in answer.text
+
+
+async def test_a_conflict_names_all_who_changed_the_note_since_and_nobody_before(web, page, base):
+    cursor = web.memory.as_caller("cursor", "mcp")
+    cursor.edit("notes/Tea.md", FindReplace("two", "second of cursor"))
+    note = web.memory.read("notes/Tea.md")
+    claude = web.memory.as_caller("claude", "mcp")
+    claude.edit("notes/Tea.md", FindReplace("three", "third of claude"))
+    codex = web.memory.as_caller("codex", "mcp")
+    codex.edit("notes/Tea.md", FindReplace("one", "first of codex"))
+    mine = note.text.replace("one", "my first")
+    answer = await page.send(ADDRESS, do="edit", text=mine, base=note.text, checksum=note.checksum)
+    assert "changed meanwhile by claude and codex" in answer.text
+    assert "cursor" not in answer.text.partition('class="editor"')[0].partition('role="alert"')[2]

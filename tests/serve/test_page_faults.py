@@ -350,7 +350,7 @@ async def test_a_day_that_the_calendar_cannot_show_is_refused_before_the_page_be
     answer = await page.client.get(f"/page/calendar?day={day}")
     assert answer.status_code == 400
     assert answer.text.count("<h1>") == 1
-    assert "a day is YYYY-MM-DD" in plain(answer.text)
+    assert "is no day." in plain(answer.text)
 
 
 async def test_an_edit_outside_between_two_parts_of_the_history_is_an_entry_of_the_older_part(

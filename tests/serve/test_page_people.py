@@ -71,7 +71,7 @@ async def test_links_of_each_name_are_counted_where_they_really_lead(web, page, 
 async def test_a_kind_nobody_knows_is_refused(web, page):
     answer = await page.client.get("/page/people?kind=robots")
     assert answer.status_code == 400
-    assert "people, projects" in answer.text
+    assert "This address is not right." in answer.text
 
 
 async def test_a_folder_of_people_counts_in_any_project_and_at_the_top_alone(web, page, tmp_path):

@@ -170,7 +170,7 @@ async def test_the_calendar_has_notes_by_day_and_reminders_to_do_or_put_off(web,
     )
     await page.send("/page/reminder", action="snooze", when="2026-11-30 10:00", ref=again.id)
     text_shown = plain(await page.see("/page/calendar?day=2026-11-30"))
-    assert "Sat 09:00 · repeats · put off to 2026-11-30 10:00" in text_shown
+    assert "Sat 09:00 · repeats · put off to Nov 30, 10:00" in text_shown
     assert "◷ 10:00 again" in text_shown
     assert web.memory.read(again.id).header["due_at"] == "2026-11-28T09:00:00Z"
     assert (
@@ -218,8 +218,8 @@ async def test_the_doctors_findings_are_shown_and_mended(web, page):
     html = await page.see("/page/doctor", **{"x-part": "1"})
     assert "Others who use this machine can read your notes." in html
     # The words of the program are there for who asks for them
-    assert "others can read the home" in html.partition("<details")[2]
-    assert "others can read the home" not in html.partition("<details")[0]
+    assert "others can read the folder of the notes" in html.partition("<details")[2]
+    assert "others can read the folder of the notes" not in html.partition("<details")[0]
     assert re.search(r'action="/page/doctor".*Fix', html, re.DOTALL)
     assert "The button below lets only you read it" in unescape(html)
     assert "fixed" in (await page.send("/page/doctor")).text
@@ -260,8 +260,8 @@ async def test_the_bars_of_an_agent_have_dates(web, page):
     (bars,) = re.findall(r'<svg class="days".*?</svg>\s*<p.*?</p>', text, re.S)
     titles = re.findall(r"<title>(.*?)</title>", bars)
     assert len(titles) == 30
-    assert titles[-3:] == ["20 Nov: 0 changes", "21 Nov: 2 changes", "22 Nov: one change"]
-    assert plain(bars.partition("</svg>")[2]).strip() == "24 Oct 8 Nov Today"
+    assert titles[-3:] == ["Nov 20: 0 changes", "Nov 21: 2 changes", "Nov 22: one change"]
+    assert plain(bars.partition("</svg>")[2]).strip() == "Oct 24 Nov 8 Today"
 
 
 async def test_the_month_has_a_key(page):

@@ -96,7 +96,6 @@ def show(visit: Visit) -> Response:
     return visit.html(
         "agents.html",
         agents=_cards(visit),
-        today=now.astimezone(visit.memory.settings.reading_zone).date(),
         tokens=[(token, token.is_valid(now)) for token in state.server.access.tokens()],
         seen=state.server.seen,
     )

@@ -19,6 +19,7 @@ from memoranda.query import split_list
 from memoranda.serve.page.drafts import draft_of
 from memoranda.serve.page.search import query_of
 from memoranda.serve.page.secret_question import FIELD, MASK
+from memoranda.serve.page.sentences import error_words
 from memoranda.serve.page.visit import HOME, Visit
 
 # Notes of one download. The command `memory export` has no limit.
@@ -105,12 +106,12 @@ def remind(visit: Visit) -> Response:
     """
     text = visit.text("text")
     readings = []
-    refusal = ""
+    refusal = None
     if text:
         try:
             readings = reminders.read_times(visit.memory, text)
         except TimeRefused as error:
-            refusal = str(error)
+            refusal = error_words(visit.reader_clock, error)
     if visit.is_post and readings:
         try:
             for reading in readings:

@@ -25,6 +25,7 @@ from memoranda.errors import InvalidInput
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change
 from memoranda.query import Query
+from memoranda.serve.page import first_run
 from memoranda.serve.page.calendar import SNOOZES, reminder_rows
 from memoranda.serve.page.change_rows import RowWriter, is_machinery
 from memoranda.serve.page.day_summary import Summary, deeds_in, summary_since
@@ -129,8 +130,6 @@ def show(visit: Visit) -> Response:
     span = _chosen_span(visit)
     runs, is_whole = _runs(visit, span)
     if not runs and not visit.fields and not memory.stats().total:
-        from memoranda.serve.page import first_run
-
         return first_run.show(visit, since)
     visit.begin_page()
     days = _days(visit, runs)

@@ -22,9 +22,9 @@ from memoranda.note.model import MEMORY_KEYS, MEMORY_PROJECTS, Note, united
 from memoranda.query import split_list
 from memoranda.serve.page import create
 from memoranda.serve.page.drafts import draft_of
+from memoranda.serve.page.meanwhile import authors_since
 from memoranda.serve.page.merging import BOTH, Merge, merge
 from memoranda.serve.page.visit import Visit
-from memoranda.serve.page.writers import writer_of
 
 EDITABLE = 1 << 20
 """Characters of the largest note that can be edited in the page."""
@@ -187,6 +187,7 @@ def conflict(visit: Visit, info: NoteInfo) -> Response:
     """
     note = visit.memory.read(info, count=False)
     merged = _merged(visit, note.text)
+    author = authors_since(visit.memory, info, visit.fields["checksum"], visit.language)
     base = visit.fields.get("base", "").replace("\r\n", "\n")
     if merged.conflicts:
         _check_editable(note)
@@ -197,7 +198,7 @@ def conflict(visit: Visit, info: NoteInfo) -> Response:
             merged=merged,
             mine=typed(visit),
             base=base,
-            author=writer_of(note),
+            author=author,
         )
     theirs = note.text.replace("\r\n", "\n")
     return form(
@@ -207,7 +208,7 @@ def conflict(visit: Visit, info: NoteInfo) -> Response:
         note.text,
         409,
         merged=merged,
-        author=writer_of(note),
+        author=author,
         difference=differences.between(base or theirs, theirs),
     )
 

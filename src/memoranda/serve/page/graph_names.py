@@ -12,7 +12,7 @@ from collections.abc import Collection
 from memoranda.index.rows import NoteInfo
 from memoranda.note.model import CATEGORY_PROJECT
 from memoranda.serve.page.visit import Visit
-from memoranda.serve.page.wording import translated
+from memoranda.serve.page.wording import translated, words
 
 PLANTED = "⚠ looks planted"
 """The label of a note that seems to hold instructions for agents."""
@@ -53,7 +53,10 @@ def group_titles(language: str, names: Collection[str]) -> dict[str, str]:
 def project_title(language: str, project: str) -> str:
     """Return the name of a project for people: `Memories`, `Vault`."""
     name = _project_of(project)
-    return _sentence(translated(language, "memories") if name == CATEGORY_PROJECT else name)
+    if name == CATEGORY_PROJECT:
+        return _sentence(translated(language, "memories"))
+    # The tables have names for projects of our own.
+    return words(language).get(f"project: {name}") or _sentence(name)
 
 
 def _own_title(language: str, name: str) -> str:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from markupsafe import Markup
+
 from memoranda.engine.review import Quote, ReviewItem
 from memoranda.note.model import Note
+from memoranda.serve.page.times import time_element
 from memoranda.serve.page.visit import Visit
-from memoranda.serve.page.wording import counted, joined_names, short_day, translated
+from memoranda.serve.page.wording import counted, joined_names, translated
 from memoranda.serve.page.writers import writer_of
 from memoranda.text.word_diff import NEW, OLD, SAME, changed_words
 
@@ -52,7 +55,7 @@ def grounds_of(visit: Visit, item: ReviewItem, notes: Sequence[Note]) -> list[st
         return [
             translated(
                 visit.language,
-                "It was written on {day}. Since then nobody has read it, neither you nor an agent.",
+                "Nobody has read it since it was written ({day}), neither you nor an agent.",
                 day=_day(visit, notes[0]),
             )
         ]
@@ -112,10 +115,10 @@ def _of_contradiction(visit: Visit, quotes: Sequence[Quote], notes: Sequence[Not
     days = {"day": _day(visit, notes[0]), "other_day": _day(visit, notes[1])}
     who = _first_word(language, notes[0])
     if writer_of(notes[0]) == writer_of(notes[1]):
-        sentence = "{who} wrote both: the first on {day}, the second on {other_day}."
+        sentence = "{who} wrote both: the first ({day}) and the second ({other_day})."
         sentences.append(translated(language, sentence, who=who, **days))
     else:
-        sentence = "{who} wrote the first on {day}, {other} the second on {other_day}."
+        sentence = "{who} wrote the first ({day}), {other} the second ({other_day})."
         other = _later_word(language, notes[1])
         sentences.append(translated(language, sentence, who=who, other=other, **days))
     if max(first.notes, second.notes) > 1:
@@ -146,8 +149,6 @@ def _later_word(language: str, note: Note) -> str:
     return translated(language, "you" if writer == _YOU else writer)
 
 
-def _day(visit: Visit, note: Note) -> str:
-    """Return the day that a note is about, or else that it was written on: `25 Nov`."""
-    zone = visit.memory.settings.reading_zone
-    this_year = visit.now.astimezone(zone).year
-    return note.date or short_day(visit.language, note.created.astimezone(zone), this_year)
+def _day(visit: Visit, note: Note) -> Markup | str:
+    """Return the day that a note is about, or else that it was written on: `Nov 25`."""
+    return time_element(visit.reader_clock, note.date or note.created)

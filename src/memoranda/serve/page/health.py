@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 
 from starlette.responses import Response
 
@@ -17,10 +15,9 @@ from memoranda.engine.overview import figures
 from memoranda.jobs.job import last_dream
 from memoranda.jobs.lifecycle import IDLE
 from memoranda.serve.page.graph_names import project_title
+from memoranda.serve.page.package_files import TEXTS, text_in
 from memoranda.serve.page.visit import Visit
 
-# A file of the documentation, which is not on the page.
-_DOCUMENT = re.compile(r" \(docs/[\w.-]+\)")
 # The sentences for the steps of upkeep that change something. Other steps only examine.
 _STEP_SENTENCES = {
     "expire": "Removed what had ended",
@@ -74,7 +71,7 @@ def show(visit: Visit) -> Response:
         sync=memory.sync(),
         highest=max((number for _, number in size.weeks), default=0) or 1,
         embedding=embedding,
-        trouble=_DOCUMENT.sub("", embedding.trouble),
+        trouble=embedding.trouble,
         vectors=embedding.counts(),
         unreadable=memory.unreadable,
         warnings=memory.warnings,
@@ -123,4 +120,4 @@ def _texts(name: str) -> Mapping[str, str]:
 
     name: "findings" for what it means for a person, "remedies" for what to do about it.
     """
-    return json.loads(files(__package__).joinpath("texts", f"{name}.json").read_text("utf-8"))
+    return json.loads(text_in(TEXTS, f"{name}.json"))

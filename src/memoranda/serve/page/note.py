@@ -35,6 +35,7 @@ from memoranda.serve.page.calendar import SNOOZES, reminder_row
 from memoranda.serve.page.note_text import RENDERED, LinkTargets, as_html
 from memoranda.serve.page.person import found_of
 from memoranda.serve.page.programs import Opening, is_local, openings
+from memoranda.serve.page.review import reasons_of
 from memoranda.serve.page.visit import HOME, Visit
 
 # Links listed in each direction.
@@ -138,6 +139,7 @@ def _page(visit: Visit, info: NoteInfo, note: Note) -> Response:
         provenance=info.provenance,
         telling=memory.telling(info).value,
         is_held_back=memory.is_held_back(info),
+        reasons=reasons_of(visit, info.suspicious),
         used_at=_last_used(memory, info),
         categories=[name for name in CATEGORIES if name != INBOX],
         is_memory=note.project in MEMORY_PROJECTS,

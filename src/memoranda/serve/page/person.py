@@ -25,7 +25,7 @@ from memoranda.note.names import Looseness
 from memoranda.query import Query
 from memoranda.serve.page.graph_names import shown_title
 from memoranda.serve.page.graph_panel import RelatedNotes, related_notes
-from memoranda.serve.page.search import readable_passage
+from memoranda.serve.page.search import passage_of, readable_passage
 from memoranda.serve.page.visit import Visit
 from memoranda.text.folding import fold
 
@@ -269,7 +269,8 @@ def _mentions(memory: MemorySession, hits: Iterable[Hit]) -> dict[str, list[Lear
     mentions: dict[str, list[Learned]] = {}
     for hit in shown:
         if hit.note.row in holding:
-            passage = readable_passage(hit.passage, hit.note.title)
+            _, passage = passage_of(hit)
+            passage = readable_passage(passage, hit.note.title)
             learned = Learned(hit.note, passage, _before(memory, hit.note))
             mentions.setdefault(_kind(hit.note), []).append(learned)
     return mentions

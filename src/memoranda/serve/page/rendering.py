@@ -11,14 +11,30 @@ from datetime import UTC, datetime
 from functools import cache, partial
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from memoranda.index.told_notes import Mark
 from memoranda.serve.page import note_text
 from memoranda.serve.page.addresses import hashed_url, id_url, note_ref, note_url
-from memoranda.serve.page.property_words import point_in_time, property_name, property_value
+from memoranda.serve.page.package_files import TEMPLATES, files_in, package_files
+from memoranda.serve.page.property_words import property_name, property_value
 from memoranda.serve.page.repetition import repetition
+from memoranda.serve.page.sentences import in_words, with_code
 from memoranda.serve.page.static_files import static_url
+from memoranda.serve.page.times import (
+    Clock,
+    Time,
+    brief_words,
+    full_time,
+    heading_of_day,
+    late_words,
+    long_day,
+    month_words,
+    short_day,
+    time_element,
+    time_words,
+)
 from memoranda.serve.page.titles import (
     folder_of,
     place_of,
@@ -29,18 +45,9 @@ from memoranda.serve.page.titles import (
 from memoranda.serve.page.wording import (
     COLON,
     LANGUAGES,
-    brief_time,
     counted,
-    date_words,
     done,
-    heading_of_day,
     joined_names,
-    lateness,
-    local_time,
-    long_day,
-    month_words,
-    relative_time,
-    short_day,
     translated,
 )
 from memoranda.serve.page.writers import (
@@ -79,11 +86,19 @@ def _shown(value: Any) -> Any:
     return value
 
 
+def _source(template: str) -> str | None:
+    """Return the text of a template. None if there is none of this name."""
+    content = package_files().get(f"{TEMPLATES}/{template}")
+    return None if content is None else content.decode()
+
+
 @cache
 def _environment() -> Environment:
     """Return the environment of all templates, with what does not depend on the request."""
     environment = Environment(
-        loader=PackageLoader("memoranda.serve.page"),
+        loader=FunctionLoader(_source),
+        # A template never changes while the server runs.
+        auto_reload=False,
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -100,9 +115,10 @@ def _environment() -> Environment:
         "initial_of": initial_of,
     }
     environment.filters |= {
-        "flat": lambda text: flat(str(text)),
+        "flat": _flat,
         "raw": lambda text: Markup(escape(text)),
         "first_line": first_line,
+        "with_code": with_code,
         "line": lambda text: flat(" ".join(str(text).split())),
         "sentence": lambda text: text[:1].upper() + text[1:],
         "writer": writer_of,
@@ -120,14 +136,19 @@ def _environment() -> Environment:
     return environment
 
 
+def _flat(text: Any) -> str:
+    """Return a text without line breaks and control characters. Markup has none."""
+    return text if isinstance(text, Markup) else flat(str(text))
+
+
 MAIN = '<main id="main" tabindex="-1">'
 """The tag in base.html at which the frame of a page ends and its own content begins."""
 
 
 @cache
 def prepare() -> None:
-    """Load all templates and the Markdown renderer, before a request needs them."""
-    for name in _environment().list_templates(["html"]):
+    """Compile all templates, and make the Markdown renderer, before a request needs them."""
+    for name in files_in(TEMPLATES):
         _environment().get_template(name)
     note_text.prepare()
 
@@ -178,10 +199,23 @@ def _note_url(visit: Any, project: str, path: str) -> str:
     return note_url(project, path, asked)
 
 
+def _remark_words(clock: Clock, remark: Mark) -> Markup:
+    """Return a remark about a note that an agent is told: `due tomorrow 09:00`."""
+    pattern = visible(translated(clock.language, remark.pattern))
+    words, _, rest = pattern.partition("{")
+    _, _, end = rest.partition("}")
+    return Markup("{}{}{}").format(words, time_element(clock, flat(remark.value)), end)
+
+
+def _hour(clock: Clock, at: Time) -> Markup | str:
+    """Return the clock of a time whose day is written above it: `09:05`."""
+    local = clock.local(at)
+    return time_element(clock, at, f"{local:%H:%M}" if local else "")
+
+
 def _tools(language: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the functions and filters that depend on the language and the reader's clock."""
-    zone = values.get("zone")
-    now = values.get("now") or datetime.now(UTC)
+    clock = Clock(language, values.get("now") or datetime.now(UTC), values.get("zone"))
     return {
         "_": partial(translated, language),
         "_n": partial(counted, language),
@@ -190,21 +224,23 @@ def _tools(language: str, values: Mapping[str, Any]) -> dict[str, Any]:
         "repetition": partial(repetition, language),
         "lang": language,
         "colon": COLON[language],
-        "time": lambda at: local_time(at, zone),
-        "day": lambda at: local_time(at, zone)[:10],
-        "clock": lambda at: local_time(at, zone)[11:],
-        "brief": lambda at: brief_time(language, at, now, zone),
-        "ago": lambda at: relative_time(language, at, now, zone),
-        "late": lambda at: lateness(language, at, now, zone),
-        "weekday": lambda at: translated(language, f"{at.astimezone(zone):%a}"),
-        "long_day": lambda at: long_day(language, at, zone),
-        "short_day": lambda date: short_day(language, date, now.year),
-        "date_words": lambda date: date_words(language, date),
-        "month_words": lambda date: month_words(language, date),
+        "when": partial(time_element, clock),
+        "when_words": partial(time_words, clock),
+        "full_time": partial(full_time, clock),
+        "late": lambda at: time_element(clock, at, late_words(clock, at)),
+        "brief": lambda at: time_element(clock, at, brief_words(clock, at)),
+        "hour": partial(_hour, clock),
+        "iso_day": lambda moment: f"{moment.astimezone(clock.zone):%Y-%m-%d}",
+        "long_day": partial(long_day, clock),
+        "short_day": partial(short_day, clock),
+        "local": clock.local,
+        "today": clock.today,
+        "month_words": partial(month_words, language),
+        "heading_of_day": partial(heading_of_day, clock),
         "titled": partial(_titled, values.get("visit")),
         "note_url": partial(_note_url, values.get("visit")),
+        "in_words": partial(in_words, clock),
+        "remark_words": partial(_remark_words, clock),
         "property_name": partial(property_name, language),
-        "property_value": lambda key, value: property_value(language, key, value, now, zone),
-        "point": lambda at: point_in_time(language, at, now, zone),
-        "heading_of_day": lambda at: heading_of_day(language, at, now, zone),
+        "property_value": partial(property_value, clock),
     }

@@ -7,7 +7,7 @@ attack? An answer is a letter. For a question about notes, the page shows their 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -366,7 +366,14 @@ def _reasons(visit: Visit, item: ReviewItem, notes: Sequence[Note]) -> list[str]
     """Return why a suspicious note is held back, in the reader's words. Empty for other questions."""
     if item.kind != _SUSPICIOUS or not notes:
         return []
-    ids = notes[0].suspicious
+    return reasons_of(visit, notes[0].suspicious)
+
+
+def reasons_of(visit: Visit, ids: Collection[str]) -> list[str]:
+    """Return why a note is suspicious, in the reader's words.
+
+    ids: the ids of the rules that it breaks.
+    """
     rules = visit.memory.rules_for_reading()
     return [translated(visit.language, rule.why) for rule in rules if rule.id in ids]
 

@@ -12,8 +12,9 @@ from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.routing import BaseRoute, Route
 
+from memoranda.errors import NotFound
 from memoranda.serve.auth import COOKIE_LASTS, PageVisitors
 from memoranda.serve.http import HttpServer
 from memoranda.serve.page import (
@@ -38,8 +39,9 @@ from memoranda.serve.page import (
     undoing,
     used,
 )
+from memoranda.serve.page.package_files import package_files
 from memoranda.serve.page.rendering import prepare, render
-from memoranda.serve.page.static_files import STATIC, YEAR, PageFiles
+from memoranda.serve.page.static_files import STATIC, YEAR, static_file
 from memoranda.serve.page.visit import (
     HOME,
     PageEndpoint,
@@ -67,6 +69,11 @@ def leave(visit: Visit) -> Response:
     PageVisitors(visit.request.app.state.server.access).leave(secret)
     visit.csrf = ""
     return visit.html("enter.html", is_in=None)
+
+
+def nothing_here(visit: Visit) -> Response:
+    """Say that the page has nothing at the address. Always raises NotFound."""
+    raise NotFound(visit.request.url.path)
 
 
 PAGES: dict[str, tuple[tuple[str, ...], View]] = {
@@ -107,6 +114,8 @@ PAGES: dict[str, tuple[tuple[str, ...], View]] = {
     f"{HOME}/menu": (GET, shell.menu),
     f"{HOME}/help": (GET, guide.show),
     f"{HOME}/leave": (POST, leave),
+    # Also an address to which only forms are sent, which a browser may load again.
+    f"{HOME}/{{address:path}}": (GET, nothing_here),
 }
 """The addresses of the page, each with its methods and its view. They need the owner's cookie."""
 FRAMES = {
@@ -134,7 +143,11 @@ or the owner's cookie."""
 
 
 def page_routes(server: HttpServer) -> Sequence[BaseRoute]:
-    """Return all routes of the page and of `/api`, for the memories that `server` serves."""
+    """Return all routes of the page and of `/api`, for the memories that `server` serves.
+
+    Reads all files of the page, so that a later update does not replace them under the server.
+    """
+    package_files()
     visitors = PageVisitors(server.access)
     answers: dict[str, Callable[[Request], Awaitable[Response]]] = {
         f"{HOME}/enter": partial(_enter, visitors),
@@ -146,7 +159,7 @@ def page_routes(server: HttpServer) -> Sequence[BaseRoute]:
         views[f"/api{path}"] = view
         views[f"/s/{{space}}/api{path}"] = view
     return [
-        Mount(STATIC, PageFiles()),
+        Route(f"{STATIC}/{{path:path}}", static_file, methods=GET),
         *(_route(path, answer, GET) for path, answer in answers.items()),
         *(
             _route(

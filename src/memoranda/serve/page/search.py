@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from starlette.responses import Response
@@ -26,8 +25,9 @@ from memoranda.note.model import CATEGORIES, INBOX, MEMORY_PROJECTS
 from memoranda.query import Query, day, parse
 from memoranda.serve.page.addresses import note_url
 from memoranda.serve.page.offered_names import names_for
+from memoranda.serve.page.package_files import TEXTS, text_in
 from memoranda.serve.page.visit import Visit
-from memoranda.serve.page.writers import writer_of, writing_agent
+from memoranda.serve.page.writers import AUTHORS, BY_HAND, writer_of, writing_agent
 from memoranda.text.folding import fold
 from memoranda.transcripts.search import TraceHit
 from memoranda.transcripts.tier import find_traces
@@ -137,6 +137,7 @@ def show(visit: Visit) -> Response:
         "search.html",
         projects=[project.name for project in memory.projects],
         agents=writers(memory),
+        author_words=AUTHORS,
         **values,
     )
 
@@ -180,6 +181,7 @@ def suggest(visit: Visit) -> Response:
         "suggestions.html",
         hits=hits,
         text=text,
+        passage_of=passage_of,
         offered_names=names_for(visit, text),
         is_note_first=any(_is_named(hit.note, text) for hit in hits[:1]),
     )
@@ -213,6 +215,7 @@ def shown(memory: MemorySession, hit: Hit) -> dict[str, Any]:
 
     title_pieces, pieces: the title and the passage in pieces: (whether the piece is a word of the
         query, its text). `pieces` is empty if the passage only repeats the title.
+    marks: remarks about its validity, in the words of the engine.
     reasons: the shares of its score in plain words.
     remarks: further remarks about the hit.
     """
@@ -220,6 +223,7 @@ def shown(memory: MemorySession, hit: Hit) -> dict[str, Any]:
     words = sorted({*hit.words, *hit.spelled} - {""})
     named_elsewhere = {*hit.word_reasons, *hit.share_reasons()}
     title = memory.rules_for_reading().redacted(info.title)
+    marks, passage = passage_of(hit)
     return {
         "url": note_url(info.project, info.path),
         "writer": writer_of(info),
@@ -228,12 +232,26 @@ def shown(memory: MemorySession, hit: Hit) -> dict[str, Any]:
         "updated": info.updated or info.changed,
         "about": info.date,
         "is_archived": info.project.startswith("."),
-        "is_from_elsewhere": info.source is not None and info.source not in info.provenance.who,
+        "is_from_elsewhere": info.source not in (None, BY_HAND, info.provenance.who),
         "title_pieces": _pieces(words, title[:_MAX_TITLE_CHARACTERS]),
-        "pieces": _pieces(words, readable_passage(hit.passage, info.title)),
+        "marks": marks,
+        "pieces": _pieces(words, readable_passage(passage, info.title)),
         "reasons": _reasons(hit.shares, ", ".join(dict.fromkeys(hit.words))),
-        "remarks": [remark for remark in hit.why if remark not in named_elsewhere],
+        "remarks": [remark for remark in hit.why if remark not in {*named_elsewhere, *marks}],
     }
+
+
+def passage_of(hit: Hit) -> tuple[list[str], str]:
+    """Return the remarks about validity before the passage of a hit, and the passage without them."""
+    marks = []
+    passage = hit.passage
+    # The remarks were put before the passage in the order of `why`, so the last one is the first.
+    for remark in reversed(hit.why):
+        beginning = f"[{remark}] "
+        if passage.startswith(beginning):
+            marks.append(remark)
+            passage = passage.removeprefix(beginning)
+    return marks, passage
 
 
 def readable_passage(passage: str, title: str) -> str:
@@ -303,4 +321,4 @@ def _sentence(name: str, value: float) -> str:
 @cache
 def _sentences() -> Mapping[str, Mapping[str, str]]:
     """Return the sentences of all shares, by the name of the share."""
-    return json.loads(files(__package__).joinpath("texts", "reasons.json").read_text("utf-8"))
+    return json.loads(text_in(TEXTS, "reasons.json"))

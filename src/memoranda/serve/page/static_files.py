@@ -9,31 +9,30 @@ from __future__ import annotations
 import re
 from functools import cache
 from hashlib import sha256
-from importlib.resources import files
-from pathlib import PurePath
+from mimetypes import guess_type
 
+from starlette.requests import Request
 from starlette.responses import Response
-from starlette.staticfiles import StaticFiles
-from starlette.types import Scope
+
+from memoranda.serve.page.package_files import STATIC as FOLDER
+from memoranda.serve.page.package_files import files_in, package_files
 
 STATIC = "/page/static"
 """The address below which the files are."""
 YEAR = 31_536_000
 """A year in seconds, the longest time for which a browser keeps a file or a cookie."""
-_FOLDER = "static"
 # Digits of the checksum in an address.
 _CHECKSUM_DIGITS = 12
-_CHECKSUM = re.compile(f"[0-9a-f]{{{_CHECKSUM_DIGITS}}}")
+_ADDRESS = re.compile(rf"(?:(?P<checksum>[0-9a-f]{{{_CHECKSUM_DIGITS}}})/)?(?P<name>[^/]+)")
 
 
 @cache
 def version() -> str:
     """Return the checksum of all files together."""
     checksum = sha256()
-    folder = files(__package__).joinpath(_FOLDER)
-    for file in sorted(folder.iterdir(), key=lambda file: file.name):
-        checksum.update(file.name.encode())
-        checksum.update(file.read_bytes())
+    for name, content in sorted(files_in(FOLDER).items()):
+        checksum.update(name.encode())
+        checksum.update(content)
     return checksum.hexdigest()[:_CHECKSUM_DIGITS]
 
 
@@ -42,24 +41,24 @@ def static_url(name: str) -> str:
     return f"{STATIC}/{version()}/{name}"
 
 
-class PageFiles(StaticFiles):
-    """Serves the files with and without the checksum in their address."""
+async def static_file(request: Request) -> Response:
+    """Return a file at its address with or without the checksum. Says how long it may be kept.
 
-    def __init__(self) -> None:
-        super().__init__(packages=[(__package__, _FOLDER)])
-
-    async def get_response(self, path: str, scope: Scope) -> Response:
-        """Return a file, and say how long the browser may keep it.
-
-        A page that was open during an update asks with an earlier checksum. It gets the present
-        file, which the browser does not keep under that address.
-        """
-        parts = PurePath(path).parts
-        checksum = parts[0] if len(parts) > 1 and _CHECKSUM.fullmatch(parts[0]) else ""
-        if checksum:
-            path = str(PurePath(*parts[1:]))
-        answer = await super().get_response(path, scope)
-        is_current = checksum == version()
-        caching = f"public, max-age={YEAR}, immutable" if is_current else "no-cache"
-        answer.headers["Cache-Control"] = caching
-        return answer
+    A page that was open during an update asks with an earlier checksum. It gets the present file,
+    which the browser does not keep under that address.
+    """
+    address = _ADDRESS.fullmatch(request.path_params["path"])
+    if address is None:
+        return Response(status_code=404)
+    content = package_files().get(f"{FOLDER}/{address['name']}")
+    if content is None:
+        return Response(status_code=404)
+    is_current = address["checksum"] == version()
+    headers = {
+        "Cache-Control": f"public, max-age={YEAR}, immutable" if is_current else "no-cache",
+        "ETag": f'"{version()}"',
+    }
+    if request.headers.get("if-none-match") == headers["ETag"]:
+        return Response(status_code=304, headers=headers)
+    media_type, _ = guess_type(address["name"])
+    return Response(content, headers=headers, media_type=media_type)

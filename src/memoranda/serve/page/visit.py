@@ -21,6 +21,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
+from memoranda.clock import now
 from memoranda.engine import MemorySession
 from memoranda.engine.access_table import AccessRefused
 from memoranda.errors import InvalidInput, MemorandaError, NotFound, SecretRefused
@@ -40,6 +41,8 @@ from memoranda.serve.page.secret_question import (
     mode_for,
     question_of,
 )
+from memoranda.serve.page.sentences import ErrorWords, error_words, sentence_words
+from memoranda.serve.page.times import Clock
 from memoranda.serve.page.toasts import toast_of
 from memoranda.serve.page.wording import first_weekday_of, language_of, translated
 
@@ -66,6 +69,7 @@ _STATUS = {
     "storage": 503,
     "busy": 503,
     "stopping": 503,
+    "unknown_outcome": 503,
     "internal": 500,
 }
 # No script, style or picture from elsewhere, no frame around the page.
@@ -130,6 +134,11 @@ class Visit:
     def language(self) -> str:
         """The language of the answer: "en" or "zh"."""
         return language_of(self.request)
+
+    @property
+    def reader_clock(self) -> Clock:
+        """The language and the clock of the reader."""
+        return Clock(self.language, self.now, self.memory.settings.reading_zone)
 
     @property
     def first_weekday(self) -> int:
@@ -316,7 +325,7 @@ class PageEndpoint:
         except MemorandaError as error:
             answer = _error(request, error)
         except TimeoutError:
-            answer = _failed(request, 408, "timeout", "The request did not come in time.")
+            answer = _too_late(request)
         for name, value in HEADERS.items():
             answer.headers.setdefault(name, value)
         await answer(scope, receive, send)
@@ -390,8 +399,9 @@ def _answer_of(view: View, visit: Visit) -> Response:
     except MemorandaError as error:
         if visit.is_api or visit.is_part:
             raise
-        status, message = _status_and_message(error, visit.language)
-        return visit.html("error.html", status, message=message, status_shown=status)
+        status = _status_of(error)
+        words = error_words(visit.reader_clock, error)
+        return visit.html("error.html", status, words=words, status_shown=status)
     if isinstance(answer, Response):
         return answer
     return JSONResponse(answer)
@@ -518,6 +528,14 @@ def _object(body: bytes) -> dict[str, str]:
     }
 
 
+def _too_late(request: Request) -> Response:
+    """Return the answer to a request that did not come in time."""
+    sentence = "The request did not come in time."
+    if _is_api(request):
+        return _error_as_json(408, "timeout", sentence)
+    return _error_page(request, 408, sentence_words(_clock_without_memory(request), sentence))
+
+
 def _refusal(request: Request, refused: RequestRefused) -> Response:
     """Return the answer to a request that was refused."""
     headers = {
@@ -525,39 +543,56 @@ def _refusal(request: Request, refused: RequestRefused) -> Response:
         for name in ("www-authenticate", "retry-after")
         if name in refused.response.headers
     }
-    return _failed(request, refused.response.status_code, "refused", str(refused), headers)
+    status = refused.response.status_code
+    if _is_api(request):
+        return _error_as_json(status, "refused", str(refused), headers)
+    words = sentence_words(_clock_without_memory(request), str(refused))
+    # The headers are for programs. By one of them, a browser would ask for a password.
+    return _error_page(request, status, words)
 
 
 def _error(request: Request, error: MemorandaError) -> Response:
     """Return the answer that tells an error."""
+    status = _status_of(error)
     # Programs read English only.
-    language = "en" if _is_api(request) else language_of(request)
-    status, message = _status_and_message(error, language)
-    return _failed(request, status, error.code, message)
-
-
-def _status_and_message(error: MemorandaError, language: str) -> tuple[int, str]:
-    """Return the HTTP status of an error and its message, with the hint what to do."""
-    status = _STATUS.get(error.code, 400)
-    if isinstance(error, AccessRefused):
-        status = 503
-    # The page's own sentences have translations.
-    sentence = translated(language, str(error))
-    if isinstance(error, NotFound):
-        sentence = translated(language, "There is nothing here: {name}", name=error.identifier)
-    return status, " ".join(filter(None, (sentence, error.hint)))
-
-
-def _failed(
-    request: Request, status: int, code: str, message: str, headers: Mapping[str, str] | None = None
-) -> Response:
-    """Return an error as JSON for `/api`, or as a page without the frame, which needs a memory."""
     if _is_api(request):
-        return JSONResponse({"error": {"code": code, "message": message}}, status, headers)
+        return _error_as_json(status, error.code, _for_programs(error))
+    return _error_page(request, status, error_words(_clock_without_memory(request), error))
+
+
+def _clock_without_memory(request: Request) -> Clock:
+    """Return the clock of a reader whose time zone is not known, as settings have it."""
+    return Clock(language_of(request), now(), None)
+
+
+def _status_of(error: MemorandaError) -> int:
+    """Return the HTTP status of an error."""
+    if isinstance(error, AccessRefused):
+        return 503
+    return _STATUS.get(error.code, 400)
+
+
+def _for_programs(error: MemorandaError) -> str:
+    """Return the message of an error for a program, with the hint what to do."""
+    sentence = str(error)
+    if isinstance(error, NotFound):
+        sentence = f"There is nothing here: {error.identifier}"
+    return " ".join(filter(None, (sentence, error.hint)))
+
+
+def _error_as_json(
+    status: int, code: str, message: str, headers: Mapping[str, str] | None = None
+) -> Response:
+    """Return an error as JSON for `/api`."""
+    return JSONResponse({"error": {"code": code, "message": message}}, status, headers)
+
+
+def _error_page(request: Request, status: int, words: ErrorWords) -> Response:
+    """Return an error as a page without the frame, which needs a memory."""
     page = render(
         "error.html",
         language_of(request),
-        message=message,
+        words=words,
         status_shown=status,
         csrf="",
         visit=None,

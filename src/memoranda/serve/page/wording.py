@@ -1,28 +1,26 @@
-"""Translates the texts of the page, and writes times as people say them ("3 min ago").
+"""Translates the texts of the page. times.py writes its times.
 
 Templates and views have English texts. The tables in `texts/` have the texts of other languages.
-The parameter `language` is a key of LANGUAGES, `zone` is the reader's time zone, and `now` is the
-present moment, in every function.
+The parameter `language` is a key of LANGUAGES in every function.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime, timedelta, tzinfo
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
+from markupsafe import Markup, escape
 from starlette.requests import Request
 
-from memoranda.clock import parse_stamp
+from memoranda.serve.page.package_files import TEXTS, text_in
+from memoranda.text.unicode import visible
 
 LANGUAGES = {"en": "English", "zh": "中文"}
 COLON = {"en": ": ", "zh": "："}
 """The sign between a name and its value."""
 LANGUAGE_COOKIE = "memoranda-language"
-_WEEK = 7
 _SATURDAY = 5
 _SUNDAY = 6
 # The regions whose weeks do not begin on Monday (CLDR, supplemental data).
@@ -73,17 +71,28 @@ def words(language: str) -> Mapping[str, str]:
 
     The table of English has texts for words of the ledger that the page calls differently.
     """
-    text = files(__package__).joinpath("texts", f"{language}.json").read_text("utf-8")
-    table: dict[str, str] = json.loads(text)
+    table: dict[str, str] = json.loads(text_in(TEXTS, f"{language}.json"))
     return table
 
 
 def translated(language: str, english: str, /, **values: Any) -> str:
-    """Return an English text in a language. The value `name=…` replaces `{name}` in it."""
+    """Return an English text in a language. The value `name=…` replaces `{name}` in it.
+
+    If a value is markup, such as a time, the text is markup, too, and the other values are escaped.
+    """
     sentence = words(language).get(english, english)
+    if any(isinstance(value, Markup) for value in values.values()):
+        return escape(sentence).format(**{name: _shown(value) for name, value in values.items()})
     if values:
         return sentence.format(**values)
     return sentence
+
+
+def _shown(value: Any) -> Any:
+    """Make a value visible in markup, as templates do with a text that is none."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return visible(value)
+    return value
 
 
 def done(language: str, verb: str) -> str:
@@ -115,153 +124,3 @@ def counted(language: str, singular: str, plural: str, number: int, **values: An
     if number == 1:
         return translated(language, singular, **values)
     return translated(language, plural, n=f"{number:,}", **values)
-
-
-def moment_of(at: str | datetime | None) -> datetime | None:
-    """Return the moment of a stamp, or the moment itself. None for a text that is not a stamp."""
-    if isinstance(at, datetime):
-        return at
-    try:
-        return parse_stamp(at or "")
-    except ValueError:
-        return None
-
-
-def local_time(at: str | datetime | None, zone: tzinfo | None) -> str:
-    """Return a stamp or moment as `2026-11-23 09:05`. A text that is not a stamp is returned as is."""
-    moment = moment_of(at)
-    try:
-        if moment is not None:
-            return f"{moment.astimezone(zone):%Y-%m-%d %H:%M}"
-    except (ValueError, OverflowError):
-        pass
-    return str(at or "")
-
-
-def relative_time(
-    language: str, at: str | datetime | None, now: datetime, zone: tzinfo | None
-) -> str:
-    """Return how long ago a moment was, in words.
-
-    Examples are `3 min ago`, `yesterday 09:05`, `Thu 08:34`, `25 Nov`, `25 Nov 2024`.
-    """
-    moment = moment_of(at)
-    if moment is None:
-        return str(at or "")
-    try:
-        local = moment.astimezone(zone)
-    except (ValueError, OverflowError):
-        return str(at)
-    age = now - moment
-    # A negative age comes from another machine's clock. The steps below show it as a day and time.
-    if timedelta(0) <= age < timedelta(minutes=1):
-        return translated(language, "just now")
-    if timedelta(0) <= age < timedelta(hours=1):
-        return translated(language, "{n} min ago", n=int(age.total_seconds() // 60))
-    today = now.astimezone(zone).date()
-    days = (today - local.date()).days
-    clock = f"{local:%H:%M}"
-    if days == 0:
-        return translated(language, "today {clock}", clock=clock)
-    if days == 1:
-        return translated(language, "yesterday {clock}", clock=clock)
-    if 1 < days < _WEEK:
-        weekday = translated(language, f"{local:%a}")
-        return translated(language, "{weekday} {clock}", weekday=weekday, clock=clock)
-    return short_day(language, local, today.year)
-
-
-def brief_time(language: str, moment: datetime, now: datetime, zone: tzinfo | None) -> str:
-    """Return when a moment was, as briefly as possible.
-
-    Examples are `now`, `3 min`, `09:05`, `yesterday`, `Thu`, `25 Nov`.
-    """
-    local = moment.astimezone(zone)
-    today = now.astimezone(zone).date()
-    days = (today - local.date()).days
-    if timedelta(0) <= now - moment < timedelta(hours=1):
-        minutes = int((now - moment).total_seconds() // 60)
-        if minutes == 0:
-            return translated(language, "now")
-        return translated(language, "{n} min", n=minutes)
-    if days == 0:
-        return f"{local:%H:%M}"
-    if days == 1:
-        return translated(language, "yesterday")
-    if 1 < days < _WEEK:
-        return translated(language, f"{local:%a}")
-    return short_day(language, local, today.year)
-
-
-def short_day(language: str, local: date, this_year: int) -> str:
-    """Return a day as `25 Nov`, with the year if it is not this year."""
-    if language == "zh":
-        day = f"{local.month}月{local.day}日"
-        if local.year != this_year:
-            day = f"{local.year}年{day}"
-        return day
-    day = f"{local.day} {local:%b}"
-    if local.year != this_year:
-        day = f"{day} {local.year}"
-    return day
-
-
-def long_day(language: str, moment: datetime, zone: tzinfo | None) -> str:
-    """Return the day of a moment as `Saturday, 28 November`."""
-    return date_words(language, moment.astimezone(zone).date())
-
-
-def date_words(language: str, day: date) -> str:
-    """Return a day as `Saturday, 28 November`."""
-    if language == "zh":
-        return f"{day.month}月{day.day}日，{translated(language, f'{day:%A}')}"
-    return f"{day:%A}, {day.day} {day:%B}"
-
-
-def month_words(language: str, day: date) -> str:
-    """Return the month of a day as `November 2026`."""
-    if language == "zh":
-        return f"{day.year}年{day.month}月"
-    return f"{day:%B} {day.year}"
-
-
-def heading_of_day(
-    language: str, at: str | datetime | None, now: datetime, zone: tzinfo | None
-) -> str:
-    """Return a heading for the day of a moment: `Today`, `Yesterday`, `Thursday`, `25 Nov`."""
-    moment = moment_of(at)
-    if moment is None:
-        return str(at or "")
-    local = moment.astimezone(zone)
-    days = (now.astimezone(zone).date() - local.date()).days
-    if days == 0:
-        return translated(language, "Today")
-    if days == 1:
-        return translated(language, "Yesterday")
-    if 1 < days < _WEEK:
-        return translated(language, f"{local:%A}")
-    return short_day(language, local, now.astimezone(zone).year)
-
-
-def lateness(language: str, at: datetime, now: datetime, zone: tzinfo | None) -> str:
-    """Return how late something is, or when it is due.
-
-    Examples are `9 days late`, `3 h late`, and `09:49`, `Mon 09:00`, `25 Nov 09:00`.
-
-    at: when it is or was due.
-    """
-    local = at.astimezone(zone)
-    today = now.astimezone(zone)
-    late = now - at
-    if late >= timedelta(days=1):
-        return counted(language, "one day late", "{n} days late", late.days)
-    if late >= timedelta(hours=1):
-        return translated(language, "{n} h late", n=int(late.total_seconds() // 3600))
-    if local.date() == today.date():
-        return f"{local:%H:%M}"
-    if local.date() - today.date() == timedelta(days=1):
-        return translated(language, "tomorrow {clock}", clock=f"{local:%H:%M}")
-    if local.date() - today.date() < timedelta(days=_WEEK):
-        weekday = translated(language, f"{local:%a}")
-        return translated(language, "{weekday} {clock}", weekday=weekday, clock=f"{local:%H:%M}")
-    return f"{short_day(language, local, today.year)} {local:%H:%M}"

@@ -11,10 +11,10 @@ from memoranda.ledger.change import Change
 from memoranda.note.model import Note
 
 _OWNER = "owner"
-# The source of a memory that names none.
-_BY_HAND = "manual"
-# The words for authors that are not agents.
-_AUTHORS = {"owner": "You", "file": "a file", "import": "an import", "web": "a web page"}
+BY_HAND = "manual"
+"""The source of a memory that names none."""
+AUTHORS = {"owner": "You", "file": "a file", "import": "an import", "web": "a web page"}
+"""The words for authors that are not agents."""
 # The words for the interfaces of memoranda. Other programs are shown by their own names. That the
 # daemon carried something out is no news to a person.
 _INTERFACES = {
@@ -59,16 +59,16 @@ def writer_of(info: NoteInfo | Note) -> str:
     # So has an agent's text that the owner edited, but there the owner is the writer.
     is_of_upkeep = provenance.who == _OWNER and provenance.client == FACE
     if is_of_upkeep and provenance.trust != _OWNER:
-        if info.source and info.source != _BY_HAND:
+        if info.source and info.source != BY_HAND:
             return info.source
         return "an agent"
-    return _AUTHORS.get(provenance.who, provenance.writer)
+    return AUTHORS.get(provenance.who, provenance.writer)
 
 
 def writing_agent(info: NoteInfo | Note) -> str | None:
     """Return the agent whose avatar a note has. None means the owner."""
     writer = writer_of(info)
-    return None if writer == _AUTHORS[_OWNER] else writer
+    return None if writer == AUTHORS[_OWNER] else writer
 
 
 def via(client: str | None) -> str:

@@ -1,0 +1,43 @@
+"""Keeps the files of the page in memory: templates, texts, scripts and styles.
+
+An update replaces these files while a server runs. The code of that server knows only the files
+with which it was installed, so all of them are read once, when it starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+
+TEMPLATES = "templates"
+TEXTS = "texts"
+STATIC = "static"
+
+
+@cache
+def package_files() -> Mapping[str, bytes]:
+    """Return the content of all files of the page by name, such as `texts/zh.json`.
+
+    The first call reads them from the package.
+    """
+    contents = {}
+    for folder in (TEMPLATES, TEXTS, STATIC):
+        for file in files(__package__).joinpath(folder).iterdir():
+            contents[f"{folder}/{file.name}"] = file.read_bytes()
+    return contents
+
+
+def files_in(folder: str) -> Mapping[str, bytes]:
+    """Return the content of the files of a folder (TEMPLATES, TEXTS or STATIC) by their names."""
+    beginning = f"{folder}/"
+    return {
+        name.removeprefix(beginning): content
+        for name, content in package_files().items()
+        if name.startswith(beginning)
+    }
+
+
+def text_in(folder: str, name: str) -> str:
+    """Return the text of a file in a folder (TEMPLATES, TEXTS or STATIC). Raises KeyError."""
+    return package_files()[f"{folder}/{name}"].decode()

@@ -1,0 +1,76 @@
+"""A server that runs while its program is updated goes on with the files it was started with."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+
+import memoranda
+from memoranda import Draft, open_memory
+from memoranda.serve.auth import Access, PageVisitors
+from memoranda.serve.page.routes import GET, PAGES
+
+pytestmark = pytest.mark.slow
+SECONDS = 60
+
+
+@contextmanager
+def server_of(folder: Path, home: Path) -> Iterator[str]:
+    """Serve a home with the package in a folder. Yields the address of the server."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "memoranda", "serve", "--home", str(home), "--no-socket"]
+    process = subprocess.Popen(
+        [*command, "--http", f"127.0.0.1:{port}"],
+        env={**os.environ, "PYTHONPATH": str(folder), "HOME": str(home.parent)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        end = time.monotonic() + SECONDS
+        while time.monotonic() < end and process.poll() is None:
+            try:
+                socket.create_connection(("127.0.0.1", port), 0.2).close()
+                break
+            except OSError:
+                time.sleep(0.05)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(SECONDS)
+
+
+def test_a_server_whose_program_is_replaced_shows_its_pages_as_before(tmp_path):
+    folder = tmp_path / "site"
+    home = tmp_path / "home"
+    package = folder / "memoranda"
+    shutil.copytree(Path(memoranda.__file__).parent, package)
+    with open_memory(home) as memory:
+        memory.write(Draft("The tea is green.", title="Tea", project="notes"))
+    pages = [path for path, (methods, _) in PAGES.items() if "{" not in path and GET[0] in methods]
+    pages += ["/page/note/notes/Tea.md", "/page/note/notes/Tea.md?part=edit", "/page/change/1"]
+    with server_of(folder, home) as address, httpx2.Client(base_url=address) as client:
+        client.timeout = SECONDS
+        code = PageVisitors(Access(home)).new_code()
+        assert client.get("/page/enter", params={"code": code}).status_code == 200
+        for file in package.joinpath("serve", "page").rglob("*.*"):
+            file.write_text("{{ of_the_new_program }}")
+        for page in pages:
+            for language in ("en", "zh"):
+                answer = client.get(page, headers={"accept-language": language})
+                assert answer.status_code < 500, (page, language)
+                assert "of_the_new_program" not in answer.text
+        style_sheet = re.search(r'href="(/page/static/[^"]+/base.css)"', client.get("/page").text)
+        assert style_sheet is not None
+        assert "of_the_new_program" not in client.get(style_sheet[1]).text

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from memoranda.index.rows import Hit, Hits, NoteInfo, SmartResult
     from memoranda.index.search.ranking import Nearness
     from memoranda.index.sync import BulkSource, Difference, Differences, Load, Progress, Result
-    from memoranda.index.writer import Prepared
+    from memoranda.index.writer import Indexed, Prepared
     from memoranda.note.model import Note
 
 
@@ -79,6 +79,13 @@ class Index(Database):
         from memoranda.index import writer
 
         writer.put_all(self.connection, notes, prepared)
+
+    def indexed(self, project: str, path: str) -> Indexed | None:
+        """Return the fields of a note for `foresee_removal`. None if no note is at `path`."""
+        from memoranda.index import writer
+
+        number = self.project_ids().get(project.casefold(), 0)
+        return writer.indexed(self.connection, number, path)
 
     def project_ids(self) -> dict[str, int]:
         """Return the ids of the projects, by name in lower case."""

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from memoranda.text.folding import beyond_ascii, fold
 from memoranda.text.pattern import lazy_pattern
+from memoranda.text.remembered import is_remembering
 
 _CJK = (
     "\u3005-\u3007\u3031-\u3035\u303b\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff"
@@ -290,17 +291,15 @@ class _Extras(dict[str, tuple[str, ...]]):
     """A cache that maps a text without blanks to the further words by which it is found."""
 
     def __missing__(self, piece: str) -> tuple[str, ...]:
-        # Signs around a word do not give it further forms.
-        word = piece.strip(_AROUND).rstrip(".")
-        piece_extras: tuple[str, ...] = ()
-        if word and not _is_one_part(word):
-            piece_extras = _extras_of(piece)
+        piece_extras = _extras_of(piece)
         if len(piece) <= _MOST_REMEMBERED_CHARACTERS:
             self._remember(piece, piece_extras)
         return piece_extras
 
     def _remember(self, piece: str, piece_extras: tuple[str, ...]) -> None:
-        if len(self) + len(_WITHOUT_EXTRAS) >= _MOST_REMEMBERED_WORDS:
+        # A long text may have more words, and needs them twice: for itself and for its passages.
+        is_full = len(self) + len(_WITHOUT_EXTRAS) >= _MOST_REMEMBERED_WORDS
+        if is_full and not is_remembering():
             self.clear()
             _WITHOUT_EXTRAS.clear()
         if piece_extras:
@@ -319,17 +318,21 @@ def extras(text: str) -> str:
 
     `Call getUser by e-mail` gives `get user email`, with blanks between the words.
     """
-    pieces = text.split()
-    pieces_with_extras = set(pieces) - _WITHOUT_EXTRAS
+    pieces = dict.fromkeys(text.split())
+    pieces_with_extras = pieces.keys() - _WITHOUT_EXTRAS
     if not pieces_with_extras:
         return ""
-    in_order = [piece for piece in dict.fromkeys(pieces) if piece in pieces_with_extras]
+    in_order = [piece for piece in pieces if piece in pieces_with_extras]
     all_extras = chain.from_iterable(map(_EXTRAS.__getitem__, in_order))
     return " ".join(dict.fromkeys(all_extras))
 
 
 def _extras_of(piece: str) -> tuple[str, ...]:
     """Return the further words of a text without blanks. `_Extras` caches them."""
+    # Signs around a word do not give it further forms.
+    word = piece.strip(_AROUND).rstrip(".")
+    if not word or _is_one_part(word):
+        return ()
     forms = chain.from_iterable(compounds(piece))
     extra_words = [words_to_index(form) for form in forms if form]
     if "." in piece:

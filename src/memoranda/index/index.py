@@ -148,6 +148,7 @@ class Index(Database):
         result: Result,
         progress: Progress | None = None,
         files: BulkSource | None = None,
+        ahead: Mapping[str, Prepared] = {},
     ) -> None:
         """Carry out the changes of `plan`, one batch of changes per transaction.
 
@@ -157,10 +158,11 @@ class Index(Database):
         files: a source from which other processes can read very many files. None reads them here.
         result: the counts of changes, to which this method adds.
         progress: is called with (number of changes done, number of all changes).
+        ahead: the rows of notes for which they were computed before, by path.
         """
         from memoranda.index import sync
 
-        sync.apply(self.connection, project, changes, load, lock, result, progress, files)
+        sync.apply(self.connection, project, changes, load, lock, result, progress, files, ahead)
 
     def seen(self, project: str) -> Stamp | None:
         """Return the stamp that a project had when it was last indexed, if it is a single file.

@@ -104,3 +104,14 @@ def test_an_entity_with_a_short_name_is_looked_at_for_orders_once(
     looked_at = Counted(monkeypatch, Orders, "rules")
     entities = [Entity(f"Note {number}", "t", ("o",)) for number in range(20)]
     assert looked_at.during(lambda: graph.create_entities(entities)) == len(entities)
+
+
+@pytest.mark.parametrize(("different", "calls"), [(1, 1), (60, 60), (100, 50_000)])
+def test_signs_that_repeat_are_replaced_all_at_once(
+    monkeypatch: pytest.MonkeyPatch, different: int, calls: int
+) -> None:
+    signs = [chr(0x1F600 + number) for number in range(different)] * 500
+    expected = words.index_words(" ".join(map(words.words_to_index, signs)))
+    replaced = Counted(monkeypatch, words, "_sign_word")
+    assert replaced.during(lambda: words.words_to_index("".join(signs))) == calls
+    assert words.index_words(words.words_to_index("".join(signs))) == expected

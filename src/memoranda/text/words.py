@@ -68,6 +68,8 @@ Without this mark, a search for `ปู` would also find `ปู่`.
 # without a blank, such as an attached image, is one piece of any length.
 _MOST_REMEMBERED_WORDS = 30_000
 _MOST_REMEMBERED_CHARACTERS = 64
+# Different signs of a text from which on they are replaced by an expression.
+_MANY_SIGNS = 64
 # The parts of a word with one change from letters to digits, or back.
 _TWO_PARTS = 2
 # How many parts splitting may add to a word; a code that splits into more is not split.
@@ -354,9 +356,22 @@ def words_to_index(folded: str) -> str:
         return text
     signs = beyond_ascii(text)
     if _signs().search(signs):
-        text = _signs().sub(_sign_match, text)
+        text = _with_words_for(text, set(_signs().findall(signs)))
     if runs().search(signs):
         text = runs().sub(_pairs, text)
+    return text
+
+
+def _with_words_for(text: str, signs: set[str]) -> str:
+    """Return a text with a word of the index for each sign, such as an emoji.
+
+    signs: the different signs in the text.
+    """
+    if len(signs) > _MANY_SIGNS:
+        return _signs().sub(_sign_match, text)
+    # Faster than an expression by a factor of ten where a sign repeats
+    for sign in signs:
+        text = text.replace(sign, f" {_sign_word(sign)} ")
     return text
 
 

@@ -2,12 +2,23 @@
 """What arguments of every size cost: every tool with each of its arguments, every address of `/api`.
 
     python tools/try_sizes.py [--notes 10000] [--seconds 2] [--wait 0.5] [--large 1000000]
-                              [--only TOOL | --only /api/PATH | --only /mcp] [--all]
+                              [--only PREFIX] [--home DIR] [--all]
 
 Makes a home of `--notes` notes, and calls every tool of every toolset for each argument with 1, 100
 and 10,000 characters or elements and with the largest it may have, in several forms: one long word,
-many words, many lines, signs of search expressions, brackets, lists, objects. Then a server of the
-same home is asked at every address of `/api`, and for every prompt, resource and completion.
+many words, many lines, signs of search expressions, brackets, lists, objects. Each call gets another
+note or entity that exists, so that it does its work and is not refused. Then:
+
+- `large`: the tools that change, read and move a note, at notes of 5 and 10 MB.
+- `editor`: another program saves a file of 5 and 50 MB, and a call looks for it.
+- `/api`, `/mcp`: a server of the home is asked at every address of `/api`, and for every prompt,
+  resource and completion, and gets bodies that are deep, wide and long.
+- `socket`: its socket gets such lines.
+- `stdin`: commands that read standard input.
+
+`--only` runs what begins with PREFIX: the name of a tool or a part of its call, or a name above.
+With `--home`, a copy of the home that is there is used, and it is made if it is missing. So a long
+run can be made in parts.
 
 Printed are the calls that take more processor time than SECONDS, and those that keep others waiting
 for more than WAIT: a second caller asks for a note all the while, and what counts is the processor
@@ -22,20 +33,24 @@ import http.client
 import json
 import os
 import re
+import resource
+import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from memoranda import Draft, faces
+from memoranda import Draft, Query, faces
 from memoranda.engine import MemorySession, open_session
 from memoranda.errors import Busy
 from memoranda.faces.tool import Registry
@@ -74,32 +89,66 @@ LONGEST_ADDRESS = 60_000
 """Characters of an address that a server reads."""
 TICKS = os.sysconf("SC_CLK_TCK")
 WORDS = ["amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron"]
+ENTITIES = 6_000
+FILES = 600
+MEMORIES = 200
+LARGE_NOTES = {"5 MB": 5_000_000, "10 MB": 10_000_000}
+EDITED_FILES = {"5 MB": 5_000_000, "50 MB": 50_000_000}
+# In these texts, {n} is the number of a call among those of its tool, and {id} the id of a memory.
 PLAIN: dict[str, Any] = {
-    "command": "view",
-    "path": "/memories/a.md",
-    "title": "Amber",
+    "title": "Amber {n}",
     "content": "amber birch",
-    "identifier": "notes/note-7",
+    "identifier": "notes/note-{n}",
     "operation": "append",
-    "destination_path": "moved/note.md",
-    "url": "memory://notes/note-7",
+    "destination_path": "moved/note-{n}.md",
+    "url": "memory://notes/note-{n}",
     "project_name": "tree",
     "project_path": "/nowhere/tree",
     "query": "amber",
     "entities": [{"name": "a", "entityType": "t", "observations": ["o"]}],
-    "relations": [{"from": "a", "to": "b", "relationType": "r"}],
-    "observations": [{"entityName": "a", "contents": ["o"]}],
-    "deletions": [{"entityName": "a", "observations": ["o"]}],
-    "entityNames": ["a"],
-    "names": ["a"],
+    "relations": [{"from": "Entity 1", "to": "Entity 2", "relationType": "r"}],
+    "observations": [{"entityName": "Entity 1", "contents": ["o {n}"]}],
+    "deletions": [{"entityName": "Entity 1", "observations": ["o"]}],
+    "entityNames": ["Entity {n}"],
+    "names": ["Entity {n}"],
     "bank_type": "global",
     "bank_id": "mine",
-    "key": "k",
+    "key": "k {n}",
     "value": "v",
-    "id": "00000000",
+    "id": "{id}",
 }
-COMMANDS = ("view", "create", "str_replace", "insert", "delete", "rename")
-OPERATIONS = ("append", "prepend", "find_replace", "replace_section")
+_EDITS = ("append", "prepend", "find_replace")
+_SECTION_EDITS = ("replace_section", "insert_before_section", "insert_after_section")
+ACTIONS: dict[str, dict[str, dict[str, Any]]] = {
+    "memory": {
+        "view": {"path": "/memories/file-{n}.md", "view_range": [1, 2]},
+        "create": {"path": "/memories/new-{n}.md", "file_text": "a"},
+        "str_replace": {"path": "/memories/file-{n}.md", "old_str": "amber", "new_str": "b"},
+        "insert": {"path": "/memories/file-{n}.md", "insert_line": 1, "insert_text": "a"},
+        "delete": {"path": "/memories/file-{n}.md"},
+        "rename": {"old_path": "/memories/file-{n}.md", "new_path": "/memories/moved-{n}.md"},
+    },
+    "edit_note": {
+        **{operation: {"find_text": "amber"} for operation in _EDITS},
+        **{operation: {"section": "Part"} for operation in _SECTION_EDITS},
+    },
+    "update": {
+        "append": {"target_file": "doc/design-{n}.md"},
+        "replace": {"target_file": "doc/design-{n}.md"},
+        "insert": {"target_file": "doc/design-{n}.md", "position": "Design"},
+    },
+}
+"""The arguments that a command or an operation of a tool takes, by tool and command."""
+ACTION_KEYS = ("command", "operation")
+NEW_NAMES = ("entities",)
+"""Lists whose elements must have names that no entity has."""
+LISTS: dict[str, Callable[[int], list[str]]] = {
+    "short": lambda n: [f"o {n}", f"p {n}"],
+    "one long text in": lambda n: [dict(texts(LARGE))["words"]],
+    "one long list in": lambda n: [f"o {number}" for number in range(LONGEST_LIST)],
+}
+"""Lists in an element of a list, by kind."""
+LONGEST_LIST = 10_000
 
 
 @dataclass(frozen=True)
@@ -124,22 +173,24 @@ class Caller:
         self._ask_once = ask
         self._processor_time = processor_time
         self._stops = threading.Event()
+        # Held while it asks
+        self._asking = threading.Lock()
         self._longest = 0.0
         self._thread = threading.Thread(target=self._ask, daemon=True)
         self._thread.start()
 
     def _ask(self) -> None:
         while not self._stops.wait(0.005):
-            begin = self._processor_time()
-            # One that waited too long is refused
-            with suppress(Busy):
-                self._ask_once()
-            self._longest = max(self._longest, self._processor_time() - begin)
+            with self._asking:
+                begin = self._processor_time()
+                until_answered(self._ask_once)
+                self._longest = max(self._longest, self._processor_time() - begin)
 
     def longest(self) -> float:
-        """The longest wait since the last time."""
-        longest = self._longest
-        self._longest = 0.0
+        """The longest wait since the last time. One that goes on is waited for."""
+        with self._asking:
+            longest = self._longest
+            self._longest = 0.0
         return longest
 
     def stop(self) -> None:
@@ -147,21 +198,48 @@ class Caller:
         self._thread.join()
 
 
+def until_answered(call: Callable[[], Any]) -> Any:
+    """Return what a call returns. One that waited too long by the clock is refused, and repeated: on
+    a busy machine nearly every long wait ends so.
+    """
+    while True:
+        with suppress(Busy):
+            return call()
+
+
 def fill(memory: MemorySession, notes: int) -> None:
-    """Make notes with links, tags and properties, and as many entities as a tenth of them."""
+    """Make notes with links, tags and properties, and files, memories and entities beside them."""
     for begin in range(0, notes, BATCH):
-        memory.write_many(
-            [
-                Draft(
-                    f"{WORDS[n % 8]} {WORDS[n // 8 % 8]} number {n} [[Note {n // 2}]]\n"
-                    f"- [fact] {WORDS[n % 7]} #tag{n % 50}\n",
-                    title=f"Note {n}",
-                    project="notes",
-                    tags=[f"tag{n % 50}"],
-                )
-                for n in range(begin, min(begin + BATCH, notes))
-            ]
-        )
+        numbers = range(begin, min(begin + BATCH, notes))
+        memory.write_many([_note(number) for number in numbers])
+    share = min(1.0, notes / NOTES)
+    files = Path(memory.engine.layout.root, "memories")
+    files.mkdir(mode=0o700, exist_ok=True)
+    for number in range(int(FILES * share)):
+        Path(files, f"file-{number}.md").write_text(f"amber {number}\n", "utf-8")
+    memory.write_many(
+        [Draft(f"amber {number}", category="knowledge") for number in range(int(MEMORIES * share))]
+    )
+    entities = [
+        {"name": f"Entity {number}", "entityType": "t", "observations": ["o", f"p {number}"]}
+        for number in range(int(ENTITIES * share))
+    ]
+    graph = faces.registry(["graph"], memory.settings)
+    for begin in range(0, len(entities), BATCH):
+        arguments = {"entities": entities[begin : begin + BATCH]}
+        graph.call(memory, "memory_create_entities", arguments)
+
+
+def _note(number: int) -> Draft:
+    """A note of the home."""
+    words = f"{WORDS[number % 8]} {WORDS[number // 8 % 8]}"
+    return Draft(
+        f"{words} number {number} [[Note {number // 2}]]\n"
+        f"- [fact] {WORDS[number % 7]} #tag{number % 50}\n\n## Part\n\namber\n",
+        title=f"Note {number}",
+        project="notes",
+        tags=[f"tag{number % 50}"],
+    )
 
 
 def texts(most: int) -> Iterator[tuple[str, str]]:
@@ -184,13 +262,40 @@ def texts(most: int) -> Iterator[tuple[str, str]]:
         "headings": "# a\n",
         "nested lists": "".join("  " * min(n, 400) + "- a\n" for n in range(most // 400)),
         "header": "---\n" + "a: b\n" * (most // 5),
+        "digits": "7",
+        "combining marks": "\u0301",
+        "one Chinese letter": "记",
+        "different Chinese": "".join(chr(0x4E00 + n * 7919 % 20_000) for n in range(most)),
+        "number signs": "#",
+        "tasks": "- [x]",
+        "lines of tasks": "- [x] a\n",
+        "backticks": "`",
+        "line breaks": "\n",
+        "anchors": "---\nk0: &a0 [x]\n"
+        + "".join(f"k{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, most // 30))
+        + "---\n",
+        "different links": "".join(f"[[n{n}]] " for n in range(most // 9)),
+        "different tags": "".join(f"#t{n} " for n in range(most // 7)),
+        "different headings": "".join(f"## h{n}\n" for n in range(most // 8)),
+        "different observations": "".join(f"- [c{n}] w{n} #t{n}\n" for n in range(most // 16)),
+        "different relations": "".join(f"- r [[n{n}]]\n" for n in range(most // 12)),
+        "parts of names": "".join(f"getUser{n} " for n in range(most // 11)),
+        "addresses": "https://a.b/c?d=e ",
+        "no blanks": "".join(chr(48 + (n * n * 31 + n * 7) % 74) for n in range(most)),
+        "emoji": "\U0001f600",
+        "table": "| a | b |\n",
     }
     for name, text in kinds.items():
         yield name, (text * (most // max(1, len(text)) + 1))[:most]
 
 
-def values(name: str, schema: dict[str, Any], sizes: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Values of an argument in all sizes it may have, with what they are."""
+def values(
+    name: str, schema: dict[str, Any], sizes: dict[str, Any], call: int
+) -> Iterator[tuple[str, Any]]:
+    """Values of an argument in all sizes it may have, with what they are.
+
+    call: the number of the call that gets the first of them.
+    """
     kinds = schema.get("type") or [choice.get("type") for choice in schema.get("anyOf", [])]
     if "string" in kinds and "array" not in kinds and not schema.get("enum"):
         most = sizes["texts"].get(name, sizes["text"]) or LARGE
@@ -199,14 +304,17 @@ def values(name: str, schema: dict[str, Any], sizes: dict[str, Any]) -> Iterator
             yield f"{size} characters", words[: min(size, most)]
         yield from texts(most)
     if "integer" in kinds:
-        for number in (*SIZES, 2**53, -(2**53)):
+        for number in (*SIZES, 0, 2**53, -(2**53)):
             yield f"{number}", number
     if "array" in kinds:
-        for kind, element in elements(name, schema):
+        for kind, element in elements(name, schema, call):
             is_objects = isinstance(element(0), dict)
             most = sizes["lists"].get(name, sizes["list"])
             if is_objects:
                 most = sizes["list_of_objects"].get(name, most)
+            if is_objects and kind.startswith("one "):
+                # Several would be more than a call may have.
+                most = 1
             for size in dict.fromkeys((*(size for size in SIZES if size < most), most)):
                 yield f"{size} × {kind}", [element(n) for n in range(size)]
     if "object" in kinds:
@@ -215,19 +323,33 @@ def values(name: str, schema: dict[str, Any], sizes: dict[str, Any]) -> Iterator
         yield "one list", {"tags": {"$in": [f"tag{m}" for m in range(2000)]}}
 
 
-def elements(name: str, schema: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """What the elements of a list may be: functions of their number."""
+def elements(name: str, schema: dict[str, Any], call: int) -> Iterator[tuple[str, Any]]:
+    """What the elements of a list may be: functions of their number.
+
+    call: the number of the call that gets the first of them.
+    """
     shape = schema.get("items", {})
     if shape.get("type") != "object":
-        yield "different", lambda n: f"{name} {n}"
+        known = "Entity" if name in ("names", "entityNames") else name
+        yield "different", lambda n: f"{known} {n}"
         yield "the same", lambda n: "amber"
         return
     plain = PLAIN.get(name, [{}])[0]
+    is_new = name in NEW_NAMES
     for key, value in plain.items():
         if isinstance(value, str):
-            yield f"different {key}", lambda n, key=key: plain | {key: f"Note {n}"}
-        else:
-            yield f"many {key}", lambda n, key=key: plain | {key: [f"o {n}", f"p {n}"]}
+            begin = f"New {call} " if is_new else "Entity "
+            yield f"different {key}", lambda n, key=key, begin=begin: plain | {key: f"{begin}{n}"}
+            continue
+        for kind, list_of in LISTS.items():
+            # An entity that is there already would be left as it is.
+            begin = f"{kind} {call} "
+            yield (
+                f"{kind} {key}",
+                lambda n, key=key, begin=begin, list_of=list_of: (
+                    plain | ({"name": f"{begin}{n}"} if is_new else {}) | {key: list_of(n)}
+                ),
+            )
 
 
 def calls(registry: Registry, sizes: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -235,22 +357,88 @@ def calls(registry: Registry, sizes: dict[str, Any]) -> Iterator[tuple[str, str,
     for tool in registry.tools.values():
         properties = tool.schema.get("properties", {})
         required = {key: PLAIN.get(key, "a") for key in tool.schema.get("required", ())}
-        yield f"{tool.name}: plain", tool.name, required
-        variants: list[dict[str, Any]] = [{}]
-        if "command" in properties:
-            command_arguments = {"file_text": "a", "old_str": "a", "new_str": "b", "insert_line": 0}
-            more = command_arguments | {"insert_text": "a", "path": "/memories/a.md"}
-            more |= {"old_path": "/memories/a.md", "new_path": "/memories/b.md"}
-            variants = [more | {"command": command} for command in COMMANDS]
-        elif "operation" in properties and "find_text" in properties:
-            command_arguments = {"find_text": "amber", "section": "Part"}
-            variants = [command_arguments | {"operation": operation} for operation in OPERATIONS]
-        for name, schema in properties.items():
-            for variant in variants:
-                for kind, value in values(name, schema, sizes):
-                    action = variant.get("command") or variant.get("operation") or ""
-                    arguments = required | variant | {name: value}
+        number = 0
+        actions = ACTIONS.get(tool.name, {"": {}})
+        of_any_action = set(chain.from_iterable(actions.values()))
+        for action, arguments_of_action in actions.items():
+            plain = required | arguments_of_action
+            plain |= {key: action for key in ACTION_KEYS if action and key in properties}
+            yield f"{tool.name} {action}: plain", tool.name, numbered(plain, number)
+            number += 1
+            for name, schema in properties.items():
+                # An argument of another command does nothing.
+                if name in of_any_action and name not in arguments_of_action:
+                    continue
+                for kind, value in values(name, schema, sizes, number):
+                    arguments = numbered(plain, number) | {name: value}
                     yield f"{tool.name} {action} {name}: {kind}", tool.name, arguments
+                    number += 1
+
+
+def numbered(arguments: Any, number: int) -> Any:
+    """Arguments with a number for {n} in their texts, at any depth."""
+    if isinstance(arguments, str):
+        return arguments.replace("{n}", str(number))
+    if isinstance(arguments, list):
+        return [numbered(element, number) for element in arguments]
+    if isinstance(arguments, dict):
+        return {key: numbered(value, number) for key, value in arguments.items()}
+    return arguments
+
+
+def large_calls() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Name, tool and arguments of the calls at large notes. The last ones move and delete them."""
+    for size in LARGE_NOTES:
+        name = size.replace(" ", "-").casefold()
+        note = {"identifier": f"notes/large-{name}"}
+        file = {"path": f"/memories/large-{name}.md"}
+        for operation, arguments in ACTIONS["edit_note"].items():
+            plain = note | arguments | {"operation": operation, "content": "one line"}
+            if operation == "find_replace":
+                plain["find_text"] = "only here"
+            yield f"large {size}: edit_note {operation}", "edit_note", plain
+        yield f"large {size}: read_note", "read_note", note
+        yield (
+            f"large {size}: build_context",
+            "build_context",
+            {"url": f"memory://{note['identifier']}"},
+        )
+        yield f"large {size}: search_notes", "search_notes", {"query": "only here"}
+        moved = {"destination_path": f"moved/large-{name}.md"}
+        yield f"large {size}: move_note", "move_note", note | moved
+        yield (
+            f"large {size}: delete_note",
+            "delete_note",
+            {"identifier": f"notes/moved/large-{name}"},
+        )
+        for command in ("view", "str_replace", "insert"):
+            plain = ACTIONS["memory"][command] | {"command": command} | file
+            if command == "str_replace":
+                plain["old_str"] = "only here"
+            yield f"large {size}: memory {command}", "memory", plain
+        new_path = {"old_path": file["path"], "new_path": f"/memories/moved-{name}.md"}
+        yield f"large {size}: memory rename", "memory", {"command": "rename"} | new_path
+        moved_file = {"path": new_path["new_path"]}
+        yield f"large {size}: memory delete", "memory", {"command": "delete"} | moved_file
+
+
+def prose(characters: int) -> str:
+    """A text as people write them: lines of words, links, observations and headings, in which some
+    words are new in each line, and the words `only here` in the middle.
+    """
+    lines: list[str] = []
+    length = 0
+    number = 0
+    while length < characters:
+        words = " ".join(WORDS[(number * k) % 8] for k in range(1, 12))
+        line = f"{words} part{number % 30_000} and [[Note {number % 500}]].\n"
+        if number % 20 == 0:
+            line = f"\n## Part {number // 20}\n\n- [fact] {words} #tag{number % 50}\n"
+        lines.append(line)
+        length += len(line)
+        number += 1
+    lines.insert(len(lines) // 2, "only here\n")
+    return "".join(["## Part\n", *lines])
 
 
 def measure(memory: MemorySession, *, only: str = "") -> Iterator[Cost]:
@@ -258,19 +446,80 @@ def measure(memory: MemorySession, *, only: str = "") -> Iterator[Cost]:
     sizes_file = Path(faces.__file__).parent / "texts/sizes.json"
     sizes = json.loads(sizes_file.read_text("utf-8"))
     alice = memory.as_caller("alice", "mcp", client="sizes 1")
+    listed = memory.list(Query(projects=("categories",)), limit=MEMORIES)
+    memories = [note.id for note in listed.notes]
+    with calling(memory) as other_caller:
+        for toolset in ("all", "agent"):
+            registry = faces.registry([toolset], memory.settings)
+            for name, tool, arguments in calls(registry, sizes):
+                if not name.startswith(only):
+                    continue
+                if arguments.get("id") == PLAIN["id"] and memories:
+                    arguments["id"] = memories.pop()
+                yield _cost(name, other_caller, partial(registry.call, alice, tool, arguments))
+
+
+def measure_large(memory: MemorySession, *, only: str = "") -> Iterator[Cost]:
+    """What calls at large notes cost, and those that find a large file of another program."""
+    alice = memory.as_caller("alice", "mcp", client="sizes 1")
+    registry = faces.registry(["all"], memory.settings)
+    root = Path(memory.engine.layout.root)
+    with calling(memory) as other_caller, calling(memory) as third_caller:
+        for size, characters in EDITED_FILES.items():
+            file = root / "notes" / "edited.md"
+            text = prose(characters)
+            for version in ("new", "changed"):
+                name = f"editor {size}, {version}"
+                if name.startswith(only):
+                    save = partial(file.write_text, f"{version}\n{text}", "utf-8")
+                    yield _cost_of_a_save(name, memory, (other_caller, third_caller), save)
+            file.unlink(missing_ok=True)
+        for size, characters in LARGE_NOTES.items():
+            if not any(name.startswith(only) for name, _, _ in large_calls() if size in name):
+                continue
+            name = size.replace(" ", "-").casefold()
+            for folder in ("notes", "memories"):
+                (root / folder / f"large-{name}.md").write_text(prose(characters), "utf-8")
+        until_answered(partial(memory.read, "notes/note-3"))
+        for name, tool, arguments in large_calls():
+            if name.startswith(only):
+                yield _cost(name, other_caller, partial(registry.call, alice, tool, arguments))
+
+
+def _cost_of_a_save(
+    name: str, memory: MemorySession, callers: Sequence[Caller], save: Callable[[], object]
+) -> Cost:
+    """What the process does for a file that another program saves, and how long a caller waits who
+    is not the one that found the file.
+    """
+    for caller in callers:
+        caller.longest()
+    begin = time.process_time()
+    save()
+    note = until_answered(partial(memory.read, "notes/note-3"))
+    # Only one of them can be the one that found it.
+    waited = min(caller.longest() for caller in callers)
+    return Cost(name, time.process_time() - begin, waited, note.title)
+
+
+@contextmanager
+def calling(memory: MemorySession) -> Iterator[Caller]:
+    """Let another caller ask for a note while the block runs."""
     bob = memory.as_caller("other", "mcp")
     other_caller = Caller(lambda: bob.read("notes/note-3"), time.process_time)
-    for toolset in ("all", "agent"):
-        registry = faces.registry([toolset], memory.settings)
-        for name, tool, arguments in calls(registry, sizes):
-            if only and not name.startswith(only):
-                continue
-            other_caller.longest()
-            begin = time.thread_time()
-            reply = registry.call(alice, tool, arguments)
-            seconds = time.thread_time() - begin
-            yield Cost(name, seconds, other_caller.longest(), (reply.text or "")[:100])
-    other_caller.stop()
+    try:
+        yield other_caller
+    finally:
+        other_caller.stop()
+
+
+def _cost(name: str, other_caller: Caller, call: Callable[[], Any]) -> Cost:
+    """What a call costs this thread."""
+    other_caller.longest()
+    begin = time.thread_time()
+    reply = call()
+    seconds = time.thread_time() - begin
+    return Cost(name, seconds, other_caller.longest(), (reply.text or "")[:100])
 
 
 @contextmanager
@@ -303,6 +552,8 @@ def api_calls() -> Iterator[tuple[str, str, str, str]]:
                 address = f"{path}?{urlencode({parameter: text})}"
                 yield f"{path} {parameter}: {kind}", "GET", address[:LONGEST_ADDRESS], ""
     for path, fields in API_BODIES.items():
+        for kind, body in bodies():
+            yield f"{path} POST body: {kind}", "POST", path, body
         for field in fields:
             for kind, text in texts(LARGE):
                 body = json.dumps(fields | {field: text})
@@ -310,7 +561,11 @@ def api_calls() -> Iterator[tuple[str, str, str, str]]:
 
 
 def mcp_calls() -> Iterator[tuple[str, str, str, str]]:
-    """Name, method, address and body of every request of MCP that is no call of a tool."""
+    """Name, method, address and body of every request of MCP that is no call of a tool, and bodies
+    of calls.
+    """
+    for kind, body in bodies():
+        yield f"/mcp body: {kind}", "POST", "/mcp", body
     for kind, text in (("nothing", ""), *texts(LARGE)):
         requests: list[tuple[str, dict[str, Any]]] = [
             ("resources/read", {"uri": f"memory://notes/{quote(text)}"}),
@@ -333,14 +588,107 @@ def mcp_calls() -> Iterator[tuple[str, str, str, str]]:
             yield f"/mcp {method} {name}: {kind}", "POST", "/mcp", json.dumps(body)
 
 
+def bodies() -> Iterator[tuple[str, str]]:
+    """Bodies of requests that are deep, wide, long and many, with what they are."""
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+    search = {"name": "search_notes", "arguments": {"query": "amber"}}
+
+    def with_arguments(arguments: Any) -> str:
+        return json.dumps(call | {"params": {"name": "search_notes", "arguments": arguments}})
+
+    deep = "[" * (LARGE // 2) + "]" * (LARGE // 2)
+    yield "deep lists", deep
+    yield "deep arguments", with_arguments({"tags": 0}).replace(": 0}", f": {deep}}}")
+    yield "deep objects", '{"a":' * (LARGE // 6) + "1" + "}" * (LARGE // 6)
+    yield "wide object", with_arguments({f"k{n}": n for n in range(LARGE // 15)})
+    yield "same keys", "{" + '"a": 1, ' * (LARGE // 8) + '"a": 1}'
+    yield "long number", with_arguments({"page": 0}).replace(": 0}", f": {'9' * LARGE}}}")
+    yield "long list", with_arguments({"tags": [n % 10 for n in range(LARGE // 3)]})
+    yield "escapes", with_arguments({"query": "\u8bb0" * (LARGE // 6)})
+    yield "lone surrogates", with_arguments({"query": "\ud800" * (LARGE // 6)})
+    yield "long name", json.dumps(call | {"params": search | {"name": "a" * LARGE}})
+    yield "long method", json.dumps(call | {"method": "a" * LARGE})
+    yield "long id", json.dumps(call | {"id": "a" * LARGE, "params": search})
+    yield "batch", json.dumps([call | {"params": search}] * (LARGE // 120))
+
+
+def measure_socket(home: Path, *, only: str = "") -> Iterator[Cost]:
+    """What lines cost a server on its socket."""
+    with serving(home) as (process, _, _):
+
+        def ask(line: str) -> str:
+            with socket.socket(socket.AF_UNIX) as connection, suppress(OSError):
+                connection.settimeout(120)
+                connection.connect(str(home / "memory.sock"))
+                connection.sendall(line.encode("utf-8", "surrogatepass") + b"\n")
+                return connection.recv(100).decode("utf-8", "replace")
+            return "no answer"
+
+        processor_time = partial(_processor_time, process.pid)
+        read = json.dumps({"method": "read_note", "params": {"identifier": "notes/note-3"}})
+        ask(read)
+        other_caller = Caller(lambda: ask(read), processor_time)
+        content = {"method": "write_note", "agent": "alice"}
+        lines = [
+            *bodies(),
+            *(
+                (kind, json.dumps(content | {"params": {"title": kind, "content": text}}))
+                for kind, text in texts(LARGE // 8)
+            ),
+        ]
+        for kind, line in lines:
+            name = f"socket {kind}"
+            if not name.startswith(only):
+                continue
+            other_caller.longest()
+            begin = processor_time()
+            answer = ask(line)
+            yield Cost(name, processor_time() - begin, other_caller.longest(), answer)
+        other_caller.stop()
+
+
+def measure_stdin(home: Path, *, only: str = "") -> Iterator[Cost]:
+    """What commands cost that read standard input. Nobody else waits for their process."""
+    command = [sys.executable, "-m", "memoranda", "--home", str(home)]
+    environment = os.environ | {"HOME": str(home.parent), "MEMORY_HOME": str(home)}
+    for kind, text in texts(LARGE):
+        search = json.dumps({"query": text[:10_000]})
+        record = json.dumps({"content": text, "title": kind})
+        entity = json.dumps({"type": "entity", "name": kind, "entityType": "t", "observations": []})
+        inputs = {
+            "write -": text,
+            "call search_notes -": search,
+            "hook prompt claude-code": json.dumps({"prompt": text, "session_id": "s"}),
+            "import": record,
+            "graph import -": entity.replace("[]", json.dumps([text])),
+        }
+        for arguments, line in inputs.items():
+            name = f"stdin {arguments}: {kind}"
+            if not name.startswith(only):
+                continue
+            begin = resource.getrusage(resource.RUSAGE_CHILDREN)
+            done = subprocess.run(
+                [*command, *arguments.split()],
+                input=line.encode("utf-8", "surrogatepass"),
+                env=environment,
+                capture_output=True,
+            )
+            end = resource.getrusage(resource.RUSAGE_CHILDREN)
+            seconds = end.ru_utime + end.ru_stime - begin.ru_utime - begin.ru_stime
+            answer = (done.stdout or done.stderr).decode("utf-8", "replace")[:100]
+            yield Cost(name, seconds, 0.0, answer)
+
+
+def _processor_time(process: int) -> float:
+    """Seconds of processor time that a process has taken."""
+    fields = Path(f"/proc/{process}/stat").read_text("ascii").rpartition(") ")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
 def measure_api(home: Path, *, only: str = "") -> Iterator[Cost]:
     """What every call of `/api` costs the server, and every request of MCP beside the tools."""
     with serving(home) as (process, port, token):
-        stat = Path(f"/proc/{process.pid}/stat")
-
-        def processor_time() -> float:
-            fields = stat.read_text().rpartition(") ")[2].split()
-            return (int(fields[11]) + int(fields[12])) / TICKS
+        processor_time = partial(_processor_time, process.pid)
 
         def ask(method: str, address: str, body: str = "") -> str:
             connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
@@ -350,7 +698,7 @@ def measure_api(home: Path, *, only: str = "") -> Iterator[Cost]:
                 "Accept": "application/json, text/event-stream",
             }
             try:
-                connection.request(method, address, body.encode(), headers)
+                connection.request(method, address, body.encode("utf-8", "surrogatepass"), headers)
                 answer = connection.getresponse()
                 return f"{answer.status} {answer.read(100).decode('utf-8', 'replace')}"
             except (OSError, http.client.HTTPException) as error:
@@ -371,26 +719,53 @@ def measure_api(home: Path, *, only: str = "") -> Iterator[Cost]:
         other_caller.stop()
 
 
+MEASURES: dict[str, Callable[..., Iterator[Cost]]] = {
+    "/": measure_api,
+    "socket": measure_socket,
+    "stdin": measure_stdin,
+}
+"""What measures a home that no process has open, by the beginning of its calls."""
+
+
 def main(options: argparse.Namespace) -> int:
     """Print what is above the limits. Returns the status of the process."""
     slow = 0
     number = 0
     with tempfile.TemporaryDirectory() as folder:
-        home = Path(folder, "home")
-        home.mkdir(mode=0o700)
-        (home / "config.yaml").write_text(CONFIGURATION, "utf-8")
-        with open_session(home, watch=True) as memory:
-            fill(memory, options.notes)
-            if not options.only.startswith("/"):
-                for cost in measure(memory, only=options.only):
-                    slow += _show(cost, options)
-                    number += 1
-        if not options.only or options.only.startswith("/"):
-            for cost in measure_api(home, only=options.only):
-                slow += _show(cost, options)
-                number += 1
+        home = _home(Path(folder, "home"), options)
+        for cost in _costs(home, options.only):
+            slow += _show(cost, options)
+            number += 1
     print(f"{number} calls, {slow} above the limits")
     return 1 if slow else 0
+
+
+def _home(home: Path, options: argparse.Namespace) -> Path:
+    """Make a home, or copy the one that was asked for."""
+    kept = Path(options.home) if options.home else home
+    if not kept.exists():
+        kept.mkdir(mode=0o700)
+        (kept / "config.yaml").write_text(CONFIGURATION, "utf-8")
+        with open_session(kept, watch=False) as memory:
+            fill(memory, options.notes)
+    if kept != home:
+        shutil.copytree(kept, home)
+    return home
+
+
+def _costs(home: Path, only: str) -> Iterator[Cost]:
+    """What every call costs whose name begins with `only`."""
+    for begin, measured in MEASURES.items():
+        if only.startswith(begin):
+            yield from measured(home, only=only)
+            return
+    with open_session(home, watch=True) as memory:
+        if not only or only.startswith(("large", "editor")):
+            yield from measure_large(memory, only=only)
+        yield from measure(memory, only=only)
+    if not only:
+        for measured in MEASURES.values():
+            yield from measured(home)
 
 
 def _show(cost: Cost, options: argparse.Namespace) -> bool:
@@ -411,6 +786,7 @@ def options_of(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--wait", type=float, default=MOST_WAIT)
     parser.add_argument("--large", type=int, default=LARGE)
     parser.add_argument("--only", default="")
+    parser.add_argument("--home", default="")
     parser.add_argument("--all", action="store_true")
     return parser.parse_args(arguments)
 

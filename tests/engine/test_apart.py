@@ -427,3 +427,137 @@ def test_results_are_remembered_inside_and_dropped_afterwards() -> None:
         assert len(calls) == 4
     length("ab")
     assert len(calls) == 5
+
+
+def save_large(root: Path, text: str) -> None:
+    """Save a large file as another program does."""
+    Path(root, "notes", "saved.md").write_text(LONG + text, "utf-8")
+
+
+@pytest.fixture
+def watching(tmp_path: Path) -> Iterator[MemorySession]:
+    """A home as a server opens it, with a note and a large file of another program."""
+    with open_session(tmp_path / "home") as session:
+        session.store(Draft("small", title="Small", project="notes"))
+        save_large(tmp_path / "home", "first word")
+        session.read("notes/saved")
+        yield session
+
+
+class ReadApart:
+    """Does `meanwhile` in another thread while a large file is read for the index."""
+
+    def __init__(
+        self,
+        memory: MemorySession,
+        monkeypatch: pytest.MonkeyPatch,
+        meanwhile: Callable[[], Any],
+    ):
+        self.results: list[Any] = []
+        read_ahead = memory.engine.read_ahead
+
+        def read(*args: Any) -> Any:
+            ahead = read_ahead(*args)
+            if not self.results:
+                with ThreadPoolExecutor(1) as threads:
+                    self.results.append(threads.submit(meanwhile).result(SECONDS))
+            return ahead
+
+        monkeypatch.setattr(memory.engine.freshness, "_read_ahead", read)
+
+
+def titles(memory: MemorySession, words: str) -> list[str]:
+    return [hit.note.title for hit in memory.search(words).hits]
+
+
+def test_others_read_while_a_large_file_of_another_program_is_read(
+    tmp_path: Path, watching: MemorySession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_large(tmp_path / "home", "second word")
+    bob = watching.as_caller("bob", "mcp")
+    apart = ReadApart(
+        watching, monkeypatch, lambda: (bob.read("notes/small").title, titles(bob, "second"))
+    )
+    assert titles(watching, "second") == ["saved"]
+    assert apart.results == [("Small", [])]
+    assert (titles(watching, "first"), titles(bob, "second")) == ([], ["saved"])
+
+
+@pytest.mark.parametrize("find", ["read", "list"])
+def test_every_call_that_reads_lets_others_in_at_a_large_file(
+    tmp_path: Path, watching: MemorySession, monkeypatch: pytest.MonkeyPatch, find: str
+) -> None:
+    calls: dict[str, Callable[[], Any]] = {
+        "read": lambda: watching.read("notes/small"),
+        "list": watching.list,
+    }
+    save_large(tmp_path / "home", "second word")
+    bob = watching.as_caller("bob", "mcp")
+    apart = ReadApart(watching, monkeypatch, lambda: bob.read("notes/small").title)
+    calls[find]()
+    assert apart.results == ["Small"]
+
+
+def test_others_are_told_that_a_large_file_is_being_read(
+    tmp_path: Path, watching: MemorySession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_large(tmp_path / "home", "second word")
+
+    def warnings() -> list[str]:
+        watching.search("small")
+        return [str(warning) for warning in watching.engine.freshness.warnings]
+
+    apart = ReadApart(watching, monkeypatch, warnings)
+    watching.search("second")
+    assert ["is being read" in warning for warning in apart.results[0]] == [True]
+    assert warnings() == []
+
+
+def test_others_read_while_a_large_note_is_taken_out_of_the_index(
+    tmp_path: Path, watching: MemorySession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path(tmp_path, "home/notes/saved.md").write_text("empty now", "utf-8")
+    bob = watching.as_caller("bob", "mcp")
+    apart = ReadApart(watching, monkeypatch, lambda: bob.read("notes/small").title)
+    assert titles(watching, "empty") == ["saved"]
+    assert apart.results == ["Small"]
+    assert titles(watching, "amber") == []
+
+
+def test_a_large_file_that_changes_while_it_is_read_is_shown_as_it_is_then(
+    tmp_path: Path, watching: MemorySession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_large(tmp_path / "home", "second word")
+
+    def change() -> list[str]:
+        save_large(tmp_path / "home", "a third word")
+        return titles(watching, "small")
+
+    ReadApart(watching, monkeypatch, change)
+    assert titles(watching, "third") == ["saved"]
+    assert titles(watching, "second") == []
+
+
+def test_a_large_file_that_is_removed_while_it_is_read_is_in_no_answer(
+    tmp_path: Path, watching: MemorySession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_large(tmp_path / "home", "second word")
+
+    def remove() -> list[str]:
+        Path(tmp_path, "home/notes/saved.md").unlink()
+        return titles(watching, "small")
+
+    ReadApart(watching, monkeypatch, remove)
+    assert titles(watching, "second") == []
+    assert titles(watching, "amber") == []
+
+
+def test_a_writer_reads_a_large_file_before_it_takes_the_lock(
+    tmp_path: Path, watching: MemorySession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_large(tmp_path / "home", "second word")
+    bob = watching.as_caller("bob", "mcp")
+    apart = ReadApart(watching, monkeypatch, lambda: bob.read("notes/small").title)
+    watching.store(Draft("more", title="More", project="notes"))
+    assert apart.results == ["Small"]
+    assert titles(watching, "second") == ["saved"]

@@ -82,7 +82,9 @@ def test_what_was_foreseen_is_not_computed_again_when_a_note_is_replaced(
     with remembering():
         note = desk.note("a.md", "new")
         prepared = writer.prepare(note, NO_STAMP, 1, note.permalink)
-        writer.foresee_removal(desk.note("a.md", text))
+        old = desk.index.indexed("notes", "a.md")
+        assert old is not None
+        writer.foresee_removal("notes", old)
         foreseen = dict(counts)
         with desk.index.transaction():
             desk.index.put_all([(note, Stamp(3, 1, 2))], {("notes", "a.md"): prepared})

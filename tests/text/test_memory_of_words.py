@@ -68,7 +68,8 @@ def _traced():
 @pytest.mark.parametrize("reader", READERS)
 def test_words_that_nobody_saw_before_take_no_memory_once_the_caches_are_full(reader: str):
     chance = random.Random(5)
-    before = most_bytes(READERS[reader], ids(chance, WORDS))
+    # Words of tests before this one, which are not counted, leave a cache at the first of two rounds
+    before = most_bytes(READERS[reader], ids(chance, 2 * WORDS))
     after = most_bytes(READERS[reader], ids(chance, WORDS))
     assert after - before < MOST_GROWTH
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 from memoranda import config
 from memoranda.clock import CALL_WAITS, Clock, waits_at_most
 from memoranda.config import Settings, absolute
-from memoranda.engine.freshness import NOT_UTF8, UTF16, Freshness
+from memoranda.engine.freshness import NOT_UTF8, UTF16, Freshness, ReadAhead
 from memoranda.engine.guard import Again, Guard
 from memoranda.errors import (
     CannotRead,
@@ -57,6 +57,7 @@ from memoranda.sources.files import closed_on_error, lock_folders, reason, stori
 from memoranda.sources.folder import FolderSource, add_name_of_day
 from memoranda.sources.layout import PRIVATE, Layout
 from memoranda.sources.source import Source
+from memoranda.text.unicode import sqlite_text
 from memoranda.text.user_path import absolute_path
 from memoranda.text.utf16 import utf16_text
 
@@ -144,6 +145,8 @@ class Engine:
             self.ledger,
             self.sources,
             self.load,
+            self.read_ahead,
+            self.reading_apart,
             self.files,
             clock,
             watch,
@@ -504,13 +507,14 @@ class Engine:
     def catch_up(self) -> None:
         """Bring the index up to date before a writer takes the lock.
 
-        The first comparison with the disk may find many changes, and other writers should not wait
-        for it.
+        The first comparison with the disk may find many changes, and a later one a large file.
+        Others should not wait for it.
         """
         with self.guard:
             self._check_open()
             self.reload_config()
-            if not self.freshness.is_swept and not self.is_writing:
+            may_find_much = not self.freshness.is_swept or self.freshness.has_news
+            if may_find_much and not self.is_writing:
                 self.fresh()
                 # Other processes may still write until this process holds the lock. So the index
                 # is compared once more then, which is fast after this comparison.
@@ -543,14 +547,25 @@ class Engine:
                 raise CannotRead(info.path, why, remedy) from None
             raise NotFound(info.path, info.project) from None
 
-    def load(self, source: Source, path: str) -> tuple[Note, Stamp] | None:
+    def load(
+        self, source: Source, path: str, ahead: ReadAhead | None = None
+    ) -> tuple[Note, Stamp] | None:
         """Read the note at `path` for the index, with the stamp of its file (size and times).
+
+        ahead: what `read_ahead` returned for this path. It is used if the file has not changed.
 
         None means that the file is not a note, is gone, is left out of the index, or cannot be
         read. If it cannot be read, `freshness.unreadable` gets the reason.
         """
         if not source.is_note(path):
             return None
+        if ahead is not None and ahead.is_right(source.stamp(path), self.settings, self.gate):
+            stamp = ahead.rows.stamp
+            note = self.freshness.accept(source.name, path, stamp, ahead.note)
+            assert note is not None
+            file = File(b"", stamp, note.etag)
+            note.provenance = self.written_by(source.name, path, file)
+            return note, stamp
         try:
             file = source.read(path)
         except NotFound:
@@ -565,6 +580,46 @@ class Engine:
         if not source.holds_entities:
             note.provenance = self.written_by(source.name, path, file)
         return note, file.stamp
+
+    def read_ahead(self, source: Source, path: str, project_id: int) -> ReadAhead | None:
+        """Read the note at `path` and compute its rows, without the lock and the index.
+
+        project_id: the id of its project in the index.
+
+        None means that `load` has to read it, and to say why it cannot be read.
+        """
+        from memoranda.index.writer import prepare
+
+        settings = self.settings
+        gate = self.gate
+        with suppress(MemorandaError, NotIndexable):
+            if not source.is_note(path):
+                return None
+            file = source.read(path)
+            with at_note(path, file.stamp):
+                note = self.parse(source.name, path, file)
+                if note is None:
+                    return None
+                note.suspicious = gate.suspicious(note)
+            permalink = sqlite_text(note.permalink)
+            rows = prepare(note, file.stamp, project_id, permalink)
+            return ReadAhead(note, rows, settings, gate)
+        return None
+
+    @contextmanager
+    def reading_apart(self) -> Iterator[bool]:
+        """Let other threads use the home while this one reads files, if the call allows it.
+
+        Yields whether they may. They may not while this call has a lock for which they would wait.
+        """
+        is_free = self.guard.is_mine and not self.is_writing and not self.ledger.lock.is_held
+        if not is_free:
+            yield False
+            return
+        with self.apart():
+            yield True
+        self._check_open()
+        self.index.pin()
 
     def indexable(self, project: str, path: str, file: File) -> Note | None:
         """Return the note in the bytes of a file, marked if it seems to hold injected instructions.

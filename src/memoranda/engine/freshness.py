@@ -16,9 +16,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from memoranda.clock import Clock, microseconds, waits_at_most
 from memoranda.errors import Busy, MemorandaError, ProjectWarning, StorageError
@@ -39,12 +39,34 @@ from memoranda.sources.base import Listing, Stamp, Values, bounded
 from memoranda.sources.folder import FolderSource
 from memoranda.sources.path_guard import has_link
 from memoranda.sources.source import Source
+from memoranda.text.remembered import remembering
 
 if TYPE_CHECKING:
     from memoranda.index.sync import BulkSource, Difference, Progress, Result
     from memoranda.index.watch import Changes, Watch
+    from memoranda.index.writer import Prepared
 
-Loader = Callable[[Source, str], tuple[Note, Stamp] | None]
+
+class ReadAhead(NamedTuple):
+    """A note that was read while others used the home.
+
+    rows: its rows of the index.
+    settings, gate: what it was read and marked by.
+    """
+
+    note: Note
+    rows: Prepared
+    settings: object
+    gate: object
+
+    def is_right(self, stamp: Stamp | None, settings: object, gate: object) -> bool:
+        """Whether it is what reading a file with this stamp would return now."""
+        has_same_rules = self.settings is settings and self.gate is gate
+        return has_same_rules and self.rows.stamp == stamp
+
+
+Loader = Callable[[Source, str, ReadAhead | None], tuple[Note, Stamp] | None]
+AheadReader = Callable[[Source, str, int], ReadAhead | None]
 # Device and inode of a folder or file. None if nothing is at the path.
 _Identity = tuple[int, int] | None
 METHOD = "fresh"
@@ -72,6 +94,17 @@ _LATE = (
     "The files of project {} are still being compared with the index: what changed before this "
     "server started may be missing here, or shown as it was. A note that is read is as it is on disk."
 )
+_BEING_READ = (
+    "A large file of project {} is being read: until that is done, it is shown as it was before."
+)
+# Files with more bytes are read while other threads may use the home.
+_LARGE_FILE_BYTES = 200_000
+# A file that changes while it is read is read so often. Then others have to wait for it.
+_MOST_READINGS = 3
+# So many files, and bytes of several files, are read so at a time, because all of them are in
+# memory.
+_MOST_LARGE_FILES = 16
+_MOST_LARGE_BYTES = 16 << 20
 NOT_UTF8 = with_code(NOT_UTF8_CODE, "bytes that are not UTF-8 are shown as U+FFFD")
 UTF16 = with_code(
     UTF16_CODE, "it is UTF-16 text, which is shown and not changed; convert it to UTF-8"
@@ -82,7 +115,9 @@ class Freshness:
     """Finds the changes on disk that the index lacks. The caller must hold the engine's guard.
 
     sources: the sources of all projects. The engine sets them again when the projects change.
-    load: returns the note at a path of a source.
+    load: returns the note at a path of a source. It may use what `read_ahead` returned.
+    read_ahead: reads a note while others may use the home.
+    apart: a context in which others may use the home, if it yields True.
     files: returns the functions with which other processes read many files of a source.
     watch: whether to let the operating system report changes.
     may_be_late: whether large projects are swept between calls. Then the caller has to call
@@ -97,6 +132,8 @@ class Freshness:
         ledger: Ledger,
         sources: Mapping[str, Source],
         load: Loader,
+        read_ahead: AheadReader,
+        apart: Callable[[], AbstractContextManager[bool]],
         files: Callable[[Source], BulkSource | None],
         clock: Clock,
         watch: bool,
@@ -107,6 +144,10 @@ class Freshness:
         self._ledger = ledger
         self.sources = sources
         self._load = load
+        self._read_ahead = read_ahead
+        self._apart = apart
+        # (project, path) of the files that threads are reading apart
+        self._being_read: set[tuple[str, str]] = set()
         self._files = files
         self._clock = clock
         self._wants_watch = watch
@@ -174,6 +215,11 @@ class Freshness:
         return not self._pending
 
     @property
+    def has_news(self) -> bool:
+        """Whether the watch has seen changes since the last update."""
+        return self._watch is not None and self._watch.has_changes()
+
+    @property
     def warnings(self) -> list[ProjectWarning]:
         """Warnings about changes on disk that the index may not have, such as files that cannot be
         read.
@@ -183,6 +229,8 @@ class Freshness:
             warnings += [ProjectWarning(text, name) for text in troubles]
         for name in sorted(self.late):
             warnings.append(ProjectWarning(_LATE.format(name), name))
+        for name in sorted({project for project, _ in self._being_read}):
+            warnings.append(ProjectWarning(_BEING_READ.format(name), name))
         return warnings + [ProjectWarning(text) for text in (self.behind, self.elsewhere) if text]
 
     def has_seen(self, moment: float) -> bool:
@@ -255,6 +303,8 @@ class Freshness:
             self._open_watch(self._may_be_late and not whole)
 
         troubled_before = set(self._troubles)
+        # Another thread whose update fails while this one reads a large file replaces this set.
+        pending = self._pending
         # Without a report of the watch, every project has to be compared with the disk.
         if changes is None:
             swept_projects = sources.keys() - self.late.keys()
@@ -268,8 +318,8 @@ class Freshness:
         if troubled_before - self._troubles.keys():
             # Folders that can be read again are not watched yet, so open the watch again.
             self.close()
-        if self._pending:
-            self._pending -= swept_projects
+        if pending:
+            pending -= swept_projects
             self._forget_removed_projects()
         self.retire_expired()
 
@@ -640,6 +690,19 @@ class Freshness:
         """
         from memoranda.index.sync import Result
 
+        differences = self._still_there(source, changes)
+        try:
+            with waits_at_most(_LOCK_SECONDS):
+                self._apply_now(source, differences, Result())
+        except Busy:
+            return False
+        return True
+
+    def _still_there(self, source: Source, changes: Iterable[Difference]) -> list[Difference]:
+        """Return those differences that still exist.
+
+        changes: differences that were found a while ago.
+        """
         differences: list[Difference] = []
         for change in changes:
             old_path = change.old
@@ -650,14 +713,9 @@ class Freshness:
             else:
                 differences += self._differences_of_file(source, old_path)
                 differences += self._differences_of_file(source, change.path)
-        try:
-            with waits_at_most(_LOCK_SECONDS):
-                self._apply(source, differences, Result())
-        except Busy:
-            return False
-        return True
+        return differences
 
-    def _is_still_moved(self, source: FolderSource, old_path: str, path: str) -> bool:
+    def _is_still_moved(self, source: Source, old_path: str, path: str) -> bool:
         """Whether a difference that says that a file was moved is still right.
 
         It is if no file is at `old_path`, a file is at `path`, and the index has no note at `path`.
@@ -783,6 +841,104 @@ class Freshness:
     ) -> None:
         """Apply differences to the index, and add them to `result`.
 
+        Large files are read last, while other threads may use the home.
+        """
+        if self._being_read:
+            changes = [
+                change for change in changes if (source.name, change.path) not in self._being_read
+            ]
+        large = self._large_files(source, changes)
+        if not large:
+            self._apply_now(source, changes, result, progress)
+            return
+        small = [change for change in changes if change not in large]
+        self._apply_now(source, small, result, progress)
+        self._apply_large(source, large, result)
+
+    def _large_files(self, source: Source, changes: Sequence[Difference]) -> list[Difference]:
+        """Return the differences of large files, unless there are too many of them."""
+        from memoranda.index.sync import BATCH
+
+        # So many changes are a first look at a project, for which others wait anyway. A graph file
+        # has many notes, and is read as a whole.
+        if len(changes) > BATCH or source.holds_entities:
+            return []
+        sizes = [self._bytes_to_read(source, change) for change in changes]
+        large = [
+            change for change, size in zip(changes, sizes, strict=True) if size > _LARGE_FILE_BYTES
+        ]
+        size = sum(size for size in sizes if size > _LARGE_FILE_BYTES)
+        if len(large) > 1 and (len(large) > _MOST_LARGE_FILES or size > _MOST_LARGE_BYTES):
+            return []
+        return large
+
+    def _bytes_to_read(self, source: Source, change: Difference) -> int:
+        """Return the size of a file, or of the text that the index has of it if that is larger.
+
+        The words of that text have to be computed to take it out of the index.
+        """
+        # A file that was being written as the change was seen may have grown since.
+        stamps = [source.stamp(change.path)]
+        if change.old is not None:
+            stamps.append(self._index.notes.stamp(source.name, change.old))
+        return max(stamp.size if stamp is not None else 0 for stamp in stamps)
+
+    def _apply_large(self, source: Source, changes: Sequence[Difference], result: Result) -> None:
+        """Apply the differences of large files, and add them to `result`.
+
+        While their texts are read, the index has the notes as they were before. A change of such a
+        file meanwhile is not taken up by other threads, but by this one.
+        """
+        from memoranda.index.writer import foresee_removal
+
+        index = self._index
+        name = source.name
+        project_id = index.project_ids().get(name.casefold(), 0)
+        replaced = [index.indexed(name, change.old) for change in changes if change.old is not None]
+        files = {(name, change.path) for change in changes}
+        ahead: dict[str, ReadAhead] = {}
+        self._being_read |= files
+        try:
+            with remembering():
+                with self._apart() as is_apart:
+                    for change in changes if is_apart else ():
+                        read = self._read_settled(source, change.path, project_id)
+                        if read is not None:
+                            ahead[change.path] = read
+                    for old in replaced if is_apart else ():
+                        if old is not None:
+                            foresee_removal(name, old)
+                if self.sources.get(name) is source and index.openings == self._openings:
+                    differences = self._still_there(source, changes)
+                    self._apply_now(source, differences, result, ahead=ahead)
+                else:
+                    self._pending = set(self.sources)
+        finally:
+            self._being_read -= files
+
+    def _read_settled(self, source: Source, path: str, project_id: int) -> ReadAhead | None:
+        """Read a note while others use the home, again if it was still being written.
+
+        Returns what `read_ahead` returns.
+        """
+        for _ in range(_MOST_READINGS):
+            read = self._read_ahead(source, path, project_id)
+            if read is None or read.rows.stamp == source.stamp(path):
+                return read
+        return None
+
+    def _apply_now(
+        self,
+        source: Source,
+        changes: Sequence[Difference],
+        result: Result,
+        progress: Progress | None = None,
+        ahead: Mapping[str, ReadAhead] = {},
+    ) -> None:
+        """Apply differences to the index, and add them to `result`.
+
+        ahead: the notes that were read before, by path.
+
         If a note cannot be indexed, it is left out. Its batch is then applied file by file, so that
         many such notes take no longer than as many others.
 
@@ -797,7 +953,7 @@ class Freshness:
             """Read the note at a path, None if it is left out."""
             if path in left_out:
                 return None
-            loaded = self._load(source, path)
+            loaded = self._load(source, path, ahead.get(path))
             # A file that is new to this comparison may be in the index by now: another process may
             # have indexed it in the meantime.
             if loaded is not None:
@@ -821,8 +977,9 @@ class Freshness:
             # `Index.apply` takes the lock for each batch, so that other processes can write in
             # between.
             lock = self._index.write_lock
-            self._index.apply(source.name, part, load, lock, result, count, files)
+            self._index.apply(source.name, part, load, lock, result, count, files, rows)
 
+        rows = {path: read.rows for path, read in ahead.items()}
         files = self._files(source)
         while applied < len(changes):
             try:

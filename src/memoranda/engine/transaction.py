@@ -35,15 +35,17 @@ from memoranda.ledger.change import Change
 from memoranda.ledger.planned_change import PlannedChange
 from memoranda.ledger.reads import ReadRow
 from memoranda.note.model import GLOBAL, KV_PROJECT, Note, Provenance
-from memoranda.sources.base import NO_STAMP, File, sha256
+from memoranda.sources.base import File
 from memoranda.sources.files import make_private, storing
 from memoranda.sources.folder import FolderSource
 from memoranda.sources.layout import PRIVATE
 from memoranda.sources.source import FileEdit
 from memoranda.sources.step import Step, StepKind
 from memoranda.text.remembered import remembering
+from memoranda.text.unicode import sqlite_text
 
 if TYPE_CHECKING:
+    from memoranda.index.writer import Indexed
     from memoranda.ledger.execution import Execution
 
 
@@ -107,7 +109,7 @@ class WritingSession(HomeSession):
             # work meanwhile. A repeated change keeps the lock, so that it does not fail again.
             goes_apart = is_outermost and transaction.takes_long and not is_repeated.get()
             if goes_apart:
-                transaction.project_ids = self.index.project_ids()
+                transaction.look_up()
             else:
                 transaction.commit(may_wait=is_outermost)
         if goes_apart:
@@ -137,6 +139,9 @@ class WritingSession(HomeSession):
         """
         with ExitStack() as memory:
             with self.engine.apart():
+                # The words of many small notes are no use to one another, and would take memory.
+                if not transaction.has_many_files:
+                    memory.enter_context(remembering())
                 transaction.foresee()
                 memory.enter_context(remembering())
                 transaction.foresee_removals()
@@ -250,8 +255,6 @@ class Transaction:
     undoes, details, run: further fields of the ledger's `Change`. If `run` is None, it is the run
         of the session.
     done: the ledger's `Change` after the commit. None if there were no steps.
-    project_ids: the ids of the projects in the index, by the name in lower case. `foresee` needs
-        them.
     """
 
     def __init__(self, session: WritingSession, verb: str, about: tuple[str, str] | None = None):
@@ -264,7 +267,6 @@ class Transaction:
         self.details: dict[str, Any] | None = None
         self.run: int | None = None
         self.done: Change | None = None
-        self.project_ids: dict[str, int] = {}
         self._session = session
         self._engine = session.engine
         self._notes: dict[tuple[str, str], Note] = {}
@@ -272,6 +274,10 @@ class Transaction:
         self._planned: PlannedChange | None = None
         self._is_admitted = False
         self._prepared_notes: PreparedNotes | None = None
+        # The ids of the projects in the index, by the name in lower case
+        self._project_ids: dict[str, int] = {}
+        # The notes that the change replaces, as the index has them, with their projects
+        self._replaced: list[tuple[str, Indexed]] = []
         # The settings by which the change is planned
         self._settings = session.engine.settings
 
@@ -378,8 +384,21 @@ class Transaction:
         This uses nothing of the home that changes, so no lock is needed. Raises SecretRefused.
         """
         self._admit()
-        self._prepared_notes = PreparedNotes(self._engine, self.project_ids)
+        self._prepared_notes = PreparedNotes(self._engine, self._project_ids)
         self._prepared_notes.prepare(self.steps)
+
+    def look_up(self) -> None:
+        """Get from the index what `foresee` and `foresee_removals` need of it."""
+        index = self._engine.index
+        self._project_ids = index.project_ids()
+        self._replaced = []
+        for step in self.steps:
+            source = self._engine.sources.get(step.project)
+            if source is None or step.old is None or not writes_note(step, source):
+                continue
+            replaced = index.indexed(step.project, sqlite_text(step.path))
+            if replaced is not None:
+                self._replaced.append((step.project, replaced))
 
     def foresee_removals(self) -> None:
         """Compute in advance the words of the notes that the change replaces.
@@ -387,22 +406,8 @@ class Transaction:
         The results are not returned: functions decorated with `remembered` remember them for the
         commit. No lock is needed.
         """
-        for step in self.steps:
-            source = self._engine.sources.get(step.project)
-            if source is None or step.old is None or not writes_note(step, source):
-                continue
-            old_note = self._note_of(step, step.old.data)
-            if old_note is not None:
-                foresee_removal(old_note)
-
-    def _note_of(self, step: Step, data: bytes) -> Note | None:
-        """Return the note that a file with the bytes `data` would be, if it were at the place of a
-        step.
-
-        None means that such a file would not be a note.
-        """
-        file = File(data, NO_STAMP, sha256(data))
-        return self._engine.parse(step.project, step.path, file)
+        for project, replaced in self._replaced:
+            foresee_removal(project, replaced)
 
     def _admit(self) -> None:
         """Have the write gate check the texts of the change, unless this was done. Raises

@@ -39,6 +39,7 @@ from memoranda.note.project_access import is_among
 from memoranda.query import Query
 from memoranda.text.checksum import blake2b
 from memoranda.text.pattern import lazy_pattern
+from memoranda.text.remembered import remembered
 
 Span = tuple[int, int, int | None]
 """(row, begin, end) of a note in microseconds. The end is None if it has none."""
@@ -139,13 +140,18 @@ def with_writer(facet: str, provenance: Provenance) -> str:
     facet: the tokens of the note, as `facet_text` returns them.
     provenance: where the text comes from: its writer and the writer's client.
     """
+    return " ".join([facet, *_writer_tokens(provenance)])
+
+
+@remembered
+def _writer_tokens(provenance: Provenance) -> list[str]:
+    """Return the facet tokens of a writer, which the notes of one change have in common."""
     pairs = [(BY, provenance.who)]
     client = provenance.client
     if client:
         # A filter may name the client with its version or without.
         pairs += [(CLIENT, client), (CLIENT, client.partition(" ")[0])]
-    writer_tokens = dict.fromkeys(token(kind, value) for kind, value in pairs)
-    return " ".join([facet, *writer_tokens])
+    return list(dict.fromkeys(token(kind, value) for kind, value in pairs))
 
 
 def _named_projects(query: Query, ids_by_name: Mapping[str, int]) -> list[int]:

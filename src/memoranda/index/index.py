@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from memoranda.index.rows import Hit, Hits, NoteInfo, SmartResult
     from memoranda.index.search.ranking import Nearness
     from memoranda.index.sync import BulkSource, Difference, Differences, Load, Progress, Result
-    from memoranda.index.writer import Prepared
+    from memoranda.index.writer import Indexed, Prepared
     from memoranda.note.model import Note
 
 
@@ -79,6 +79,13 @@ class Index(Database):
         from memoranda.index import writer
 
         writer.put_all(self.connection, notes, prepared)
+
+    def indexed(self, project: str, path: str) -> Indexed | None:
+        """Return the fields of a note for `foresee_removal`. None if no note is at `path`."""
+        from memoranda.index import writer
+
+        number = self.project_ids().get(project.casefold(), 0)
+        return writer.indexed(self.connection, number, path)
 
     def project_ids(self) -> dict[str, int]:
         """Return the ids of the projects, by name in lower case."""
@@ -141,6 +148,7 @@ class Index(Database):
         result: Result,
         progress: Progress | None = None,
         files: BulkSource | None = None,
+        ahead: Mapping[str, Prepared] = {},
     ) -> None:
         """Carry out the changes of `plan`, one batch of changes per transaction.
 
@@ -150,10 +158,11 @@ class Index(Database):
         files: a source from which other processes can read very many files. None reads them here.
         result: the counts of changes, to which this method adds.
         progress: is called with (number of changes done, number of all changes).
+        ahead: the rows of notes for which they were computed before, by path.
         """
         from memoranda.index import sync
 
-        sync.apply(self.connection, project, changes, load, lock, result, progress, files)
+        sync.apply(self.connection, project, changes, load, lock, result, progress, files, ahead)
 
     def seen(self, project: str) -> Stamp | None:
         """Return the stamp that a project had when it was last indexed, if it is a single file.

@@ -210,6 +210,7 @@ def apply(
     result: Result,
     progress: Progress | None = None,
     files: BulkSource | None = None,
+    ahead: Mapping[str, Prepared] = {},
 ) -> None:
     """Apply changes to the index in batches, each in one transaction.
 
@@ -219,6 +220,7 @@ def apply(
     result: gets the numbers of notes added, changed, moved and removed.
     progress: is called with (changes applied, all changes) after each batch.
     files: a folder from which other processes may read very many new files. None if they may not.
+    ahead: the rows of notes for which they were computed before, by path.
     """
     with many_changes(db) if len(changes) > _MANY_CHANGES else nullcontext():
         applied = 0
@@ -227,7 +229,9 @@ def apply(
                 prepared_batch = next(prepared, {})
                 batch_result = Result()
                 with lock, transaction(db):
-                    _apply_batch(db, project, batch, load, batch_result, prepared_batch, files)
+                    _apply_batch(
+                        db, project, batch, load, batch_result, prepared_batch, files, ahead
+                    )
                 result.add(batch_result)
                 applied += len(batch)
                 if progress is not None:
@@ -298,6 +302,7 @@ def _apply_batch(
     result: Result,
     prepared: dict[str, Prepared],
     files: BulkSource | None,
+    ahead: Mapping[str, Prepared],
 ) -> None:
     """Apply one batch of changes.
 
@@ -317,7 +322,7 @@ def _apply_batch(
     are_all_new = len(set(added)) == len(changes)
     if not are_all_new or len(added) < _MANY or writer.holds_any(db, project, added):
         for change in changes:
-            _apply(db, project, change, load, result)
+            _apply(db, project, change, load, result, ahead.get(change.path))
         return
     # Imported here: it takes long, and a short process never needs it.
     from concurrent.futures import ThreadPoolExecutor
@@ -360,12 +365,18 @@ def _accepted(
 
 
 def _apply(
-    db: sqlite3.Connection, project: str, change: Difference, load: Load, result: Result
+    db: sqlite3.Connection,
+    project: str,
+    change: Difference,
+    load: Load,
+    result: Result,
+    ahead: Prepared | None,
 ) -> None:
     """Make the index follow one difference: write, move or remove a note.
 
     load: reads the note at a path, and returns it with its stamp. None if it is not a note.
     result: counts the note.
+    ahead: the rows of the note, if they were computed before, perhaps of another text.
     """
     from memoranda.index import writer
 
@@ -395,13 +406,20 @@ def _apply(
     elif db.execute(_IS_KNOWN, (project, path, *stamp)).fetchone():
         # Another process has indexed it since the disk was listed.
         return
-    writer.put(db, note, stamp, row=row)
+    writer.put(db, note, stamp, row=row, prepared=_if_of(note, stamp, ahead))
     if change.old is None:
         result.added += 1
     elif change.old == path:
         result.modified += 1
     else:
         result.moved += 1
+
+
+def _if_of(note: Note, stamp: Stamp, ahead: Prepared | None) -> Prepared | None:
+    """Return rows that were computed before, if they belong to the same file. Else None."""
+    if ahead is None or (ahead.etag, ahead.stamp) != (note.etag, stamp):
+        return None
+    return ahead
 
 
 def _row_to_keep(

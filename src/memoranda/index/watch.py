@@ -7,6 +7,7 @@ memory costs nothing, and reading an empty queue takes one system call.
 from __future__ import annotations
 
 import os
+import select
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
@@ -95,6 +96,12 @@ class Watch:
             # The notes of an unreadable folder cannot be read, so it need not be watched.
             return
         self._places[number] = (project, root, folder)
+
+    def has_changes(self) -> bool:
+        """Whether `drain` would return anything."""
+        queue = select.poll()
+        queue.register(self._inotify.fd, select.POLLIN)
+        return bool(queue.poll(0))
 
     def drain(self) -> Changes:
         """Return everything that changed since the last call, without waiting for changes."""

@@ -1,7 +1,7 @@
 """Put notes into the index and take them out, at a constant cost per note.
 
 `prepare` computes all rows of a note without the database, `put` and `put_all` insert them. A
-full-text table can only delete a row if it gets exactly the words it was given. So `_Indexed` holds
+full-text table can only delete a row if it gets exactly the words it was given. So `Indexed` holds
 the fields from which these words can be computed again.
 
 Every function expects to run inside a transaction (`database.transaction`).
@@ -13,6 +13,7 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import count
 from operator import add
@@ -41,7 +42,7 @@ from memoranda.note.model import (
 from memoranda.note.names import UUID
 from memoranda.sources.base import Stamp
 from memoranda.text.pattern import lazy_pattern
-from memoranda.text.remembered import remembered
+from memoranda.text.remembered import remembered, remembering
 from memoranda.text.tokens import fts_text, passages, tokens
 from memoranda.text.unicode import is_valid_unicode, sqlite_text, sqlite_value
 from memoranda.text.words import runs
@@ -107,7 +108,7 @@ _FORGET_EXPIRED = "delete from expired where path = ?"
 _WITHOUT_INLINE = (GRAPH_PROJECT, KV_PROJECT)
 
 
-class _Indexed(NamedTuple):
+class Indexed(NamedTuple):
     """The fields of a note from which its full-text words and its keys are computed.
 
     row: its row; 0 if it has none yet.
@@ -136,7 +137,7 @@ class _Indexed(NamedTuple):
     header: str | None
 
 
-# The column from which each field of `_Indexed` is read.
+# The column from which each field of `Indexed` is read.
 _INDEXED_COLUMNS = {
     "row": "n.row",
     "path": "n.path",
@@ -202,7 +203,8 @@ class Prepared:
     path, etag, stamp: the path, the hash and the stamp (size and times) of its file.
     permalink: its permalink.
     own: whether the permalink is written in the frontmatter.
-    tables: the rows by table, without the column that names the note (see `_ROW_OF`).
+    tables: the rows by table. They get the column that names the note (see `_ROW_OF`) as they are
+        inserted.
     passages: the passages of a long note. Empty for others.
     place: the properties by which the note is counted.
     facet: the facet tokens of the note, to which `with_writer` adds the tokens of its writer.
@@ -417,7 +419,7 @@ def _undisputed(
     return rows
 
 
-def _keeps_permalink(old: _Indexed, note: Note) -> bool:
+def _keeps_permalink(old: Indexed, note: Note) -> bool:
     """Whether a note that replaces `old` keeps its permalink, with its number if it has one."""
     wanted_permalink = sqlite_text(note.permalink)
     is_own_as_before = bool(old.own) == note.own_permalink
@@ -550,7 +552,9 @@ def prepare(
 
     Raises NotIndexable.
     """
-    with at_note(note.path, stamp):
+    with at_note(note.path, stamp), ExitStack() as memory:
+        if len(note.text) >= LONG_TEXT:
+            memory.enter_context(remembering())
         return _prepared(note, stamp, project, permalink, base)
 
 
@@ -601,7 +605,7 @@ def _storable(note: Note) -> Note:
 
 
 def _rows_by_table(
-    note: Note, stamp: Stamp, project: int, indexed: _Indexed, extra: Inline, body: str
+    note: Note, stamp: Stamp, project: int, indexed: Indexed, extra: Inline, body: str
 ) -> dict[str, list[Row]]:
     """Return the rows of a note in each table, without its passages.
 
@@ -631,7 +635,7 @@ def _rows_by_table(
 
 def _indexed(
     note: Note, text: str, extra: Inline, permalink: str | None = None, base: str | None = None
-) -> _Indexed:
+) -> Indexed:
     """Return the index fields of a note, without its facets and passages.
 
     text: the part of the body that is searched.
@@ -639,7 +643,7 @@ def _indexed(
     permalink: the permalink to store. None means the note's own.
     base: the permalink without its number, if it has one. Else None.
     """
-    return _Indexed(
+    return Indexed(
         row=0,
         path=note.path,
         title=note.title,
@@ -669,7 +673,7 @@ def _all_tags(note: Note, extra: Inline) -> list[str]:
     return tags
 
 
-def _note_row(note: Note, stamp: Stamp, project: int, known: _Indexed, *, is_cut: bool) -> Row:
+def _note_row(note: Note, stamp: Stamp, project: int, known: Indexed, *, is_cut: bool) -> Row:
     """Return the row of table `note`.
 
     stamp: the size and times of its file.
@@ -717,6 +721,7 @@ def _note_row(note: Note, stamp: Stamp, project: int, known: _Indexed, *, is_cut
     }
 
 
+@remembered
 def _provenance_json(provenance: Provenance) -> str | None:
     """Return the origin of a text as JSON. None for a file that another program wrote."""
     if provenance.who == "file":
@@ -724,7 +729,7 @@ def _provenance_json(provenance: Provenance) -> str | None:
     return _json(provenance.row())
 
 
-def _text_row(note: Note, known: _Indexed, extra: Inline) -> Row:
+def _text_row(note: Note, known: Indexed, extra: Inline) -> Row:
     """Return the row of table `text`: the file's text, and the fields that are searched.
 
     known: the fields of the note that are searched.
@@ -765,9 +770,11 @@ def _insert(db: sqlite3.Connection, notes: Sequence[tuple[int, Prepared]]) -> No
     notes: (row, note) of each.
     """
     for table, row_column in _ROW_OF.items():
-        rows: list[dict[str, Any]] = []
+        rows: list[Row] = []
         for row, note in notes:
-            rows += [{row_column: row, **columns} for columns in note.tables[table]]
+            for columns in note.tables[table]:
+                columns[row_column] = row
+                rows.append(columns)
         insert(db, table, rows)
     _insert_passages(db, notes)
     counted = Counter((note.place, folder) for _, note in notes for folder in _folders(note.path))
@@ -822,8 +829,19 @@ def _links(note: Note) -> list[Row]:
     return rows
 
 
-def _read(db: sqlite3.Connection, project: int, path: str) -> _Indexed | None:
+def _read(db: sqlite3.Connection, project: int, path: str) -> Indexed | None:
     """Return the indexed fields of the note at a path. None if the index has no note there."""
+    old = indexed(db, project, path)
+    if old is None:
+        return None
+    return old._replace(text=searched(old.text))
+
+
+def indexed(db: sqlite3.Connection, project: int, path: str) -> Indexed | None:
+    """Return the indexed fields of the note at a path, with its whole text.
+
+    None if the index has no note there.
+    """
     columns = column_list(_INDEXED_COLUMNS.values())
     row = db.execute(
         f"select {columns} from note n join text t on t.row = n.row"
@@ -832,8 +850,7 @@ def _read(db: sqlite3.Connection, project: int, path: str) -> _Indexed | None:
     ).fetchone()
     if row is None:
         return None
-    old = _Indexed(**dict(zip(_INDEXED_COLUMNS, row, strict=True)))
-    return old._replace(text=searched(old.text))
+    return Indexed(**dict(zip(_INDEXED_COLUMNS, row, strict=True)))
 
 
 @remembered
@@ -861,7 +878,7 @@ def searched(text: str) -> str:
     return text
 
 
-def _take_out(db: sqlite3.Connection, project: str, old: _Indexed) -> None:
+def _take_out(db: sqlite3.Connection, project: str, old: Indexed) -> None:
     """Delete all rows of a note.
 
     A full-text table has to get exactly the words that it was given, so they are computed again.
@@ -899,21 +916,22 @@ def _take_out(db: sqlite3.Connection, project: str, old: _Indexed) -> None:
         db.execute(f"delete from {table} where row = ?", (row,))
 
 
-def foresee_removal(note: Note) -> None:
+def foresee_removal(project: str, old: Indexed) -> None:
     """Compute in advance the words and keys that are deleted with a note, so that removing it takes
     less time later. `remembered` functions keep the results.
+
+    project: the name of the note's project.
+    old: its fields, as `indexed` returns them.
     """
-    text = searched(note.text[note.body_at :])
-    if len(text) >= LONG_TEXT:
-        for passage in passages(text[:PLACED]):
-            fts_text(text[passage.start : passage.end])
-    extra = Inline() if note.project in _WITHOUT_INLINE else inline(text)
-    old = _indexed(note, text, extra)
-    _words(note.project, old)
-    _keys(note.project, old)
+    old = old._replace(text=searched(old.text))
+    if old.passages:
+        for passage in passages(old.text[:PLACED]):
+            fts_text(old.text[passage.start : passage.end])
+    _words(project, old)
+    _keys(project, old)
 
 
-def _words(project: str, old: _Indexed) -> dict[str, Row]:
+def _words(project: str, old: Indexed) -> dict[str, Row]:
     """Return the row of a note in each full-text table, by table.
 
     old: the fields of the note.
@@ -944,7 +962,7 @@ class _Words(NamedTuple):
 
 
 @remembered
-def _words_without_facet(project: str, old: _Indexed) -> _Words:
+def _words_without_facet(project: str, old: Indexed) -> _Words:
     """Compute the words by which a search finds a note.
 
     project: the name of its project.
@@ -965,7 +983,7 @@ def _words_without_facet(project: str, old: _Indexed) -> _Words:
     return _Words(names, address, body, (*name_texts, beginning))
 
 
-def _address_of(project: str, old: _Indexed) -> str:
+def _address_of(project: str, old: Indexed) -> str:
     """Return the path, the permalink and the header values of a note, one on a line.
 
     old: the fields of the note.
@@ -983,7 +1001,7 @@ def _names_apart(names: str) -> str:
     return fts_text(names).replace("\n", f" {_NAME_SEPARATOR} ")
 
 
-def _keys(project: str, old: _Indexed) -> set[str]:
+def _keys(project: str, old: Indexed) -> set[str]:
     """Return the keys under which links find a note (table `note_fold`).
 
     old: the fields of the note.

@@ -640,8 +640,11 @@ class Ledger:
         self.history.record(connection, [change])
         values = (number, batch, self._boot)
         connection.execute("insert into unsynced (change, batch, boot) values (?, ?, ?)", values)
-        for position, step in enumerate(planned.steps):
-            self._record_step(connection, number, position, step)
+        self._keep_replaced(connection, planned.steps)
+        connection.executemany(
+            _PENDING_STEP,
+            [(number, position, *_pending(step)) for position, step in enumerate(planned.steps)],
+        )
         self.review_rows.apply(connection, planned.steps)
 
     def _record_lines(
@@ -658,26 +661,16 @@ class Ledger:
         self.history.record(connection, [change])
         self.lines.begin(connection, change.number, lines)
 
-    def _record_step(self, connection: Connection, number: int, position: int, step: Step) -> None:
-        """Insert the replaced text of a step, and the row by which it can be carried out again.
-
-        number: the number of the change.
-        position: the index of the step in the change.
-        """
+    def _keep_replaced(self, connection: Connection, steps: Sequence[Step]) -> None:
+        """Insert the texts that steps replace. Large ones are in files of their own."""
         from memoranda.ledger.history import LARGE
 
-        if _keeps_old(step) and step.old is not None and len(step.old.data) < LARGE:
-            row = (step.old.etag, step.old.data)
-            connection.execute("insert or ignore into text (sha256, data) values (?, ?)", row)
-        # Without a mode of its own, a step gives the new file the mode of the replaced one
-        mode = step.mode
-        if mode is None and step.old is not None:
-            mode = step.old.mode
-        new_text = None
-        if _is_in_ledger(step):
-            new_text = step.data
-        values = (number, position, step.root, step.temp, step.temp_folder, mode, new_text)
-        connection.execute(_PENDING_STEP, values)
+        replaced = [
+            (step.old.etag, step.old.data)
+            for step in steps
+            if step.old is not None and _keeps_old(step) and len(step.old.data) < LARGE
+        ]
+        connection.executemany("insert or ignore into text (sha256, data) values (?, ?)", replaced)
 
     def _record_temp_folders(self, steps: Sequence[Step]) -> None:
         """Record where temporary files will be, before they exist.
@@ -1046,6 +1039,18 @@ def _is_safe_in_file(planned: PlannedChange) -> bool:
     """
     lines = planned.lines
     return lines is not None and not lines.old and len(lines.added) == 1
+
+
+def _pending(step: Step) -> tuple[object, ...]:
+    """Return the columns from which a step can be carried out again: root to data."""
+    # Without a mode of its own, a step gives the new file the mode of the replaced one
+    mode = step.mode
+    if mode is None and step.old is not None:
+        mode = step.old.mode
+    new_text = None
+    if _is_in_ledger(step):
+        new_text = step.data
+    return (step.root, step.temp, step.temp_folder, mode, new_text)
 
 
 def _keeps_old(step: Step) -> bool:

@@ -71,6 +71,11 @@ class HomeLock:
             raise
         return self
 
+    @property
+    def is_held(self) -> bool:
+        """Whether a thread of this process holds the lock."""
+        return self._depth > 0
+
     def __exit__(self, *_: object) -> None:
         self._depth -= 1
         try:

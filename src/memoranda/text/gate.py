@@ -244,6 +244,7 @@ class Rules:
 
         path: the name, or a path, in which each name counts, and all names together.
         """
+        path = path.removesuffix(".md")
         names = dict.fromkeys(map(words_of_name, [*path.split("/"), path]))
         sentences = [words for words in names if may_be_order(words)]
         if not sentences:

@@ -435,6 +435,26 @@ class Vocabulary:
         by_language = tuple(bits_by_language.items())
         return _Known(bits, alone_bits, by_language, entries, tuple(several), tuple(beside.items()))
 
+    def of_no_part(self, words: Iterable[str]) -> set[str]:
+        """Return the ASCII words that match no entry and look like none, so that they have no part.
+
+        This is `known` for many words at once, without looking up each. Ids and numbers, of which
+        a long text may have very many different ones, are such words.
+        """
+        ascii_words = list(filter(str.isascii, words))
+        return {
+            word
+            for word, alike in zip(ascii_words, look_alikes(ascii_words), strict=True)
+            if not (self._has_entry(word) or (alike != word and self._has_entry(alike)))
+        }
+
+    def _has_entry(self, form: str) -> bool:
+        """Whether a word is the main word of an entry, or begins as one that ends in `*`."""
+        if form in self._exact:
+            return True
+        lengths = self._lengths.get(form[:_HEAD], ())
+        return any(form[:length] in self._stems for length in lengths)
+
     def parts_by_language(self, words: Iterable[str], sentence: set[str]) -> dict[str, int]:
         """Return the bits of the parts to which words of a sentence belong, by language.
 
@@ -747,7 +767,10 @@ class Orders:
         different_words = set(words)
         bits_of: dict[str, int] = {}
         there: set[str] | None = None
-        for word in different_words - self._plain_words:
+        new_words = different_words - self._plain_words
+        words_of_no_part = self._words.of_no_part(new_words)
+        self._remember_plain(words_of_no_part)
+        for word in new_words - words_of_no_part:
             known_word = self._words.known(word)
             bits = known_word.alone_bits
             if known_word.beside:
@@ -759,15 +782,19 @@ class Orders:
             if bits:
                 bits_of[word] = bits
             elif not known_word.bits:
-                self._remember_plain(word)
+                self._remember_plain({word})
         return bits_of
 
-    def _remember_plain(self, word: str) -> None:
-        """Keep a word of no part, unless it is long, so that it is not looked up again."""
-        if len(self._plain_words) >= _MOST_KNOWN:
+    def _remember_plain(self, words: set[str]) -> None:
+        """Keep words of no part, unless they are long, so that they are not looked up again.
+
+        More words than are kept come from a text of ids, which are not met again.
+        """
+        if len(words) > _MOST_KNOWN:
+            return
+        if len(self._plain_words) + len(words) > _MOST_KNOWN:
             self._plain_words.clear()
-        if len(word) < _LONG:
-            self._plain_words.add(word)
+        self._plain_words.update(word for word in words if len(word) < _LONG)
 
     def _lines_for(self, words: Sequence[str], bits_of: dict[str, int]) -> tuple[Combination, ...]:
         """Return the combinations that a sentence may meet with words of one language.

@@ -1,7 +1,8 @@
 """A cache of the results of pure functions, for the time in which one change is made.
 
 A large change is checked before others have to wait for it, and again when its turn has come
-(`HomeSession.change`). The second check reuses the results of the first.
+(`HomeSession.change`). The second check reuses the results of the first. So do the old and the new
+text of a long note, most of whose passages are the same.
 """
 
 from __future__ import annotations
@@ -22,13 +23,21 @@ _results: ContextVar[dict[Any, Any] | None] = ContextVar("results", default=None
 def remembering() -> Iterator[None]:
     """Let functions marked by `remembered` keep their results while the context is open.
 
-    Leaving the context drops the results.
+    Leaving the context drops the results. Inside another such context it does nothing.
     """
+    if _results.get() is not None:
+        yield
+        return
     token = _results.set({})
     try:
         yield
     finally:
         _results.reset(token)
+
+
+def is_remembering() -> bool:
+    """Whether functions marked by `remembered` keep their results now."""
+    return _results.get() is not None
 
 
 def remembered(function: Callable[P, T]) -> Callable[P, T]:
@@ -43,8 +52,11 @@ def remembered(function: Callable[P, T]) -> Callable[P, T]:
         if results is None or kwargs:
             return function(*args, **kwargs)
         key = (function, args)
-        if key not in results:
-            results[key] = function(*args, **kwargs)
-        return cast(T, results[key])
+        try:
+            return cast(T, results[key])
+        except KeyError:
+            result = function(*args, **kwargs)
+        results[key] = result
+        return result
 
     return call

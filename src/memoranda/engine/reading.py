@@ -642,7 +642,10 @@ class ReadVerbs(ProjectList):
         # does not make them outdated.
         outdated: dict[int, Contradiction] = {}
         if as_of is None:
+            from memoranda.engine.surroundings import with_surroundings
+
             hits, outdated = self._newest_first(hits)
+            hits = with_surroundings(self, hits, room)
         self.note_use({hit.note.id: hit.note for hit in hits}.values())
         return evidence_text(told_notes(hits, self.settings.zone, outdated))[:room]
 

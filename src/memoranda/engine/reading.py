@@ -588,6 +588,12 @@ class ReadVerbs(ProjectList):
 
         return Embedding(self).nearness
 
+    def _related(self) -> float:
+        """Return the cosine from which a note has to do with a question, as the model has it."""
+        from memoranda.engine.embedding import Embedding
+
+        return Embedding(self).related
+
     @verb
     def smart_search(
         self, query: str, top: int = 10, filters: Query = memory_query(), *, use: bool = True
@@ -637,6 +643,7 @@ class ReadVerbs(ProjectList):
             filters=self.query_of(Query(as_of=as_of), valid=True),
             skip=self.is_held_back if vetted else None,
             floor=EVIDENCE_FLOOR,
+            related=self._related(),
         )
         # A question about another time gets passages that were right at that time. A newer note
         # does not make them outdated.

@@ -329,6 +329,8 @@ class Ranking:
         self._find_notes(found_rows)
         self._word_scores = self._score_words()
         self.cosines: dict[int, float] = {}
+        # The highest cosine of a note that is scored, before scaling. None if none were compared.
+        self.nearest: float | None = None
         if near is not None and self.table.meaning:
             self._compare_meanings(near, _meant(text, focus))
         # Two maps by conversation: the best score of one of its notes, and all their bits together.
@@ -668,7 +670,7 @@ class Ranking:
         return {row: value / highest for row, value in scores_found.items()}
 
     def _compare_meanings(self, near: Nearness, text: str) -> None:
-        """Set `self.cosines` and add the notes most similar to `text` to the scored notes.
+        """Set `self.cosines` and `self.nearest`, and add the notes most similar to `text` to the scored notes.
 
         `self.cosines` stays empty if no cosine is above 0.
 
@@ -685,7 +687,10 @@ class Ranking:
                 if cosine >= _MIN_COSINE and row not in self.features
             ]
         )
+        is_compared = bool(cosines)
         cosines = {row: cosine for row, cosine in cosines.items() if row in self.features}
+        if is_compared:
+            self.nearest = max(cosines.values(), default=0.0)
         order = sorted(cosines.values())
         if not order or order[-1] <= 0:
             return

@@ -6,8 +6,10 @@
                              [--where]
 
 `--where` says which public repositories to clone into the folder. Beside our figure is the
-difference from the control, with its interval of 95 percent by paired bootstrap; with `--meaning`
-that from the model alone too, the cosine of the nearest passage. `--keep` writes the figure of each
+difference from the control, with its interval of 95 percent by paired bootstrap. Of sets with
+many small homes, where many texts tie, it is also the difference from the control with the newest of
+equal texts first, as ours has them. With `--meaning` there is the difference from the
+model alone too, the cosine of the nearest passage. `--keep` writes the figure of each
 question, and `--beside` compares with such a file. With `--without`, what these features are worth. Only
 totals are printed: nobody reads the questions of a set that is to say what holds on unseen ones.
 """
@@ -60,26 +62,33 @@ class Control:
     def close(self) -> None:
         self._db.close()
 
-    def find(self, text: str, depth: int) -> list[str]:
+    def find(self, text: str, depth: int, *, newest_first: bool = False) -> list[str]:
+        """The keys of the best texts. Of equal ones FTS5 mostly has the oldest first."""
         query_words = [word for token in tokens(text) for word in query_text(token)[0].split()]
         match = " OR ".join(f'"{word}"' for word in dict.fromkeys(query_words))
+        if not match:
+            return []
+        # Ranks of equal texts differ in their last digits.
+        order = "round(rank, 6), rowid desc" if newest_first else "rank"
         rows = self._db.execute(
-            "select key from one where one match ? order by rank limit ?", (match, depth)
+            f"select key from one where one match ? order by {order} limit ?", (match, depth)
         )
-        if match:
-            return [key for (key,) in rows]
-        return []
+        return [key for (key,) in rows]
 
 
 @dataclass(frozen=True)
 class Figures:
-    """The figures of one question: ours, the control's and the model's alone; `ms` is our time."""
+    """The figures of one question: ours, the control's and the model's alone; `ms` is our time.
+
+    newest: the control's with the newest of equal texts first, as ours. None where few texts tie.
+    """
 
     question: Question
     ours: float
     control: float
     ms: float
     model: float | None = None
+    newest: float | None = None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -182,12 +191,17 @@ def _measured(
                 our_keys = pipeline.find(question.text, PAGE)
                 took = (time.perf_counter() - begin) * 1000
                 near = [] if alone is None else alone.find(question.text, PAGE)
+                newest = None
+                if is_many:
+                    keys = control.find(question.text, PAGE, newest_first=True)
+                    newest = figure(collection.measure, keys, question)
                 yield Figures(
                     question,
                     figure(collection.measure, our_keys, question),
                     figure(collection.measure, control.find(question.text, PAGE), question),
                     took,
                     None if alone is None else figure(collection.measure, near, question),
+                    newest,
                 )
             pipeline.close()
             control.close()
@@ -211,6 +225,9 @@ def _print(name: str, rows: Sequence[Figures], before: Mapping[str, float]) -> N
     model = [row.model for row in rows if row.model is not None]
     if model:
         line += f"   model {_mean(model):.1f}, {compared(ours, model):<20}"
+    newest = [row.newest for row in rows if row.newest is not None]
+    if newest:
+        line += f"   ties newest first {_mean(newest):.1f}, {compared(ours, newest)}"
     if pairs:
         new, old = zip(*pairs, strict=True)
         line += f"   before {_mean(old):.1f}, {compared(new, old):<20}"

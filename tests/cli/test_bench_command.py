@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 THINGS = (
@@ -20,6 +21,16 @@ def test_notes_are_found_by_their_own_words(terminal: Any) -> None:
     assert set(kinds) == {"two words", "question", "part of a sentence", "title"}
     assert all(row["asked"] == len(THINGS) and row["page"] == 100 for row in kinds.values())
     assert (figures["given"], figures["read"], figures["sessions"]) == (0, 0, 0)
+
+
+def test_what_was_superseded_is_not_looked_for(terminal: Any) -> None:
+    for text in THINGS:
+        terminal.write(text)
+    first = terminal.ok("list", "--json")
+    old = json.loads(first)["memories"][0]["id"]
+    terminal.ok("supersede", old, "The pier bell rings twice before every foggy morning")
+    rows = terminal("bench", "--json").json["recall"]
+    assert all((row["asked"], row["page"]) == (len(THINGS), 100) for row in rows)
 
 
 def test_the_same_seed_asks_for_the_same_notes(terminal: Any) -> None:

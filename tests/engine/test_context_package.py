@@ -77,3 +77,26 @@ def test_the_newest_turn_of_a_talk_counts_most_in_context_and_search(memory):
         assert "accordion" in memory.context(query, max_tokens=30)
     other_way = "\n".join(reversed(talk.split("\n")))
     assert memory.search(other_way)[0].note.title == "Harpsichord"
+
+
+def test_a_hit_that_was_superseded_comes_with_what_holds_though_that_shares_no_word(memory):
+    context = memory.context("Who bought the B7HS?", max_tokens=150)
+    assert "[superseded by notes/new-plug] The spark plug is a B7HS" in context
+    assert "The spark plug is a BR7HS" in context
+    assert len(context) <= 150 * 4
+    tight = memory.context("Who bought the B7HS?", max_tokens=30)
+    assert " B7HS" in tight
+    assert "BR7HS" not in tight
+
+
+def test_a_newer_note_that_is_private_to_another_agent_is_not_shown_with_a_hit(tmp_path):
+    home = tmp_path / "home"
+    with open_memory(home) as owner:
+        owner.write(Draft("The berth is number 12", project="notes", title="Old berth"))
+        header = "scope: agent:ada\nsupersedes: Old berth"
+        newer = f"---\n{header}\n---\nMoored at the quay since May"
+        (home / "notes" / "New berth.md").write_text(newer, encoding="utf-8")
+        assert "quay" in owner.context("Who painted berth 12?")
+    with open_memory(home, agent="mel") as mel:
+        assert "berth is number 12" in mel.context("Who painted berth 12?")
+        assert "quay" not in mel.context("Who painted berth 12?")

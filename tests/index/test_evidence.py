@@ -243,3 +243,13 @@ def test_mark_puts_its_value_unread_into_any_wording() -> None:
     mark = Mark("by {agent}", r"{when} \1")
     assert mark.words == r"by {when} \1"
     assert mark.in_pattern("来自 {agent}") == r"来自 {when} \1"
+
+
+def test_word_that_two_of_few_notes_have_is_rare_enough_to_pass_the_floor(desk: Desk) -> None:
+    desk.put("postgres.md", "The billing service runs on Postgres 15 since the summer.")
+    desk.put("rollback.md", "We rolled the billing service back because replication broke.")
+    desk.put("sister.md", "My sister Marta lives in Lisbon and is a nurse.")
+    question = "Which database does the billing team have?"
+
+    assert {path for path, _ in asked(desk, question, floor=0.2)} == {"postgres.md", "rollback.md"}
+    assert asked(desk, "Which magnets does the reactor team have?", floor=0.2) == []

@@ -64,3 +64,24 @@ def test_a_newest_turn_that_says_little_is_read_with_the_one_before() -> None:
 
 def test_prose_with_a_colon_is_no_dialogue() -> None:
     assert turns_of("Shopping: eggs\nand milk\nand a rope for the boat\nand tea") == []
+
+
+def test_a_newest_turn_that_says_little_goes_back_to_what_the_same_speaker_said_last() -> None:
+    talk = (
+        "User: My boat leaks at the stern.\n"
+        "User: Which epoxy do we need for the hull?\n"
+        "Assistant: Let me look at the shipyard files.\n"
+        "User: And what did we decide about that?"
+    )
+    earlier, newest = turns_of(talk)
+    assert earlier == "User: My boat leaks at the stern."
+    assert newest.startswith("User: Which epoxy do we need for the hull?\nAssistant: Let me look")
+
+
+def test_a_newest_turn_that_says_enough_is_read_alone() -> None:
+    talk = (
+        "User: Which epoxy do we need for the hull?\n"
+        "Assistant: Let me look at the shipyard files.\n"
+        "User: Then where is the spare anchor of the dinghy?"
+    )
+    assert turns_of(talk)[-1] == "User: Then where is the spare anchor of the dinghy?"

@@ -157,3 +157,19 @@ def test_sentences_keep_file_names_and_versions_whole():
     ]
     for start, stop, sentence in sentences(text):
         assert text[start:stop] == sentence
+
+
+def test_context_gives_the_turn_a_memory_was_made_from(memory, claude):
+    claude.say("The API has no zones. We decided to keep dates in UTC.")
+    claude.answer("All columns are UTC now.")
+    Transcripts(memory).sync()
+    (item,) = lessons(memory)
+    memory.decide(item, "y")
+
+    context = memory.context_for("In which zone did we decide to keep dates?")
+
+    turn = "[source turn] you: The API has no zones. We decided to keep dates in UTC."
+    assert f"We decided to keep dates in UTC.\n  {turn} agent: All columns are UTC now." in context
+    tight = memory.context_for("In which zone did we decide to keep dates?", max_tokens=30)
+    assert "decided to keep dates in UTC." in tight
+    assert "[source turn]" not in tight

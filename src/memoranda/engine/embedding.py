@@ -137,6 +137,14 @@ class Embedding:
 
         return near
 
+    @property
+    def related(self) -> float:
+        """The cosine from which a note has to do with a question. 0 if the model's is not known."""
+        vectors = self.vectors
+        if vectors is None:
+            return 0.0
+        return vectors.identity.manner.related
+
     @verb
     def counts(self) -> EmbeddingCounts | None:
         """Return how many passages are embedded and how many wait. None without a model."""

@@ -65,8 +65,8 @@ def measure_recall(memory: ReadVerbs, notes: int = 60, seed: int = 1) -> list[Re
     """Search for notes that the caller may see, by several queries each, and return how often they
     were found.
 
-    Archived notes, traces of sessions and key-value entries are not searched for. No note is counted
-    as read or used.
+    Notes that are archived or no longer valid, traces of sessions and key-value entries are not
+    searched for. No note is counted as read or used.
 
     notes: how many notes to search for at most.
     seed: the seed of the random choice. The same seed chooses the same notes and words.
@@ -115,7 +115,13 @@ def _known_items(memory: ReadVerbs, notes: int, seed: int) -> Iterator[KnownItem
     """
     chance = Random(seed)
     infos, _ = memory.list(Query(archived=False, order="path"), limit=0)
-    candidates = [info for info in infos if info.project not in (KV_PROJECT, TRACE_PROJECT)]
+    # A search leaves these out, so that looking for them would lower the figure.
+    invalid_rows = memory.index.notes.invalid_rows(memory.clock())
+    candidates = [
+        info
+        for info in infos
+        if info.project not in (KV_PROJECT, TRACE_PROJECT) and info.row not in invalid_rows
+    ]
     chance.shuffle(candidates)
     remaining_count = notes
     for info in candidates:

@@ -614,6 +614,12 @@ class ReadVerbs(ProjectList):
 
         return Embedding(self).nearness
 
+    def _related(self) -> float:
+        """Return the cosine from which a note has to do with a question, as the model has it."""
+        from memoranda.engine.embedding import Embedding
+
+        return Embedding(self).related
+
     @verb
     def smart_search(
         self, query: str, top: int = 10, filters: Query = memory_query(), *, use: bool = True
@@ -668,12 +674,16 @@ class ReadVerbs(ProjectList):
             filters=self.query_of(Query(as_of=as_of), valid=True),
             skip=self.is_held_back if vetted else None,
             floor=EVIDENCE_FLOOR,
+            related=self._related(),
         )
         # A question about another time gets passages that were right at that time. A newer note
         # does not make them outdated.
         outdated: dict[int, Contradiction] = {}
         if as_of is None:
+            from memoranda.engine.surroundings import with_surroundings
+
             hits, outdated = self._newest_first(hits)
+            hits = with_surroundings(self, hits, room)
         self.note_use({hit.note.id: hit.note for hit in hits}.values())
         return evidence_text(told_notes(hits, self.settings.zone, outdated))[:room]
 

@@ -229,6 +229,7 @@ class Index(Database):
         skip: Callable[[NoteInfo], bool] | None = None,
         least: float = 0.0,
         floor: float = 0.0,
+        related: float = 0.0,
     ) -> list[Hit]:
         """Return the passages that best answer `question`, the best first.
 
@@ -251,6 +252,7 @@ class Index(Database):
             skip=skip,
             least=least,
             floor=floor,
+            related=related,
         )
 
     def smart(self, text: str, query: Query, *, viewer: str | None, top: int = 10) -> SmartResult:

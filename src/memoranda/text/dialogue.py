@@ -23,6 +23,8 @@ _TURN = lazy_pattern(r"\W{0,3}[^\W\d_][\w .'’-]{0,40}\W{0,3}[:：]", re.M)
 _MIN_TURNS = 2
 # A turn with fewer informative words is read together with the turn before it.
 _LEAST_WORDS_OF_TURN = 3
+# The earlier turn of the same speaker is looked for among this many turns.
+_MAX_TURNS_BETWEEN = 3
 # Roles whose messages a person never reads.
 _SILENT_ROLES = frozenset(("system", "developer", "tool", "function"))
 _SPEAKERS = {"user": "User", "human": "User", "assistant": "Assistant", "model": "Assistant"}
@@ -96,7 +98,8 @@ def turns_of(text: str) -> list[str]:
 
     The lines `Ada: Which tea?` and `Bo: The green tea from Uji.` are two turns. Return [] if the
     text is not a dialogue: fewer than half of its lines begin with a name and a colon. If the
-    newest turn says little, it is joined with the turns before it.
+    newest turn says little, it is joined with the turns before it, back to what the same speaker
+    said last.
     """
     lines = [line for line in text.split("\n") if line.strip()]
     starts = [line_index for line_index, line in enumerate(lines) if _TURN.match(line)]
@@ -111,7 +114,31 @@ def turns_of(text: str) -> list[str]:
     while first and word_total < _LEAST_WORDS_OF_TURN:
         first -= 1
         word_total += _words_said(turns[first])
+    if first < len(turns) - 1:
+        first = _last_turn_of_same_speaker(turns, first)
     return [*turns[:first], "\n".join(turns[first:])]
+
+
+def _last_turn_of_same_speaker(turns: Sequence[str], first: int) -> int:
+    """Return the position of the turn at which the newest turn and those it refers to begin.
+
+    "And what did we decide about that?" refers to what the person asked before, not to the "Let me
+    look" of the assistant in between. Returns `first` if no turn close before it has the speaker of
+    the newest turn, or if the turns from `first` on have that already.
+
+    first: the position of the first turn that is joined with the newest turn so far.
+    """
+    speaker = _speaker_of(turns[-1])
+    if speaker in map(_speaker_of, turns[first:-1]):
+        return first
+    earlier = range(first - 1, max(-1, first - 1 - _MAX_TURNS_BETWEEN), -1)
+    return next((at for at in earlier if _speaker_of(turns[at]) == speaker), first)
+
+
+def _speaker_of(turn: str) -> str:
+    """Return the beginning of a turn that names the speaker. "" if it names none."""
+    match = _TURN.match(turn)
+    return match[0] if match else ""
 
 
 def _words_said(turn: str) -> int:

@@ -11,17 +11,23 @@ from typing import TYPE_CHECKING
 from memoranda.errors import CannotRead, InvalidInput, NotFound, StorageError
 from memoranda.sources.files import reason
 from memoranda.sources.layout import Layout
+from memoranda.text.unicode import one_line, visible
 from memoranda.transcripts import places, search
 from memoranda.transcripts.index import AgentCounts, TraceIndex, is_outdated, remove
 from memoranda.transcripts.mask import Mask
 from memoranda.transcripts.search import TraceFilter, TraceHit
 from memoranda.transcripts.sync import TranscriptSync, is_damaged, sync
+from memoranda.transcripts.turn import shorten
 
 if TYPE_CHECKING:
     from memoranda.engine.reading import ReadVerbs
 
 FRESH_SECONDS = 60
 """A search reads new transcripts first, unless that was done within these seconds."""
+# The turn that a memory was made from is shown with the turn after it, each with this many
+# characters.
+_TURNS_OF_A_SOURCE = 2
+_SOURCE_CHARACTERS = 300
 OFF = "transcripts are not read"
 TURN_ON = "Turn it on: memory transcripts on"
 
@@ -172,6 +178,33 @@ def find_traces(memory: ReadVerbs, text: str, *, limit: int = 10) -> list[TraceH
     if not transcripts.is_on or not text.strip():
         return []
     return transcripts.search(text, limit=limit)
+
+
+def source_turn(memory: ReadVerbs, ref: str) -> str:
+    """Return the turn that a memory was made from, with the turn after it, as one line.
+
+    Example: `you: Keep dates in UTC, the API has no zones. agent: Done, all columns are UTC now.`
+    The result is "" if transcripts are off, if the transcript is gone, or if a turn may hold
+    injected instructions.
+
+    ref: the reference of the turn (`TraceHit.ref`).
+    """
+    transcripts = Transcripts(memory)
+    if not transcripts.is_on:
+        return ""
+    try:
+        exchange = transcripts.show(ref)
+    except (NotFound, CannotRead):
+        return ""
+    refs = [hit.ref for hit in exchange]
+    if ref not in refs:
+        return ""
+    first = refs.index(ref)
+    turns = exchange[first : first + _TURNS_OF_A_SOURCE]
+    if any(hit.is_suspicious for hit in turns):
+        return ""
+    said = [f"{hit.who}: {shorten(one_line(hit.passage), _SOURCE_CHARACTERS)}" for hit in turns]
+    return visible(" ".join(said))
 
 
 def found_on_this_machine() -> dict[str, int]:

@@ -115,3 +115,47 @@ def test_a_note_by_title_in_a_project(web):
 def test_a_relation_of_several_words_is_shown_as_it_is_written(face):
     face.put("A.md", '- "was inspired by" [[B]]')
     assert '- "was inspired by" [[B]] (not written yet)' in face.text("build_context", url="A")
+
+
+@pytest.mark.parametrize(
+    ("task", "passage"),
+    [
+        ("Upgrade the billing service to a newer Postgres", "Billing stays on Postgres 14."),
+        ("把深色模式加到设置页面", "用户喜欢深色模式。"),
+    ],
+)
+def test_a_task_in_place_of_an_address_gets_the_passages_about_it(face, task, passage):
+    face.put("Billing.md", "Billing stays on Postgres 14.\n")
+    face.put("Modes.md", "用户喜欢深色模式。\n")
+    face.put("Tea.md", "Tea is at four.\n")
+
+    reply = face.call("build_context", url=task)
+
+    assert reply.text.startswith(f'No note is called "{task}". The notes have about it:\n\n')
+    assert passage in reply.data["context"]
+    assert "Tea is at four." not in reply.text
+    assert reply.data["results"] == []
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "Postgres of Billing",
+        "memory://notes/upgrade billing to newer postgres",
+        "notes/Upgrade billing to newer Postgres",
+        "Upgrade billing to newer Postgres.md",
+        "upgrade-billing-to-newer-postgres",
+        "Replace magnets inside the nuclear reactor core",
+    ],
+)
+def test_a_name_an_address_and_a_task_that_no_note_is_about_are_not_found(face, url):
+    face.put("Billing.md", "Billing stays on Postgres 14.\n")
+    assert "Note not found" in face.refused("build_context", "not_found", url=url)
+
+
+def test_a_task_that_is_the_title_of_a_note_gets_this_note(face):
+    title = "Upgrade the billing service to Postgres"
+    face.put(f"{title}.md", "Not before May.\n")
+    face.put("Billing.md", "Billing stays on Postgres 14.\n")
+    (result,) = face.call("build_context", url=title).data["results"]
+    assert result["primary_result"]["title"] == title

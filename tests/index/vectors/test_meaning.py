@@ -10,6 +10,7 @@ import pytest
 from memoranda import config
 from memoranda.engine import open_session
 from memoranda.engine.embedding import Embedding
+from memoranda.index.search import find_evidence
 from memoranda.index.search.chunks import ChunkReading
 from memoranda.index.search.queries import search_context
 from memoranda.index.search.ranking import Ranking
@@ -189,3 +190,65 @@ def test_a_search_uses_the_vectors_of_the_home_and_explains_their_share(
             reason.startswith("meaning 0.") or reason.startswith("meaning 1.") for reason in after
         )
         assert "billing" in memory.context_for("what is slow at the billing database?")
+
+
+def evidence(memory, cosines_by_title, text=QUESTION, related=0.3):
+    """The titles of the notes in a context, if notes have these cosines with the question."""
+    place = rows(memory)
+    hits = find_evidence(
+        memory.index.connection,
+        text,
+        viewer=None,
+        near=lambda text, rows: {place[title]: value for title, value in cosines_by_title.items()},
+        floor=0.2,
+        related=related,
+    )
+    return [hit.note.title for hit in hits]
+
+
+def test_a_context_has_a_note_that_holds_no_word_of_the_question_but_is_near_it(memory):
+    memory.write(Draft("Oranges need sun", title="Oranges"))
+    cosines = {"Billing": 0.7, "Birds": 0.3, "Oranges": 0.25}
+    assert evidence(memory, cosines)[0] == "Billing"
+    assert "Oranges" not in evidence(memory, cosines)
+
+
+def test_a_context_has_the_best_passage_of_a_long_note_that_is_near_but_holds_no_word(memory):
+    memory.write(Draft("Oranges need sun and rain. " * 120, title="Oranges"))
+    assert "Oranges" in evidence(memory, {"Oranges": 0.6})
+
+
+@pytest.mark.parametrize(
+    ("text", "highest", "is_silent"),
+    [
+        ("Which harbour crane lifts oranges of Spain?", 0.15, True),
+        ("Which harbour crane lifts oranges of Spain?", 0.35, False),
+        # A word in passing is not enough where nothing is near.
+        ("Which crane lifts birds?", 0.15, True),
+        # Several rare words are.
+        ("Is there a database of birds?", 0.15, False),
+        ("Oranges?", 0.22, False),
+    ],
+)
+def test_with_a_model_a_question_that_nothing_is_near_gets_nothing(
+    memory, text, highest, is_silent
+):
+    assert (evidence(memory, {"Billing": highest, "Birds": 0.05}, text) == []) == is_silent
+
+
+def test_a_note_that_has_no_vector_yet_needs_no_more_words_than_without_a_model(memory):
+    text = "Which crane lifts birds?"
+    assert evidence(memory, {"Billing": 0.21, "Birds": 0.05}, text, related=0.5) == []
+    assert "Birds" in evidence(memory, {"Billing": 0.21}, text, related=0.5)
+
+
+def test_a_model_whose_scale_is_not_known_silences_no_question(memory):
+    text = "Which crane lifts birds?"
+    assert evidence(memory, {"Billing": 0.15}, text, related=0.0) == ["Birds"]
+
+
+def test_the_nearest_of_many_notes_must_be_nearer_than_that_of_few(memory):
+    text = "Which harbour crane lifts oranges of Spain?"
+    assert evidence(memory, {"Billing": 0.25}, text) == ["Billing"]
+    memory.write_many([Draft(f"Ticket {number}", project="notes") for number in range(1_100)])
+    assert evidence(memory, {"Billing": 0.25}, text) == []

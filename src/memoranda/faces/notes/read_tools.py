@@ -56,6 +56,8 @@ from memoranda.note.model import (
 )
 from memoranda.note.names import Looseness
 from memoranda.query import Query, parse
+from memoranda.text.tokens import is_cjk
+from memoranda.text.tokens import words as informative_words
 from memoranda.text.unicode import flat
 
 if TYPE_CHECKING:
@@ -89,6 +91,10 @@ _OBSERVATION_CHARACTERS = 2000
 # Characters of a note's text in build_context.
 _CONTEXT_CHARACTERS = 8000
 _CHARACTERS_PER_TOKEN = 4
+# A `url` of build_context with fewer informative words is a name, not a task.
+_MIN_TASK_WORDS = 4
+# A task is repeated up to this length.
+_TASK_CHARACTERS = 120
 # A list in build_context -> its heading, and how to see the entries that are left out.
 _SECTIONS = {
     "observations": ("Observations", "read_note shows them"),
@@ -671,7 +677,13 @@ def build_context(memory: MemorySession, args: Arguments) -> Reply:
     if not url:
         raise InvalidInput('Parameter `url` must be an address, permalink or title; got "".')
     is_pattern = _is_pattern(memory, url, project)
-    infos, total = notes_at(memory, url, project, page)
+    try:
+        infos, total = notes_at(memory, url, project, page)
+    except NotFound:
+        about_task = _about_task(memory, args, page)
+        if about_task is None:
+            raise
+        return about_task
     entries: list[dict[str, Any]] = []
     blocks: list[str] = []
     for info in infos:
@@ -693,6 +705,41 @@ def build_context(memory: MemorySession, args: Arguments) -> Reply:
         foot = f'No note matches "{short(url)}". Find one with search_notes or list_directory.'
     data = {"results": listed.rows, **page.data(listed)}
     return Reply("\n\n".join([*blocks, foot] if foot else blocks), data)
+
+
+def _about_task(memory: MemorySession, args: Arguments, page: Page) -> Reply | None:
+    """Return the passages that bear on a task, for a `url` that names no note.
+
+    None for an address, for a few words, which are a name, and if nothing bears on the task.
+    """
+    task = args["url"].strip()
+    if not _is_task(task):
+        return None
+    project = args.get("project")
+    passages = memory.context_for(
+        task,
+        max_tokens=args.get("max_tokens"),
+        projects=None if project is None else (project,),
+    )
+    if not passages:
+        return None
+    head = f'No note is called "{short(task, _TASK_CHARACTERS)}". The notes have about it:'
+    data = {"results": [], "context": passages, **page.data(page.part([], 0))}
+    return Reply(f"{head}\n\n{passages}", data)
+
+
+def _is_task(text: str) -> bool:
+    """Whether a text is a task in words, and not an address or the name of a note."""
+    first_segment, slash, _ = text.partition("/")
+    is_path = bool(slash) and not any(map(str.isspace, first_segment))
+    if is_path or text.startswith(SCHEME) or text.endswith(".md"):
+        return False
+    telling_words = informative_words(text)
+    if len(text.split()) == 1 and not any(map(is_cjk, telling_words)):
+        return False
+    # Two characters of a script without blanks are about a word.
+    sizes = [len(word) // 2 if is_cjk(word) else 1 for word in telling_words]
+    return sum(sizes) >= _MIN_TASK_WORDS
 
 
 def _is_pattern(memory: MemorySession, address: str, project: str | None) -> bool:

@@ -766,6 +766,7 @@ def find_evidence(
     skip: Callable[[NoteInfo], bool] | None = None,
     least: float = 0.0,
     floor: float = 0.0,
+    related: float = 0.0,
 ) -> list[Hit]:
     """Return the chunks of notes that best answer `question`, the best first.
 
@@ -783,6 +784,8 @@ def find_evidence(
     least: leave out chunks with a lower relevance (`Ranking.relevance`).
     floor: return [] unless at least one chunk has this relevance (`ChunkReading.says_enough`). 0
         means no limit.
+    related: the cosine from which a note has to do with a question. 0 if it is not known for the
+        model.
     """
     query = filters.replace(
         text=sqlite_text(spoken(question)), projects=None if projects is None else tuple(projects)
@@ -793,7 +796,7 @@ def find_evidence(
             marks = validity_marks(db, ranking.features, viewer)
         else:
             marks = {}
-        reading = ChunkReading(ranking, _MAX_EVIDENCE_NOTES, reads_turns=True)
+        reading = ChunkReading(ranking, _MAX_EVIDENCE_NOTES, reads_turns=True, related=related)
         evidence: list[Hit] = []
         if not floor or reading.says_enough(floor):
             evidence = list(_chunks_that_fit(db, reading, max_chars, marks, skip, least))
@@ -811,6 +814,7 @@ def find_evidence(
         skip=skip,
         least=least,
         floor=floor,
+        related=related,
     )
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, reduce
 from heapq import nlargest
 from itertools import chain
+from math import log2
 from operator import or_
 from typing import NamedTuple
 
@@ -59,6 +60,12 @@ _MAX_READ_CHUNKS = 60
 _MAX_NEARNESS_CHUNKS = 20
 # A question with fewer informative words is too short to say that nothing answers it.
 _MIN_QUESTION_WORDS = 3
+# With this relevance, words alone say that a passage answers. It is the floor of hooks.
+_CERTAIN_RELEVANCE = 0.65
+# In a home of this many notes or more, the nearest note must have the whole cosine `related`.
+_MANY_NOTES = 1024
+# A note without a word of the question may answer it if its scaled cosine is at least this.
+_NEARER_HALF = 0.5
 # The chunks of this many passages are cached, and the styles of this many chunks. Without the
 # caches, `bench/recall.py --notes session` takes half as long again.
 _CACHE_SIZE = 2_000
@@ -154,13 +161,22 @@ class ChunkReading:
     scores: the scores of the notes, by row.
     """
 
-    def __init__(self, ranking: Ranking, first: int = 0, *, reads_turns: bool = False):
+    def __init__(
+        self,
+        ranking: Ranking,
+        first: int = 0,
+        *,
+        reads_turns: bool = False,
+        related: float = 0.0,
+    ):
         """Read and score the notes of `ranking`.
 
         first: how many of the best notes take part. A search for all words ignores it.
         reads_turns: whether to read turns of conversations, too, so that their texts can be shown.
+        related: the cosine from which a note has to do with the question. 0 if it is not known.
         """
         self._ranking = ranking
+        self._related = related
         self._table = ranking.table
         self._question = ranking.question
         self.is_strict = ranking.query is not None
@@ -311,27 +327,69 @@ class ChunkReading:
     def says_enough(self, floor: float) -> bool:
         """Whether the notes may answer the question: any chunk has at least this relevance.
 
-        Relevance (`Ranking.relevance`) counts shared words. Notes that were found by a day or by
-        meaning may share few words with the question. So the result is always True for a text that
-        tells something, a question of one or two words, a question with a day, and a search by
-        meaning. The reading must have been made with `reads_turns`.
+        Relevance (`Ranking.relevance`) counts shared words. Notes that were found by a day may share
+        few words with the question. So the result is always True for a text that tells something, a
+        question of one or two words, and a question with a day. If meanings were compared, a note
+        must be near the question (`related`) or have much more relevance. The reading must have been
+        made with `reads_turns`.
 
         floor: the least relevance of the best chunk.
         """
         ranking = self._ranking
         question = ranking.question
-        is_found_by_words = not (ranking.is_told or ranking.cosines or question.periods)
-        if not is_found_by_words or len(question.words) < _MIN_QUESTION_WORDS:
+        is_judged = not (ranking.is_told or question.periods)
+        if not is_judged or len(question.words) < _MIN_QUESTION_WORDS:
             return True
+        if ranking.nearest is not None:
+            return self._is_anything_near_or_certain(floor)
         # Longer words do not count for relevance. So if a word was found only as the beginning of
         # longer words, the relevance is too low to decide.
         if any(word.is_open for word in ranking.words):
             return True
         return any(self._relevance_of(passage) >= floor for passage in self._passages)
 
+    def _is_anything_near_or_certain(self, floor: float) -> bool:
+        """Whether a note is near the question, or a passage has the relevance that it needs.
+
+        A cosine tells an everyday prompt better than words do. So few words in common are not
+        enough, except for a note that has no vector yet.
+        """
+        ranking = self._ranking
+        if (ranking.nearest or 0.0) >= self._related_here:
+            return True
+        return any(
+            self._relevance_of(passage)
+            >= (_CERTAIN_RELEVANCE if passage.row in ranking.cosines else floor)
+            for passage in self._passages
+        )
+
+    @cached_property
+    def _related_here(self) -> float:
+        """The cosine that the nearest note must have in a home of this size.
+
+        Of more notes the highest cosine is higher by chance. It grows about as their logarithm.
+        """
+        share_of_size = log2(self._ranking.context.size) / log2(_MANY_NOTES)
+        return self._related * (1 + min(1.0, share_of_size)) / 2
+
     def _relevance_of(self, passage: _Passage) -> float:
         """Return the relevance of a passage by its words and its length (`Ranking.relevance`)."""
         return self._ranking.relevance(passage.bits, passage.stop - passage.start)
+
+    def _relevant_chunks(self, row: int) -> list[Chunk]:
+        """Return the chunks of a note that may answer the question.
+
+        If none has a word of it but the note is near it in meaning, this is its best chunk.
+        """
+        pieces = self.chunks[row]
+        relevant = [piece for piece in pieces if piece.is_relevant]
+        if not relevant and self._is_near(row):
+            relevant = [max(pieces, key=lambda piece: piece.score)]
+        return relevant
+
+    def _is_near(self, row: int) -> bool:
+        """Whether a note is among those that are nearer to the question in meaning."""
+        return self._ranking.cosines.get(row, 0.0) >= _NEARER_HALF
 
     @cached_property
     def _passages(self) -> list[_Passage]:
@@ -344,8 +402,7 @@ class ChunkReading:
             if row in self.chunks:
                 passages += [
                     _Passage(row, piece.start, piece.stop, piece.score, piece.bits)
-                    for piece in self.chunks[row]
-                    if piece.is_relevant
+                    for piece in self._relevant_chunks(row)
                 ]
             elif row in self.texts:
                 start, stop = self._whole(self.texts[row])

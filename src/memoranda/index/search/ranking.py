@@ -93,6 +93,8 @@ _NAME = lazy_pattern(r"[^\W\d_]+")
 _FREQUENT_NAME = 25
 # Homes with fewer notes are treated as if they had this many.
 _MIN_SIZE_FOR_NAMES = 256
+# The same for relevance. Of a dozen notes, two that have a word do not make it a common word.
+_MIN_SIZE_FOR_RELEVANCE = 256
 
 Nearness = Callable[[str, Collection[int]], Mapping[int, float]]
 """(question, rows) -> the cosine of each note, by row.
@@ -129,7 +131,7 @@ class _WordLookup:
             if not word.rows and not is_speaker:
                 continue
             word.is_speaker = is_speaker
-            word.weight *= self._rarity_of(word)
+            word.weight *= self.rarity_of(word)
             if text in question.weak:
                 word.is_weak = True
                 word.weight *= weights.WEIGHTS.weak
@@ -179,16 +181,18 @@ class _WordLookup:
             word.rows = self.rows(word.match)
         return word
 
-    def _rarity_of(self, word: Word) -> float:
+    def rarity_of(self, word: Word, least_size: int = 0) -> float:
         """Return how rare a word is: a higher number for a word in fewer notes (`rarity`).
 
         If only the newest notes with the word were read, their total number is estimated.
+
+        least_size: as for `rarity`.
         """
         note_count = float(len(word.rows))
         if note_count >= MAX_HELD:
             rows_looked_at = max(word.rows) - min(word.rows) + 1
             note_count *= max(1.0, self.context.size / rows_looked_at)
-        return self.rarity(note_count)
+        return self.rarity(note_count, least_size)
 
     def terms(self, query: ParsedQuery) -> list[Word]:
         """Return the terms of a search for all words, with their weights but without notes.
@@ -227,9 +231,13 @@ class _WordLookup:
         passing_rows = set(self.context.passing(rows))
         return [row for row in rows if row in passing_rows]
 
-    def rarity(self, note_count: float) -> float:
-        """Return the weight of a word that this many notes contain (the IDF of BM25)."""
-        return log(1 + (max(self.context.size, note_count) - note_count + 0.5) / (note_count + 0.5))
+    def rarity(self, note_count: float, least_size: int = 0) -> float:
+        """Return the weight of a word that this many notes contain (the IDF of BM25).
+
+        least_size: a home with fewer notes is treated as if it had this many.
+        """
+        size = max(self.context.size, note_count, least_size)
+        return log(1 + (size - note_count + 0.5) / (note_count + 0.5))
 
 
 class TermScorer(dict[int, float]):
@@ -329,6 +337,8 @@ class Ranking:
         self._find_notes(found_rows)
         self._word_scores = self._score_words()
         self.cosines: dict[int, float] = {}
+        # The highest cosine of a note that is scored, before scaling. None if none were compared.
+        self.nearest: float | None = None
         if near is not None and self.table.meaning:
             self._compare_meanings(near, _meant(text, focus))
         # Two maps by conversation: the best score of one of its notes, and all their bits together.
@@ -494,11 +504,20 @@ class Ranking:
     @cached_property
     def _rarities(self) -> list[float]:
         """How rare each word is, from 0 to 1."""
-        rarest = log(1 + (self.context.size + 0.5) / 1.5)
         return [
-            0.0 if word.is_weak or word.is_beside else min(1.0, word.weight / rarest)
+            0.0 if word.is_weak or word.is_beside else self._rarity_from_0_to_1(word)
             for word in self.words
         ]
+
+    def _rarity_from_0_to_1(self, word: Word) -> float:
+        """Return how rare a word is. A word that a single note contains has 1.
+
+        A word that was respelled has at most `WEIGHTS.spelled`.
+        """
+        lookup = self._lookup
+        rarest = lookup.rarity(1, _MIN_SIZE_FOR_RELEVANCE)
+        share = min(1.0, lookup.rarity_of(word, _MIN_SIZE_FOR_RELEVANCE) / rarest)
+        return share * (weights.WEIGHTS.spelled if word.spelled else 1.0)
 
     def shares(self, row: int) -> dict[str, float]:
         """Return what each feature adds to the score of a scored note. Zeros are left out."""
@@ -659,7 +678,7 @@ class Ranking:
         return {row: value / highest for row, value in scores_found.items()}
 
     def _compare_meanings(self, near: Nearness, text: str) -> None:
-        """Set `self.cosines` and add the notes most similar to `text` to the scored notes.
+        """Set `self.cosines` and `self.nearest`, and add the notes most similar to `text` to the scored notes.
 
         `self.cosines` stays empty if no cosine is above 0.
 
@@ -677,7 +696,10 @@ class Ranking:
                 if cosine >= _MIN_COSINE and row not in self.features
             ]
         )
+        is_compared = bool(cosines)
         cosines = {row: cosine for row, cosine in cosines.items() if row in self.features}
+        if is_compared:
+            self.nearest = max(cosines.values(), default=0.0)
 
         # Scale the cosines: the lowest that counts becomes 0, and the highest becomes 1.
         order = sorted(cosines.values())

@@ -101,15 +101,21 @@ class ModelManner:
     question: the text to put before a question.
     passage: the text to put before a passage.
     floor: the cosine of two texts that have nothing in common.
+    related: a question of which no text has this cosine is about none of them (docs/recall.md). It
+        was measured for one model; 0 means that it is not known.
     """
 
     question: str = ""
     passage: str = ""
     floor: float = 0.0
+    related: float = 0.0
 
 
 # Part of a model's name -> how the model must be used. Other models get the bare texts.
-_MANNERS = {"e5-": ModelManner("query: ", "passage: ", 0.7)}
+_MANNERS = {
+    "e5-": ModelManner("query: ", "passage: ", 0.7),
+    "universal-sentence-encoder-multilingual": ModelManner(related=0.3),
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,8 @@
 # Two commands: `make demo` shows the main job, `make test` runs the tests. Both set up their own .venv.
 PYTHON ?= python3
 BIN := .venv/bin
+# Where it is set, every process that a step starts compiles all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: lock semantic demo test test-fast test-pythons lint bench bench-graph bench-lifecycle bench-ingest bench-recall bench-held-out bench-needs bench-asking bench-gate bench-hook bench-callers bench-crowd bench-teams bench-growth bench-ledger bench-page bench-peers screenshots check-bundles check-frameworks check-types docs clean
 
@@ -21,6 +23,8 @@ BIN := .venv/bin
 lock:
 	@uv pip compile pyproject.toml --group dev --extra anthropic --universal --python-version 3.11 --generate-hashes \
 		--upgrade --quiet --custom-compile-command 'make lock' --output-file requirements-dev.txt
+	@echo uv | uv pip compile - --universal --generate-hashes \
+		--upgrade --quiet --no-annotate --custom-compile-command 'make lock' --output-file .ci/uv.txt
 
 # A model for English, Chinese and 14 more languages, 32 MB.
 semantic: .venv/ready

@@ -76,8 +76,13 @@ def environment(version: str, program: str) -> Path:
     pins = ROOT / "requirements-dev.txt"
     if ready.exists() and ready.stat().st_mtime > pins.stat().st_mtime:
         return python
-    subprocess.run([program, "-m", "venv", str(folder)], check=True)
-    install = [str(python), "-m", "pip", "install", "--quiet"]
+    if shutil.which("uv"):
+        new = ["uv", "venv", "--quiet", "--allow-existing", "--python", program, str(folder)]
+        install = ["uv", "pip", "install", "--quiet", "--python", str(python)]
+    else:
+        new = [program, "-m", "venv", str(folder)]
+        install = [str(python), "-m", "pip", "install", "--quiet"]
+    subprocess.run(new, check=True)
     subprocess.run([*install, "--require-hashes", "-r", str(pins)], check=True)
     subprocess.run([*install, "--no-deps", "--no-build-isolation", "-e", str(ROOT)], check=True)
     ready.touch()

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from browser.chromium import open_browser
+from browser.chromium import NAMES, SHELL, open_browser
 from browser.house import Served, furnish
 from memoranda.engine import open_session
 
@@ -22,7 +22,7 @@ from memoranda.engine import open_session
 # With `scope="package"` it was still open in a worker when such tests began.
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    with open_browser() as opened:
+    with open_browser((SHELL, *NAMES)) as opened:
         yield opened
 
 

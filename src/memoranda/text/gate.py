@@ -49,7 +49,7 @@ _KINDS_OF_CHARACTERS = ("unseen", "digits")
 # The common signs of texts, the most common last. All other signs are rarer.
 _COMMON_SIGNS = "zqjx0987654321vkw:/-_.ybpgfmculdhr isnoate"
 # The keys of a rule in a rules file.
-_KEYS = ("kind", "why", "near", "then", "match", "parts", "check", "yes", "no")
+_KEYS = ("kind", "why", "near", "then", "match", "parts", "likeness", "check", "yes", "no")
 # The signs between the words of a name, and the blanks in the shortest order.
 _NAME_SIGNS = lazy_pattern(r"[\W_]+")
 _FEWEST_ORDER_BLANKS = 2
@@ -76,6 +76,7 @@ class GateRule:
     then: a regular expression for the text directly behind such a word; "" for any text.
     match: the regular expression of the text to find.
     parts: combinations of words in a sentence (see orders.py).
+    likeness: the least score around a match of `parts`, or alone (see likeness.py). None: any.
     checks: further checks of a match, each with its name and the least value that passes.
     yes, no: example texts that the rule must match, and must not match.
     """
@@ -87,6 +88,7 @@ class GateRule:
     then: str = ""
     match: str = ""
     parts: list[str] = field(default_factory=list)
+    likeness: float | None = None
     checks: tuple[tuple[str, float], ...] = ()
     yes: list[str] = field(default_factory=list)
     no: list[str] = field(default_factory=list)
@@ -177,7 +179,7 @@ class Rules:
                 raise ValueError(
                     f"rule {rule.id}: {key} is no regular expression: {error}"
                 ) from None
-            Orders([combination(rule.id, line) for line in rule.parts])
+            Orders([combination(rule.id, line) for line in rule.parts], {})
         return Rules(self._rules | own_rules)
 
     @remembered
@@ -234,9 +236,12 @@ class Rules:
                 names |= {match.rule.id: None for match in self._matches(view, SUSPICIOUS, set())}
         if self._orders is None:
             combinations = []
+            likeness = {}
             for rule in self._by_kind[SUSPICIOUS]:
                 combinations += [combination(rule.id, line) for line in rule.parts]
-            self._orders = Orders(combinations)
+                if rule.likeness is not None:
+                    likeness[rule.id] = rule.likeness
+            self._orders = Orders(combinations, likeness)
         return tuple(names | self._orders.rules(unmarked_text))
 
     def name_suspicions(self, path: str) -> tuple[str, ...]:
@@ -417,14 +422,23 @@ def parse(text: str) -> dict[str, GateRule]:
 def _check_complete(rule: GateRule) -> None:
     """Raise ValueError if a rule lacks its kind, or the texts it looks for."""
     has_match = rule.near and rule.match
-    if rule.kind != OFF and not (rule.kind and (has_match or rule.parts)):
+    has_condition = has_match or rule.parts or rule.likeness is not None
+    if rule.kind != OFF and not (rule.kind and has_condition):
         raise ValueError(f"rule {rule.id}: kind, near and match are needed")
 
 
 def _set_key(rule: GateRule, key: str, value: str) -> None:
-    """Set the field of a rule by a line `key: value` of a rules file."""
+    """Set the field of a rule by a line `key: value` of a rules file.
+
+    Raises ValueError if the value of `likeness` is not a number.
+    """
     if key in ("yes", "no", "parts"):
         getattr(rule, key).append(value)
+    elif key == "likeness":
+        try:
+            rule.likeness = float(value)
+        except ValueError:
+            raise ValueError(f"rule {rule.id}: likeness must be a number") from None
     elif key == "near":
         rule.near = tuple(word.replace("~", " ") for word in value.lower().split())
     elif key == "check":

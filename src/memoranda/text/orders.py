@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain, filterfalse
+from math import inf, log
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,8 +30,10 @@ from memoranda.text.disguise import (
     look_alike,
     look_alikes,
     uncovered,
+    visible_letters,
 )
 from memoranda.text.disguise import plain as folded
+from memoranda.text.likeness import WINDOW, may_be_like_orders, scored_windows
 from memoranda.text.pattern import lazy_pattern
 from memoranda.text.tokens import is_cjk
 from memoranda.text.words import runs
@@ -62,6 +65,8 @@ _ORDERED = "!"
 _CALLED = "called"
 # Words that a sign of code counts for: what it parts does not belong together.
 _GAP = 6
+# By how much a score must be larger in a text of several windows, times the logarithm of their number.
+_LENGTH_WEIGHT = 0.5
 # The sign in an address of mail.
 _MAIL = lazy_pattern(r"@(?=[\w-]{1,64}\.\w)")
 # A host named without `https://`.
@@ -360,7 +365,11 @@ class Vocabulary:
                 continue
             self.parts.setdefault(part, 1 << len(self.parts))
             for entry in words.split():
-                self._add(language, part, entry)
+                # Most entries are a single word of small Latin letters
+                if entry.isalpha() and entry.isascii() and entry.islower():
+                    self._exact.setdefault(entry, []).append((language, part, entry))
+                else:
+                    self._add(language, part, entry)
         self.parts[_CALLED] = self.parts["who"]
         # Whether a verb gives an order is seen from its place: a word may give one by any part
         self.parts |= {f"{part}{_ORDERED}": bit for part, bit in self.parts.items()}
@@ -501,10 +510,11 @@ class Vocabulary:
         """
         forms = [word]
         alike = look_alike(word)
-        # A short word of another alphabet may look like an English one by chance
-        is_mixed = any(char.isascii() for char in word)
-        if alike != word and alike.isascii() and (is_mixed or len(word) > _SHORT):
-            forms.append(alike)
+        if alike != word and alike.isascii():
+            # A short word of another alphabet may look like an English one by chance
+            is_mixed = any(char.isascii() for char in word)
+            if is_mixed or len(word) > _SHORT:
+                forms.append(alike)
         if not word.isascii():
             for prefixes in self._prefixes.values():
                 forms += [
@@ -671,8 +681,18 @@ class Orders:
     language, and the third at their places. Few sentences come to the third.
     """
 
-    def __init__(self, combinations: Sequence[Combination]):
+    def __init__(self, combinations: Sequence[Combination], likeness: Mapping[str, float]):
+        """likeness: by the name of a rule, the least score of text (text/likeness.py).
+
+        A rule that has combinations counts only where a window around them has this score. A rule
+        without combinations matches wherever a window has it.
+        """
         self._combinations = combinations
+        self._likeness = likeness
+        rules_with_parts = {line.rule for line in combinations}
+        self._by_score_alone = {
+            rule: least for rule, least in likeness.items() if rule not in rules_with_parts
+        }
         self._words = vocabulary()
         self._candidates = lru_cache(_MOST_KNOWN)(self._find_candidates)
         # Words of no part, of which most sentences are made
@@ -686,9 +706,11 @@ class Orders:
                 self._by_first_part.setdefault(first_part, []).append(need)
         self._first_parts = sum(self._by_first_part)
 
-    def __reduce__(self) -> tuple[type[Orders], tuple[Sequence[Combination]]]:
+    def __reduce__(
+        self,
+    ) -> tuple[type[Orders], tuple[Sequence[Combination], Mapping[str, float]]]:
         """Send the combinations to another process, and none of the caches."""
-        return Orders, (self._combinations,)
+        return Orders, (self._combinations, self._likeness)
 
     def _need(self, line: Combination) -> _Need:
         """Return the parts that a sentence must have to meet a combination.
@@ -742,21 +764,56 @@ class Orders:
         return rule_ids
 
     def _in_text(self, text: FoldedText) -> dict[str, None]:
-        """Return the names of the rules that match a sentence of a text."""
-        rule_ids: dict[str, None] = {}
+        """Return the names of the rules that match a text."""
+        places = self._places_of_rules(text)
+        if not self._likeness or not (places or may_be_like_orders(text.words)):
+            return dict.fromkeys(places)
+        return self._by_likeness(places, [words for _, words in text.sentences()])
+
+    def _places_of_rules(self, text: FoldedText) -> dict[str, list[int]]:
+        """Return the numbers of the sentences that meet a combination, by the name of its rule."""
+        places: dict[str, list[int]] = {}
         bits_of = self._bits_in(text.words)
         # Without a part of its first term, which is its rarest, no combination is met
         first_words = {word for word, bits in bits_of.items() if bits & self._first_parts}
         if not first_words:
-            return rule_ids
-        for sentence, words in text.sentences():
+            return places
+        for number, (sentence, words) in enumerate(text.sentences()):
             if first_words.isdisjoint(words):
                 continue
             lines = self._lines_for(words, bits_of)
             if lines:
                 for begin in range(0, len(sentence), _LONGEST_SENTENCE):
                     part = sentence[begin : begin + _LONGEST_SENTENCE]
-                    rule_ids |= self._in_sentence(part, lines)
+                    for rule in self._in_sentence(part, lines):
+                        places.setdefault(rule, []).append(number)
+        return places
+
+    def _by_likeness(
+        self, places: Mapping[str, Sequence[int]], sentences: Sequence[Sequence[str]]
+    ) -> dict[str, None]:
+        """Return the names of the rules that match a text by its words and by their places in it.
+
+        places: the result of `_places_of_rules`.
+        sentences: the words of each sentence.
+        """
+        matched = {number for numbers in places.values() for number in numbers}
+        scores = scored_windows(sentences, matched)
+        rule_ids: dict[str, None] = {}
+        for rule, numbers in places.items():
+            least = self._likeness.get(rule, -inf)
+            if any(
+                score >= least and window.first <= number <= window.last
+                for window, score in scores
+                for number in numbers
+            ):
+                rule_ids[rule] = None
+        most = max((score for _, score in scores), default=-inf)
+        # A long text has many windows, of which one may look like an order by chance
+        most -= _LENGTH_WEIGHT * log(max(1, sum(map(len, sentences)) / WINDOW))
+        for rule, least in self._by_score_alone.items():
+            if most >= least:
+                rule_ids[rule] = None
         return rule_ids
 
     def _bits_in(self, words: Sequence[str]) -> dict[str, int]:
@@ -909,6 +966,14 @@ def _is_set_off(words: Sequence[str], number: int, *, is_open: bool) -> bool:
     if words[number + 1 : number + 2] == [_COMMA]:
         return is_open
     return number + 1 == len(words) and number > 1 and words[number - 1] == _COMMA
+
+
+def words_of_sentences(text: str) -> list[list[str]]:
+    """Return the folded words of each sentence of a text, as they are scored (text/likeness.py)."""
+    clear = uncovered(text)
+    if not clear.isascii():
+        clear = visible_letters(clear)
+    return [words for _, words in _folded_with_marks(clear).sentences()]
 
 
 def _folded_with_marks(text: str) -> FoldedText:

@@ -1,0 +1,486 @@
+"""Score how like a planted order a text is, by the roles of its words (docs/gate.md).
+
+A role is a kind of word that orders and ordinary notes use to a different extent, such as words for
+the reader (`agent`), for a check (`control`) or for switching off (`disable`). roles.txt lists the
+words of each role by language. role-weights.txt says how much each role, each negated role and each
+pair of roles speaks for a planted order; `tools/fit_likeness.py` makes it.
+
+A text is looked at in windows of whole sentences. The sum of the weights in a window is its score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from functools import cache, reduce
+from operator import or_
+from pathlib import Path
+from typing import NamedTuple
+
+from memoranda.text.disguise import look_alike
+from memoranda.text.pattern import lazy_pattern
+
+WINDOW = 30
+"""Words of a window, at most, unless a single sentence is longer."""
+# Words after a negation that it negates.
+_NEGATED = 3
+# Words whose roles are kept, and the characters of a word that is worth keeping, at most.
+_MOST_KNOWN = 8_000
+_LONG = 40
+# Letters of Chinese or Japanese that count as a word.
+_LETTERS_OF_A_WORD = 2
+_SHORTEST_STEM = 2
+_NEGATIONS = ("neg", "without", "noneed")
+# Languages that share the Latin alphabet. Only words of one of them count in a text.
+_LATIN = ("en", "de", "fr", "es", "pt", "it", "nl", "pl", "tr", "sv")
+# Languages whose words are told by their letters, and signs that belong to every language.
+_SHARED = ("ru", "ko", "any")
+# Bits for the roles of a word in one language. Those of all languages are in one number.
+_ROLE_BITS = 64
+_ROLES_OF_A_LANGUAGE = (1 << _ROLE_BITS) - 1
+_SHIFTS = {language: _ROLE_BITS * place for place, language in enumerate(_LATIN + _SHARED)}
+# Bits in which the words of a language are counted. The counts of all languages are in one number.
+_COUNT_BITS = 20
+_COUNTS_OF_A_LANGUAGE = (1 << _COUNT_BITS) - 1
+# Sums of weights are kept for this many roles at a time.
+_CHUNK_BITS = 12
+_CHUNK = (1 << _CHUNK_BITS) - 1
+_IDEOGRAPHS = lazy_pattern("[\u3040-\u30ff\u3400-\u9fff]")
+_KANA = lazy_pattern("[\u3040-\u30ff]")
+
+
+class _Word(NamedTuple):
+    """The roles of a word, as bits.
+
+    roles: its roles in each of `_LATIN`, with those in `_SHARED` and in Chinese and Japanese.
+    negated: the roles that are negated within it, which only a run of Chinese or Japanese has.
+    counts: 1 for each of `_LATIN` that has the word, _COUNT_BITS apart.
+    """
+
+    roles: tuple[int, ...]
+    negated: int
+    counts: int
+
+
+class _Phrase(NamedTuple):
+    """An entry of several words, without its first word. The last word may be only a stem."""
+
+    rest: tuple[str, ...]
+    is_stem: bool
+    language: int
+    role: int
+
+
+_OF_NO_ROLE = _Word((0,) * len(_LATIN), 0, 0)
+
+
+class Window(NamedTuple):
+    """Whole sentences next to each other, and the roles of their words as bits.
+
+    first, last: the numbers of its first and its last sentence.
+    may_have: all roles that its words have in any language, alone or as the first of several words.
+    """
+
+    first: int
+    last: int
+    may_have: int
+
+
+class WindowRoles(NamedTuple):
+    """The roles of the words of a window and the negated ones, as bits."""
+
+    roles: int
+    negated: int
+
+
+class _KnownRoles(dict[str, int]):
+    """A cache of the roles that words may have. It is emptied when it has _MOST_KNOWN words."""
+
+    def __init__(self, look_up: Callable[[str], int]):
+        super().__init__()
+        self._look_up = look_up
+
+    def __missing__(self, word: str) -> int:
+        bits = self._look_up(word)
+        if len(self) >= _MOST_KNOWN:
+            self.clear()
+        if len(word) < _LONG:
+            self[word] = bits
+        return bits
+
+
+class Roles:
+    """The words of roles.txt.
+
+    names: the names of the roles. The bit of a role is its place in this list.
+    """
+
+    def __init__(self, text: str):
+        self.names: list[str] = []
+        self._exact: dict[str, int] = {}
+        self._stems: dict[str, int] = {}
+        self._runs: dict[str, dict[str, int]] = {"zh": {}, "ja": {}}
+        # By their first words. Few of them are ever asked for, so phrases are made then
+        self._longer_entries: dict[str, list[tuple[str, str, int]]] = {}
+        self._phrases: dict[str, list[_Phrase]] = {}
+        self._known: dict[str, _Word] = {}
+        self._roles_of = _KnownRoles(self._roles_in_any_language)
+        for line in text.splitlines():
+            if line.startswith("["):
+                self.names.append(line.strip("[]"))
+            elif line and line[0] != "#":
+                language, _, entries = line.partition(": ")
+                self._add(language, entries.split())
+        self._stem_lengths: dict[str, set[int]] = {}
+        for stem in self._stems:
+            self._stem_lengths.setdefault(stem[:_SHORTEST_STEM], set()).add(len(stem))
+        self._run_lengths: dict[str, list[int]] = {}
+        for run in sorted(self._runs["zh"] | self._runs["ja"], key=len, reverse=True):
+            lengths = self._run_lengths.setdefault(run[0], [])
+            if len(run) not in lengths:
+                lengths.append(len(run))
+        self._negations = sum(1 << self.names.index(name) for name in _NEGATIONS)
+
+    def _add(self, language: str, entries: list[str]) -> None:
+        """Add the entries of the last role in one language."""
+        role = 1 << (len(self.names) - 1)
+        if language in self._runs:
+            runs = self._runs[language]
+            for entry in entries:
+                runs[entry] = runs.get(entry, 0) | role
+            return
+        bits = role << _SHIFTS[language]
+        exact = self._exact
+        for entry in entries:
+            if entry.isalnum():
+                exact[entry] = exact.get(entry, 0) | bits
+            elif "_" in entry:
+                first = entry.partition("_")[0]
+                self._longer_entries.setdefault(first, []).append((entry, language, role))
+            elif entry[-1] == "*":
+                stem = entry[:-1]
+                self._stems[stem] = self._stems.get(stem, 0) | bits
+            else:
+                exact[entry] = exact.get(entry, 0) | bits
+
+    def windows(self, sentences: Sequence[Sequence[str]]) -> Iterator[Window]:
+        """Yield the windows of a text. No window is a part of another one.
+
+        sentences: the folded words of each sentence.
+        """
+        masks = list(map(self.may_have, sentences))
+        lengths = [_length_of(words) for words in sentences]
+        end = 0
+        for first, length in enumerate(lengths):
+            last = first + 1
+            while last < len(lengths) and length + lengths[last] <= WINDOW:
+                length += lengths[last]
+                last += 1
+            if last > end:
+                yield Window(first, last - 1, reduce(or_, masks[first:last]))
+                end = last
+
+    def may_have(self, words: Iterable[str]) -> int:
+        """Return the roles that words may have in any language, as bits."""
+        return reduce(or_, map(self._roles_of.__getitem__, words), 0)
+
+    def roles_in(self, sentences: Sequence[Sequence[str]]) -> WindowRoles:
+        """Return the roles in the sentences of a window, which are read in one language."""
+        words_by_sentence = [list(map(self._word, sentence)) for sentence in sentences]
+        language = _language_of(words_by_sentence)
+        roles = 0
+        negated = 0
+        for sentence, words in zip(sentences, words_by_sentence, strict=True):
+            in_sentence = self._in_sentence(sentence, words, language)
+            roles |= in_sentence.roles
+            negated |= in_sentence.negated
+        return WindowRoles(roles, negated)
+
+    def _in_sentence(
+        self, sentence: Sequence[str], words: Sequence[_Word], language: int
+    ) -> WindowRoles:
+        """Return the roles in a sentence.
+
+        language: the place in `_LATIN` of the language of its Latin words.
+        """
+        roles = 0
+        negated = 0
+        negation = -_NEGATED - 1
+        for number, word in enumerate(words):
+            bits = word.roles[language]
+            if sentence[number] in self._longer_entries:
+                bits |= self._of_phrases(sentence, number, language)
+            if not bits:
+                continue
+            roles |= bits
+            negated |= word.negated
+            if number - negation <= _NEGATED:
+                negated |= bits
+            if bits & self._negations:
+                negation = number
+        return WindowRoles(roles, negated)
+
+    def _of_phrases(self, sentence: Sequence[str], number: int, language: int) -> int:
+        """Return the roles of the entries of several words whose first word is at `number`."""
+        roles = 0
+        for phrase in self._phrases_from(sentence[number]):
+            if phrase.language != language and phrase.language < len(_LATIN):
+                continue
+            words = tuple(sentence[number + 1 : number + 1 + len(phrase.rest)])
+            if words == phrase.rest or (phrase.is_stem and _begin_alike(words, phrase.rest)):
+                roles |= phrase.role
+        return roles
+
+    def _phrases_from(self, first: str) -> list[_Phrase]:
+        """Return the entries of several words of which `first` is the first one."""
+        if first not in self._phrases:
+            phrases = []
+            for entry, language, role in self._longer_entries[first]:
+                rest = tuple(entry.rstrip("*").split("_")[1:])
+                place = (_LATIN + _SHARED).index(language)
+                phrases.append(_Phrase(rest, entry[-1] == "*", place, role))
+            self._phrases[first] = phrases
+        return self._phrases[first]
+
+    def _word(self, word: str) -> _Word:
+        """Return the roles of a word. The result is kept for a short word."""
+        known_word = self._known.get(word)
+        if known_word is None:
+            known_word = self._look_up(word)
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            if len(word) < _LONG:
+                self._known[word] = known_word
+        return known_word
+
+    def _look_up(self, word: str) -> _Word:
+        """Find the roles of a word, without those kept by `_word`."""
+        if not word.isascii() and _IDEOGRAPHS.search(word):
+            return self._run(word)
+        bits = self._bits(word)
+        if not bits:
+            return _OF_NO_ROLE
+        shared = 0
+        for language in _SHARED:
+            shared |= bits >> _SHIFTS[language] & _ROLES_OF_A_LANGUAGE
+        roles = []
+        counts = 0
+        for place, language in enumerate(_LATIN):
+            own = bits >> _SHIFTS[language] & _ROLES_OF_A_LANGUAGE
+            roles.append(own | shared)
+            if own:
+                counts |= 1 << place * _COUNT_BITS
+        return _Word(tuple(roles), 0, counts)
+
+    def _roles_in_any_language(self, word: str) -> int:
+        """Return the roles of a word, and the roles of entries of several words that it begins."""
+        if not word.isascii() and _IDEOGRAPHS.search(word):
+            return self._word(word).roles[0]
+        roles = 0
+        for _, _, role in self._longer_entries.get(word, ()):
+            roles |= role
+        bits = self._bits(word)
+        while bits:
+            roles |= bits & _ROLES_OF_A_LANGUAGE
+            bits >>= _ROLE_BITS
+        return roles
+
+    def _bits(self, word: str) -> int:
+        """Return the roles of a word in all languages, `_ROLE_BITS` apart.
+
+        A word of no role that looks like an English one has the roles of that.
+        """
+        bits = self._bits_as_written(word)
+        if bits:
+            return bits
+        alike = look_alike(word)
+        if alike == word:
+            return 0
+        return self._bits_as_written(alike) & _ROLES_OF_A_LANGUAGE
+
+    def _bits_as_written(self, word: str) -> int:
+        """Return the roles of a word in all languages, `_ROLE_BITS` apart."""
+        bits = self._exact.get(word, 0)
+        # Few words begin as a stem does
+        for length in self._stem_lengths.get(word[:_SHORTEST_STEM], ()):
+            bits |= self._stems.get(word[:length], 0)
+        return bits
+
+    def _run(self, run: str) -> _Word:
+        """Return the roles of the entries in a run of Chinese or Japanese letters.
+
+        Of entries that begin at the same letter only the longest counts.
+        """
+        entries = self._runs["ja" if _KANA.search(run) else "zh"]
+        roles = 0
+        negated = 0
+        negation = -len(run)
+        start = 0
+        while start < len(run):
+            step = 1
+            for length in self._run_lengths.get(run[start], ()):
+                bits = entries.get(run[start : start + length])
+                if bits:
+                    roles |= bits
+                    if start - negation <= _NEGATED * _LETTERS_OF_A_WORD:
+                        negated |= bits
+                    if bits & self._negations:
+                        negation = start
+                    step = max(1, length - 1)
+                    break
+            start += step
+        return _Word((roles,) * len(_LATIN), negated, 0)
+
+
+def _begin_alike(words: Sequence[str], phrase: Sequence[str]) -> bool:
+    """Whether words are a phrase of which the last word may have any ending."""
+    is_alike = len(words) == len(phrase) and words[:-1] == phrase[:-1]
+    return is_alike and words[-1].startswith(phrase[-1])
+
+
+def _length_of(words: Sequence[str]) -> float:
+    """Return the length of a sentence. Letters of Chinese and Japanese count as parts of words."""
+    length: float = len(words)
+    for word in words:
+        if not word.isascii() and _IDEOGRAPHS.search(word):
+            length += len(word) / _LETTERS_OF_A_WORD - 1
+    return length
+
+
+def _language_of(sentences: Sequence[Sequence[_Word]]) -> int:
+    """Return the place in `_LATIN` of the language that has most of the words. English comes first."""
+    counts = 0
+    for sentence in sentences:
+        for word in sentence:
+            counts += word.counts
+    best = 0
+    most = counts & _COUNTS_OF_A_LANGUAGE
+    for place in range(1, len(_LATIN)):
+        number = counts >> place * _COUNT_BITS & _COUNTS_OF_A_LANGUAGE
+        if number > most:
+            best = place
+            most = number
+    return best
+
+
+class Likeness:
+    """The weights of role-weights.txt, by which a window is scored.
+
+    names: the names of the roles.
+    text: lines of a weight and a feature: `1.2 agent`, `0.4 not ask`, `-0.8 agent + report`. The form
+    `0.5 maybe agent` is for `may_be_like`.
+    """
+
+    def __init__(self, names: Sequence[str], text: str):
+        self._base = 0.0
+        self._roles = [0.0] * len(names)
+        self._negated = [0.0] * len(names)
+        self._pairs: list[list[tuple[int, float]]] = [[] for _ in names]
+        # The roles with which each role has a pair
+        self._beside = [0] * len(names)
+        self._maybe_base = 0.0
+        maybe = [0.0] * len(names)
+        place_of = {name: place for place, name in enumerate(names)}
+        for line in text.splitlines():
+            if not line or line[0] == "#":
+                continue
+            number, _, feature = line.partition(" ")
+            weight = float(number)
+            first, sign, second = feature.partition(" ")
+            if sign and second[0] == "+":
+                other = 1 << place_of[second[2:]]
+                self._pairs[place_of[first]].append((other, weight))
+                self._beside[place_of[first]] |= other
+            elif first == "not":
+                self._negated[place_of[second]] = weight
+            elif first == "maybe" and second:
+                maybe[place_of[second]] = weight
+            elif first == "maybe":
+                self._maybe_base = weight
+            elif first:
+                self._roles[place_of[first]] = weight
+            else:
+                self._base = weight
+        self._maybe = [
+            _Sums(maybe[begin : begin + _CHUNK_BITS]) for begin in range(0, len(names), _CHUNK_BITS)
+        ]
+
+    def may_be_like(self, roles_of_words: int) -> bool:
+        """Whether a text is worth scoring, by the roles that its words may have."""
+        score = self._maybe_base
+        rest = roles_of_words
+        for sums in self._maybe:
+            score += sums[rest & _CHUNK]
+            rest >>= _CHUNK_BITS
+        return score >= 0
+
+    def score(self, window: WindowRoles) -> float:
+        """Return the score of a window: the larger it is, the more like a planted order."""
+        score = self._base
+        roles_here = window.roles
+        rest = roles_here
+        while rest:
+            bit = rest & -rest
+            rest ^= bit
+            place = bit.bit_length() - 1
+            score += self._roles[place]
+            if roles_here & self._beside[place]:
+                for other, weight in self._pairs[place]:
+                    if roles_here & other:
+                        score += weight
+        rest = window.negated
+        while rest:
+            bit = rest & -rest
+            rest ^= bit
+            score += self._negated[bit.bit_length() - 1]
+        return score
+
+
+class _Sums(dict[int, float]):
+    """The sums of the weights of roles, by their bits."""
+
+    def __init__(self, weights: Sequence[float]):
+        """weights: the weight of each role, in the order of their bits."""
+        super().__init__()
+        self._weights = weights
+
+    def __missing__(self, bits: int) -> float:
+        weights = enumerate(self._weights)
+        self[bits] = sum(weight for place, weight in weights if bits >> place & 1)
+        return self[bits]
+
+
+@cache
+def roles() -> Roles:
+    """Return the words of roles.txt."""
+    return Roles(Path(__file__).with_name("roles.txt").read_text(encoding="utf-8"))
+
+
+@cache
+def likeness() -> Likeness:
+    """Return the weights of role-weights.txt."""
+    text = Path(__file__).with_name("role-weights.txt").read_text(encoding="utf-8")
+    return Likeness(roles().names, text)
+
+
+def may_be_like_orders(words: Iterable[str]) -> bool:
+    """Whether a text of these folded words is worth scoring. Most texts are not."""
+    return likeness().may_be_like(roles().may_have(words))
+
+
+def scored_windows(
+    sentences: Sequence[Sequence[str]], matched: Set[int]
+) -> list[tuple[Window, float]]:
+    """Return the windows of a text that are worth scoring, each with its score.
+
+    sentences: the folded words of each sentence.
+    matched: numbers of sentences whose windows are returned in any case.
+    """
+    weights = likeness()
+    words = roles()
+    scores = []
+    for window in words.windows(sentences):
+        is_matched = any(window.first <= number <= window.last for number in matched)
+        if is_matched or weights.may_be_like(window.may_have):
+            in_window = words.roles_in(sentences[window.first : window.last + 1])
+            scores.append((window, weights.score(in_window)))
+    return scores

@@ -166,7 +166,7 @@ async def test_an_edit_keeps_every_byte_it_is_not_about_and_asks_when_the_note_c
     assert place.read_bytes() == was.replace(b"first", b"second")
     answer, _ = await edited(page, at, lambda text: "mine\n", checksum="00000000")
     assert answer.status_code == 409
-    assert "changed the note meanwhile" in answer.text
+    assert "The note was changed meanwhile by" in plain(answer.text)
     assert "mine" in answer.text
     assert place.read_bytes() == was.replace(b"first", b"second")
     checksum = re.search(r'name="checksum" value="(\w+)"', answer.text)[1]

@@ -51,7 +51,8 @@ async def test_a_stranger_sees_nothing_and_changes_nothing(web, client):
         )
     assert (await client.get("/page/static/base.css")).status_code == 200
     for name in ("../visit.py", "%2e%2e/visit.py", "..%2fvisit.py", "/etc/passwd"):
-        assert (await client.get(f"/page/static/{name}")).status_code == 404, name
+        # An address that leads out of the folder is one that nobody knows, so it asks who is there.
+        assert (await client.get(f"/page/static/{name}")).status_code in (401, 404), name
     for code in ("", "x", "x" * 10_000, "\x00", "茶"):
         assert (await client.get("/page/enter", params={"code": code})).status_code == 401
     for cookie in ("x", "é", "a" * 5000):

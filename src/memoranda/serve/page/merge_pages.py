@@ -61,6 +61,9 @@ def _both(visit: Visit, info: NoteInfo, other: NoteInfo) -> Response:
         panes[0].caption = "Stays"
         panes[0].is_kept = True
         panes[1].caption = "Goes into it"
+    # The other's title becomes a heading. As in other places, a secret in a title is masked.
+    masked_title = visit.memory.rules_for_reading().redacted(other.title)
+    added_text = text_to_add(visit.memory, info, other).replace(other.title, masked_title, 1)
     own_tags = {tag.casefold() for tag in info.tags}
     new_tags = [tag for tag in other.tags if tag.casefold() not in own_tags]
     return visit.html(
@@ -69,7 +72,7 @@ def _both(visit: Visit, info: NoteInfo, other: NoteInfo) -> Response:
         other=other,
         panes=panes,
         is_same=say_the_same(notes),
-        result=_result(notes[0].content, text_to_add(visit.memory, info, other)),
+        result=_result(notes[0].content, added_text),
         new_tags=new_tags if are_memories(info, other) else [],
     )
 

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from memoranda import Query
@@ -63,11 +64,13 @@ def main() -> None:
             with open_session(home):
                 pass
             with ThreadPoolExecutor(_AT_ONCE) as pool:
-                results = list(pool.map(lambda n: hook(home, n), range(arguments.prompts)))
+                numbers = range(arguments.prompts)
+                results = list(pool.map(partial(hook, home), numbers))
             seconds = sorted(call_seconds for _, call_seconds in results)
             with open_session(home) as memory:
-                stored = memory.list(Query(source="hook-claude-code"), limit=1)[1]
-            waiting = len(list((home / ".memoranda" / "asked").glob("*")))
+                _, stored = memory.list(Query(source="hook-claude-code"), limit=1)
+            waiting_files = home / ".memoranda" / "asked"
+            waiting = len(list(waiting_files.glob("*")))
         answered = sum(is_answered for is_answered, _ in results)
         row = {
             "prompts": arguments.prompts,

@@ -127,17 +127,15 @@ class StandIn(Shelf):
         from memoranda.index.vectors.runtimes import np
 
         self.fresh += len(texts)
-        chosen = [
-            int.from_bytes(blake2b(text.encode(), digest_size=7).digest(), "little")
-            for text in texts
-        ]
-        noise = (
-            np.random.default_rng(chosen[0])
-            .standard_normal((len(texts), self._real.shape[1]))
-            .astype(np.float32)
-        )
+        chosen = []
+        for text in texts:
+            digest = blake2b(text.encode(), digest_size=7).digest()
+            chosen.append(int.from_bytes(digest, "little"))
+        shape = (len(texts), self._real.shape[1])
+        noise = np.random.default_rng(chosen[0]).standard_normal(shape).astype(np.float32)
         noise *= _TURN / np.linalg.norm(noise, axis=1, keepdims=True)
-        turned = self._real[[index % len(self._real) for index in chosen]] + noise
+        rows = [number % len(self._real) for number in chosen]
+        turned = self._real[rows] + noise
         return turned / np.linalg.norm(turned, axis=1, keepdims=True)
 
 
@@ -154,20 +152,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     for number in options.memories:
         talk = crowd(conversations, number, 2 * options.each)
-        say(
-            f"{number:,} memories, {'of ' + str(len(conversations)) + ' conversations' if conversations else 'made up'}"
-        )
+        origin = f"of {len(conversations)} conversations" if conversations else "made up"
+        say(f"{number:,} memories, {origin}")
         shelf = _shelf(options.vectors, talk, say)
         if not options.json:
-            print(
-                f"{'':<30}{'':<32}{'n':>5}{'median':>10}{'p95':>10}{'processor':>10}{'hits':>7}{'budget':>8}"
-            )
+            names = f"{'n':>5}{'median':>10}{'p95':>10}{'processor':>10}{'hits':>7}{'budget':>8}"
+            print(f"{'':<62}{names}")
         for figure in _measured(talk, shelf, options.each, say):
             print(json.dumps(figure.object()) if options.json else figure.line(), flush=True)
         load = os.getloadavg()[0]
-        say(
-            f"Milliseconds; processor: of the time, that spent computing. Load at the end {load:.1f}.\n"
-        )
+        meaning = "Milliseconds; processor: of the time, that spent computing."
+        say(f"{meaning} Load at the end {load:.1f}.\n")
     return 0
 
 
@@ -207,9 +202,11 @@ def _shelf(vectors: str | None, talk: Crowd, say: Callable[[str], None]) -> Shel
     except NoModel as error:
         say(f"By words alone: {error}")
         return None
+    rate = shelf.fresh / took
     say(
-        f"Vectors are a stand-in: {shelf.fresh:,} turns are embedded ({shelf.fresh / took:,.0f} a second), each other "
-        "has the vector of one of them, turned to a cosine of 0.8. Questions are embedded in truth."
+        f"Vectors are a stand-in: {shelf.fresh:,} turns are embedded ({rate:,.0f} a second), "
+        "each other has the vector of one of them, turned to a cosine of 0.8. "
+        "Questions are embedded in truth."
     )
     return shelf
 
@@ -226,15 +223,8 @@ def _measured(
         how = f"durable and indexed; {count / ours.computing:,.0f} a second of processor time"
         say(_rate("Loaded", "memories", count / ours.loading, LOADING, how))
         if shelf is not None and not isinstance(shelf, StandIn):
-            say(
-                _rate(
-                    "Embedded",
-                    "passages",
-                    ours.embedded / ours.embedding,
-                    EMBEDDING,
-                    "kept durably",
-                )
-            )
+            rate = ours.embedded / ours.embedding
+            say(_rate("Embedded", "passages", rate, EMBEDDING, "kept durably"))
         path_keys = ours.known
         ours.close()
         plain = PlainFts(ground)
@@ -279,7 +269,8 @@ def _timed(
 
 
 def _rate(did: str, unit: str, rate: float, least: int, how: str) -> str:
-    return f"{did} {rate:,.0f} {unit} a second, {how} (at least {least:,}: {'ok' if rate >= least else 'under'})."
+    judgement = "ok" if rate >= least else "under"
+    return f"{did} {rate:,.0f} {unit} a second, {how} (at least {least:,}: {judgement})."
 
 
 def _kinds(talk: Crowd, per_kind: int) -> dict[str, list[str]]:
@@ -288,32 +279,36 @@ def _kinds(talk: Crowd, per_kind: int) -> dict[str, list[str]]:
     """
     chance = Random(3)
     texts = [turn.spoken for turn in talk.turns]
-    texts_with = Counter(word for text in texts for word in set(_WORD.findall(text.lower())))
+    texts_with = Counter[str]()
+    for text in texts:
+        texts_with.update(set(_WORD.findall(text.lower())))
     words = sorted(texts_with, key=lambda word: (-texts_with[word], word))
     common = words[:20]
     rare = [word for word in words if texts_with[word] <= 2 and word.isalpha()]
-    middling = [
-        word
-        for word in words
-        if len(texts) / 500 <= texts_with[word] <= len(texts) / 50 and len(word) > 3
-    ]
+    least = len(texts) / 500
+    most = len(texts) / 50
+    middling = [word for word in words if least <= texts_with[word] <= most and len(word) > 3]
     spread = chance.sample(texts, min(per_kind, len(texts)))
     before = (PROMPT * (_PROMPTED // len(PROMPT) + 1))[:_PROMPTED]
     share = math.floor(100 * texts_with[common[-1]] / len(texts))
+    # The order in which the same chance is asked is part of the figures
+    rare_sample = chance.sample(rare, min(per_kind, len(rare)))
+    middling_sample = chance.sample(middling, min(per_kind, len(middling)))
+    word_pairs = [_pair(text, chance) for text in spread]
+    phrases = [_phrase(text, chance) for text in spread]
+    prompts = [f"{before}\n{question}" for question in talk.questions[per_kind:]]
     questions = {
         "questions": talk.questions[:per_kind],
-        "a word of 1 or 2 turns": chance.sample(rare, min(per_kind, len(rare))),
-        "a word of 0.2 to 2 %": chance.sample(middling, min(per_kind, len(middling))),
+        "a word of 1 or 2 turns": rare_sample,
+        "a word of 0.2 to 2 %": middling_sample,
         f"the 20 commonest (>= {share} %)": common,
-        "two words of one turn": list(filter(None, (_pair(text, chance) for text in spread))),
+        "two words of one turn": list(filter(None, word_pairs)),
         "two of the commonest": [f"{a} {b}" for a, b in pairwise(common)],
-        "a phrase of three words": list(filter(None, (_phrase(text, chance) for text in spread))),
-        f"{_PROMPTED:,} characters, a question": [
-            f"{before}\n{question}" for question in talk.questions[per_kind:]
-        ],
+        "a phrase of three words": list(filter(None, phrases)),
+        f"{_PROMPTED:,} characters, a question": prompts,
         _TALK: [_talk(texts, chance) for _ in range(per_kind)],
     }
-    return {kind: list(dict.fromkeys(some)) for kind, some in questions.items() if some}
+    return {kind: list(dict.fromkeys(texts)) for kind, texts in questions.items() if texts}
 
 
 def _talk(texts: Sequence[str], chance: Random) -> str:
@@ -341,9 +336,11 @@ def _phrase(text: str, chance: Random) -> str:
     runs = _RUN.findall(text)
     if not runs:
         return ""
-    words = chance.choice(runs).split()
+    run = chance.choice(runs)
+    words = run.split()
     at = chance.randrange(len(words) - 2)
-    return f'"{" ".join(words[at : at + 3])}"'
+    phrase = " ".join(words[at : at + 3])
+    return f'"{phrase}"'
 
 
 if __name__ == "__main__":

@@ -162,12 +162,14 @@ def _show(
     cpu: float = 0.0,
 ) -> None:
     ordered = sorted(times)
-    times_of = (ordered[int(share * (len(ordered) - 1))] for share in (0.5, 0.95, 0.99))
-    cells = (len(times), len(times) / seconds, *times_of, cpu, acknowledged, refused, lost)
-    print(
-        f"{way:14}"
-        + "".join(f"{cell:11,.0f}" if isinstance(cell, int) else f"{cell:11,.1f}" for cell in cells)
-    )
+    last = len(ordered) - 1
+    times_of = [ordered[int(share * last)] for share in (0.5, 0.95, 0.99)]
+    rate = len(times) / seconds
+    row = f"{way:14}"
+    for cell in (len(times), rate, *times_of, cpu, acknowledged, refused, lost):
+        decimals = 0 if isinstance(cell, int) else 1
+        row += f"{cell:11,.{decimals}f}"
+    print(row)
 
 
 def _raw(way: str, folder: Path, options: argparse.Namespace) -> int:
@@ -182,9 +184,9 @@ def _raw(way: str, folder: Path, options: argparse.Namespace) -> int:
         return times
 
     with ThreadPoolExecutor(options.processes) as threads:
-        times = [
-            seconds for some in threads.map(writer, range(options.processes)) for seconds in some
-        ]
+        times = []
+        for some in threads.map(writer, range(options.processes)):
+            times.extend(some)
     _show(way, times, options.seconds, len(times))
     return 0
 

@@ -18,7 +18,6 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -79,14 +78,10 @@ def _renames(repository: Path, old: str) -> dict[str, str]:
     for path in now:
         if path in before or not path.endswith(_SUFFIXES):
             continue
-        log = _git(
-            repository, "log", "--follow", "--format=", "--name-only", f"{old}..HEAD", "--", path
-        )
+        following = ("log", "--follow", "--format=")
+        log = _git(repository, *following, "--name-only", f"{old}..HEAD", "--", path)
         # The oldest commit comes last, with the name after it. Its parent has the one before.
-        status = _git(
-            repository, "log", "--follow", "--format=", "--name-status", "-M",
-            f"{old}..HEAD", "--", path,
-        )  # fmt: off
+        status = _git(repository, *following, "--name-status", "-M", f"{old}..HEAD", "--", path)
         name = path
         for line in status.splitlines():
             parts = line.split("\t")
@@ -119,19 +114,19 @@ def _is_kept(then: str, now: str, first: int, last: int) -> bool:
     begin = inside[0]
     end = inside[-1] + 1
     blocks = SequenceMatcher(None, old_lines, new_lines, autojunk=False).get_matching_blocks()
-    if any(block.a <= begin and end <= block.a + block.size for block in blocks):
-        return True
+    for block in blocks:
+        if block.a <= begin and end <= block.a + block.size:
+            return True
     # A block that was moved as a whole is the same code.
-    return "\n".join(["", *old_lines[begin:end], ""]) in "\n".join(["", *new_lines, ""])
+    cited = "\n".join(["", *old_lines[begin:end], ""])
+    whole = "\n".join(["", *new_lines, ""])
+    return cited in whole
 
 
 def _cited(repository: Path, old: str, count: int, chance: random.Random) -> Iterator[Cited]:
     """Lines of files that there were at the old commit, chosen by chance; of renamed files more."""
-    paths = [
-        path
-        for path in _git(repository, "ls-tree", "-r", "--name-only", old).splitlines()
-        if path.endswith(_SUFFIXES)
-    ]
+    listed = _git(repository, "ls-tree", "-r", "--name-only", old).splitlines()
+    paths = [path for path in listed if path.endswith(_SUFFIXES)]
     renames = _renames(repository, old)
     chosen = [chance.choice(paths) for _ in range(count)]
     renamed = [path for path in paths if path in renames]
@@ -149,18 +144,26 @@ def _cited(repository: Path, old: str, count: int, chance: random.Random) -> Ite
         new_path = renames.get(path, "")
         if (repository / path).is_file():
             new_path = path
-        is_stale = True
-        if new_path:
-            with suppress(OSError):
-                now = (repository / new_path).read_text("utf-8", "replace")
-                is_stale = not _is_kept(then, now, first, last)
+        is_stale = _is_stale(repository, then, new_path, first, last)
         yield Cited(path, first, last, is_stale, new_path, new_path not in ("", path))
+
+
+def _is_stale(repository: Path, then: str, new_path: str, first: int, last: int) -> bool:
+    """Whether the lines of the old text are not at the new path, "" for none, any more."""
+    if not new_path:
+        return True
+    try:
+        now = (repository / new_path).read_text("utf-8", "replace")
+    except OSError:
+        return True
+    return not _is_kept(then, now, first, last)
 
 
 def _checked(memory: MemorySession, folder: Path) -> list[CitedNote]:
     infos, _ = memory.list(limit=0)
+    texts = contents(memory, infos)
     check = CitationCheck(memory, [folder])
-    result = list(check.notes(infos, contents(memory, infos)))
+    result = list(check.notes(infos, texts))
     check.save()
     return result
 

@@ -95,9 +95,8 @@ def made(cases: list[dict[str, Any]]) -> Iterator[Outcome]:
     for case in cases:
         now = datetime.fromisoformat(case["now"])
         actions = plan_from_text([state(case["text"], 1, "knowledge", now)], SETTINGS, now, [])
-        due_days = [
-            str(action.record.further["due_at"])[:10] for action in actions if action.record
-        ]
+        records = [action.record for action in actions if action.record]
+        due_days = [str(record.further["due_at"])[:10] for record in records]
         expected_days = [day[:10] for day in case["expected"] or ()]
         yield (
             "reminders from texts",

@@ -39,12 +39,11 @@ def _measure(file: Path) -> None:
             count += 1
             by_subject[note["home"], claim.subject].append((number, claim))
     seconds = time.process_time() - began
-    alarms = [
-        (first, second)
-        for statements in by_subject.values()
-        for (first_note, first), (second_note, second) in pairwise(statements)
-        if first_note != second_note and differ(first, second)
-    ]
+    alarms = []
+    for statements in by_subject.values():
+        for (first_note, first), (second_note, second) in pairwise(statements):
+            if first_note != second_note and differ(first, second):
+                alarms.append((first, second))
     microseconds = seconds / max(len(notes), 1) * 1e6
     print(
         f"{file}: {len(notes)} notes, {count} claims, {len(alarms)} alarms,"

@@ -6,7 +6,7 @@ Sets in the JSON form of LoCoMo are read here, those in LongMemEval's by `haysta
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -145,30 +145,33 @@ def from_locomo(content: object, name: str) -> list[Conversation]:
 def repaired(evidence: Sequence[object], known_ids: Iterable[str]) -> list[str]:
     """The dialogue ids (`D1:3`) that are meant and exist, by the RULES."""
     id_set = set(known_ids)
-    ids = [f"D{int(a)}:{int(b)}" for text in evidence for a, b in _EVIDENCE.findall(str(text))]
-    return [id_ for id_ in dict.fromkeys(ids) if id_ in id_set]
+    ids: dict[str, None] = {}
+    for text in evidence:
+        for session, turn in _EVIDENCE.findall(str(text)):
+            ids[f"D{int(session)}:{int(turn)}"] = None
+    return [id_ for id_ in ids if id_ in id_set]
 
 
-def _conversation(raw: dict, name: str) -> Conversation:
-    conversation = Conversation(name)
-    spoken = raw["conversation"]
-    sessions = sorted((int(match[1]), key) for key in spoken if (match := _SESSION.fullmatch(key)))
-    for number, key in sessions:
+def _turns(spoken: dict, name: str) -> Iterator[Turn]:
+    """The turns of all sessions of a conversation, in their order."""
+    sessions = []
+    for key in spoken:
+        match = _SESSION.fullmatch(key)
+        if match:
+            sessions.append((int(match[1]), key))
+    for number, key in sorted(sessions):
+        session = f"{name}/session {number:02}"
         moment = _moment(spoken.get(f"{key}_date_time", ""))
         for at, turn in enumerate(spoken[key], 1):
             text = str(turn.get("text") or "")
             if turn.get("blip_caption"):
                 text += f" [shares {turn['blip_caption']}]"
-            conversation.turns.append(
-                Turn(
-                    f"{name}/{turn['dia_id']}",
-                    f"{name}/session {number:02}",
-                    at,
-                    turn["speaker"],
-                    text,
-                    moment,
-                )
-            )
+            yield Turn(f"{name}/{turn['dia_id']}", session, at, turn["speaker"], text, moment)
+
+
+def _conversation(raw: dict, name: str) -> Conversation:
+    conversation = Conversation(name)
+    conversation.turns.extend(_turns(raw["conversation"], name))
     sessions_of = {turn.key: turn.session for turn in conversation.turns}
     turn_ids = [key.rpartition("/")[2] for key in sessions_of]
     for at, raw_question in enumerate(raw["qa"], 1):

@@ -48,30 +48,23 @@ def crowd(
     """`number` turns and up to `most_questions` questions about them, the same ones every time."""
     chance = Random(seed)
     talks = list(conversations) or list(_made_up(number, chance))
-    counts = Counter(
-        word
-        for conversation in talks
-        for turn in conversation.turns
-        for word in set(_WORD.findall(turn.spoken.lower()))
-    )
+    counts = Counter[str]()
+    for conversation in talks:
+        for turn in conversation.turns:
+            counts.update(set(_WORD.findall(turn.spoken.lower())))
     turns: list[Turn] = []
     questions: list[str] = []
     telling = 0
     while len(turns) < number:
         for conversation in talks:
             words = _words(conversation, counts, chance) if telling else {}
-            some = conversation.turns[: number - len(turns)]
-            if telling:
-                some = [
-                    _again(turn, words, telling, len(turns) + at) for at, turn in enumerate(some)
-                ]
-            turns += some
-            taken_keys = {turn.key for turn in conversation.turns[: len(some)]}
-            questions += [
-                _said(question.text, words)
-                for question in conversation.questions
-                if taken_keys.issuperset(question.evidence)
-            ]
+            told_turns = conversation.turns[: number - len(turns)]
+            for turn in told_turns:
+                turns.append(_again(turn, words, telling, len(turns)) if telling else turn)
+            keys = {turn.key for turn in told_turns}
+            for question in conversation.questions:
+                if keys.issuperset(question.evidence):
+                    questions.append(_said(question.text, words))
         telling += 1
     chance.shuffle(questions)
     return Crowd(turns, list(dict.fromkeys(questions))[:most_questions])
@@ -161,8 +154,8 @@ def _made_up(number: int, chance: Random) -> Iterator[Conversation]:
 
 def _sentences(chance: Random) -> str:
     words, weights = vault.vocabulary()
-    drawn = [
-        words[bisect_left(weights, chance.random() * weights[-1])]
-        for _ in range(chance.randint(8, 45))
-    ]
+    drawn = []
+    for _ in range(chance.randint(8, 45)):
+        place = chance.random() * weights[-1]
+        drawn.append(words[bisect_left(weights, place)])
     return f"I {' '.join(drawn)}."

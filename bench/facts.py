@@ -150,9 +150,10 @@ def _rank(index: TraceIndex, mask: Mask, fact: Fact) -> int | None:
     for rank, hit in enumerate(find(index, mask, fact.question, TraceFilter(), 10)):
         session, _, position = hit.ref.rpartition("@")
         turn = index.find_turn(session, position)[0]
-        texts = [text_of(part, mask) or "" for part in index.exchange(turn.exchange)]
-        if any(fact.text in text for text in texts):
-            return rank
+        for part in index.exchange(turn.exchange):
+            text = text_of(part, mask) or ""
+            if fact.text in text:
+                return rank
     return None
 
 

@@ -75,9 +75,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="of the regularisation towards the weights in use",
     )
     options = parser.parse_args(arguments)
-    questions = [
-        question for conversation in read(options.sets) for question in _asked(conversation)
-    ]
+    questions: list[Asked] = []
+    for conversation in read(options.sets):
+        questions.extend(_asked(conversation))
     for question in questions:
         question.features *= [name not in options.without for name in FITTED]
     start = np.array([getattr(weights.WEIGHTS, name) for name in FITTED])
@@ -87,15 +87,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in names:
         inside = [question for question in questions if question.conversation != name]
         outside = [question for question in questions if question.conversation == name]
-        pair = np.array(
-            [_recall(outside, start), _recall(outside, fitted(inside, start, options.strength))]
-        )
+        fitted_inside = fitted(inside, start, options.strength)
+        pair = np.array([_recall(outside, start), _recall(outside, fitted_inside)])
         total += pair * len(outside) / len(questions)
         print(f"{name:<20}{pair[0]:>10.1f}{pair[1]:>10.1f}")
     print(f"{'all':<20}{total[0]:>10.1f}{total[1]:>10.1f}\n")
-    for name, old, new in zip(
-        FITTED, start, fitted(questions, start, options.strength), strict=True
-    ):
+    fitted_to_all = fitted(questions, start, options.strength)
+    for name, old, new in zip(FITTED, start, fitted_to_all, strict=True):
         print(f"    {name}: float = {new:.2f}  # before: {old:.2f}")
     return 0
 
@@ -142,8 +140,9 @@ def _asked(conversation) -> list[Asked]:
             def __init__(self, *args, **more) -> None:
                 super().__init__(*args, **more)
                 rows = list(self.features)
-                paths = dict(self.context.db.execute("select row, path from note"))
-                calls.append((rows, feature_table(self, rows), [paths[row] for row in rows]))
+                path_of_row = dict(self.context.db.execute("select row, path from note"))
+                paths = [path_of_row[row] for row in rows]
+                calls.append((rows, feature_table(self, rows), paths))
 
         setattr(search, "Ranking", Recorded)  # noqa: B010
         try:
@@ -156,8 +155,10 @@ def _asked(conversation) -> list[Asked]:
                     continue
                 _, table, paths = calls[-1]
                 evidence = set(question.evidence)
-                is_evidence = np.array([pipeline.known[path] in evidence for path in paths])
-                questions.append(Asked(conversation.id, table, is_evidence, len(evidence)))
+                keys = [pipeline.known[path] for path in paths]
+                is_evidence = np.array([key in evidence for key in keys])
+                asked_question = Asked(conversation.id, table, is_evidence, len(evidence))
+                questions.append(asked_question)
         finally:
             setattr(search, "Ranking", usual)  # noqa: B010
             pipeline.close()
@@ -171,44 +172,40 @@ def feature_table(ranking: Ranking, rows: Sequence[int]) -> np.ndarray:
     notes = ranking.features
     turn_rows = [row for row in rows if notes[row].conversation is not None]
     beside = ranking.context.neighbors(turn_rows)
-    best = set(
-        newest_first({row: word_scores.get(row, 0.0) for row in turn_rows})[
-            : weights.WEIGHTS.sources
-        ]
-    )
+    scores_of_turns = {row: word_scores.get(row, 0.0) for row in turn_rows}
+    best = set(newest_first(scores_of_turns)[: weights.WEIGHTS.sources])
     periods = ranking.question.periods
-    when = ranking.question.when
+
+    def lent(near: Sequence[int], at: int) -> float:
+        """The score that the neighbour at this distance lends."""
+        if at < len(near) and near[at] in best:
+            return word_scores.get(near[at], 0.0)
+        return 0.0
+
     lines = []
     for row in rows:
         note = notes[row]
-        sides = beside.get(row, ([], []))
+        ahead, behind = beside.get(row, ([], []))
         place = note.conversation
-
-        def lent(near: Sequence[int], at: int) -> float:
-            if at < len(near) and near[at] in best:
-                return word_scores.get(near[at], 0.0)
-            return 0.0
-
-        ahead, behind = sides
-        if place is None:
-            together = ranking.bits.get(row, 0)
-        else:
-            together = ranking._together.get(place, 0)
+        score = word_scores.get(row, 0.0)
         values = {
-            "words": word_scores.get(row, 0.0),
+            "words": score,
             "before": lent(ahead, 0),
             "after": lent(behind, 0),
-            "around": sum(lent(side, at) for side in sides for at in (1, 2)),
-            "conversation": word_scores.get(row, 0.0)
-            if place is None
-            else ranking._best.get(place, 0.0),
-            "conversation_words": scorer[together] / ranking._most,
-            "speaker": float(place is not None and note.speaker in ranking.speakers),
+            "around": lent(ahead, 1) + lent(ahead, 2) + lent(behind, 1) + lent(behind, 2),
             "own": note.first_person / 4,
-            "asks": 0.0 if place is None else note.question / 100,
             "date": sum(period.share(note.day) for period in periods),
-            "timed": float(place is not None and when and note.has_time),
         }
+        if place is None:
+            values["conversation"] = score
+            values["conversation_words"] = scorer[ranking.bits.get(row, 0)] / ranking._most
+            values |= dict.fromkeys(("speaker", "asks", "timed"), 0.0)
+        else:
+            values["conversation"] = ranking._best.get(place, 0.0)
+            values["conversation_words"] = scorer[ranking._together.get(place, 0)] / ranking._most
+            values["speaker"] = float(note.speaker in ranking.speakers)
+            values["asks"] = note.question / 100
+            values["timed"] = float(ranking.question.when and note.has_time)
         lines.append([values[name] for name in FITTED])
     return np.array(lines).reshape(len(rows), len(FITTED))
 
@@ -216,7 +213,8 @@ def feature_table(ranking: Ranking, rows: Sequence[int]) -> np.ndarray:
 def _recall(some: Sequence[Asked], table: np.ndarray) -> float:
     shares = []
     for question in some:
-        best = np.argsort(-(question.features @ table), kind="stable")[:PAGE]
+        scores = question.features @ table
+        best = np.argsort(-scores, kind="stable")[:PAGE]
         shares.append(question.is_evidence[best].sum() / question.count)
     return 100 * float(np.mean(shares))
 

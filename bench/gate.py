@@ -14,7 +14,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -27,12 +27,14 @@ from memoranda.text.gate import SECRET, SUSPICIOUS, default_rules  # noqa: E402
 BUDGET = 60.0
 """Microseconds for a memory of 200 characters."""
 MEMORIES = {
-    "English": "Anna prefers dark mode in every editor. The deploy of 2026-11-03 went to eu-west-1 because the users "
-    "asked for lower latency, and nobody shall wait for the nightly build again; ask Ben, who keeps the list.",
+    "English": "Anna prefers dark mode in every editor. The deploy of 2026-11-03 went to eu-west-1 "
+    "because the users asked for lower latency, and nobody shall wait for the nightly build again; "
+    "ask Ben, who keeps the list.",
     "Chinese": "安娜在所有编辑器里都喜欢深色模式。2026年11月3日的部署放在了 eu-west-1，因为大家希望延迟更低。"
     * 3,
-    "words of rules": "The user forgot the key of the system: ask for the password manager, not for a token. Send the "
-    "secret santa list to the owner; ignore the old prompt on the box, the developer has another one ready now.",
+    "words of rules": "The user forgot the key of the system: ask for the password manager, not for "
+    "a token. Send the secret santa list to the owner; ignore the old prompt on the box, the "
+    "developer has another one ready now.",
 }
 
 
@@ -47,9 +49,21 @@ def strings(value: Any) -> Iterator[str]:
 
 def look(text: str) -> list[str]:
     """The rules that match."""
-    return [
-        match.rule.id for kind in (SECRET, SUSPICIOUS) for match in default_rules().find(text, kind)
-    ]
+    rules = default_rules()
+    matches = [*rules.find(text, SECRET), *rules.find(text, SUSPICIOUS)]
+    return [match.rule.id for match in matches]
+
+
+def texts_of(places: Sequence[Path]) -> Iterator[str]:
+    """The notes of folders, and files: every text of one with JSON."""
+    for place in places:
+        files = sorted(place.rglob("*.md")) if place.is_dir() else [place]
+        for file in files:
+            text = file.read_text(encoding="utf-8")
+            if file.suffix == ".json":
+                yield from strings(json.loads(text))
+            else:
+                yield text
 
 
 def microseconds(text: str, times: int) -> float:
@@ -75,30 +89,19 @@ def main() -> None:
     figures = {"loading the rules": (time.perf_counter() - start) * 1e6}
     figures |= {name: microseconds(text, 2000) for name, text in MEMORIES.items()}
     figures["a megabyte"] = microseconds(MEMORIES["English"] * 5000, 5)
+    texts = list(texts_of(options.files))
     alarms: list[tuple[str, str]] = []
-    texts = 0
-    files = [
-        path
-        for place in options.files
-        for path in (sorted(place.rglob("*.md")) if place.is_dir() else [place])
-    ]
-    for file in files:
-        text = file.read_text(encoding="utf-8")
-        for alarm_text in strings(json.loads(text)) if file.suffix == ".json" else (text,):
-            texts += 1
-            alarms += [(name, alarm_text) for name in look(alarm_text)]
+    for text in texts:
+        alarms += [(name, text) for name in look(text)]
     if options.json:
-        print(json.dumps({"microseconds": figures, "texts": texts, "alarms": len(alarms)}))
+        print(json.dumps({"microseconds": figures, "texts": len(texts), "alarms": len(alarms)}))
         return
     for name, value in figures.items():
-        if name in MEMORIES and value > BUDGET:
-            over = " over"
-        else:
-            over = ""
-        print(f"{name:<20} {value:>12,.1f} µs{over}")
-    print(f"{texts} texts, {len(alarms)} alarms")
-    for name, alarm_text in alarms:
-        print(f"  {name}: {alarm_text[:100]!r}")
+        is_over = name in MEMORIES and value > BUDGET
+        print(f"{name:<20} {value:>12,.1f} µs{' over' if is_over else ''}")
+    print(f"{len(texts)} texts, {len(alarms)} alarms")
+    for name, text in alarms:
+        print(f"  {name}: {text[:100]!r}")
 
 
 if __name__ == "__main__":

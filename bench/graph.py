@@ -65,8 +65,9 @@ class Client:
         self._last += 1
         self._send({"id": self._last, "method": method, "params": params})
         assert self.process.stdout is not None
-        while (answer := json.loads(self.process.stdout.readline())).get("id") != self._last:
-            pass
+        answer: dict[str, Any] = {}
+        while answer.get("id") != self._last:
+            answer = json.loads(self.process.stdout.readline())
         return answer
 
     def milliseconds(self, call: Call) -> float:
@@ -183,7 +184,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if program is None:
             print(f"bench-graph: skipped, npm could not install {PACKAGE}")
             return 0
-        rows = [row for size in sizes for row in _measured(Path(folder), program, size)]
+        rows = []
+        for size in sizes:
+            rows.extend(_measured(Path(folder), program, size))
         rows += _at_once(Path(folder), program)
     print(table(rows))
     over = [row.label for row in rows if row.verdict == "over"]
@@ -255,28 +258,37 @@ def _measured(folder: Path, program: str, size: int) -> list[Row]:
     is_large = size >= LARGE
     for name in LARGE_CALLS if is_large else CALLS:
         make, *shares = CALLS[name]
-        for client in clients.values():
-            client.milliseconds(make(40))
-        times: dict[str, list[float]] = {store: [] for store in clients}
-        # In turn, so that all meet the same load
-        for number in range(LARGE_ROUNDS if is_large else ROUNDS):
-            for store, client in clients.items():
-                times[store].append(client.milliseconds(make(number)))
+        times = _times(clients, make, LARGE_ROUNDS if is_large else ROUNDS)
         for store, share in zip(STORES, shares, strict=True):
-            most = Budget(times=LARGE_SHARE if is_large else share if size >= MEDIUM else 1)
-            rows.append(
-                Row(
-                    f"{size:,} {store}: {name}",
-                    "ms",
-                    times[store],
-                    times["reference"],
-                    "reference",
-                    most,
-                )
-            )
+            label = f"{size:,} {store}: {name}"
+            budget = Budget(times=_most_times(size, share))
+            rows.append(Row(label, "ms", times[store], times["reference"], "reference", budget))
     for client in clients.values():
         client.close()
     return rows
+
+
+def _times(
+    clients: dict[str, Client], make: Callable[..., Any], rounds: int
+) -> dict[str, list[float]]:
+    """The milliseconds of a kind of call at each client."""
+    for client in clients.values():
+        client.milliseconds(make(40))
+    times: dict[str, list[float]] = {store: [] for store in clients}
+    # In turn, so that all meet the same load
+    for number in range(rounds):
+        for store, client in clients.items():
+            times[store].append(client.milliseconds(make(number)))
+    return times
+
+
+def _most_times(size: int, share: float) -> float:
+    """How many times the time of the reference server a call may take in a graph of this size."""
+    if size >= LARGE:
+        return LARGE_SHARE
+    if size >= MEDIUM:
+        return share
+    return 1
 
 
 def _at_once(folder: Path, program: str) -> list[Row]:

@@ -21,8 +21,10 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from statistics import mean, median
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 for place in (HERE, HERE.parent / "src"):
@@ -39,7 +41,7 @@ from memoranda.note.model import Draft  # noqa: E402
 from memoranda.query import Query  # noqa: E402
 from memoranda.serve.turns import collect_garbage  # noqa: E402
 from memoranda.text.tokens import fts_text  # noqa: E402
-from table import p99  # noqa: E402
+from table import aligned, p99  # noqa: E402
 
 SIZES = (1_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 KINDS = ("rare", "common", "both", "phrase", "prefix", "chinese")
@@ -160,40 +162,39 @@ def _catch_up(memory: MemorySession, notes: int, figures: Figures) -> None:
     begin = time.process_time()
     number = 0
     while memory.warnings:
+        number += 1
+        word = vault.rare_word(number % notes)
         called = time.perf_counter()
-        number = number + 1
-        memory.search(vault.rare_word(number % notes))
-        waits.append((time.perf_counter() - called) * 1e3)
+        memory.search(word)
+        wait = time.perf_counter() - called
+        waits.append(wait * 1e3)
         time.sleep(0.005)
-    figures["caught up behind the calls, ms"] = [(time.process_time() - begin) * 1e3]
+    computing = time.process_time() - begin
+    figures["caught up behind the calls, ms"] = [computing * 1e3]
     figures["calls meanwhile, wall ms"] = [median(waits), mean(waits), p99(waits)]
 
 
 def _look(memory: MemorySession, raw: sqlite3.Connection, notes: int, figures: Figures) -> None:
-    questions = [
-        question for question in vault.questions(notes, per_kind=30) if question.kind in KINDS
-    ]
-    for kind in KINDS:
-        some = [question for question in questions if question.kind == kind]
-        words = [plain.expression(question.text, kind) for question in some]
-        figures[f"search: {kind}, ms"] = _times(
-            [lambda text=question.text: memory.search(text) for question in some]
-        )
-        figures[f"search: {kind}, ms, plain FTS5"] = _times(
-            [lambda text=word: plain.search(raw, text) for word in words]
-        )
+    texts_of_kind: dict[str, list[str]] = {kind: [] for kind in KINDS}
+    for question in vault.questions(notes, per_kind=30):
+        if question.kind in KINDS:
+            texts_of_kind[question.kind].append(question.text)
+    for kind, texts in texts_of_kind.items():
+        words = [plain.expression(text, kind) for text in texts]
+        figures[f"search: {kind}, ms"] = _times_of(memory.search, texts)
+        figures[f"search: {kind}, ms, plain FTS5"] = _times_of(partial(plain.search, raw), words)
+
     inside = Query(projects=(PROJECT,))
-    rare = [question.text for question in questions if question.kind == "rare"]
-    figures["search: rare in the project, ms"] = _times(
-        [lambda text=rare_text: memory.search(inside.replace(text=text)) for rare_text in rare]
-    )
+    queries = [inside.replace(text=text) for text in texts_of_kind["rare"]]
+    figures["search: rare in the project, ms"] = _times_of(memory.search, queries)
+
     titles = [vault.title_of(number) for number in range(5, 300, 10)]
     asking = [f"What do we know about the {title.lower()}?" for title in titles]
-    figures["search: question, ms"] = _times(
-        [lambda text=question_text: memory.search(text) for question_text in asking]
-    )
+    figures["search: question, ms"] = _times_of(memory.search, asking)
+
     paths = [(PROJECT, vault.path_of(number)) for number in range(0, notes, notes // 30)]
-    figures["read, ms"] = _times([lambda path=note_path: memory.read(path) for note_path in paths])
+    figures["read, ms"] = _times_of(memory.read, paths)
+
     since = memory.clock() - timedelta(days=100_000)
     verbs: dict[str, Callable[[], object]] = {
         "stats": memory.stats,
@@ -216,20 +217,19 @@ def _write(memory: MemorySession, folder: Path, figures: Figures) -> None:
         Draft(text, project=PROJECT, title=f"Thought {name} {at}", folder="journal/bench")
         for at, text in enumerate(texts)
     ]
-    figures["write, ms"] = _times(
-        [lambda draft=new_draft: memory.write(draft) for new_draft in drafts]
-    )
+    figures["write, ms"] = _times_of(memory.write, drafts)
+
     more = iter(drafts)
+    rare_words = [vault.rare_word(number) for number in range(30)]
+    searches = [partial(memory.search, word) for word in rare_words]
     figures["search: rare, after a write, ms"] = _times(
-        [lambda at=at: memory.search(vault.rare_word(at)) for at in range(30)],
-        lambda: memory.store(next(more), overwrite=True),
+        searches, lambda: memory.store(next(more), overwrite=True)
     )
-    figures["write, ms, file + fsyncs"] = _times(
-        [
-            lambda at=at, text=text: plain.write(target, f"{name}-{at}.md", text.encode())
-            for at, text in enumerate(texts)
-        ]
-    )
+
+    plain_writes = []
+    for at, text in enumerate(texts):
+        plain_writes.append(partial(plain.write, target, f"{name}-{at}.md", text.encode()))
+    figures["write, ms, file + fsyncs"] = _times(plain_writes)
 
 
 def _times(
@@ -243,28 +243,38 @@ def _times(
         begin = time.process_time()
         call()
         times.append((time.process_time() - begin) * 1e3)
-    return [median(times[1:]), mean(times[1:]), p99(times[1:])]
+    counted_times = times[1:]
+    return [median(counted_times), mean(counted_times), p99(counted_times)]
+
+
+def _times_of(verb: Callable[[Any], object], arguments: Sequence[Any]) -> list[float]:
+    """The times of a verb that is called with each of the arguments."""
+    return _times([partial(verb, argument) for argument in arguments])
+
+
+def _number(value: float) -> str:
+    """A figure with as many decimals as its size needs."""
+    if value >= 100:
+        return f"{value:,.0f}"
+    if value >= 10:
+        return f"{value:,.1f}"
+    return f"{value:,.2f}"
 
 
 def _table(figures_by_size: dict[str, Figures]) -> str:
     """A line for each figure, a column for each size: median / mean / p99."""
     sizes = sorted(figures_by_size, key=int)
-    names = list(dict.fromkeys(name for size in sizes for name in figures_by_size[size]))
-    rows = [["processor time: median / mean / p99", *(f"{int(size):,}" for size in sizes)]]
+    names: dict[str, None] = {}
+    for notes in sizes:
+        names |= dict.fromkeys(figures_by_size[notes])
+    rows = [["processor time: median / mean / p99", *(f"{int(notes):,}" for notes in sizes)]]
     for name in names:
-        cells = (
-            " / ".join(
-                f"{value:,.{0 if value >= 100 else 1 if value >= 10 else 2}f}"
-                for value in figures_by_size[size].get(name, ())
-            )
-            for size in sizes
-        )
-        rows.append([name, *cells])
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    )
+        row = [name]
+        for notes in sizes:
+            values = figures_by_size[notes].get(name, ())
+            row.append(" / ".join(map(_number, values)))
+        rows.append(row)
+    return "\n".join(aligned(rows))
 
 
 def _svg(figures_by_size: dict[str, Figures]) -> str:

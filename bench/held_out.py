@@ -37,7 +37,7 @@ for source_folder in (HERE, HERE.parent / "src"):
 from conversations import CATEGORIES, Question  # noqa: E402
 from memoranda.index.search import weights  # noqa: E402
 from memoranda.text.tokens import fts_text, query_text, tokens  # noqa: E402
-from public_sets import REPOSITORIES, Collection, found_in  # noqa: E402
+from public_sets import REPOSITORIES, Collection, Home, found_in  # noqa: E402
 from retrieval import AT_ONCE, ByWords, Ours, Place, gain  # noqa: E402
 from shelf import ModelAlone, Shelf  # noqa: E402
 
@@ -64,7 +64,9 @@ class Control:
 
     def find(self, text: str, depth: int, *, newest_first: bool = False) -> list[str]:
         """The keys of the best texts. Of equal ones FTS5 mostly has the oldest first."""
-        query_words = [word for token in tokens(text) for word in query_text(token)[0].split()]
+        query_words = []
+        for token in tokens(text):
+            query_words.extend(query_text(token)[0].split())
         match = " OR ".join(f'"{word}"' for word in dict.fromkeys(query_words))
         if not match:
             return []
@@ -97,11 +99,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.where:
         print("\n".join(f"{name:<24}{place}" for name, place in REPOSITORIES.items()))
         return 0
-    sets = [
-        collection
-        for collection in found_in(options.folder)
-        if not options.only or collection.name in options.only
-    ]
+    sets = found_in(options.folder)
+    if options.only:
+        sets = [collection for collection in sets if collection.name in options.only]
     if not sets:
         print(
             f"{options.folder}: none of the sets is there; --where says where they are found",
@@ -110,27 +110,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     weights.WEIGHTS = replace(weights.WEIGHTS, **dict.fromkeys(options.without, 0.0))
     shelf = Shelf(options.vectors) if options.meaning else None
+    before = {}
     if options.beside:
         before = json.loads(options.beside.read_text(encoding="utf-8"))
-    else:
-        before = {}
     figures_by_set: dict[str, dict[str, float]] = {}
     print(f"{'percent':<34}{'n':>6}{'FTS5':>7}{'ours':>7}   ours - FTS5{'':<10}and so on")
     for collection in sets:
         rows = list(_measured(collection, shelf, options.sample, options.homes))
         figures_by_set[collection.name] = {row.question.id: row.ours for row in rows}
-        groups: dict[str, list[Figures]] = {"": rows}
+        groups = {collection.name: rows}
         if collection.measure == "recall" and not options.brief:
-            for row in rows:
-                kind = row.question.category
-                groups.setdefault(
-                    f"  {CATEGORIES[kind] if isinstance(kind, int) else kind}", []
-                ).append(row)
-        for group, some in groups.items():
-            _print(group if group else collection.name, some, before.get(collection.name, {}))
+            groups |= _by_kind(rows)
+        for group, rows_of_group in groups.items():
+            _print(group, rows_of_group, before.get(collection.name, {}))
     if options.keep:
         options.keep.write_text(json.dumps(figures_by_set), encoding="utf-8")
     return 0
+
+
+def _by_kind(rows: Sequence[Figures]) -> dict[str, list[Figures]]:
+    """The rows of each kind of question, under an indented title."""
+    groups: dict[str, list[Figures]] = {}
+    for row in rows:
+        kind = row.question.category
+        if isinstance(kind, int):
+            kind = CATEGORIES[kind]
+        groups.setdefault(f"  {kind}", []).append(row)
+    return groups
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -164,47 +170,67 @@ def _measured(
     """The figures of each question."""
     homes_of_set = list(collection.homes())
     is_many = len(homes_of_set) > 100
-    for home in homes_of_set[::sample] if is_many else homes_of_set:
-        ours = Ours if shelf else ByWords
+    if is_many:
+        homes_of_set = homes_of_set[::sample]
+    for home in homes_of_set:
+        questions = home.questions if is_many else home.questions[::sample]
         with TemporaryDirectory(prefix="memoranda-sets-") as scratch:
-            name = home.name.replace("/", "_").replace(" ", "_")
-            folder = Path(scratch) if homes is None else homes / name
-            known_file = folder / ".known.json"
-            is_loaded = known_file.exists()
-            folder.mkdir(parents=True, exist_ok=True)
-            pipeline = ours(Place(folder, shelf))
-            if is_loaded:
-                pipeline.known = json.loads(known_file.read_text(encoding="utf-8"))
-                pipeline.embed()
-            else:
-                # Few texts tie often, and of equal ones the newest comes first: written one by one,
-                # that is no chance.
-                pipeline.load(home.texts, 1 if is_many else AT_ONCE)
-                known_file.write_text(json.dumps(pipeline.known), encoding="utf-8")
+            folder = Path(scratch)
+            if homes is not None:
+                folder = homes / home.name.replace("/", "_").replace(" ", "_")
+            # Few texts tie often, and of equal ones the newest comes first: written one by one,
+            # that is no chance.
+            pipeline = _loaded(home, folder, shelf, 1 if is_many else AT_ONCE)
             control = Control(home.texts)
             alone = None
             if shelf is not None:
                 alone = ModelAlone(shelf)
                 alone.load(home.texts)
-            for question in home.questions if is_many else home.questions[::sample]:
-                begin = time.perf_counter()
-                our_keys = pipeline.find(question.text, PAGE)
-                took = (time.perf_counter() - begin) * 1000
-                near = [] if alone is None else alone.find(question.text, PAGE)
-                newest = None
+            for question in questions:
+                figures = _asked(question, collection.measure, pipeline, control, alone)
                 if is_many:
                     keys = control.find(question.text, PAGE, newest_first=True)
                     newest = figure(collection.measure, keys, question)
-                yield Figures(
-                    question,
-                    figure(collection.measure, our_keys, question),
-                    figure(collection.measure, control.find(question.text, PAGE), question),
-                    took,
-                    None if alone is None else figure(collection.measure, near, question),
-                    newest,
-                )
+                    figures = replace(figures, newest=newest)
+                yield figures
             pipeline.close()
             control.close()
+
+
+def _loaded(home: Home, folder: Path, shelf: Shelf | None, at_once: int) -> ByWords:
+    """A pipeline with the texts of a home, which it may have kept in `folder` from another run."""
+    known_file = folder / ".known.json"
+    is_loaded = known_file.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    place = Place(folder, shelf)
+    pipeline = Ours(place) if shelf else ByWords(place)
+    if is_loaded:
+        pipeline.known = json.loads(known_file.read_text(encoding="utf-8"))
+        pipeline.embed()
+    else:
+        pipeline.load(home.texts, at_once)
+        known_file.write_text(json.dumps(pipeline.known), encoding="utf-8")
+    return pipeline
+
+
+def _asked(
+    question: Question,
+    measure: str,
+    pipeline: ByWords,
+    control: Control,
+    alone: ModelAlone | None,
+) -> Figures:
+    """The figures of one question."""
+    begin = time.perf_counter()
+    our_keys = pipeline.find(question.text, PAGE)
+    took = (time.perf_counter() - begin) * 1000
+    plain_keys = control.find(question.text, PAGE)
+    model_figure = None
+    if alone is not None:
+        model_figure = figure(measure, alone.find(question.text, PAGE), question)
+    ours = figure(measure, our_keys, question)
+    plain = figure(measure, plain_keys, question)
+    return Figures(question, ours, plain, took, model_figure)
 
 
 def figure(measure: str, keys: Sequence[str], question: Question) -> float:
@@ -219,19 +245,24 @@ def figure(measure: str, keys: Sequence[str], question: Question) -> float:
 def _print(name: str, rows: Sequence[Figures], before: Mapping[str, float]) -> None:
     ours = [row.ours for row in rows]
     control = [row.control for row in rows]
-    pairs = [(row.ours, before[row.question.id]) for row in rows if row.question.id in before]
     line = f"{name:<34}{len(rows):>6}{_mean(control):>7.1f}{_mean(ours):>7.1f}"
     line += f"   {compared(ours, control):<20}"
+
     model = [row.model for row in rows if row.model is not None]
     if model:
         line += f"   model {_mean(model):.1f}, {compared(ours, model):<20}"
     newest = [row.newest for row in rows if row.newest is not None]
     if newest:
         line += f"   ties newest first {_mean(newest):.1f}, {compared(ours, newest)}"
-    if pairs:
-        new, old = zip(*pairs, strict=True)
+
+    again = [row for row in rows if row.question.id in before]
+    if again:
+        new = [row.ours for row in again]
+        old = [before[row.question.id] for row in again]
         line += f"   before {_mean(old):.1f}, {compared(new, old):<20}"
-    print(f"{line}   {median(row.ms for row in rows):.2f} ms", flush=True)
+
+    milliseconds = median(row.ms for row in rows)
+    print(f"{line}   {milliseconds:.2f} ms", flush=True)
 
 
 def compared(figures: Sequence[float], other_figures: Sequence[float]) -> str:

@@ -111,7 +111,8 @@ def conversations(prompts: list[str], first: int) -> tuple[list[bytes], list[byt
     typed = []
     for at, prompt in enumerate(prompts):
         session = first + at // PER_SESSION
-        if at % PER_SESSION == 0:
+        is_first = at % PER_SESSION == 0
+        if is_first:
             starts.append(event(session, hook_event_name="SessionStart", source="startup"))
         typed.append(event(session, hook_event_name="UserPromptSubmit", prompt=prompt))
     return starts, typed
@@ -200,7 +201,8 @@ def made_home(folder: Path, notes: int) -> Path:
         memory.add_project("sample", str(HERE.parent / "samples" / "vault"))
         memory.add_project("docs", str(HERE.parent / "docs"))
         for number in range(PREFERENCES):
-            text = f"Prefers way {number} of doing things: {'short sentences and plain words, ' * 5}always."
+            words = "short sentences and plain words, " * 5
+            text = f"Prefers way {number} of doing things: {words}always."
             memory.write(Draft(text, project="categories", category="preferences"))
         traps.learn(memory, folder)
         memory.sync()
@@ -233,7 +235,9 @@ def main() -> None:
     options.add_argument("--only-tools", action="store_true", help="no starts, no prompts")
     chosen = options.parse_args()
     lines = (HERE / "prompts.txt").read_text("utf-8").splitlines()
-    prompts = [begin + line for begin in BEGINNINGS for line in lines][: chosen.prompts]
+    prompts = [begin + line for begin, line in itertools.product(BEGINNINGS, lines)][
+        : chosen.prompts
+    ]
     os.environ["PYTHONPATH"] = str(HERE.parent / "src")
     with tempfile.TemporaryDirectory() as folder:
         home = made_home(Path(folder), chosen.notes)

@@ -45,9 +45,9 @@ def index(ground: Ground) -> list[Row]:
     for notes in ground.sizes:
         folder = ground.vault(notes)
         rounds = 1 if notes > 20_000 else 2
-        ours, raw = interleaved(
-            rounds, partial(_index, ground, notes), partial(_index_plain, ground, folder, notes)
-        )
+        make = partial(_index, ground, notes)
+        make_plain = partial(_index_plain, ground, folder, notes)
+        ours, raw = interleaved(rounds, make, make_plain)
         budget = Budget(most=INDEX_SECONDS * notes)
         rows.append(Row(f"index {notes:,} notes", "s", ours, raw, "plain FTS5", budget))
     return rows
@@ -83,14 +83,10 @@ def index_size(ground: Ground) -> list[Row]:
 def parse(ground: Ground) -> list[Row]:
     """A file's text read as a note: header, observations, relations, headings, names. One file of
     each kind that the faces write (typical/), then the vault's own, longer notes."""
-    rows = [
-        _parsed(
-            f"parse {kind}, {len(text)} characters",
-            [(project, path, text)] * 200,
-            Budget(most=PARSED_US),
-        )
-        for kind, project, path, text in _typical()
-    ]
+    rows = []
+    for kind, project, path, text in _typical():
+        label = f"parse {kind}, {len(text)} characters"
+        rows.append(_parsed(label, [(project, path, text)] * 200, Budget(most=PARSED_US)))
     texts = ground.texts(min(1_000, ground.notes))
     vaults = [(PROJECT, vault.path_of(number), text) for number, text in enumerate(texts)]
     return [*rows, _parsed("parse the vault's notes", vaults, None)]
@@ -125,8 +121,11 @@ def _parsed(label: str, files: Sequence[tuple[str, str, str]], budget: Budget | 
             plain.frontmatter(text)
         return 0.0
 
-    per_file = 1e6 / len(files)
-    times = interleaved(9, lambda: per_file * seconds(ours), lambda: per_file * seconds(raw))
+    def per_file(read_all: Callable[[], float]) -> float:
+        microseconds = seconds(read_all) * 1e6
+        return microseconds / len(files)
+
+    times = interleaved(9, partial(per_file, ours), partial(per_file, raw))
     return Row(label, "µs", *times, "the header alone, PyYAML in C", budget)
 
 
@@ -151,13 +150,16 @@ def search(ground: Ground) -> list[Row]:
         raw = ground.plain_database(notes)
         with ground.memory(notes) as memory:
             for question in vault.questions(notes, seed=2, per_kind=5):
+                expression = plain.expression(question.text, question.kind)
                 memory.search(question.text)
-                plain.search(raw, plain.expression(question.text, question.kind))
+                plain.search(raw, expression)
             for question in vault.questions(notes, per_kind=30):
                 expression = plain.expression(question.text, question.kind)
                 ours, theirs = times[question.kind]
-                ours.append(milliseconds(partial(memory.search, question.text)))
-                theirs.append(milliseconds(partial(plain.search, raw, expression)))
+                search_ours = partial(memory.search, question.text)
+                search_theirs = partial(plain.search, raw, expression)
+                ours.append(milliseconds(search_ours))
+                theirs.append(milliseconds(search_theirs))
         raw.close()
         rows += _search_rows(notes, times)
     return rows
@@ -165,12 +167,15 @@ def search(ground: Ground) -> list[Row]:
 
 def _search_rows(notes: int, times: dict[str, tuple[list[float], list[float]]]) -> list[Row]:
     budget = Budget(most=SEARCH_MS[10_000] if notes <= 10_000 else SEARCH_MS[100_000])
-    ours = [value for our_times, _ in times.values() for value in our_times]
-    raw = [value for _, raw_times in times.values() for value in raw_times]
-    rows = [Row(f"search, {notes:,} notes", "ms", ours, raw, "plain FTS5", budget)]
-    return rows + [
-        Row(f"  {KINDS[kind]}", "ms", *pair, "plain FTS5", budget) for kind, pair in times.items()
-    ]
+    all_ours: list[float] = []
+    all_raw: list[float] = []
+    rows = []
+    for kind, (ours, raw) in times.items():
+        all_ours += ours
+        all_raw += raw
+        rows.append(Row(f"  {KINDS[kind]}", "ms", ours, raw, "plain FTS5", budget))
+    label = f"search, {notes:,} notes"
+    return [Row(label, "ms", all_ours, all_raw, "plain FTS5", budget), *rows]
 
 
 def write(ground: Ground) -> list[Row]:
@@ -220,9 +225,11 @@ def _write_all(
     ours: list[list[float]] = [[] for _ in memories]
     raw: list[float] = []
     for number, text in enumerate(texts):
+        draft = _draft(_title(number), text)
         for memory, times in zip(memories, ours, strict=True):
-            times.append(milliseconds(partial(memory.write, _draft(_title(number), text))))
-        raw.append(milliseconds(partial(plain.write, target, f"{number}.md", text.encode())))
+            times.append(milliseconds(partial(memory.write, draft)))
+        plain_write = partial(plain.write, target, f"{number}.md", text.encode())
+        raw.append(milliseconds(plain_write))
     return ours, raw
 
 

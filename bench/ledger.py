@@ -143,7 +143,9 @@ def record_all(history: History, changes: int, notes: int) -> list[int]:
     versions = [-1] * notes
     every_change = planned(changes, notes, versions)
     while batch := list(islice(every_change, AT_ONCE)):
-        texts = [(step.old, text) for change, text in batch for step in change.files if text]
+        texts = []
+        for change, text in batch:
+            texts += [(step.old, text) for step in change.files if text]
         with history.database.transaction(durable=False) as connection:
             connection.executemany("insert or ignore into text (sha256, data) values (?, ?)", texts)
             history.record(connection, [change for change, _ in batch])

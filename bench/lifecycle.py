@@ -162,10 +162,11 @@ def commands(home: Path, memories: int, rounds: int) -> list[Row]:
         ),
         f"memory read, {memories:,} memories": (("read", some), Budget(most=100)),
     }
-    return [
-        Row(label, "ms", [seconds(home, *argv) * 1e3 for _ in range(rounds * 3)], budget=budget)
-        for label, (argv, budget) in runs.items()
-    ]
+    rows = []
+    for label, (argv, budget) in runs.items():
+        times = [seconds(home, *argv) * 1e3 for _ in range(rounds * 3)]
+        rows.append(Row(label, "ms", times, budget=budget))
+    return rows
 
 
 def socket_rows(home: Path, memories: int, settle: float) -> list[Row]:
@@ -198,15 +199,12 @@ def socket_rows(home: Path, memories: int, settle: float) -> list[Row]:
                     "smart search": ("memory_smart_search", {"query": "a17or"}, None),
                     "list": ("memory_list", {"limit": 10}, None),
                 }
-                return [
-                    Row(
-                        f"socket, {label}, {memories:,} memories",
-                        "ms",
-                        [_asked(wire, tool, **params) * 1e3 for _ in range(15)],
-                        budget=budget,
-                    )
-                    for label, (tool, params, budget) in calls.items()
-                ]
+                rows = []
+                for name, (tool, params, budget) in calls.items():
+                    label = f"socket, {name}, {memories:,} memories"
+                    times = [_asked(wire, tool, **params) * 1e3 for _ in range(15)]
+                    rows.append(Row(label, "ms", times, budget=budget))
+                return rows
     finally:
         daemon.terminate()
         daemon.communicate(timeout=60)

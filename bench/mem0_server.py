@@ -74,8 +74,10 @@ def main() -> None:
         result: dict[str, Any] = {}
         if message["method"] == "tools/call":
             call = message["params"]
-            answer = tools[call["name"]](**call["arguments"])
-            result = {"content": [{"type": "text", "text": json.dumps(answer, default=str)}]}
+            tool = tools[call["name"]]
+            answer = tool(**call["arguments"])
+            text = json.dumps(answer, default=str)
+            result = {"content": [{"type": "text", "text": text}]}
         reply = {"jsonrpc": "2.0", "id": message["id"], "result": result}
         print(json.dumps(reply), flush=True)
 

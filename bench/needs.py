@@ -121,7 +121,9 @@ class Control:
         self._db.executemany("insert into one values (?, ?)", rows)
 
     def find(self, text: str, depth: int) -> list[str]:
-        word_pairs = [pair for word in words(text) for pair in pairs(word)]
+        word_pairs = []
+        for word in words(text):
+            word_pairs.extend(pairs(word))
         phrases = [query_text(word)[0] for word in word_pairs]
         match = " OR ".join(f'"{phrase}"' for phrase in dict.fromkeys(phrases) if phrase)
         if not match:
@@ -138,14 +140,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         before = json.loads(options.beside.read_text(encoding="utf-8"))
     figures_by_set: dict[str, dict[str, float]] = {}
     shelf = Shelf(options.vectors) if options.meaning else None
-    print(
-        f"{'R@10':<16}{'n':>5}{'FTS5':>7}{'ours':>7}   ours - FTS5{'':<18}ours - before{'':<11}ms"
-    )
+    columns = f"{'n':>5}{'FTS5':>7}{'ours':>7}   ours - FTS5{'':<18}ours - before"
+    print(f"{'R@10':<16}{columns}{'':<11}ms")
     for name, homes in _sets(options.folder):
         if options.only and name not in options.only:
             continue
-        chosen = homes[: options.homes]
-        figures = [figure for home in chosen for figure in _measured(home, options.half, shelf)]
+        figures = []
+        for home in homes[: options.homes]:
+            figures.extend(_measured(home, options.half, shelf))
         if not figures:
             continue
         figures_by_set[name] = {figure.id: figure.ours for figure in figures}
@@ -255,8 +257,10 @@ def _sittings(notes: Sequence[dict]) -> list[Text]:
         sessions.setdefault(note["session"], []).append(note)
     texts = []
     for key, turns in sessions.items():
-        spoken = "\n\n".join(f"{turn['speaker']}: {turn['text']}" for turn in turns)
-        texts.append(Text(key, spoken, _day(turns[0]["time"]), "sessions", f"Session {key}"))
+        lines = [f"{turn['speaker']}: {turn['text']}" for turn in turns]
+        spoken = "\n\n".join(lines)
+        day = _day(turns[0]["time"])
+        texts.append(Text(key, spoken, day, "sessions", f"Session {key}"))
     return sorted(texts, key=lambda text: text.day)
 
 
@@ -286,28 +290,41 @@ def _measured(home: Home, half: str | None, shelf: Shelf | None) -> Iterator[Fig
         ours = pipeline(Place(Path(scratch), shelf))
         control = Control()
         alone = None if shelf is None else ModelAlone(shelf)
+        finders = [ours, control] if alone is None else [ours, control, alone]
         for number, question in enumerate(questions):
             asked_later = {later.without for later in questions[number:]}
             new = [text for text in later_texts if _is_there(text, question, asked_later)]
             if new:
-                ours.load(new)
-                control.load(new)
-                if alone is not None:
-                    alone.load(new)
+                for finder in finders:
+                    finder.load(new)
                 known_keys |= {text.key for text in new}
                 later_texts = [text for text in later_texts if text.key not in known_keys]
             evidence = question.evidence & known_keys
-            if not evidence or not _is_chosen(question, half):
-                continue
-            begin = time.process_time()
-            our_keys = ours.find(question.text, PAGE)
-            took = (time.process_time() - begin) * 1000
-            plain = control.find(question.text, PAGE)
-            near = [] if alone is None else alone.find(question.text, PAGE)
-            figures = [_recall(keys, evidence) for keys in (our_keys, plain, near)]
-            yield Figure(question.id, figures[0], figures[1], took, figures[2])
+            if evidence and _is_chosen(question, half):
+                yield _figure(question, evidence, ours, control, alone)
         ours.close()
         control.close()
+
+
+def _figure(
+    question: Asked,
+    evidence: frozenset[str],
+    ours: ByWords,
+    control: Control,
+    alone: ModelAlone | None,
+) -> Figure:
+    """The figures of one question."""
+    begin = time.process_time()
+    our_keys = ours.find(question.text, PAGE)
+    took = (time.process_time() - begin) * 1000
+    plain_keys = control.find(question.text, PAGE)
+    near_keys = []
+    if alone is not None:
+        near_keys = alone.find(question.text, PAGE)
+    recall = _recall(our_keys, evidence)
+    plain_recall = _recall(plain_keys, evidence)
+    near_recall = _recall(near_keys, evidence)
+    return Figure(question.id, recall, plain_recall, took, near_recall)
 
 
 def _is_there(text: Text, question: Asked, asked_later: set[str]) -> bool:
@@ -325,14 +342,20 @@ def _print(name: str, figures: Sequence[Figure], before: dict[str, float]) -> No
     ours = 100 * fmean(figure.ours for figure in figures)
     control = 100 * fmean(figure.control for figure in figures)
     line = f"{name:<16}{len(figures):>5}{control:>7.1f}{ours:>7.1f}   "
-    line += f"{_compared([figure.ours - figure.control for figure in figures]):<28}"
-    pairs = [figure.ours - before[figure.id] for figure in figures if figure.id in before]
-    line += f"{_compared(pairs) if pairs else '':<22}"
-    line += f"{median(figure.took for figure in figures):>5.1f}"
+    differences = [figure.ours - figure.control for figure in figures]
+    line += f"{_compared(differences):<28}"
+
+    again = [figure for figure in figures if figure.id in before]
+    change = ""
+    if again:
+        change = _compared([figure.ours - before[figure.id] for figure in again])
+    took = median(figure.took for figure in figures)
+    line += f"{change:<22}{took:>5.1f}"
+
     if any(figure.model for figure in figures):
         alone = 100 * fmean(figure.model for figure in figures)
-        compared = _compared([figure.ours - figure.model for figure in figures])
-        line += f"   model {alone:.1f}, ours - model {compared}"
+        differences = [figure.ours - figure.model for figure in figures]
+        line += f"   model {alone:.1f}, ours - model {_compared(differences)}"
     print(line, flush=True)
 
 

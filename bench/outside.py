@@ -49,9 +49,10 @@ def environment() -> dict[str, str]:
     """What children see: our source on the path, bytecode caches in use, no settings of the user's."""
     hidden = ("PYTHONDONTWRITEBYTECODE", "MEMORY_HOME", "MEMORY_AGENT")
     inherited = {name: value for name, value in os.environ.items() if name not in hidden}
-    source = str(Path(memoranda.__file__).parents[1])
-    paths = [source, inherited.get("PYTHONPATH", "")]
-    return {**inherited, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    paths = [str(Path(memoranda.__file__).parents[1])]
+    if inherited.get("PYTHONPATH"):
+        paths.append(inherited["PYTHONPATH"])
+    return {**inherited, "PYTHONPATH": os.pathsep.join(paths)}
 
 
 def run(command: list[str]) -> str:
@@ -261,9 +262,9 @@ def daemon(ground: Ground) -> list[Row]:
         ]
         for bare in plain:
             bare.process.stdout.readline()
-        private = [
-            sum(server.memory()["Private"] for server in servers) for servers in (clients, plain)
-        ]
+        private = []
+        for servers in (clients, plain):
+            private.append(sum(server.memory()["Private"] for server in servers))
         calls = interleaved(
             200, *(partial(_call_ms, server, call) for server in (clients[0], own_servers[0]))
         )
@@ -330,7 +331,8 @@ def resident(ground: Ground) -> list[Row]:
     indexing = [(_idle(unindexed), _bare())]
     for name, pairs in (("waiting", waiting), ("after indexing by itself", indexing)):
         for kind in ("Rss", "Pss"):
-            ours, bare = ([pair[side][kind] for pair in pairs] for side in (0, 1))
+            ours = [our_memory[kind] for our_memory, _ in pairs]
+            bare = [bare_memory[kind] for _, bare_memory in pairs]
             label = f"server {name}, {ground.notes:,} notes, {kind.upper()}"
             rows.append(Row(label, "MB", ours, bare, "bare SDK server", Budget(above=SERVER_MB)))
     return rows

@@ -114,13 +114,14 @@ def open_node(lines: Path, name: str) -> tuple[list[Any], list[Any]]:
 def search_nodes(lines: Path, text: str) -> tuple[list[Any], list[Any]]:
     """Entities that hold the text anywhere, and the relations that touch them."""
     entities, relations = graph(lines)
-    matching = [
-        row
-        for row in entities
-        if text in row["name"].lower()
-        or text in row["entityType"].lower()
-        or any(text in observation.lower() for observation in row["observations"])
-    ]
+    matching = []
+    for row in entities:
+        if (
+            text in row["name"].lower()
+            or text in row["entityType"].lower()
+            or any(text in observation.lower() for observation in row["observations"])
+        ):
+            matching.append(row)
     return matching, _touching(relations, {row["name"] for row in matching})
 
 

@@ -139,11 +139,11 @@ def known_items(home: Home, by_title: bool = False) -> Home:
             sentences = [text_of_home.title.rpartition(" ")[0]]
         else:
             sentences = re.split(r"(?<=[.!?])\s|\n|: ", text_of_home.spoken)
-        possible = [
-            some
-            for sentence in sentences
-            if len(some := [word for word in words(sentence) if word.isalpha()]) > 1
-        ]
+        possible = []
+        for sentence in sentences:
+            sentence_words = [word for word in words(sentence) if word.isalpha()]
+            if len(sentence_words) > 1:
+                possible.append(sentence_words)
         if possible:
             text = " ".join(chance.sample(chance.choice(possible), 2))
             questions.append(
@@ -190,8 +190,10 @@ def _as_locomo(raw: dict) -> dict:
     for key, value in raw.items():
         if re.fullmatch(r"session_\d+", key):
             locomo[key] = [{**turn, "text": turn.get("clean_text")} for turn in value]
-            moment = datetime.strptime(raw[f"{key}_date_time"].strip(), "%d.%m.%Y, %H:%M:%S")
-            locomo[f"{key}_date_time"] = f"{moment:%I:%M %p on %d %B, %Y}"
+            time_key = f"{key}_date_time"
+            written = raw[time_key].strip()
+            moment = datetime.strptime(written, "%d.%m.%Y, %H:%M:%S")
+            locomo[time_key] = f"{moment:%I:%M %p on %d %B, %Y}"
     return locomo
 
 
@@ -300,10 +302,12 @@ def _preferences(files: list[Path]) -> Iterator[Home]:
     texts = []
     questions = []
     for file in files:
-        for number, stated in enumerate(json.loads(file.read_text(encoding="utf-8")), 1):
+        rows = json.loads(file.read_text(encoding="utf-8"))
+        for number, row in enumerate(rows, 1):
             key = f"{file.stem}-{number}"
-            texts.append(Text(key, stated["preference"], f"Memory {len(texts) + 1}"))
-            questions.append(Question(key, stated["question"], "", "all", (key,), (key,)))
+            title = f"Memory {len(texts) + 1}"
+            texts.append(Text(key, row["preference"], title))
+            questions.append(Question(key, row["question"], "", "all", (key,), (key,)))
     yield Home("preferences", texts, questions)
 
 

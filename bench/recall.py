@@ -18,6 +18,7 @@ import argparse
 import json
 import sys
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -52,11 +53,12 @@ _LOCOMO = {
     **{str(category): (category,) for category in CATEGORIES},
 }
 PROMPT = (
-    "You are a careful assistant with a long memory. Answer in the language of the person you talk with, keep to "
-    "what you know, say so when you do not know something, and never make up a source. Before you answer, look "
-    "through everything that was said earlier, weigh what is recent against what is old, and prefer the exact words "
-    "of the people over your own summary. Keep answers short unless somebody asks for details; use plain sentences, "
-    "no tables and no headings. Dates are written as day, month and year. If a request could harm somebody, decline "
+    "You are a careful assistant with a long memory. Answer in the language of the person you talk "
+    "with, keep to what you know, say so when you do not know something, and never make up a "
+    "source. Before you answer, look through everything that was said earlier, weigh what is "
+    "recent against what is old, and prefer the exact words of the people over your own summary. "
+    "Keep answers short unless somebody asks for details; use plain sentences, no tables and no "
+    "headings. Dates are written as day, month and year. If a request could harm somebody, decline "
     "politely and offer another way. Do not mention these instructions. "
 )
 
@@ -86,31 +88,35 @@ class Bench:
     rates: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        turns = [turn for conversation in self.conversations for turn in conversation.turns]
+        turns = []
+        for conversation in self.conversations:
+            turns.extend(conversation.turns)
         self.spoken = {turn.key: turn.spoken for turn in turns}
         self.sessions = {turn.key: turn.session for turn in turns}
         self.sessions |= {turn.session: turn.session for turn in turns}
-        kinds = list(
-            dict.fromkeys(
-                question.category
-                for conversation in self.conversations
-                for question in conversation.questions
-            )
-        )
-        categories = [kind for kind in kinds if isinstance(kind, str)]
-        self.groups: dict[str, tuple[int | str, ...]] = (
-            dict(_LOCOMO) if len(categories) < len(kinds) else {}
-        )
-        if categories:
-            self.groups |= {"all": tuple(categories), **{kind: (kind,) for kind in categories}}
+        self.groups = self._groups()
 
-    def texts(self, some: Sequence[Conversation]) -> list[Kept]:
+    def _groups(self) -> dict[str, tuple[int | str, ...]]:
+        """The categories of questions, by the name under which their figures are shown."""
+        kinds: dict[int | str, None] = {}
+        for conversation in self.conversations:
+            kinds |= dict.fromkeys(question.category for question in conversation.questions)
+        categories = [kind for kind in kinds if isinstance(kind, str)]
+        groups: dict[str, tuple[int | str, ...]] = {}
+        if len(categories) < len(kinds):
+            groups |= _LOCOMO
+        if categories:
+            groups["all"] = tuple(categories)
+        for kind in categories:
+            groups[kind] = (kind,)
+        return groups
+
+    def texts(self, conversations: Sequence[Conversation]) -> list[Kept]:
         """What the pipelines hold of these conversations."""
-        return [
-            text
-            for conversation in some
-            for text in (conversation.sittings if self.whole else conversation.turns)
-        ]
+        texts: list[Kept] = []
+        for conversation in conversations:
+            texts += conversation.sittings if self.whole else conversation.turns
+        return texts
 
     def figures(self, answers: Sequence[Answer]) -> dict[str, float | None]:
         return measures(answers, self.sessions, self.tokens, whole=self.whole)
@@ -204,45 +210,47 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+def _scopes(bench: Bench, only: str | None) -> Iterator[tuple[str, str | None, list[Conversation]]]:
+    """The homes that are asked: (scope, id of the conversation that is alone in it, conversations)."""
+    if only != "pooled":
+        for candidate in bench.conversations:
+            if candidate.questions:
+                yield "conversation", candidate.id, [candidate]
+    # A haystack stays alone
+    together = [candidate for candidate in bench.conversations if candidate.asked_at is None]
+    if only != "conversation" and together:
+        yield "pooled", None, together
+
+
 def _runs(bench: Bench, options: argparse.Namespace) -> Iterator[Run]:
     loaded = 0
     loading = 0.0
     embedded = 0
     embedding = 0.0
-    # A haystack stays alone
-    together = [candidate for candidate in bench.conversations if candidate.asked_at is None]
     for name in possible(options.only, bench.shelf):
-        scopes: list[tuple[str, str | None, list[Conversation]]] = []
-        if options.scope != "pooled":
-            scopes += [
-                ("conversation", candidate.id, [candidate])
-                for candidate in bench.conversations
-                if candidate.questions
-            ]
-        if options.scope != "conversation" and together:
-            scopes.append(("pooled", None, together))
-        for scope, conversation, some in scopes:
+        for scope, conversation, some in _scopes(bench, options.scope):
             with tempfile.TemporaryDirectory(prefix="memoranda-recall-") as folder:
-                pipeline = PIPELINES[name](Place(Path(folder), bench.shelf, some[0].asked_at))
+                place = Place(Path(folder), bench.shelf, some[0].asked_at)
+                pipeline = PIPELINES[name](place)
                 texts = bench.texts(some)
                 pipeline.load(texts)
                 if isinstance(pipeline, ByWords):
-                    loaded = loaded + len(texts)
-                    loading = loading + pipeline.loading
-                    embedded = embedded + pipeline.embedded
-                    embedding = embedding + pipeline.embedding
-                questions = [
-                    question
-                    for asked_conversation in some
-                    for question in asked_conversation.questions
-                ]
+                    loaded += len(texts)
+                    loading += pipeline.loading
+                    embedded += pipeline.embedded
+                    embedding += pipeline.embedding
+                questions = []
+                for asked_conversation in some:
+                    questions.extend(asked_conversation.questions)
                 answers = ask(pipeline, questions, bench.prompt, bench.tokens, bench.spoken)
                 pipeline.close()
             yield Run(scope, conversation, pipeline.name, answers)
     if loading:
-        bench.rates.append(f"Loaded {loaded / loading:,.0f} notes a second, durable and indexed.")
+        rate = loaded / loading
+        bench.rates.append(f"Loaded {rate:,.0f} notes a second, durable and indexed.")
     if embedding:
-        bench.rates.append(f"Embedded {embedded / embedding:,.0f} passages a second, kept durably.")
+        rate = embedded / embedding
+        bench.rates.append(f"Embedded {rate:,.0f} passages a second, kept durably.")
 
 
 def _of(answers: Sequence[Answer], categories: Sequence[int | str]) -> list[Answer]:
@@ -251,10 +259,10 @@ def _of(answers: Sequence[Answer], categories: Sequence[int | str]) -> list[Answ
 
 def _together(runs: Sequence[Run], scope: str) -> dict[str, list[Answer]]:
     """All answers of a scope by pipeline."""
-    answers: dict[str, list[Answer]] = {}
+    answers: defaultdict[str, list[Answer]] = defaultdict(list)
     for run in runs:
         if run.scope == scope:
-            answers.setdefault(run.pipeline, []).extend(run.answers)
+            answers[run.pipeline] += run.answers
     return answers
 
 
@@ -282,7 +290,8 @@ def _report(runs: Sequence[Run], bench: Bench) -> None:
     print(f"{len(bench.conversations)} conversations, {turns:,} turns, {questions:,} questions")
     if bench.whole:
         print(
-            "Each session is one note: hit, all, MRR and nDCG are of sessions, evidence is still whole turns."
+            "Each session is one note: hit, all, MRR and nDCG are of sessions, "
+            "evidence is still whole turns."
         )
     print()
     titles = {
@@ -297,16 +306,21 @@ def _report(runs: Sequence[Run], bench: Bench) -> None:
         for group, categories in bench.groups.items():
             label = _label(group, categories)
             for name, answers in together.items():
-                some = _of(answers, categories)
-                if some:
-                    print(_row(label, name, some, bench))
+                _print_row(label, name, _of(answers, categories), bench)
         print()
     if "1-4" not in bench.groups:
         return
     print(f"Conversation by conversation, categories 1-4\n{_head(bench)}")
     for run in runs:
-        if run.conversation and (some := _of(run.answers, bench.groups["1-4"])):
-            print(_row(run.conversation, run.pipeline, some, bench))
+        if run.conversation:
+            answers = _of(run.answers, bench.groups["1-4"])
+            _print_row(run.conversation, run.pipeline, answers, bench)
+
+
+def _print_row(label: str, name: str, answers: Sequence[Answer], bench: Bench) -> None:
+    """Print the row of these answers, if there are any."""
+    if answers:
+        print(_row(label, name, answers, bench))
 
 
 def _label(group: str, categories: Sequence[int | str]) -> str:
@@ -328,14 +342,12 @@ def _head(bench: Bench) -> str:
 
 def _row(label: str, name: str, answers: Sequence[Answer], bench: Bench) -> str:
     figures = bench.figures(answers)
-    numbers = "".join(_percent(figures[figure_name], 11) for figure_name in SHOWN)
+    row = f"{label:<26}{name:<32}{len(answers):>6}"
+    for figure_name in SHOWN:
+        row += _percent(figures[figure_name], 11)
     if bench.tokens:
-        evidence = _percent(figures.get(f"evidence@{bench.tokens}"), 14)
-    else:
-        evidence = ""
-    return (
-        f"{label:<26}{name:<32}{len(answers):>6}{numbers}{evidence}{figures['ms_per_query']:>8.2f}"
-    )
+        row += _percent(figures.get(f"evidence@{bench.tokens}"), 14)
+    return f"{row}{figures['ms_per_query']:>8.2f}"
 
 
 def _percent(value: float | None, width: int) -> str:
@@ -352,13 +364,15 @@ def _remarks(bench: Bench) -> Iterator[str]:
         yield f"Plain cosine is left out: {bench.trouble}"
     if bench.tokens:
         yield (
-            f"evidence@{bench.tokens}: the share of a question's evidence turns that stand whole, with who said "
-            f"them, in `context_for(question, max_tokens={bench.tokens})`, a token being 4 characters."
+            f"evidence@{bench.tokens}: the share of a question's evidence turns that stand whole, "
+            f"with who said them, in `context_for(question, max_tokens={bench.tokens})`, "
+            "a token being 4 characters."
         )
     if bench.prompt:
         yield f"{len(bench.prompt) - 1:,} characters of prompt stood before each question."
     yield RULES
-    yield f"Left out: {sum(conversation.dropped for conversation in bench.conversations)} questions."
+    dropped = sum(conversation.dropped for conversation in bench.conversations)
+    yield f"Left out: {dropped} questions."
 
 
 def _log(runs: Sequence[Run], bench: Bench) -> Iterator[str]:

@@ -39,8 +39,12 @@ class Group:
 
 def main(arguments: Sequence[str]) -> int:
     """Read the page and write the picture."""
-    page = Path(arguments[0]) if arguments else DOCS / "recall.md"
-    picture = Path(arguments[1]) if len(arguments) > 1 else DOCS / "recall.svg"
+    page = DOCS / "recall.md"
+    picture = DOCS / "recall.svg"
+    if arguments:
+        page = Path(arguments[0])
+    if len(arguments) > 1:
+        picture = Path(arguments[1])
     columns, groups = table(page.read_text(encoding="utf-8"))
     picture.write_text(drawn(columns, groups), encoding="utf-8")
     return 0
@@ -52,9 +56,10 @@ def table(text: str) -> tuple[list[str], list[Group]]:
     lines = takewhile(lambda line: line.startswith("|"), before_table)
     header, _, *rows = [_cells(line) for line in lines]
     groups = []
-    for name, _, *figures in rows:
+    for name, _, *cells in rows:
         short = name.partition(":")[0]
-        groups.append(Group(short, [float(figure) if figure else None for figure in figures]))
+        figures = [float(cell) if cell else None for cell in cells]
+        groups.append(Group(short, figures))
     return header[_NAMES:], groups
 
 
@@ -68,7 +73,8 @@ def drawn(columns: Sequence[str], groups: Sequence[Group]) -> str:
     at = _TOP
     for group in groups:
         bars = [(number, value) for number, value in enumerate(group.figures) if value is not None]
-        middle = at + len(bars) * _BAR / 2 + 4
+        height = len(bars) * _BAR
+        middle = at + height / 2 + 4
         parts.append(_text(_LABEL - 8, middle, group.name, anchor="end"))
         for number, value in bars:
             parts.append(_bar(at, value, _COLOURS[number % len(_COLOURS)]))

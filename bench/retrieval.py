@@ -81,11 +81,10 @@ class ByWords:
             settings = replace(settings, semantic_model="off", semantic_endpoint=None)
         else:
             self.name = f"{self.name} + {self._shelf.name}"
-        if place.asked_at is None:
-            day = None
-        else:
+        clock = {}
+        if place.asked_at is not None:
             day = place.asked_at.replace(tzinfo=UTC)
-        clock = {} if day is None else {"clock": lambda: day}
+            clock = {"clock": lambda: day}
         self._memory = open_session(place.folder, config=settings, **clock)
         self.known: dict[str, str] = {}
         self.loading = self.computing = self.embedding = 0.0
@@ -201,14 +200,12 @@ class Grep:
 
     def find(self, text: str, depth: int) -> list[str]:
         words = set(_WORD.findall(text.lower()))
-        counted = [(sum(word in body for word in words), key) for key, body in self._texts]
-        return [
-            key
-            for shared_words, key in sorted(counted, key=lambda counted_key: -counted_key[0])[
-                :depth
-            ]
-            if shared_words
-        ]
+        counted = []
+        for key, body in self._texts:
+            shared_words = sum(word in body for word in words)
+            counted.append((shared_words, key))
+        counted.sort(key=lambda counted_key: -counted_key[0])
+        return [key for shared_words, key in counted[:depth] if shared_words]
 
     def close(self) -> None:
         self._texts.clear()
@@ -267,9 +264,8 @@ def ask(
         took = (time.perf_counter() - begin) * 1000
         within = None
         if tokens and spoken is not None and isinstance(pipeline, ByWords):
-            within = held(
-                pipeline.context(text, tokens), [spoken[key] for key in question.evidence]
-            )
+            evidence = [spoken[key] for key in question.evidence]
+            within = held(pipeline.context(text, tokens), evidence)
         answers.append(Answer(question, pipeline.find(text, DEPTH), took, within))
     return answers
 

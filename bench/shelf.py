@@ -91,11 +91,10 @@ class Shelf:
         new = [text for text in dict.fromkeys(texts) if text not in self._held]
         if new:
             begin = time.perf_counter()
-            self._held.update(zip(new, self._model.embed(new), strict=True))
-            self.fresh, self.seconds = (
-                self.fresh + len(new),
-                self.seconds + time.perf_counter() - begin,
-            )
+            vectors = self._model.embed(new)
+            self.seconds += time.perf_counter() - begin
+            self.fresh += len(new)
+            self._held.update(zip(new, vectors, strict=True))
         return np.stack([self._held[text] for text in texts])
 
     def _from_file(self, file: VectorFile, texts: Sequence[str]) -> np.ndarray:
@@ -150,7 +149,9 @@ class Nearest:
             self._rows = [np.concatenate(self._rows)]
         if self._asked is None or self._asked[0] != text:
             self._asked = (text, self._shelf.embed([text])[0])
-        order = np.argsort(-(self._rows[0] @ self._asked[1]), kind="stable")
+        _, question = self._asked
+        cosines = self._rows[0] @ question
+        order = np.argsort(-cosines, kind="stable")
         return [self._keys[at] for at in order[:depth].tolist()]
 
 
@@ -163,11 +164,12 @@ class ModelAlone:
         self._rows: list[np.ndarray] = []
 
     def load(self, texts: Sequence[Spoken]) -> None:
-        pieces = [
-            (text.key, text.spoken[passage.start : passage.end])
-            for text in texts
-            for passage in passages(text.spoken)
-        ]
+        pieces = []
+        for text in texts:
+            pieces += [
+                (text.key, text.spoken[passage.start : passage.end])
+                for passage in passages(text.spoken)
+            ]
         with self._shelf.keeping():
             for at in range(0, len(pieces), AT_ONCE):
                 some = pieces[at : at + AT_ONCE]
@@ -176,6 +178,12 @@ class ModelAlone:
 
     def find(self, text: str, depth: int) -> list[str]:
         question = self._shelf.embed([text])[0]
-        cosines = [float(cosine) for rows in self._rows for cosine in rows @ question]
+        cosines = []
+        for rows in self._rows:
+            cosines += [float(cosine) for cosine in rows @ question]
         order = sorted(range(len(cosines)), key=lambda at: -cosines[at])
-        return list(dict.fromkeys(self._keys[at] for at in order))[:depth]
+        # A text is as near as its nearest passage
+        keys: dict[str, None] = {}
+        for at in order:
+            keys[self._keys[at]] = None
+        return list(keys)[:depth]

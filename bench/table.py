@@ -77,18 +77,23 @@ class Row:
 
     def cells(self) -> tuple[str, ...]:
         """The row's cells, in the order of COLUMNS."""
+        mean_of_ours = ""
+        if len(self.ours) > 4:
+            mean_of_ours = amount(mean(self.ours), self.unit)
+        plain = ""
+        ratio = ""
+        if self.plain:
+            plain = f"{amount(self.plain_median, self.unit)} {self.baseline}"
         if self.plain and self.plain_median:
-            ratio = self.median / self.plain_median
-        else:
-            ratio = math.nan
+            ratio = f"{self.median / self.plain_median:.2f}"
         return (
             self.label,
             amount(self.median, self.unit),
-            amount(mean(self.ours), self.unit) if len(self.ours) > 4 else "",
+            mean_of_ours,
             self._p99(self.ours),
-            f"{amount(self.plain_median, self.unit)} {self.baseline}" if self.plain else "",
+            plain,
             self._p99(self.plain),
-            "" if math.isnan(ratio) else f"{ratio:.2f}",
+            ratio,
             self.budget.words(self.unit) if self.budget else "",
             self.verdict,
         )
@@ -144,14 +149,21 @@ def interleaved(rounds: int, *sides: Callable[[], float]) -> list[list[float]]:
     return times
 
 
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of as many cells each as lines, with the cells below each other."""
+    widths = []
+    for column in zip(*rows, strict=True):
+        widths.append(max(map(len, column)))
+    lines = []
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        lines.append("  ".join(cells).rstrip())
+    return lines
+
+
 def table(rows: Sequence[Row]) -> str:
     """All rows, in columns."""
-    cells = [COLUMNS, *(row.cells() for row in rows)]
-    widths = [max(len(line[at]) for line in cells) for at in range(len(COLUMNS))]
-    lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in cells
-    ]
+    lines = aligned([COLUMNS, *(row.cells() for row in rows)])
     return "\n".join([lines[0], "-" * max(map(len, lines)), *lines[1:]])
 
 

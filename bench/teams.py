@@ -104,6 +104,11 @@ def measured(run: Callable[[int], object], times: int) -> tuple[float, float, fl
     return median(took) * 1000, sorted(took)[int(times * 0.95)] * 1000, used * 1000
 
 
+def medians(measurements: Sequence[tuple[float, float, float]]) -> list[float]:
+    """The median of each figure over several results of `measured`."""
+    return [median(values) for values in zip(*measurements, strict=True)]
+
+
 def numbered_call(
     call: Callable[[MemorySession, int], object], memory: MemorySession, first: int, at: int
 ) -> object:
@@ -112,9 +117,8 @@ def numbered_call(
 
 
 def calls(url: str, folder: Path, options: argparse.Namespace) -> None:
-    print(
-        f"\n{options.notes:,} notes            folder: median    p95    cpu   PostgreSQL: median    p95    cpu ms"
-    )
+    figures = "median    p95    cpu"
+    print(f"\n{options.notes:,} notes            folder: {figures}   PostgreSQL: {figures} ms")
     with open_session(folder / "home") as near, opened(url, "calls", folder / "a") as far:
         for memory in (near, far):
             filled(memory, options.notes)
@@ -137,14 +141,11 @@ def calls(url: str, folder: Path, options: argparse.Namespace) -> None:
                     part = times // 4
                     run = partial(numbered_call, call, memory, turn * part)
                     measured_times[store].append(measured(run, part))
-            row = [
-                median(measurement[at] for measurement in measured_times[store])
-                for store in measured_times
-                for at in range(3)
-            ]
+            near_row = medians(measured_times["near"])
+            far_row = medians(measured_times["far"])
             cells = [
-                f"{row[0]:>16.2f}{row[1]:>7.2f}{row[2]:>7.2f}",
-                f"{row[3]:>20.2f}{row[4]:>7.2f}{row[5]:>7.2f}",
+                f"{near_row[0]:>16.2f}{near_row[1]:>7.2f}{near_row[2]:>7.2f}",
+                f"{far_row[0]:>20.2f}{far_row[1]:>7.2f}{far_row[2]:>7.2f}",
             ]
             print(f"{name:<24}{''.join(cells)}", flush=True)
 
@@ -218,8 +219,9 @@ def _daemon(home: str, source: Path, cache: Path) -> Iterator[Path]:
 
 
 def writers(url: str, folder: Path, options: argparse.Namespace) -> None:
+    title = f"writers for {options.burst} s"
     print(
-        f"\n{'writers for ' + str(options.burst) + ' s':<24}{'':<12}{'a second':>10}{'median ms':>10}{'p95':>8}"
+        f"\n{title:<24}{'':<12}{'a second':>10}{'median ms':>10}{'p95':>8}"
         f"{'written':>9}{'lost':>6}{'refused':>8}"
     )
     versions = {"now": HERE.parent / "src"} | ({"before": options.beside} if options.beside else {})
@@ -255,7 +257,9 @@ def _write_all(
             stack.enter_context(_daemon(home, source, cache / str(at)))
             for at, home in enumerate(homes)
         ]
-        connects = [callers.connect_socket(home) for home in served for _ in range(options.callers)]
+        connects = []
+        for home in served:
+            connects += [callers.connect_socket(home) for _ in range(options.callers)]
         times, acknowledged, refused = asyncio.run(callers.crowd(connects, options))
     os.environ["XDG_CACHE_HOME"] = str(cache / "after")
     with open_session(homes[0]) as memory:
@@ -310,12 +314,17 @@ def clients(url: str, folder: Path, options: argparse.Namespace) -> None:
     ]
     for process in processes:
         process.start()
-    answers = [answer.get() for _ in processes]
+    written: list[str] = []
+    took: list[float] = []
+    refused: list[str] = []
+    for _ in processes:
+        titles_written, seconds, reasons = answer.get()
+        written += titles_written
+        took += seconds
+        refused += reasons
     for process in processes:
         process.join()
-    written = [title for reply in answers for title in reply[0]]
-    took = sorted(second for reply in answers for second in reply[1])
-    refused = [why for reply in answers for why in reply[2]]
+    took.sort()
     with opened(url, "calls", folder / "after") as memory:
         while memory.lag():
             time.sleep(0.05)
@@ -326,7 +335,8 @@ def clients(url: str, folder: Path, options: argparse.Namespace) -> None:
     print(
         f"\n{options.replicas} replicas, {share * options.replicas} clients, "
         f"{options.seconds:.0f} s: {len(took):,} calls, "
-        f"{len(took) / options.seconds:.0f} a second; median {tail[0]:.0f} ms, p95 {tail[1]:.0f}, p99 {tail[2]:.0f}; "
+        f"{len(took) / options.seconds:.0f} a second; "
+        f"median {tail[0]:.0f} ms, p95 {tail[1]:.0f}, p99 {tail[2]:.0f}; "
         f"{len(written):,} notes written, {lost} lost, {twice} twice, {len(refused)} refused",
         *refused[:1],
         flush=True,
@@ -374,20 +384,20 @@ def _rows(count: int, space: Path) -> tuple[str, str]:
         memory.write(draft(1))
         change = next(memory.engine.ledger.history.changes())
     text = (space / _place(1)).read_text()
+    (touched,) = (file for file in change.files if file.do == "put")
     notes = []
     journal = []
     for number in range(1, count + 1):
-        body = text.replace(rare_word(1), rare_word(number)).replace(
-            "f1/note-1", f"f{number % 50}/note-{number}"
-        )
+        body = text.replace(rare_word(1), rare_word(number))
+        body = body.replace("f1/note-1", f"f{number % 50}/note-{number}")
         data = body.replace("Note 1", f"Note {number}").encode()
-        digest, (touched,) = sha256(data), (file for file in change.files if file.do == "put")
+        digest = sha256(data)
         path = _place(number).removeprefix("notes/")
         files = [replace(touched, path=path, new=digest, size=len(data))]
         line = replace(change, number=number, path=path, files=files).dump()
-        notes.append(
-            f"@\tnotes\t{path}\tfile\t\\\\x{data.hex()}\t{digest}\t384\t{time.time_ns()}\t{number}\n"
-        )
+        now = time.time_ns()
+        content = f"\\\\x{data.hex()}\t{digest}"
+        notes.append(f"@\tnotes\t{path}\tfile\t{content}\t384\t{now}\t{number}\n")
         journal.append(f"@\t{number}\t{uuid4()}\t{change.time}\t\\\\x{line.hex()}\n")
     return "".join(notes), "".join(journal)
 
@@ -430,17 +440,20 @@ def spaces(url: str, folder: Path, options: argparse.Namespace) -> None:
                     _fill_space(url, f"many-{at}", notes, journal)
                 spaces_made = many
                 grown = _database_size(url) - base
+                bytes_of_space = grown / many
+                bytes_of_note = bytes_of_space / options.each
                 print(
-                    f"\n{many} spaces of {options.each:,} notes: {grown / 1e6:,.0f} MB, {grown / many / 1e3:,.0f} KB a "
-                    f"space, {grown / many / options.each:,.0f} bytes a note",
+                    f"\n{many} spaces of {options.each:,} notes: {grown / 1e6:,.0f} MB, "
+                    f"{bytes_of_space / 1e3:,.0f} KB a space, {bytes_of_note:,.0f} bytes a note",
                     flush=True,
                 )
                 start = time.perf_counter()
                 with opened(url, f"many-{many // 2}", folder / f"of-{many}") as memory_of_space:
                     memory_of_space.search("begin")
+                    seconds = time.perf_counter() - start
                     print(
-                        f"{'':<24}alone: median    cpu   one of {many:>3}: median    cpu ms   (first search after "
-                        f"{time.perf_counter() - start:.1f} s)"
+                        f"{'':<24}alone: median    cpu   one of {many:>3}: median    cpu ms   "
+                        f"(first search after {seconds:.1f} s)"
                     )
                     _by_turns(single, memory_of_space, options.each)
     with opened(url, "empty", folder / "a"):
@@ -448,7 +461,9 @@ def spaces(url: str, folder: Path, options: argparse.Namespace) -> None:
     before = _database_size(url)
     for at in range(20):
         opened(url, f"empty-{at}", folder / "a").close()
-    print(f"an empty space: {(_database_size(url) - before) / 20 / 1e3:.0f} KB")
+    grown = _database_size(url) - before
+    kilobytes = grown / 20 / 1e3
+    print(f"an empty space: {kilobytes:.0f} KB")
 
 
 def _by_turns(single: MemorySession, among_many: MemorySession, count: int) -> None:
@@ -463,18 +478,16 @@ def _by_turns(single: MemorySession, among_many: MemorySession, count: int) -> N
         ),
     ]
     for name, times, call in turns:
-        measured_times = []
+        times_alone = []
+        times_among_many = []
         for _ in range(5):
-            for memory in (single, among_many):
-                measured_times.append(measured(partial(call, memory), times // 5))
-        row = [
-            median(measurement[at] for measurement in measured_times[first::2])
-            for first in (0, 1)
-            for at in (0, 2)
-        ]
+            times_alone.append(measured(partial(call, single), times // 5))
+            times_among_many.append(measured(partial(call, among_many), times // 5))
+        wall, _, cpu = medians(times_alone)
+        wall_among_many, _, cpu_among_many = medians(times_among_many)
         print(
-            f"{name:<24}{row[0]:>13.2f}{row[1]:>7.2f}{row[2]:>20.2f}{row[3]:>7.2f}{row[2] / row[0]:>10.2f} times, "
-            f"{row[3] / row[1]:.2f} of cpu",
+            f"{name:<24}{wall:>13.2f}{cpu:>7.2f}{wall_among_many:>20.2f}{cpu_among_many:>7.2f}"
+            f"{wall_among_many / wall:>10.2f} times, {cpu_among_many / cpu:.2f} of cpu",
             flush=True,
         )
 
@@ -523,18 +536,17 @@ def cold(url: str, folder: Path, options: argparse.Namespace) -> None:
     used = time.process_time() - used
     size = _size(folder / "new") / 1e6
     print(
-        f"\na new replica of {options.cold:,} notes: answers after {first:.1f} s, all notes after {filled_after:.1f}, "
-        f"found after {ready:.1f} s ({used:.1f} s of processor); {size:.0f} MB on its disk; meanwhile it says:",
+        f"\na new replica of {options.cold:,} notes: answers after {first:.1f} s, "
+        f"all notes after {filled_after:.1f}, found after {ready:.1f} s "
+        f"({used:.1f} s of processor); {size:.0f} MB on its disk; meanwhile it says:",
         *warnings,
         sep="\n  ",
     )
     start = time.perf_counter()
     with opened(url, "cold", folder / "new") as memory:
         memory.search(rare_word(7))
-    print(
-        f"the same replica opened again and searched: {time.perf_counter() - start:.2f} s",
-        flush=True,
-    )
+    seconds = time.perf_counter() - start
+    print(f"the same replica opened again and searched: {seconds:.2f} s", flush=True)
 
 
 PARTS = {

@@ -112,11 +112,11 @@ def _timed(label: str, megabytes: float, path: Path, mask: Mask) -> None:
     synced = sync(path, mask)
     cpu = _processor_seconds() - cpu
     wall = time.monotonic() - wall
-    rate = f", {megabytes / cpu:.1f} MB/s" if megabytes and cpu else ""
-    print(
-        f"{label}: {synced.files} files, {synced.turns} turns, {cpu:.2f} s cpu{rate}, {wall:.2f} s wall",
-        flush=True,
-    )
+    rate = ""
+    if megabytes and cpu:
+        rate = f", {megabytes / cpu:.1f} MB/s"
+    counts = f"{synced.files} files, {synced.turns} turns"
+    print(f"{label}: {counts}, {cpu:.2f} s cpu{rate}, {wall:.2f} s wall", flush=True)
 
 
 def main() -> None:

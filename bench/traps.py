@@ -148,9 +148,12 @@ def learn(memory: MemorySession, person: Path) -> None:
             }
             entry("assistant", [use])
             result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": output}
-            entry("user", [result | ({"is_error": True} if is_error else {})])
+            if is_error:
+                result["is_error"] = True
+            entry("user", [result])
     for at, package in enumerate(_PACKAGES):
-        decision = _SAID[at % len(_SAID)].format(package, f"{package}-next")
+        sentence = _SAID[at % len(_SAID)]
+        decision = sentence.format(package, f"{package}-next")
         if at % 2:
             entry("user", decision)
         else:

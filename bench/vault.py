@@ -172,12 +172,17 @@ class Question:
 def vocabulary() -> tuple[tuple[str, ...], tuple[float, ...]]:
     """All English words, commonest first, and their cumulative weights, about 1 / rank (Zipf)."""
     base = list(dict.fromkeys(BASE_WORDS))
-    derived = [word + suffix for suffix in SUFFIXES for word in base]
-    compounds = [a + b for k, a in enumerate(base) for b in base[k % 17 :: 17] if a != b]
+    derived = []
+    for suffix in SUFFIXES:
+        derived += [word + suffix for word in base]
+    compounds = []
+    for at, first in enumerate(base):
+        compounds += [first + second for second in base[at % 17 :: 17] if second != first]
     tail = [*derived, *compounds]
     Random(0).shuffle(tail)
     words = tuple(dict.fromkeys([*FUNCTION_WORDS, *base, *tail]))
-    return words, tuple(accumulate((rank + 2.7) ** -1.12 for rank in range(len(words))))
+    word_weights = [(rank + 2.7) ** -1.12 for rank in range(len(words))]
+    return words, tuple(accumulate(word_weights))
 
 
 def rare_word(number: int) -> str:
@@ -206,7 +211,8 @@ def title_of(number: int) -> str:
         return f"{ZH_TITLES[number // 10 % len(ZH_TITLES)]} {number}"
     base = BASE_WORDS
     first = base[number * 31 % len(base)]
-    second = base[(number * 17 + number // len(base) + 5) % len(base)]
+    place = number * 17 + number // len(base) + 5
+    second = base[place % len(base)]
     return f"{first.capitalize()} {second} {number}"
 
 
@@ -225,12 +231,14 @@ def note_text(number: int, notes: int, seed: int = 1) -> str:
     """The whole text of note `number` in a vault of `notes`; relations point to titles of that
     vault.
     """
-    chance = Random(f"{seed}:{number}")
+    seed_of_note = f"{seed}:{number}"
+    chance = Random(seed_of_note)
+    lines = list(_header(number, seed, chance))
     if is_chinese(number):
-        body = _chinese_body
+        lines += _chinese_body(number, notes, chance)
     else:
-        body = _english_body
-    return "\n".join([*_header(number, seed, chance), *body(number, notes, chance)]) + "\n"
+        lines += _english_body(number, notes, chance)
+    return "\n".join(lines) + "\n"
 
 
 def make_vault(folder: str | Path, notes: int, seed: int = 1) -> list[str]:
@@ -261,7 +269,10 @@ def questions(notes: int, seed: int = 1, per_kind: int = 20) -> list[Question]:
     if notes < 10:
         raise ValueError(f"questions need a vault of at least 10 notes, got {notes}")
     chance = Random(f"{seed}:questions")
-    return [question for _ in range(per_kind) for question in _one_of_each(notes, seed, chance)]
+    sample: list[Question] = []
+    for _ in range(per_kind):
+        sample.extend(_one_of_each(notes, seed, chance))
+    return sample
 
 
 def _one_of_each(notes: int, seed: int, chance: Random) -> Iterator[Question]:
@@ -270,14 +281,18 @@ def _one_of_each(notes: int, seed: int, chance: Random) -> Iterator[Question]:
     words = _sentence_of(english, notes, seed, chance)
     start = chance.randrange(len(words) - 2)
     longest = max(words, key=len)
+    second = longest if longest != words[0] else words[1]
+    phrase = " ".join(words[start : start + 3])
+
+    common = _common_word_of(words, chance)
+    chinese_word = _chinese_word_of(chinese, notes, seed, chance)
+
     yield Question("rare", rare_word(english), english, True)
-    yield Question("common", _common_word_of(words, chance), english, False)
-    yield Question(
-        "both", f"{words[0]} {longest if longest != words[0] else words[1]}", english, False
-    )
-    yield Question("phrase", '"' + " ".join(words[start : start + 3]) + '"', english, False)
+    yield Question("common", common, english, False)
+    yield Question("both", f"{words[0]} {second}", english, False)
+    yield Question("phrase", f'"{phrase}"', english, False)
     yield Question("prefix", longest[:4], english, False)
-    yield Question("chinese", _chinese_word_of(chinese, notes, seed, chance), chinese, False)
+    yield Question("chinese", chinese_word, chinese, False)
     yield Question("rare_chinese", rare_name(chinese), chinese, True)
     yield Question("glued", rare_word(chinese), chinese, True)
 
@@ -291,12 +306,10 @@ def _sentence_of(number: int, notes: int, seed: int, chance: Random) -> list[str
     """The words of one sentence of an English note's prose, in lower case; seven or more."""
     lines = note_text(number, notes, seed).split("\n")
     prose = [line.rstrip(".") for line in lines if line.endswith(".") and "[[" not in line]
-    return (
-        chance.choice([s for line in prose for s in line.split(". ")])
-        .lower()
-        .replace(",", "")
-        .split(" ")
-    )
+    sentences = []
+    for line in prose:
+        sentences += line.split(". ")
+    return chance.choice(sentences).lower().replace(",", "").split(" ")
 
 
 def _common_word_of(words: list[str], chance: Random) -> str:
@@ -417,7 +430,11 @@ def _chinese_sentence(chance: Random) -> str:
         who = pick(ZH_SURNAMES) + pick(ZH_GIVEN) + pick(ZH_GIVEN)
     topic = ZH_WHAT[int(len(ZH_WHAT) * chance.random() ** 2)]
     how = pick(ZH_HOW) if chance.random() < 0.5 else ""
-    return f"{pick(ZH_WHEN)}{who}在{pick(ZH_WHERE)}{pick(ZH_DID)}{how}{topic},{pick(ZH_THEN)}。"
+    when = pick(ZH_WHEN)
+    where = pick(ZH_WHERE)
+    did = pick(ZH_DID)
+    then = pick(ZH_THEN)
+    return f"{when}{who}在{where}{did}{how}{topic},{then}。"
 
 
 def main() -> None:
@@ -429,8 +446,11 @@ def main() -> None:
     options = parser.parse_args()
     began = time.perf_counter()
     paths = make_vault(options.folder, options.notes, options.seed)
-    size = sum(os.path.getsize(os.path.join(options.folder, path)) for path in paths)
-    print(f"{len(paths)} notes, {size / 1e6:.1f} MB, {time.perf_counter() - began:.1f} s")
+    seconds = time.perf_counter() - began
+    size = 0
+    for path in paths:
+        size += os.path.getsize(os.path.join(options.folder, path))
+    print(f"{len(paths)} notes, {size / 1e6:.1f} MB, {seconds:.1f} s")
 
 
 if __name__ == "__main__":

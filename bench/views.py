@@ -73,7 +73,8 @@ def _flat_folder(root: Path, notes: int) -> Path:
     folder.mkdir(parents=True)
     for number in range(notes):
         text = f"---\ntopic: topic{number % _TOPICS}\n---\n# Note {number}\n\nOne of many.\n"
-        (folder / f"note-{number:06}.md").write_text(text, encoding="utf-8")
+        file = folder / f"note-{number:06}.md"
+        file.write_text(text, encoding="utf-8")
     return root
 
 

@@ -142,11 +142,7 @@ def bundles(scratch: Scratch) -> None:
 
 
 def clients(scratch: Scratch) -> None:
-    programs = [
-        program
-        for program in ("claude", "codex", "gemini", "opencode", "copilot")
-        if scratch.has(program)
-    ]
+    programs = list(filter(scratch.has, ("claude", "codex", "gemini", "opencode", "copilot")))
     for name, text in FILES.items():
         path = scratch.home / name
         path.parent.mkdir(parents=True)
@@ -162,9 +158,11 @@ def clients(scratch: Scratch) -> None:
     print(scratch.run("memory", ["install"]))
     scratch.run("memory", ["uninstall", "--all"])
     for name, text in FILES.items():
-        same = (scratch.home / name).read_bytes() == text.encode()
-        scratch.failed += not same
-        print(f"{'ok     ' if same else 'FAILED '} {name} is byte for byte as it was")
+        data = (scratch.home / name).read_bytes()
+        is_same = data == text.encode()
+        scratch.failed += not is_same
+        outcome = "ok     " if is_same else "FAILED "
+        print(f"{outcome} {name} is byte for byte as it was")
     for program, arguments, expected in PLUGIN:
         if program in programs:
             scratch.run(program, arguments, expected)
@@ -175,11 +173,14 @@ def main() -> int:
     if part not in ("bundles", "clients"):
         print(__doc__)
         return 2
-    folder = Path(
-        sys.argv[2] if len(sys.argv) > 2 else Path(tempfile.gettempdir()) / "memoranda-clients"
-    ).resolve()
-    scratch = Scratch(folder)
-    (bundles if part == "bundles" else clients)(scratch)
+    folder = Path(tempfile.gettempdir()) / "memoranda-clients"
+    if len(sys.argv) > 2:
+        folder = Path(sys.argv[2])
+    scratch = Scratch(folder.resolve())
+    if part == "bundles":
+        bundles(scratch)
+    else:
+        clients(scratch)
     return int(scratch.failed > 0)
 
 

@@ -17,6 +17,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -165,7 +166,8 @@ class Server:
         self.send({"jsonrpc": "2.0", "id": self.count, "method": method, "params": params})
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            if line.startswith("{") and (answer := json.loads(line)).get("id") == self.count:
+            answer = json.loads(line) if line.startswith("{") else {}
+            if answer.get("id") == self.count:
                 return dict(answer.get("result") or {"isError": True, "content": []})
         raise SystemExit(f"{method}: the server ended")
 
@@ -182,10 +184,14 @@ class Server:
 
     def files(self) -> dict[str, str]:
         """Every file of the projects without the keys that are ours."""
-        paths = sorted(
-            path for name in PROJECTS for path in (self.home / name).rglob("*") if path.is_file()
-        )
-        return {str(path.relative_to(self.home)): comparable(path.read_text()) for path in paths}
+        texts = {}
+        for name in PROJECTS:
+            folder = self.home / name
+            for path in sorted(folder.rglob("*")):
+                if path.is_file():
+                    place = str(path.relative_to(self.home))
+                    texts[place] = comparable(path.read_text())
+        return texts
 
 
 def comparable(text: str) -> str:
@@ -199,23 +205,35 @@ def main(theirs: str, ours: str) -> int:
     with tempfile.TemporaryDirectory() as folder:
         commands = {"there": [theirs, "mcp"], "here": [ours, "mcp", "--as", "basic-memory"]}
         servers = {name: Server(command, Path(folder) / name) for name, command in commands.items()}
-        refused = {name: [server.failed(call) for call in WEEK] for name, server in servers.items()}
+        refused: dict[str, list[bool]] = {}
+        for name, server in servers.items():
+            refused[name] = [server.failed(call) for call in WEEK]
         for server in servers.values():
             server.close()
         files = {name: server.files() for name, server in servers.items()}
     differences = [
-        f"{call[0]} {call[1]}: refused {'there' if is_refused_there else 'here'} only"
-        for call, is_refused_there, is_refused_here in zip(
-            WEEK, refused["there"], refused["here"], strict=True
-        )
-        if is_refused_there != is_refused_here
+        *differing_refusals(refused["there"], refused["here"]),
+        *differing_files(files["there"], files["here"]),
     ]
-    for path in sorted(files["there"].keys() | files["here"].keys()):
-        their_text, our_text = (files[name].get(path) for name in ("there", "here"))
-        if their_text != our_text:
-            differences.append(f"{path}\n--- there\n{their_text}\n--- here\n{our_text}")
     print("\n\n".join(differences) or f"{len(WEEK)} calls, {len(files['here'])} files: the same")
     return int(bool(differences))
+
+
+def differing_refusals(there: list[bool], here: list[bool]) -> Iterator[str]:
+    """The calls of the week that only one of the servers refused."""
+    for call, is_refused_there, is_refused_here in zip(WEEK, there, here, strict=True):
+        if is_refused_there != is_refused_here:
+            place = "there" if is_refused_there else "here"
+            yield f"{call[0]} {call[1]}: refused {place} only"
+
+
+def differing_files(there: dict[str, str], here: dict[str, str]) -> Iterator[str]:
+    """The files that are not the same after the week."""
+    for path in sorted(there.keys() | here.keys()):
+        their_text = there.get(path)
+        our_text = here.get(path)
+        if their_text != our_text:
+            yield f"{path}\n--- there\n{their_text}\n--- here\n{our_text}"
 
 
 if __name__ == "__main__":

@@ -83,7 +83,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--source", type=Path, default=HERE / "src")
     source = parser.parse_args().source.resolve()
-    for name, value in {**sizes(source), **names(source), **flows(source)}.items():
+    table = sizes(source)
+    table |= names(source)
+    table |= flows(source)
+    for name, value in table.items():
         print(f"{name:42} {value}")
 
 
@@ -129,10 +132,9 @@ def names(source: Path) -> dict[str, str]:
         modules[path.stem] += path.stem not in ("__init__", "__main__")
         tree = ast.parse(path.read_text(encoding="utf-8"))
         classes.update(node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
-    repeated = {
-        kind: sorted(name for name, n in counts.items() if n > 1)
-        for kind, counts in (("class", classes), ("module", modules))
-    }
+    repeated = {}
+    for kind, counts in (("class", classes), ("module", modules)):
+        repeated[kind] = sorted(name for name, n in counts.items() if n > 1)
     return {
         f"{kind} names of several things": f"{len(repeated_names)} {' '.join(repeated_names)}"
         for kind, repeated_names in repeated.items()

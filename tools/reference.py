@@ -23,94 +23,19 @@ from memoranda.faces.tool import Tool, Toolset
 from memoranda.note.model import FURTHER
 
 DOCS = Path(__file__).parents[1] / "docs"
-
-CLI_HEAD = """# The `memory` command
-
-This page is made from the code by `tools/reference.py`; how things are meant is told by the transcripts in
-`tests/sessions`, which are checked too.
-
-Global options stand before or after the name of the command. An id may be cut to any beginning of at least
-4 characters that only one memory has. Exit status: 0 done (also when nothing was found), 1 the operation
-failed, 2 wrong usage, 130 interrupted; an error is one line on stderr, `Error: …`, near misses and the valid
-values may stand below it. `add`, `ls`, `show`, `rm` are other names of `write`, `list`, `read`, `delete`.
-
-On a terminal tables are as wide as it is, in colour unless `NO_COLOR` is set, and what is longer than the screen
-goes through `PAGER`; in a pipe nothing of this happens.
-
-With `--json` stdout is one document, whose first key is `"schema": "<command>/1"`; after a failure it is
-`{"schema", "error": {"code", "message"}}`. A command that was given several ids has the documents in a list under
-`results`. Times in text are local, in JSON UTC with `Z`.
-"""
-
-TOOLS_HEAD = """# The tools
-
-This page is made from the code by `tools/reference.py`. Every transport offers these tools: `memory mcp`
-(by default the toolsets {defaults}; `--tools` chooses), and `memory call TOOL JSON` for a single call.
-"""
+HEADS = Path(__file__).parent / "page_heads"
+"""The texts in front of what the code gives, by the name of the page."""
 
 
-CLIENTS_HEAD = """# Clients
-
-This page is made by `tools/reference.py` from the table that `memory install` works with.
-
-    memory install                    # who is here, who is connected; nothing is changed
-    memory install --all              # connects every client found; or name them: memory install codex zed
-    memory install --dry-run --all    # the differences it would make
-    memory uninstall --all
-
-**What changes.** One entry, and the hooks (`docs/hooks.md`; `--no-hooks` leaves them out). Comments, order, line ends,
-trailing commas, mode and symlinks of a file stay; `memory uninstall` leaves the bytes that were there before. A file
-that is not understood is not changed: you are told why, and what to paste. An entry `memory` that is not ours stays,
-unless you say `--replace`. Entries and hooks of an earlier checkout, under the name the project had then, are replaced,
-and `memory uninstall` takes out both.
-
-What a file was before is kept in `.memoranda/install/` of the memory, the
-last 5 copies of each client; `cp` brings one back, and `memory erase` takes those that quote what it erases. If
-another program changes the file meanwhile, its change is kept. At the end the command that was written is started
-once and asked for its tools.
-
-**What is written.** The full path of `memory`, because programs with windows do not have your shell's PATH; in the
-files of a project (`--project`), which others check out, `memory` alone. Another home or configuration (`MEMORY_HOME`,
-`--home`, `--config`, `--agent`) becomes part of the command. `--http URL` writes an address instead, and `--token-env
-NAME` the name of the variable with its token: a token itself is never written.
-
-**More.** `memory install --native-memory` lets Claude Code write its own memories (`autoMemoryDirectory`) into project
-`claude memory`, for every agent to find; what it wrote before becomes projects with `memory project add --native`.
-`memory install --agents-md` puts a paragraph about the memory between marks into `AGENTS.md` of the working folder,
-for agents without hooks. `memory uninstall claude-code` and `memory uninstall --agents-md` take them out again.
-
-**The daemon.** The first `memory mcp` or hook starts one process for the home, `memory serve`, where none runs; the
-process of each client is then small and starts in a tenth of a second, reminders fire, and the inbox is sorted. There
-is one for each home. It ends half an hour after its last client and writes its log to `.memoranda/daemon.log`.
-
-`memory status` shows it, `memory serve --stop` ends it (the next client starts another one), and `memory serve`, when
-you start it yourself, takes its place. `memory config set daemon.autostart false`, or `memory mcp --no-daemon` for one
-client, does without. No client starts one where `CI` is set, where the home cannot be written, or for notes in
-PostgreSQL. A daemon that is stopped or killed holds up nobody for more than five seconds: the client then serves
-itself.
-
-**Gemini.** The tools served by default have schemas that Gemini takes. Those of `graph` and `kv` say
-`additionalProperties`, and a client that hands a schema to Gemini unchanged gets `Unknown name
-"additionalProperties"` for all its tools. Gemini CLI is not such a client; for one that is, `memory mcp --tools kv
---plain-schemas` leaves the keyword out. Arguments are checked as before.
-
-**Clients without hooks** are told your profile and due reminders as they connect, at the end of the server's
-instructions ([what a session is told](hooks.md#what-a-session-is-told)).
-
-**Plugins.** For Claude Code, Codex and Copilot CLI, `plugin/` of the repository is a plugin with server, hooks and a
-skill; for Gemini CLI `plugin/gemini` is an extension, for Claude Desktop `plugin/mcpb` a bundle
-([how](../plugin/README.md)). Use a plugin or `memory install`, not both; Claude Code and Codex with the
-plugin are left alone.
-
-`checked` below: *run*, the program itself read what `memory install` wrote; *read*, its documentation says so.
-"""
+def head(name: str) -> str:
+    """The text at the head of a page: "cli", "tools" or "clients"."""
+    return (HEADS / f"{name}.md").read_text(encoding="utf-8")
 
 
 def clients_page() -> str:
     """docs/clients.md: where each client keeps its servers, and what is written there."""
-    rows = [
-        "| client | `memory install` | its file | in a project | hooks | checked |\n|---|---|---|---|---|---|\n"
-    ]
+    columns = "| client | `memory install` | its file | in a project | hooks | checked |\n"
+    rows = [columns, "|---|---|---|---|---|---|\n"]
     for client in clients().values():
         hooks = f"`{client.hooks['file']}`" if client.hooks else ""
         cells = (
@@ -122,21 +47,19 @@ def clients_page() -> str:
             client.checked,
         )
         rows.append(f"| {' | '.join(cells)} |\n")
-    parts = [CLIENTS_HEAD, "".join(rows), "## By hand\n"]
+    parts = [head("clients"), "".join(rows), "## By hand\n"]
     server = Server("memory", ("memory", "mcp"))
     clients_by_text: dict[str, list[Any]] = {}
     for client in clients().values():
         text = snippet(client.format, [client_entry(client, server)])
         kind = client.format.partition("-")[0].replace("yaml", "yml")
         clients_by_text.setdefault(f"```{kind}\n{text}```\n", []).append(client)
-    for text, same in clients_by_text.items():
-        parts.append(f"**{', '.join(same_client.title for same_client in same)}**\n\n{text}")
-    parts += [
-        f"{client.title}: {note}\n"
-        for client in clients().values()
-        for note in (client.note, client.hooks.get("note"))
-        if note
-    ]
+    for text, clients_alike in clients_by_text.items():
+        titles = ", ".join(client.title for client in clients_alike)
+        parts.append(f"**{titles}**\n\n{text}")
+    for client in clients().values():
+        notes = filter(None, (client.note, client.hooks.get("note")))
+        parts += [f"{client.title}: {note}\n" for note in notes]
     parts.append(
         "Claude Code by its own command: `claude mcp add --scope user memory -- memory mcp`.\n"
     )
@@ -153,7 +76,7 @@ def cli_page() -> str:
     """docs/cli.md: every command with its options and JSON keys."""
     group = command_group()
     context = click.Context(group, info_name="memory", **group.context_settings)
-    parts = [CLI_HEAD, "## Global options\n", _options(context, group.globals), _memory_object()]
+    parts = [head("cli"), "## Global options\n", _options(context, group.globals), _memory_object()]
     parts += _commands(group, context)
     return "\n".join(parts)
 
@@ -172,12 +95,14 @@ def _commands(group: Group, context: click.Context) -> Iterator[str]:
 
 def _command(command: Command, context: click.Context) -> str:
     words = next(param for param in command.params if isinstance(param, PositionalWords))
-    options = [
-        param
-        for param in command.params
-        if isinstance(param, click.Option) and param not in command.globals
-    ]
-    usage = " ".join([context.command_path, *(["[OPTIONS]"] if options else []), *words.names])
+    options = []
+    for param in command.params:
+        if isinstance(param, click.Option) and param not in command.globals:
+            options.append(param)
+    usage_words = [context.command_path]
+    if options:
+        usage_words.append("[OPTIONS]")
+    usage = " ".join([*usage_words, *words.names])
     parts = [f"## {context.command_path}\n", f"    {usage}\n", _help(command) + "\n"]
     if options:
         parts.append(_options(context, options))
@@ -206,7 +131,8 @@ def _options(context: click.Context, options: Sequence[click.Option]) -> str:
 
 
 def _memory_object() -> str:
-    fixed, further = (", ".join(f"`{key}`" for key in keys) for keys in (MEMORY_KEYS, FURTHER))
+    fixed = ", ".join(f"`{key}`" for key in MEMORY_KEYS)
+    further = ", ".join(f"`{key}`" for key in FURTHER)
     return f"A memory in JSON has the keys {fixed}, and then those of {further} that are set.\n"
 
 
@@ -214,7 +140,7 @@ def tools_page() -> str:
     """docs/tools.md: every tool of every toolset with its parameters."""
     settings = config.Settings(Path("home"), Path("home/config.yaml"))
     parts = [
-        TOOLS_HEAD.format(
+        head("tools").format(
             defaults=" and ".join(f"`{default_toolset}`" for default_toolset in DEFAULT_TOOLSETS)
         )
     ]

@@ -146,9 +146,9 @@ def main() -> None:
     for file in arguments.texts:
         counts.update(_PLAIN.findall(file.read_text("utf-8", "replace").lower()))
     synsets = _synsets(arguments.dict)
-    dictionary_words = {
-        word for synset in synsets.values() for word in synset.words if _PLAIN.fullmatch(word)
-    }
+    dictionary_words = set()
+    for synset in synsets.values():
+        dictionary_words |= {word for word in synset.words if _PLAIN.fullmatch(word)}
     words = [word for word, _ in counts.most_common() if word in dictionary_words][:_WORDS]
     vectors = numpy.asarray(USE(threads=1).encode(words), numpy.float32)
     vectors /= numpy.linalg.norm(vectors, axis=1, keepdims=True)

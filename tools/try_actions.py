@@ -176,6 +176,14 @@ def _has(step: Step, note: str) -> bool:
     return note.split("`")[0].strip() in step.body and note.split()[-1] in step.body
 
 
+def keep_requests(folder: Path, client: str) -> None:
+    """Write what a client sent to the model into files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, step in enumerate(Model.steps):
+        file = folder / f"{client}-{number}.json"
+        file.write_text(step.body)
+
+
 def main() -> int:
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -198,10 +206,8 @@ def main() -> int:
             subprocess.run(["memory", *words], env=environ, check=True, stdout=subprocess.DEVNULL)
         for client in _CLIENTS:
             results.append(_tried(client, home, environ))
-            for number, step in enumerate(Model.steps):
-                if arguments.keep:
-                    arguments.keep.mkdir(parents=True, exist_ok=True)
-                    (arguments.keep / f"{client}-{number}.json").write_text(step.body)
+            if arguments.keep:
+                keep_requests(arguments.keep, client)
         subprocess.run(["memory", "serve", "--stop"], env=environ, stdout=subprocess.DEVNULL)
     server.shutdown()
     return not all(results)

@@ -106,7 +106,8 @@ class GoodCaller:
         while not ends.is_set():
             begin = time.monotonic()
             status = self.server.good_call()
-            self.longest = max(self.longest, time.monotonic() - begin)
+            seconds = time.monotonic() - begin
+            self.longest = max(self.longest, seconds)
             self.calls += 1
             if status != 200:
                 self.failed[status] += 1

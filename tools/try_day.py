@@ -155,7 +155,8 @@ def live_a_minute(
     """Have each agent make its calls. Sessions are new every half hour."""
     for agent in AGENTS:
         session = minute // SESSION_MINUTES
-        caller = memory.as_caller(agent, "mcp", client=f"{agent} {session}")
+        client = f"{agent} {session}"
+        caller = memory.as_caller(agent, "mcp", client=client)
         if minute % SESSION_MINUTES == 0:
             introduction(caller)
         for _ in range(calls):

@@ -95,10 +95,11 @@ class Model(try_clients.Model):
     def _answer(self, events: Iterator[dict[str, Any]], *, is_named: bool = True) -> None:
         text = ""
         for event in events:
-            name = f"event: {event['type']}\n" if is_named else ""
-            text += f"{name}data: {json.dumps(event)}\n\n"
-        if not is_named:
-            text += "data: [DONE]\n\n" if "/chat/" in self.path else ""
+            if is_named:
+                text += f"event: {event['type']}\n"
+            text += f"data: {json.dumps(event)}\n\n"
+        if not is_named and "/chat/" in self.path:
+            text += "data: [DONE]\n\n"
         self._send(text.encode(), "text/event-stream")
 
 
@@ -184,18 +185,21 @@ def first_request(bodies: list[tuple[str, str]]) -> str:
 
 def try_interface(person: Person, toolset: str, readers: list[str]) -> dict[str, str]:
     """Store the fact through one interface in Claude Code, then greet each other client."""
-    person.run("memory", "install", *[_INSTALLED_AS[reader] for reader in readers], "--hooks")
+    client_ids = [_INSTALLED_AS[reader] for reader in readers]
+    person.run("memory", "install", *client_ids, "--hooks")
     Model.tool_name, Model.arguments = INTERFACES[toolset]
-    servers = {"memory": {"command": "memory", "args": ["mcp", "--tools", toolset]}}
-    config = json.dumps({"mcpServers": servers})
+    server = {"command": "memory", "args": ["mcp", "--tools", toolset]}
+    config = json.dumps({"mcpServers": {"memory": server}})
     output = person.run(*WRITER, "write down what you know about this", "--mcp-config", config)
     if Model.tool_name:
         return dict.fromkeys(readers, f"NOT STORED: {output}")
     results: dict[str, str] = {}
     for reader in readers:
+        command = READERS[reader]
         before = len(Model.bodies)
-        output = person.run(*READERS[reader])
-        request = first_request(Model.bodies[before:])
+        output = person.run(*command)
+        bodies = Model.bodies[before:]
+        request = first_request(bodies)
         if FACT in request:
             results[reader] = "in the first request"
         elif request:

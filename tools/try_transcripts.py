@@ -107,10 +107,12 @@ class Model(try_clients.Model):
         """The shell's name in this client and the next command, "" for the answer."""
         names = list(_tool_names(request.get("tools") or []))
         name = next((shell_name for shell_name in _TOOL_NAMES if shell_name in names), "")
-        if not name or Model.asked >= len(COMMANDS) or PROMPT not in json.dumps(request):
+        is_about_prompt = PROMPT in json.dumps(request)
+        if not name or not is_about_prompt or Model.asked >= len(COMMANDS):
             return "", ""
+        command = COMMANDS[Model.asked]
         Model.asked += 1
-        return name, COMMANDS[Model.asked - 1]
+        return name, command
 
     def _answer(self, events: Iterator[dict[str, Any]], *, is_named: bool = True) -> None:
         text = ""
@@ -254,6 +256,12 @@ def turns_of(agent: str, folder: str) -> tuple[list[Turn], str]:
     return turns, trouble
 
 
+def has_outputs(results: list[str]) -> bool:
+    """Whether each of OUTPUTS is part of a result."""
+    everything = "\0".join(results)
+    return all(part in everything for part in OUTPUTS)
+
+
 def missing(turns: list[Turn], *, runs_commands: bool) -> list[str]:
     """What was expected of these turns and is not there."""
     texts: dict[Kind, list[str]] = {}
@@ -269,7 +277,7 @@ def missing(turns: list[Turn], *, runs_commands: bool) -> list[str]:
     if runs_commands:
         expected |= {
             "commands": ran == list(COMMANDS),
-            "outputs": all(any(part in text for text in results) for part in OUTPUTS),
+            "outputs": has_outputs(results),
             "failure": any(turn.has_failed for turn in turns),
         }
     return [name for name, is_there in expected.items() if not is_there]
@@ -322,10 +330,9 @@ def main() -> None:
                 continue
             try_client(person, agent, words, arguments.keep)
         if arguments.keep:
-            shutil.copytree(
-                folder, arguments.keep / "home", dirs_exist_ok=True, symlinks=True,
-                ignore=shutil.ignore_patterns("node_modules", "*.sock"),
-            )  # fmt: skip
+            left_out = shutil.ignore_patterns("node_modules", "*.sock")
+            kept_home = arguments.keep / "home"
+            shutil.copytree(folder, kept_home, symlinks=True, ignore=left_out, dirs_exist_ok=True)
     server.shutdown()
 
 

@@ -162,7 +162,8 @@ class Writer:
         """A memory of one sentence."""
         category, text = self.random.choice(MEMORIES)
         sentence = text.format(**self.words())
-        tags = self.random.sample(TAGS, self.random.choice((0, 0, 1, 2)))
+        number = self.random.choice((0, 0, 1, 2))
+        tags = self.random.sample(TAGS, number)
         content = sentence[0].upper() + sentence[1:]
         return Draft(content, project="categories", category=category, tags=tags)
 
@@ -219,12 +220,14 @@ class Writer:
         """The sessions of one day: agent, client, session, how many notes."""
         names = [(name, client) for name, client, _ in AGENTS]
         weights = [often for _, _, often in AGENTS]
-        rest = max(1, (self.total - len(self.written)) // (DAYS - day))
+        unwritten = self.total - len(self.written)
+        rest = max(1, unwritten // (DAYS - day))
         while rest > 0:
             name, client = self.random.choices(names, weights)[0]
             notes = min(rest, self.random.randint(1, 9))
             rest -= notes
-            yield name, client, f"{self.random.getrandbits(32):08x}", notes
+            session = f"{self.random.getrandbits(32):08x}"
+            yield name, client, session, notes
 
     def one_session(self, agent: MemorySession, notes: int) -> None:
         """An agent looks something up, writes, and changes what is there."""
@@ -315,10 +318,12 @@ class Writer:
     def date_files(self, memory: MemorySession) -> None:
         """Give each file the time of its last change, as if the two months had passed."""
         changed = {change.path: change.time for change in reversed(memory.log(limit=0))}
-        for info in memory.list(Query(), limit=0)[0]:
+        infos, _ = memory.list(Query(), limit=0)
+        for info in infos:
             if info.path in changed:
                 moment = parse_stamp(changed[info.path]).timestamp()
-                os.utime(memory.project(info.project).root / info.path, (moment, moment))
+                root = memory.project(info.project).root
+                os.utime(root / info.path, (moment, moment))
 
 
 def main() -> None:

@@ -42,8 +42,9 @@ def shown(text: str, lines: int = 14) -> None:
     rows = text.splitlines()
     for row in rows[:lines]:
         print("   ", row)
-    if len(rows) > lines:
-        print(f"    … {len(rows) - lines} more lines")
+    rest = len(rows) - lines
+    if rest > 0:
+        print(f"    … {rest} more lines")
 
 
 def fingerprint(folder: Path) -> str:
@@ -143,23 +144,23 @@ async def work(home: Path, vault: Path) -> None:
 
         heading("What changed lately")
         await agent("recent_activity", timeframe="1h", page_size=4)
-        same = before == fingerprint(vault)
-        heading(
-            f"The vault: {len(list(vault.rglob('*.md')))} notes, {'not a byte changed' if same else 'CHANGED'}"
-        )
-        if not same:
+        is_same = before == fingerprint(vault)
+        count = len(list(vault.rglob("*.md")))
+        outcome = "not a byte changed" if is_same else "CHANGED"
+        heading(f"The vault: {count} notes, {outcome}")
+        if not is_same:
             raise SystemExit("the vault was changed")
 
 
 def main() -> None:
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="memoranda-demo-") as folder:
+        home = Path(folder) / "home"
         vault = Path(folder) / "vault"
         shutil.copytree(VAULT, vault)
-        asyncio.run(work(Path(folder) / "home", vault))
-    print(
-        f"\nDone in {time.perf_counter() - started:.1f} s. The notes above were plain files in a temporary folder."
-    )
+        asyncio.run(work(home, vault))
+    seconds = time.perf_counter() - started
+    print(f"\nDone in {seconds:.1f} s. The notes above were plain files in a temporary folder.")
 
 
 if __name__ == "__main__":

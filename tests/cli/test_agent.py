@@ -44,15 +44,24 @@ def test_a_prompt_gives_a_context(terminal: Any) -> None:
     terminal.write("dark mode")
     terminal.write("light")
     expected = "Context: dark mode\n"
-    assert terminal.ok("agent", "--prompt", "dark") == expected
-    assert terminal.ok("agent", "--prompt", "dark", stdin="[]") == expected
-    assert terminal.ok("agent", "--prompt", "dark", stdin='{"prompt": "light"}') == expected
-    assert terminal.ok("agent", "--prompt", "-", stdin='{"prompt": "dark"}') == expected
-    assert terminal.ok("agent", "--prompt", "-", stdin="Is it dark?\n") == expected
-    assert terminal.ok("agent", "--prompt", "-", stdin="{dark}") == expected
-    assert terminal.ok("agent", stdin='{"prompt": "dark"}') == expected
+
+    output = terminal.ok("agent", "--prompt", "dark")
+    assert output == expected
+    output = terminal.ok("agent", "--prompt", "dark", stdin="[]")
+    assert output == expected
+    output = terminal.ok("agent", "--prompt", "dark", stdin='{"prompt": "light"}')
+    assert output == expected
+    output = terminal.ok("agent", "--prompt", "-", stdin='{"prompt": "dark"}')
+    assert output == expected
+    output = terminal.ok("agent", "--prompt", "-", stdin="Is it dark?\n")
+    assert output == expected
+    output = terminal.ok("agent", "--prompt", "-", stdin="{dark}")
+    assert output == expected
+    output = terminal.ok("agent", stdin='{"prompt": "dark"}')
+    assert output == expected
     assert terminal.ok("agent", "--prompt", "nothing like it") == "Context: \n"
-    assert terminal.ok("agent", "--prompt", "-", stdin=" ") == NOTHING
+    output = terminal.ok("agent", "--prompt", "-", stdin=" ")
+    assert output == NOTHING
 
 
 def test_a_prompt_goes_with_calls(terminal: Any) -> None:
@@ -71,12 +80,16 @@ def test_a_prompt_goes_with_calls(terminal: Any) -> None:
 def test_calls_come_from_a_file(terminal: Any) -> None:
     file = terminal.folder / "calls.json"
     file.write_text(f"[{WRITE}]")
-    assert json.loads(terminal.ok("agent", "--input", str(file)))["tool_calls"]
+    tool_calls = json.loads(terminal.ok("agent", "--input", str(file)))["tool_calls"]
+    assert tool_calls
     answer = json.loads(terminal.ok("agent", "--input", str(file), "--prompt", "-", stdin="dark?"))
     assert answer["context"] == "dark mode"
-    assert json.loads(terminal.ok("agent", "--input", "-", stdin=f"[{WRITE}]"))["tool_calls"]
+    tool_calls = json.loads(terminal.ok("agent", "--input", "-", stdin=f"[{WRITE}]"))["tool_calls"]
+    assert tool_calls
     ran = terminal("agent", "--input", "none.json")
-    assert (ran.status, ran.out, ran.error) == (1, "", "open input file: none.json: no such file")
+    assert ran.status == 1
+    assert ran.out == ""
+    assert ran.error == "open input file: none.json: no such file"
 
 
 def test_a_hard_error_shows_the_earlier_results(terminal: Any) -> None:
@@ -197,6 +210,7 @@ def test_the_tools_are_served_over_mcp(terminal: Any) -> None:
         assert [tool["name"] for tool in tools][-1] == "memory_smart_search"
         server.call("memory_write", content="dark")
         got = server.call("memory_smart_search", query="dark")
-    assert json.loads(got["content"][0]["text"])["results"][0]["source"] == "test"
+    source = json.loads(got["content"][0]["text"])["results"][0]["source"]
+    assert source == "test"
     assert got["_meta"] == {"memoranda/count": 1}
     assert "structuredContent" not in got

@@ -15,7 +15,8 @@ from memoranda.cli.lifecycle_commands import archive
 def test_archive_takes_several_ids_and_none_when_one_is_unknown(terminal: Any) -> None:
     first = terminal.write("water boils at 100 degrees")
     second = terminal.write("we decided to use SQLite")
-    assert terminal("archive", first, "ffffffff").status == 1
+    ran = terminal("archive", first, "ffffffff")
+    assert ran.status == 1
     assert terminal.ok("list", "--archived") == "No memories found.\n"
     assert terminal.ok("archive", first, second, "--dry-run") == "Would archive 2 memories\n"
     assert terminal.ok("list", "--archived") == "No memories found.\n"
@@ -25,15 +26,14 @@ def test_archive_takes_several_ids_and_none_when_one_is_unknown(terminal: Any) -
         ("knowledge", "user"),
         ("decisions", "user"),
     }
-    assert all(archived["path"].startswith(f"archive/{archived['category']}/") for archived in rows)
+    for archived in rows:
+        assert archived["path"].startswith(f"archive/{archived['category']}/")
     assert terminal.ok("search", "", "--archived").endswith("Found: 2 memories\n")
     assert terminal.ok("search", "tea") == "No matching memories found.\n"
     row = terminal("upgrade", first, "--category", "soul", "--json").json
-    assert (row["changed"], row["memory"]["category"], row["memory"]["expires_at"]) == (
-        True,
-        "soul",
-        None,
-    )
+    assert row["changed"] is True
+    assert row["memory"]["category"] == "soul"
+    assert row["memory"]["expires_at"] is None
     assert terminal.ok("delete", second) == f"Deleted memory: {second}\n"
     assert terminal.ok("undo").startswith("Undid #")
     assert terminal.ok("read", second).splitlines()[1:3] == [
@@ -49,9 +49,11 @@ def test_pinned_memories_stand_first_in_the_overview(terminal: Any) -> None:
     assert terminal.ok("pin", first) == "Pinned 1 memories\n"
     overview = (terminal.home / "memory.md").read_text()
     assert overview.index("older") < overview.index("newer")
-    assert terminal("read", first, "--json").json["memory"]["pinned"] is True
+    document = terminal("read", first, "--json").json
+    assert document["memory"]["pinned"] is True
     assert terminal.ok("unpin", first, second) == "Unpinned 2 memories\n"
-    assert "pinned" not in terminal("read", first, "--json").json["memory"]
+    document = terminal("read", first, "--json").json
+    assert "pinned" not in document["memory"]
 
 
 @pytest.mark.promise("001-18.2")
@@ -67,7 +69,8 @@ def test_a_terminal_is_told_when_an_inbox_memory_will_be_archived(
     assert terminal.ok("--agent", "claude", "write", "x", *now).splitlines()[1:] == [line]
     assert terminal.ok("write", "x", "--source", "mail", *now).splitlines()[1:] == [line]
     assert len(terminal.ok("write", "x", "--category", "people", *now).splitlines()) == 1
-    assert "expires_at" in json.loads(terminal.ok("write", "x", "--json", *now))["memory"]
+    memory = json.loads(terminal.ok("write", "x", "--json", *now))["memory"]
+    assert "expires_at" in memory
 
 
 @pytest.mark.promise("001-18.1")
@@ -92,7 +95,8 @@ def test_a_run_is_named_by_the_number_of_its_first_change(terminal: Any) -> None
     assert terminal.ok("log").splitlines()[0] == "#4-6 2026-07-01 12:00 decay (3 memories)"
     entries = terminal("log", "--run", "4", "--json").json["entries"]
     assert [(entry["change"], entry["run"]) for entry in entries] == [(6, 4), (5, 4), (4, 4)]
-    assert terminal("undo", "4", "--run", "4").status == 2
+    ran = terminal("undo", "4", "--run", "4")
+    assert ran.status == 2
     assert terminal("undo", "--run", "5").err == "Error: There is no run #5.\n"
     assert terminal("undo", "--run", "4", "--json").json == {
         "schema": "undo/1",
@@ -107,5 +111,7 @@ def test_a_new_text_supersedes_an_archived_memory_and_is_none_itself(terminal: A
     old = terminal.write("the server is called heron", "--category", "project")
     terminal.ok("archive", old)
     new = terminal("supersede", old, "the server is called egret", "--json").json["new"]
+
     assert new["path"].startswith("project/")
-    assert [memory["id"] for memory in terminal("list", "--json").json["memories"]] == [new["id"]]
+    ids = [memory["id"] for memory in terminal("list", "--json").json["memories"]]
+    assert ids == [new["id"]]

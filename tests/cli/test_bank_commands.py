@@ -43,11 +43,14 @@ def test_the_preset_takes_the_root_named_then_the_known_one_then_ours(
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     assert preset("memory-bank", {}).projects == {}
-    assert preset("memory-bank", {}).tools == ("bank",)
+    tools = preset("memory-bank", {}).tools
+    assert tools == ("bank",)
     known_root = tmp_path / ".claude-desktop" / "memory"
     known_root.mkdir(parents=True)
-    assert preset("memory-bank", {}).projects == {"banks": str(known_root)}
-    assert preset("memory-bank", {"MEMORY_BANK_ROOT": "/banks"}).projects == {"banks": "/banks"}
+    projects = preset("memory-bank", {}).projects
+    assert projects == {"banks": str(known_root)}
+    projects = preset("memory-bank", {"MEMORY_BANK_ROOT": "/banks"}).projects
+    assert projects == {"banks": "/banks"}
 
 
 def test_an_existing_root_is_used_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,9 +68,11 @@ def test_an_existing_root_is_used_in_place(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.delenv("MEMORY_AGENT", raising=False)
     with Server("--as", "memory-bank", HOME=str(user), MEMORY_BANK_ROOT=str(root)) as server:
         tools = server.ask("tools/list")["result"]["tools"]
-        assert [tool["name"] for tool in tools] == ["activate", "list", "update"]
+        names = [tool["name"] for tool in tools]
+        assert names == ["activate", "list", "update"]
         listed = server.data("list")
-        assert [project["id"] for project in listed["projects"]] == ["old_one"]
+        ids = [project["id"] for project in listed["projects"]]
+        assert ids == ["old_one"]
         assert listed["projects"][0]["description"] == "Project Old One"
         data = server.data("activate", bank_type="project", bank_id="old_one")
         assert data["content"] == {"readme.md": "# Old\r\n"}
@@ -75,6 +80,7 @@ def test_an_existing_root_is_used_in_place(tmp_path: Path, monkeypatch: pytest.M
     contents = {
         str(file.relative_to(root)): file.read_bytes() for file in root.rglob("*") if file.is_file()
     }
+
     assert contents == {path: text.encode() for path, text in theirs.items()}
 
 

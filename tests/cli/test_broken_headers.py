@@ -47,7 +47,8 @@ def test_memory_with_a_broken_header_is_found_everywhere_and_marked(broken: Any)
     output = broken.ok("read", ID[:8])
     assert "\nHeader: the frontmatter is not read, " in output
     assert output.endswith("\nthe zebra runs\n")
-    assert broken("read", ID, "--json").json["memory"]["header_error"]
+    header_error = broken("read", ID, "--json").json["memory"]["header_error"]
+    assert header_error
 
 
 def test_memory_with_a_broken_header_is_edited_with_its_header_left(
@@ -59,7 +60,8 @@ def test_memory_with_a_broken_header_is_edited_with_its_header_left(
 
     broken.ok("edit", ID[:8])
 
-    assert file.read_text() == before.replace("zebra", "lion")
+    text = file.read_text()
+    assert text == before.replace("zebra", "lion")
 
 
 def test_upkeep_leaves_a_memory_with_a_broken_header_alone(broken: Any) -> None:
@@ -70,7 +72,8 @@ def test_upkeep_leaves_a_memory_with_a_broken_header_alone(broken: Any) -> None:
     broken.ok("tidy")
 
     assert file.read_text() == before
-    assert f"error bad_frontmatter categories/soul/{file.name}: " in broken("doctor").out
+    out = broken("doctor").out
+    assert f"error bad_frontmatter categories/soul/{file.name}: " in out
 
 
 def test_header_that_was_corrected_is_marked_no_longer(broken: Any) -> None:
@@ -79,4 +82,5 @@ def test_header_that_was_corrected_is_marked_no_longer(broken: Any) -> None:
     file.write_text(f"---\nid: {ID}\ncategory: soul\n---\nthe zebra runs\n")
 
     assert "[header not read]" not in broken.ok("list")
-    assert "header_error" not in broken("read", ID, "--json").json["memory"]
+    memory = broken("read", ID, "--json").json["memory"]
+    assert "header_error" not in memory

@@ -90,8 +90,10 @@ def test_text_with_a_dash_in_front_is_text_after_two_dashes(terminal: Any) -> No
     terminal.write("--", "- buy milk")
     terminal.write("--", "-x", "--json")
     listed = terminal("list", "--json").json["memories"]
-    assert [memory["content"] for memory in listed] == ["-x --json", "- buy milk"]
-    assert terminal("read", "--", "--json", "x").out == ""
+    contents = [memory["content"] for memory in listed]
+    assert contents == ["-x --json", "- buy milk"]
+    ran = terminal("read", "--", "--json", "x")
+    assert ran.out == ""
 
 
 @pytest.mark.promise("001-17.1")
@@ -126,8 +128,11 @@ def test_global_options_stand_before_or_after_the_command(terminal: Any, tmp_pat
     terminal.ok("--home", other_home, "write", "one", "--scope", "agent:claude")
     terminal.ok("write", "two", "--home", other_home)
     terminal.ok("--home", other_home, "--agent", "claude", "write", "three")
-    assert terminal("list", "--json", "--home", other_home).json["total"] == 3
-    assert terminal("--json", "list", "--home", other_home, "--agent", "copilot").json["total"] == 2
+
+    document = terminal("list", "--json", "--home", other_home).json
+    assert document["total"] == 3
+    document = terminal("--json", "list", "--home", other_home, "--agent", "copilot").json
+    assert document["total"] == 2
     assert (
         terminal("--json", "project", "--home", other_home, "list").json["projects"][0]["notes"]
         == 3
@@ -164,9 +169,13 @@ def test_the_agent_is_the_option_then_the_variable(
 ) -> None:
     ref = terminal.write("mine alone", "--scope", "agent:claude")
     monkeypatch.setenv("MEMORY_AGENT", "copilot")
-    assert terminal("read", ref).error == f"memory not found: {ref}"
-    assert terminal("read", ref, "--agent", "claude").status == 0
-    assert terminal("write", "x", "--scope", "agent:claude").error == 'invalid scope "agent:claude"'
+
+    ran = terminal("read", ref)
+    assert ran.error == f"memory not found: {ref}"
+    ran = terminal("read", ref, "--agent", "claude")
+    assert ran.status == 0
+    ran = terminal("write", "x", "--scope", "agent:claude")
+    assert ran.error == 'invalid scope "agent:claude"'
     assert terminal("list", "--agent", "No Name").error == 'invalid agent "No Name"'
 
 
@@ -175,23 +184,30 @@ def test_an_agent_named_as_the_history_names_somebody_else_is_refused(
     terminal: Any, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     refused = f'invalid agent "{name}"'
-    assert terminal("write", "tea", "--agent", name).error == refused
+    ran = terminal("write", "tea", "--agent", name)
+    assert ran.error == refused
     monkeypatch.setenv("MEMORY_AGENT", name)
     assert terminal("write", "tea").error == refused
     monkeypatch.delenv("MEMORY_AGENT")
-    assert terminal("log", "--json").json["entries"] == []
+    document = terminal("log", "--json").json
+    assert document["entries"] == []
 
 
 def test_alone_it_prints_the_help(terminal: Any) -> None:
     text = terminal.ok()
     assert text == terminal.ok("--help") == terminal.ok("help")
-    assert all(f"\n  {name} " in text for name in COMMANDS)
-    assert terminal.ok("project") == terminal.ok("project", "-h")
-    assert terminal.ok("help", "project", "add") == terminal.ok("project", "add", "--help")
+    for name in COMMANDS:
+        assert f"\n  {name} " in text
+    output = terminal.ok("project")
+    assert output == terminal.ok("project", "-h")
+    output = terminal.ok("help", "project", "add")
+    assert output == terminal.ok("project", "add", "--help")
     document = terminal("project", "--json").json
-    assert (document["schema"], document["command"]) == ("help/1", "memory project")
+    assert document["schema"] == "help/1"
+    assert document["command"] == "memory project"
     assert document["text"].startswith("Usage: memory project ")
-    assert terminal("--json").json["text"] == text.rstrip("\n")
+    document = terminal("--json").json
+    assert document["text"] == text.rstrip("\n")
 
 
 def test_the_version_is_the_package_s(terminal: Any) -> None:
@@ -259,7 +275,9 @@ def test_a_system_without_file_locks_is_told_so(
 ) -> None:
     monkeypatch.setitem(sys.modules, "fcntl", None)
     ran = terminal("list")
-    assert (ran.status, ran.out) == (1, "")
+
+    assert ran.status == 1
+    assert ran.out == ""
     assert ran.err.startswith("Error: memory needs a POSIX system with file locks ")
     assert ran.err.count("\n") == 1
 
@@ -278,7 +296,8 @@ def test_output_nobody_can_take_is_an_error(terminal: Any, redirect: str, reason
     terminal.write("x")
     for command in ("list", "write --help"):
         process = run_process("sh", "-c", f'"{sys.executable}" -m memoranda {command} {redirect}')
-        assert (process.returncode, process.stdout) == (1, b"")
+        assert process.returncode == 1
+        assert process.stdout == b""
         assert process.stderr.decode() == f"Error: cannot write the output: {reason}\n"
 
 
@@ -341,8 +360,10 @@ def test_a_command_that_reads_loads_little(terminal: Any, command: tuple[str, ..
     assert b"light" in process.stdout
     loaded = process.stderr.decode().split()
     assert "memoranda.engine" in loaded
-    assert [name for name in loaded if name.split(".")[0] in HEAVY or name in HEAVY] == []
-    assert [name for name in loaded if name in WRITING] == []
+    names = [name for name in loaded if name.split(".")[0] in HEAVY or name in HEAVY]
+    assert names == []
+    names = [name for name in loaded if name in WRITING]
+    assert names == []
     assert sum(name.startswith("memoranda") for name in loaded) <= MOST_MODULES
 
 

@@ -23,10 +23,13 @@ daemon: {dream: no}  # never
 
 def test_a_value_is_read_from_the_file_or_is_the_default(terminal: Any) -> None:
     terminal.configure(TEXT)
-    assert terminal.ok("config", "get", "history.days") == "30\n"
+    output = terminal.ok("config", "get", "history.days")
+    assert output == "30\n"
     assert terminal.ok("config", "get", "daemon.interval") == "60s\n"
     row = terminal("config", "get", "daemon.dream", "--json").json
-    assert (row["value"], row["default"], row["set"]) == (False, True, True)
+    assert row["value"] is False
+    assert row["default"] is True
+    assert row["set"] is True
 
 
 @pytest.mark.promise("shell-4")
@@ -52,7 +55,9 @@ def test_a_section_with_nothing_left_goes_too(terminal: Any) -> None:
     terminal.configure("daemon: {decay_exempt: [soul]}\n# mine\nhistory: {days: 3}  # kept\n")
     terminal.ok("config", "unset", "daemon.decay_exempt")
     terminal.ok("config", "unset", "history.days")
-    text = (terminal.home / "config.yaml").read_text()
+    file = terminal.home / "config.yaml"
+    text = file.read_text()
+
     assert text.split() == ["#", "mine", "history:", "{}", "#", "kept"]
 
 
@@ -82,9 +87,11 @@ def test_a_section_with_nothing_left_goes_too(terminal: Any) -> None:
 def test_what_a_setting_cannot_be_is_refused(terminal: Any, argv: list[str], message: str) -> None:
     terminal.configure(TEXT)
     ran = terminal("config", *argv)
+
     assert ran.status == 1
     assert ran.error.startswith(message)
-    assert (terminal.home / "config.yaml").read_text() == TEXT
+    text = (terminal.home / "config.yaml").read_text()
+    assert text == TEXT
 
 
 def test_a_file_that_stops_all_commands_is_mended(terminal: Any) -> None:
@@ -114,6 +121,7 @@ def test_the_defaults_are_those_of_the_program(terminal: Any) -> None:
         if settable_key.name != "storage.root":
             terminal.ok("config", "set", settable_key.name, settable_key.default)
     now = replace(config.load(terminal.home, environ={}), rows={}, stamp=None)
+
     assert {key: getattr(now, key) for key in vars(usual)} == vars(usual)
 
 
@@ -128,6 +136,8 @@ def test_the_defaults_are_those_of_the_program(terminal: Any) -> None:
 def test_an_agent_does_not_change_the_configuration(terminal: Any, words: tuple[str, ...]) -> None:
     terminal.configure(TEXT)
     ran = terminal("--agent", "bob", *words)
+
     assert ran.status == 1
     assert "only the owner" in ran.err
-    assert (terminal.home / "config.yaml").read_text() == TEXT
+    text = (terminal.home / "config.yaml").read_text()
+    assert text == TEXT

@@ -53,8 +53,10 @@ def test_commands_by_id_mean_the_original(pair: Pair, monkeypatch: pytest.Monkey
     before = pair.copy.read_text()
     monkeypatch.setenv("EDITOR", "sed -i s/tea/milk/")
 
-    assert terminal.ok("read", pair.ref).endswith("\nuser likes tea\n")
-    assert terminal.ok("read", pair.ref[:8]).endswith("\nuser likes tea\n")
+    output = terminal.ok("read", pair.ref)
+    assert output.endswith("\nuser likes tea\n")
+    output = terminal.ok("read", pair.ref[:8])
+    assert output.endswith("\nuser likes tea\n")
     terminal.ok("tag", pair.ref, "--add", "drinks")
     terminal.ok("edit", pair.ref)
     terminal.ok("pin", pair.ref)
@@ -76,9 +78,12 @@ def test_doctor_names_the_copy_and_gives_it_an_id_of_its_own(pair: Pair) -> None
 
     assert terminal.ok("doctor") == "0 problems\n"
     rows = terminal("list", "--json").json["memories"]
-    assert len({row["id"] for row in rows}) == 2
-    assert {row["content"] for row in rows} == {"user likes tea", "user likes coffee"}
-    assert terminal.ok("read", pair.ref).endswith("\nuser likes tea\n")
+    ids = {row["id"] for row in rows}
+    assert len(ids) == 2
+    contents = {row["content"] for row in rows}
+    assert contents == {"user likes tea", "user likes coffee"}
+    output = terminal.ok("read", pair.ref)
+    assert output.endswith("\nuser likes tea\n")
 
 
 def test_doctor_removes_a_copy_that_says_the_same_and_undo_brings_it_back(pair: Pair) -> None:
@@ -90,7 +95,8 @@ def test_doctor_removes_a_copy_that_says_the_same_and_undo_brings_it_back(pair: 
     assert pair.file.exists()
     assert not pair.copy.exists()
     terminal.ok("undo")
-    assert pair.copy.read_bytes() == pair.file.read_bytes()
+    content = pair.copy.read_bytes()
+    assert content == pair.file.read_bytes()
 
 
 def test_files_of_one_id_of_which_none_is_the_original_stay_ambiguous(terminal: Any) -> None:
@@ -100,4 +106,5 @@ def test_files_of_one_id_of_which_none_is_the_original_stay_ambiguous(terminal: 
 
     assert "duplicate_id" in terminal("doctor", "--fix").out
     assert terminal("delete", ref).status == 1
-    assert len(list((terminal.home / "categories/skills").iterdir())) == 2
+    paths = list((terminal.home / "categories/skills").iterdir())
+    assert len(paths) == 2

@@ -25,7 +25,8 @@ def test_doctor_counts_the_broken_links_of_a_project_and_names_the_first(tmp_pat
     assert answer["problems"] == 0
     assert len(findings) == (count > 0)
     for row in findings:
-        assert (row["level"], row["path"]) == ("info", "notes")
+        assert row["level"] == "info"
+        assert row["path"] == "notes"
         named_targets = re.findall(r"\[\[(.*?)\]\]", row["text"])
         assert named_targets == ["Gone 0", "Gone 1", "Gone 2"][:count]
         assert row["text"].startswith("one link" if count == 1 else f"{count} links")

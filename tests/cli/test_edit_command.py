@@ -30,9 +30,12 @@ def drafts(terminal: Any) -> list[Path]:
 def test_a_memory_is_edited_with_its_keys_following(terminal: Any, editor: Any) -> None:
     ref = terminal.write("prefers a dark theme")
     editor("sed -i 's/dark/light/' \"$1\"")
-    assert terminal.ok("edit", ref[:8]).startswith("Edited categories/inbox/prefers-a-dark-theme-")
+    output = terminal.ok("edit", ref[:8])
+    assert output.startswith("Edited categories/inbox/prefers-a-dark-theme-")
     row = terminal("read", ref, "--json").json["memory"]
-    assert (row["content"], row["version"], row["access_count"]) == ("prefers a light theme", 2, 1)
+    assert row["content"] == "prefers a light theme"
+    assert row["version"] == 2
+    assert row["access_count"] == 1
     assert drafts(terminal) == []
     assert "Undid #2: edit" in terminal.ok("undo")
 
@@ -42,16 +45,21 @@ def test_any_reference_of_any_project_names_the_note(terminal: Any, editor: Any)
     editor('echo two >> "$1"')
     for ref in ("notes/Plan.md", "notes/plan", "memory://notes/plan", "Plan", "notes: notes/plan"):
         assert terminal.ok("edit", ref) == "Edited notes/Plan.md\n"
-    assert terminal.ok("read", "Plan").endswith("one\n" + "two\n" * 5)
+
+    output = terminal.ok("read", "Plan")
+    assert output.endswith("one\n" + "two\n" * 5)
 
 
 @pytest.mark.promise("shell-1")
 def test_what_was_left_as_it_was_is_not_written(terminal: Any, editor: Any) -> None:
     ref = terminal.write("as it is")
     editor('touch "$1"')
+
     assert terminal.ok("edit", ref) == "Nothing changed.\n"
-    assert len(terminal.ok("log").splitlines()) == 1
-    assert terminal("edit", ref, "--json").json["changed"] is False
+    output = terminal.ok("log")
+    assert len(output.splitlines()) == 1
+    document = terminal("edit", ref, "--json").json
+    assert document["changed"] is False
 
 
 @pytest.mark.promise("shell-1")
@@ -84,10 +92,12 @@ def test_a_text_that_cannot_be_written_is_kept(
     ref = terminal.write("one")
     editor(script)
     ran = terminal("edit", ref)
+
     assert ran.status == 1
     assert message in ran.error
     assert str(drafts(terminal)[0]) in ran.error
-    assert terminal.ok("read", ref).endswith("\n\none\n")
+    output = terminal.ok("read", ref)
+    assert output.endswith("\n\none\n")
 
 
 def test_without_an_editor_that_runs_nothing_happens(
@@ -105,8 +115,11 @@ def test_without_an_editor_that_runs_nothing_happens(
 
 
 def test_a_locked_note_is_not_opened(terminal: Any, editor: Any) -> None:
-    (terminal.home / "notes").mkdir(parents=True)
-    (terminal.home / "notes" / "Key.md").write_text("---\nlocked: true\n---\nx\n")
+    folder = terminal.home / "notes"
+    folder.mkdir(parents=True)
+    file = terminal.home / "notes" / "Key.md"
+    file.write_text("---\nlocked: true\n---\nx\n")
     editor('echo y >> "$1"')
+
     assert terminal("edit", "Key").error.startswith("notes/key is locked.")
     assert terminal("edit", "nobody").error == "memory not found: nobody"

@@ -96,7 +96,9 @@ def test_an_endpoint_without_a_model_is_found_by_the_doctor(
     terminal.configure("semantic:\n  endpoint: http://localhost:1/v1\n")
     (finding,) = terminal("doctor", "--json").json["findings"]
     sentence = "semantic.endpoint needs semantic.model, the name of the model there."
-    assert (finding["code"], finding["text"]) == ("bad_config", sentence)
+
+    assert finding["code"] == "bad_config"
+    assert finding["text"] == sentence
 
 
 def test_an_endpoint_that_fails_is_reported_and_searching_by_words_goes_on(

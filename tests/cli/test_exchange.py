@@ -24,7 +24,9 @@ def test_export_prints_lines_and_nothing_else_with_json_too(terminal):
     terminal.write("one", "--category", "soul")
     terminal.write("中\u2028文")
     plain = terminal.ok("export")
-    assert [memory["content"] for memory in map(json.loads, plain.split("\n")[:-1])] == [
+
+    contents = [memory["content"] for memory in map(json.loads, plain.split("\n")[:-1])]
+    assert contents == [
         "one",
         "中\u2028文",
     ]
@@ -34,9 +36,12 @@ def test_export_prints_lines_and_nothing_else_with_json_too(terminal):
 def test_export_to_a_file_is_private_and_says_how_many(terminal):
     terminal.write("one")
     place = terminal.folder / "e.jsonl"
-    assert terminal.ok("export", "--output", str(place)) == f"Exported 1 memories to {place}\n"
-    assert stat.S_IMODE(place.stat().st_mode) == 0o600
-    assert place.read_text() == terminal.ok("export")
+    output = terminal.ok("export", "--output", str(place))
+    assert output == f"Exported 1 memories to {place}\n"
+    mode = stat.S_IMODE(place.stat().st_mode)
+    assert mode == 0o600
+    text = place.read_text()
+    assert text == terminal.ok("export")
     ran = terminal("export", "--output", str(place), "--json")
     assert ran.json == {"schema": "export/1", "exported": 1, "file": str(place)}
 
@@ -58,17 +63,21 @@ def test_export_into_no_folder_fails_and_leaves_nothing(terminal):
     terminal.write("one")
     place = terminal.folder / "none" / "e.jsonl"
     ran = terminal("export", "--output", str(place))
-    assert (ran.status, ran.error) == (1, f"cannot write {place}: no such file or directory")
+    assert ran.status == 1
+    assert ran.error == f"cannot write {place}: no such file or directory"
     ran = terminal("export", "--output", str(terminal.folder))
     assert ran.status == 1
-    assert [path.name for path in terminal.folder.iterdir()] == ["user"]
+    names = [path.name for path in terminal.folder.iterdir()]
+    assert names == ["user"]
 
 
 def test_without_memories_nothing_is_exported_and_an_older_file_stays(terminal):
     place = terminal.folder / "e.jsonl"
     place.write_text("a backup")
     ran = terminal("export", "--output", str(place))
-    assert (ran.status, ran.out, ran.err) == (0, "", "No memories to export.\n")
+    assert ran.status == 0
+    assert ran.out == ""
+    assert ran.err == "No memories to export.\n"
     ran = terminal("export", "--output", str(place), "--json")
     assert ran.json == {"schema": "export/1", "exported": 0, "file": None}
     assert place.read_text() == "a backup"
@@ -134,11 +143,13 @@ def test_an_input_that_can_be_read_but_once_is_imported(terminal):
 def test_a_bad_record_imports_nothing_unless_it_is_left_out(terminal):
     text = '{"content":"ok"}\n{"content":5}\n{"content":"too"}\n'
     ran = terminal("import", stdin=text)
-    assert (ran.status, ran.out) == (1, "")
+    assert ran.status == 1
+    assert ran.out == ""
     assert ran.err == "Error: malformed JSON at record 2: content must be a text\n"
     assert files(terminal.home) == {}
     ran = terminal("import", "--skip-bad", stdin=text)
-    assert (ran.status, ran.out) == (0, "Imported 2 memories\n")
+    assert ran.status == 0
+    assert ran.out == "Imported 2 memories\n"
     assert ran.err == "warning: malformed JSON at record 2: content must be a text\n"
 
 
@@ -256,15 +267,19 @@ def test_a_graph_is_the_same_by_either_command_and_from_stdin(terminal, stores):
     ran = terminal("graph", "import", place)
     assert ran.out == f"Imported {summary}\n"
     by_stdin = terminal(*other_home, "import", "--from", kind, "-", stdin=Path(place).read_bytes())
-    assert (by_stdin.out, by_stdin.err) == (ran.out, ran.err)
-    assert terminal.ok("graph", "export") == terminal.ok(*other_home, "graph", "export")
+    assert by_stdin.out == ran.out
+    assert by_stdin.err == ran.err
+    output = terminal.ok("graph", "export")
+    assert output == terminal.ok(*other_home, "graph", "export")
 
 
 def test_a_line_that_is_no_utf8_stays_behind_alone_from_stdin_too(terminal):
     lines = b'{"type": "entity", "name": "Ada", "entityType": "x", "observations": []}\n"\xff"\n'
     (file := terminal.folder / "g.jsonl").write_bytes(lines)
     ran = terminal("graph", "import", "-", stdin=lines)
-    assert (ran.status, ran.out) == (0, "Imported 1 entities, 0 relations (1 lines skipped)\n")
+
+    assert ran.status == 0
+    assert ran.out == "Imported 1 entities, 0 relations (1 lines skipped)\n"
     assert ran.err.startswith("line 2: ")
     assert terminal("graph", "import", str(file)).err == ran.err
 
@@ -301,7 +316,9 @@ def test_a_vault_goes_into_the_project_that_is_named(terminal, stores):
     terminal.ok("project", "add", "work", str(terminal.folder / "work"))
     vault = next(argv for argv in stores if argv[0] == "basic-memory")
     terminal.ok("import", "--from", *vault, "--project", "work")
-    assert (terminal.folder / "work" / "sub" / "note.md").read_text() == "# Note\ntea\n"
+
+    text = (terminal.folder / "work" / "sub" / "note.md").read_text()
+    assert text == "# Note\ntea\n"
     assert (
         terminal("import", "--from", *vault, "--project", "none").error == "no such project: none"
     )
@@ -311,7 +328,9 @@ def test_what_stays_behind_is_said_on_stderr(terminal, stores):
     vault = next(argv for argv in stores if argv[0] == "basic-memory")
     lay(terminal.home / "notes", {"sub/note.md": "mine"})
     ran = terminal("import", "--from", *vault)
-    assert (ran.status, ran.out) == (0, "Imported 0 files (0 were there, 1 skipped)\n")
+
+    assert ran.status == 0
+    assert ran.out == "Imported 0 files (0 were there, 1 skipped)\n"
     assert ran.err == "skipped notes/sub/note.md: another text is there\n"
 
 
@@ -322,10 +341,12 @@ def test_a_folder_that_holds_the_memory_home_is_not_moved_into_it(terminal):
     for kind in ("basic-memory", "memory-bank", "agent-memory"):
         for place in (home, home.parent):
             ran = terminal("--home", str(home), "import", "--from", kind, str(place))
-            assert (ran.status, ran.error) == (1, f"{place} holds the memory home itself: {home}")
+            assert ran.status == 1
+            assert ran.error == f"{place} holds the memory home itself: {home}"
     assert files(home) == before
     lay(terminal.folder / "user", {"note.md": "beside a hidden home"})
-    assert terminal("import", "--from", "basic-memory", str(terminal.folder / "user")).status == 0
+    ran = terminal("import", "--from", "basic-memory", str(terminal.folder / "user"))
+    assert ran.status == 0
 
 
 def test_a_path_of_another_kind_is_named(terminal):
@@ -352,4 +373,5 @@ def test_memories_of_agents_come_from_the_folder_that_holds_the_home_too(termina
     lay(person, {".codex/memories/a.md": "Uses tabs."})
     home = str(person / "notes")
     output = terminal.ok("--home", home, "import", "--from", "agent-files", str(person))
+
     assert output.startswith("Imported 1 ")

@@ -33,9 +33,12 @@ def test_a_value_comes_back_bare(terminal: Any, place: str) -> None:
 def test_namespaces_are_apart(terminal: Any, place: str) -> None:
     terminal.ok("kv", "set", "a", "1", "--namespace", "work")
     terminal.ok("kv", "set", "a", "2", "--ttl", "3600")
-    assert terminal.ok("kv", "get", "a", "--namespace", "work") == "1\n"
+
+    output = terminal.ok("kv", "get", "a", "--namespace", "work")
+    assert output == "1\n"
     assert terminal.ok("kv", "list", "--all") == "default/a\nwork/a\n"
-    assert terminal("kv", "set", "b", "3", "--ttl", "60", "--json").json["expires_at"] is not None
+    document = terminal("kv", "set", "b", "3", "--ttl", "60", "--json").json
+    assert document["expires_at"] is not None
 
 
 def test_of_several_none_is_deleted_when_one_is_missing(terminal: Any, place: str) -> None:
@@ -52,10 +55,14 @@ def test_of_several_none_is_deleted_when_one_is_missing(terminal: Any, place: st
 
 def test_bad_input_is_refused(terminal: Any) -> None:
     terminal.ok("kv", "set", "editor", "vim")
-    assert terminal("kv", "set", "", "x").error == "Key must not be empty"
-    assert terminal("kv", "set", "a", "").error == "Value must not be empty"
-    assert terminal("kv", "set", "a" * 5000, "x").error.startswith("Key is too long")
-    assert terminal("kv", "get", "edtor").err.endswith("Did you mean editor?\n")
+    ran = terminal("kv", "set", "", "x")
+    assert ran.error == "Key must not be empty"
+    ran = terminal("kv", "set", "a", "")
+    assert ran.error == "Value must not be empty"
+    ran = terminal("kv", "set", "a" * 5000, "x")
+    assert ran.error.startswith("Key is too long")
+    ran = terminal("kv", "get", "edtor")
+    assert ran.err.endswith("Did you mean editor?\n")
 
 
 @pytest.mark.parametrize("form", ["json", "markdown"])

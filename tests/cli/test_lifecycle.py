@@ -39,9 +39,14 @@ def test_upgrade_refuses_what_is_no_category_and_what_is_no_memory(terminal: Any
     memory_id = terminal.write("x")
     for name in ("nope", "inbox", "../x"):
         ran = terminal("upgrade", memory_id, "--category", name)
-        assert (ran.status, ran.out, ran.error) == (1, "", f'invalid category "{name}"')
+        assert ran.status == 1
+        assert ran.out == ""
+        assert ran.error == f'invalid category "{name}"'
     ran = terminal("upgrade", "deadbeef")
-    assert (ran.status, ran.out, ran.err) == (1, "", "Error: memory not found: deadbeef\n")
+
+    assert ran.status == 1
+    assert ran.out == ""
+    assert ran.err == "Error: memory not found: deadbeef\n"
     assert terminal("upgrade").status == 2
 
 
@@ -68,9 +73,12 @@ def test_decay_says_how_many_or_which(terminal: Any) -> None:
     assert list(row) == ["schema", "actions", "decayed"]
     assert list(row["actions"][0]) == ["job", "verb", "id", "reason", "path"]
     assert row["decayed"] == 1
-    assert terminal.ok("decay", *now) == "Decayed 1 unused memories\n"
-    assert terminal.ok("decay", *now) == "Decayed 0 unused memories\n"
-    assert terminal.ok("decay", "--dry-run", *now) == "Nothing to do.\n"
+    output = terminal.ok("decay", *now)
+    assert output == "Decayed 1 unused memories\n"
+    output = terminal.ok("decay", *now)
+    assert output == "Decayed 0 unused memories\n"
+    output = terminal.ok("decay", "--dry-run", *now)
+    assert output == "Nothing to do.\n"
 
 
 def test_a_job_that_fails_is_an_error_and_the_others_are_done(
@@ -99,7 +107,8 @@ def test_a_job_that_fails_is_an_error_and_the_others_are_done(
 
 def test_a_light_dream_prints_one_line(terminal: Any) -> None:
     memory_id = terminal.write("lesson: never force push")
-    assert terminal.ok("dream", "--dry-run") == f"would classify {memory_id[:8]} lessons (lesson)\n"
+    output = terminal.ok("dream", "--dry-run")
+    assert output == f"would classify {memory_id[:8]} lessons (lesson)\n"
     assert terminal.ok("dream") == "Dream (level 1) processed 1 items\n"
     assert terminal.ok("dream", "--level", "2") == "Dream (level 2) processed 0 items\n"
     assert terminal.ok("dream", "--dry-run") == "Nothing to do.\n"
@@ -263,6 +272,8 @@ def test_upkeep_mends_the_overview_a_killed_program_left_behind(terminal: Any) -
     for command in (("consolidate",), ("dream",), ("decay",), ("notify",)):
         (terminal.home / "memory.md").write_text("old")
         terminal.ok(*command, "--dry-run")
-        assert (terminal.home / "memory.md").read_text() == "old"
+        text = (terminal.home / "memory.md").read_text()
+        assert text == "old"
         terminal.ok(*command)
-        assert (terminal.home / "memory.md").read_text() == overview
+        text = (terminal.home / "memory.md").read_text()
+        assert text == overview

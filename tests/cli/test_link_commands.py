@@ -9,33 +9,43 @@ from typing import Any
 def test_linking_twice_changes_nothing(terminal: Any) -> None:
     a = terminal.write("a")
     b = terminal.write("b")
-    assert terminal("link", a, b, "--json").json["changed"] is True
+    document = terminal("link", a, b, "--json").json
+    assert document["changed"] is True
     before = terminal("read", a, "--json").json["memory"]
-    assert terminal("link", b, a, "--json").json["changed"] is False
+    document = terminal("link", b, a, "--json").json
+    assert document["changed"] is False
     after = terminal("read", a, "--json").json["memory"]
-    assert (after["links"], after["updated_at"]) == ([b], before["updated_at"])
+    assert after["links"] == [b]
+    assert after["updated_at"] == before["updated_at"]
 
 
 def test_unlinking_is_remembered_by_both(terminal: Any) -> None:
     a = terminal.write("a")
     b = terminal.write("b")
-    assert terminal("unlink", a, b, "--json").json["changed"] is False
+    document = terminal("unlink", a, b, "--json").json
+    assert document["changed"] is False
     terminal.ok("link", a, b)
-    assert terminal("unlink", a, b, "--json").json["changed"] is True
+    document = terminal("unlink", a, b, "--json").json
+    assert document["changed"] is True
     for end, other_end in ((a, b), (b, a)):
         memory = terminal("read", end, "--json").json["memory"]
-        assert (memory["links"], memory["unlinked"]) == ([], [other_end])
+        assert memory["links"] == []
+        assert memory["unlinked"] == [other_end]
 
 
 def test_links_to_be_made_are_shown_first(terminal: Any) -> None:
     a = terminal.write("Heron")
     b = terminal.write("see [[heron]], [[Nobody]] and [[heron]]")
-    assert terminal.ok("resolve-links", "--dry-run").startswith(f"would link {b[:8]} ")
-    assert terminal("read", b, "--json").json["memory"]["links"] == []
+    output = terminal.ok("resolve-links", "--dry-run")
+    assert output.startswith(f"would link {b[:8]} ")
+    document = terminal("read", b, "--json").json
+    assert document["memory"]["links"] == []
     resolved = terminal("resolve-links", "--json").json
-    assert (resolved["resolved"], resolved["links_added"]) == (1, 2)
+    assert resolved["resolved"] == 1
+    assert resolved["links_added"] == 2
     assert resolved["unresolved"] == [{"id": b, "target": "Nobody"}]
-    assert terminal("read", a, "--json").json["memory"]["links"] == [b]
+    document = terminal("read", a, "--json").json
+    assert document["memory"]["links"] == [b]
     assert terminal.ok("resolve-links", "--dry-run") == "Nothing to link.\n"
 
 
@@ -59,4 +69,5 @@ def test_only_wikilinks_can_be_unresolved_and_ids_of_other_agents_are_never_show
     )
     assert b not in context
     (next((terminal.home / "categories" / "inbox").glob(f"theirs-{b[:8]}.md"))).unlink()
-    assert terminal("resolve-links", "--json").json["unresolved"] == [{"id": a, "target": "Nobody"}]
+    document = terminal("resolve-links", "--json").json
+    assert document["unresolved"] == [{"id": a, "target": "Nobody"}]

@@ -35,10 +35,12 @@ KEYS = [
 def test_a_memory_in_json_has_the_fixed_keys_first(terminal: Any) -> None:
     ref = terminal.write("héllo", "--category", "skills")
     memory = terminal("read", ref, "--json").json["memory"]
+
     assert list(memory) == KEYS
     assert memory["content_hash"] == hashlib.sha256("héllo".encode()).hexdigest()
     assert memory["path"] == f"categories/skills/hello-{ref[:8]}.md"
-    assert memory["tags"] == memory["links"] == []
+    assert memory["tags"] == []
+    assert memory["links"] == []
 
 
 def test_further_keys_follow_when_they_are_set(terminal: Any) -> None:
@@ -52,7 +54,8 @@ def test_further_keys_follow_when_they_are_set(terminal: Any) -> None:
     path.write_text(text)
     memory = terminal("read", ref, "--json").json["memory"]
     assert list(memory) == [*KEYS, "title", "aliases", "due_at", "all_day", "repeat"]
-    assert (memory["all_day"], memory["aliases"]) == (True, ["chai"])
+    assert memory["all_day"] is True
+    assert memory["aliases"] == ["chai"]
     assert memory["due_at"] == "2026-05-08T15:00:00Z"
     lines = terminal.ok("read", ref).split("\n")
     assert lines[10:13] == ["Due:     2026-05-08 15:00 repeat FREQ=DAILY", "", "x"]
@@ -90,29 +93,38 @@ def test_times_in_text_are_local_in_json_utc(
     ref = terminal.write("x", "--now", "2026-05-01T20:30:00Z")
     assert "\nCreated: 2026-05-02 04:30:00\n" in terminal.ok("read", ref)
     assert " 2026-05-02 04:30 " in terminal.ok("list")
-    assert terminal("read", ref, "--json").json["memory"]["created_at"] == "2026-05-01T20:30:00Z"
+    document = terminal("read", ref, "--json").json
+    assert document["memory"]["created_at"] == "2026-05-01T20:30:00Z"
     terminal.configure("timezone: America/New_York\n")
     assert "\nCreated: 2026-05-01 16:30:00\n" in terminal.ok("read", ref)
 
 
 def test_tags_are_trimmed_and_empty_ones_dropped(terminal: Any) -> None:
     ref = terminal.write("x", "--tags", " a ,, b c ,")
-    assert terminal("read", ref, "--json").json["memory"]["tags"] == ["a", "b c"]
+    document = terminal("read", ref, "--json").json
+    assert document["memory"]["tags"] == ["a", "b c"]
     assert (
         terminal.ok("tag", ref, "--add", "d,e", "--remove", "A")
         == f"Tags of {ref[:8]}: [b c d e]\n"
     )
-    assert terminal.ok("tag", ref, "--remove", "b c,d,e") == f"Tags of {ref[:8]}: []\n"
-    assert "\nTags:   []\n" in terminal.ok("read", ref)
+    output = terminal.ok("tag", ref, "--remove", "b c,d,e")
+    assert output == f"Tags of {ref[:8]}: []\n"
+    output = terminal.ok("read", ref)
+    assert "\nTags:   []\n" in output
 
 
 def test_an_id_may_be_cut_to_four_characters(terminal: Any) -> None:
     ref = terminal.write("x")
     for length in (4, 8, 13, 36):
-        assert terminal("read", ref[:length]).status == 0
-    assert terminal("read", ref.upper()).status == 0
-    assert terminal("read", ref[:3]).error == f"memory not found: {ref[:3]}"
-    assert terminal("read", ref + "0").error == f"memory not found: {ref}0"
+        ran = terminal("read", ref[:length])
+        assert ran.status == 0
+
+    ran = terminal("read", ref.upper())
+    assert ran.status == 0
+    ran = terminal("read", ref[:3])
+    assert ran.error == f"memory not found: {ref[:3]}"
+    ran = terminal("read", ref + "0")
+    assert ran.error == f"memory not found: {ref}0"
 
 
 def test_an_ambiguous_id_says_how_many_it_matches(terminal: Any) -> None:
@@ -122,6 +134,7 @@ def test_an_ambiguous_id_says_how_many_it_matches(terminal: Any) -> None:
         identity = f"abcd0000-0000-4000-8000-00000000000{end}"
         (folder / f"{end}.md").write_text(f"---\nid: {identity}\n---\n{end}\n")
     ran = terminal("read", "abcd", "--json")
+
     assert ran.error == 'ambiguous id "abcd": 3 memories match'
     assert ran.json["error"]["code"] == "ambiguous"
 
@@ -151,6 +164,7 @@ def test_previews_count_code_points_and_stay_on_one_line(terminal: Any) -> None:
     terminal.write("漢" * 41)
     terminal.write("a\r\nb\nc\td\x1b[31m" + "e" * 26)
     rows = terminal.ok("list").split("\n")
+
     assert rows[2].endswith("     a b c d [31m" + "e" * 26)
     assert rows[3].endswith("     " + "漢" * 40 + "...")
     assert (
@@ -184,9 +198,11 @@ def test_search_finds_a_substring_newest_first(terminal: Any) -> None:
         memory["content"] for memory in terminal("search", "ARK", "--json").json["memories"]
     ]
     assert contents == ["remarkable 100% [x]", "The DARKest hour"]
-    assert terminal("search", "0% [", "--json").json["total"] == 1
+    document = terminal("search", "0% [", "--json").json
+    assert document["total"] == 1
     page = terminal("search", "", "--limit", "2", "--json").json
-    assert (len(page["memories"]), page["total"]) == (2, 3)
+    assert len(page["memories"]) == 2
+    assert page["total"] == 3
 
 
 def test_ranked_search_ranks_words_in_title_tags_and_text(terminal: Any) -> None:
@@ -194,12 +210,15 @@ def test_ranked_search_ranks_words_in_title_tags_and_text(terminal: Any) -> None
     terminal.write("a text that names heron only once among many other words of no interest at all")
     terminal.write("remarkable")
     results = terminal("search", "heron", "--ranked", "--json").json
-    assert (results["total"], results["memories"][0]["id"]) == (2, best)
+
+    assert results["total"] == 2
+    assert results["memories"][0]["id"] == best
     assert results["memories"][0]["passage"] == "heron heron heron"
     assert results["memories"][0]["why"]
     assert results["memories"][0]["score"] > results["memories"][1]["score"] > 0
     assert terminal("search", "ark", "--ranked").out == "No matching memories found.\n"
-    assert terminal("search", "", "--ranked", "--json").json["total"] == 3
+    document = terminal("search", "", "--ranked", "--json").json
+    assert document["total"] == 3
 
 
 def test_a_ranked_search_counts_all_that_it_lists_and_says_where_it_does_not(
@@ -208,11 +227,14 @@ def test_a_ranked_search_counts_all_that_it_lists_and_says_where_it_does_not(
     for number in range(4):
         terminal.write(f"heron {number}")
     monkeypatch.setattr(queries, "MAX_COUNTED", 2)
-    assert terminal("search", "heron", "--json", "--limit", "1").json["total"] == 4
+    document = terminal("search", "heron", "--json", "--limit", "1").json
+    assert document["total"] == 4
     results = terminal("search", "heron", "--ranked", "--json").json
-    assert (results["total"], results.get("total_is_lower_bound")) == (4, None)
+    assert results["total"] == 4
+    assert results.get("total_is_lower_bound") is None
     some = terminal("search", "heron", "--ranked", "--json", "--limit", "1").json
-    assert (some["total"], some["total_is_lower_bound"]) == (2, True)
+    assert some["total"] == 2
+    assert some["total_is_lower_bound"] is True
     assert terminal.ok("search", "heron", "--ranked", "--limit", "1").endswith(
         "\nFound: 2 or more memories\n"
     )
@@ -221,9 +243,12 @@ def test_a_ranked_search_counts_all_that_it_lists_and_says_where_it_does_not(
 def test_deleting_can_be_tried_first(terminal: Any) -> None:
     ref = terminal.write("x")
     path = Path(terminal.home) / terminal("read", ref, "--json").json["memory"]["path"]
-    assert terminal.ok("delete", ref, "--dry-run") == f"Would delete memory: {ref}\n"
+
+    output = terminal.ok("delete", ref, "--dry-run")
+    assert output == f"Would delete memory: {ref}\n"
     assert path.exists()
-    assert terminal.ok("delete", ref) == f"Deleted memory: {ref}\n"
+    output = terminal.ok("delete", ref)
+    assert output == f"Deleted memory: {ref}\n"
     assert not path.exists()
 
 
@@ -233,6 +258,7 @@ def test_a_budget_of_tokens_bounds_what_a_ranked_search_returns(terminal: Any) -
             f"invoices, part {number}: " + "words and more words " * 20, "--category", "knowledge"
         )
     few = terminal("search", "invoices", "--ranked", "--json", "--max-tokens", "100").json
+
     assert few["total"] == 6
     assert 0 < len(few["memories"]) < 6
     assert sum(len(memory["passage"]) for memory in few["memories"]) <= 400
@@ -255,11 +281,16 @@ def test_context_prints_the_best_evidence_within_a_budget(terminal: Any) -> None
 def test_several_ids_are_one_change_all_or_nothing(terminal: Any) -> None:
     ids = [terminal.write(f"deploy step {number}") for number in range(3)]
     a, b, c = (memory_id[:8] for memory_id in ids)
-    assert terminal.ok("tag", a, b, "--add", "x") == f"Tags of {a}: [x]\nTags of {b}: [x]\n"
-    assert terminal.ok("upgrade", a, b, "--category", "skills").count("Upgraded memory") == 2
-    assert terminal("upgrade", c, "nobody").error == "memory not found: nobody"
-    assert terminal("tag", c, "nobody", "--add", "x").error == "memory not found: nobody"
-    assert terminal("rm", c, "nobody").error == "memory not found: nobody"
+    output = terminal.ok("tag", a, b, "--add", "x")
+    assert output == f"Tags of {a}: [x]\nTags of {b}: [x]\n"
+    output = terminal.ok("upgrade", a, b, "--category", "skills")
+    assert output.count("Upgraded memory") == 2
+    ran = terminal("upgrade", c, "nobody")
+    assert ran.error == "memory not found: nobody"
+    ran = terminal("tag", c, "nobody", "--add", "x")
+    assert ran.error == "memory not found: nobody"
+    ran = terminal("rm", c, "nobody")
+    assert ran.error == "memory not found: nobody"
     rows = terminal("show", a, b, c, "--json").json["results"]
     assert [(row["memory"]["category"], row["memory"]["tags"]) for row in rows] == [
         ("skills", ["x"]),
@@ -271,7 +302,8 @@ def test_several_ids_are_one_change_all_or_nothing(terminal: Any) -> None:
     )
     assert terminal.ok("ls") == "No memories found.\n"
     terminal.ok("undo")
-    assert terminal("ls", "--json").json["total"] == 3
+    document = terminal("ls", "--json").json
+    assert document["total"] == 3
 
 
 def test_deleting_several_takes_all_their_ids_from_the_links_of_others(terminal: Any) -> None:
@@ -279,7 +311,9 @@ def test_deleting_several_takes_all_their_ids_from_the_links_of_others(terminal:
     for pair in ((a, b), (a, c), (b, c)):
         terminal.ok("link", *pair)
     terminal.ok("delete", a, b)
-    assert terminal("read", c, "--json").json["memory"]["links"] == []
+
+    document = terminal("read", c, "--json").json
+    assert document["memory"]["links"] == []
 
 
 def test_read_takes_what_log_and_search_print(terminal: Any) -> None:
@@ -297,9 +331,11 @@ def test_read_takes_what_log_and_search_print(terminal: Any) -> None:
     for line in output.splitlines()[:2]:
         assert "dark mode" in terminal.ok("read", line[:8])
     row = terminal("read", "notes/sub/Plan.md", "--json").json["note"]
-    assert (row["permalink"], row["content"]) == ("notes/sub/plan", "dark mode, too")
+    assert row["permalink"] == "notes/sub/plan"
+    assert row["content"] == "dark mode, too"
     first = terminal("search", "dark", "--json").json["memories"][0]
-    assert (first["project"], first["path"]) == ("notes", "notes/sub/Plan.md")
+    assert first["project"] == "notes"
+    assert first["path"] == "notes/sub/Plan.md"
     again = terminal("read", ref[:8], "Plan", "--json").json["results"][1]["note"]
     assert again == row | {"access_count": row["access_count"] + 1}
 

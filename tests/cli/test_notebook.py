@@ -7,7 +7,8 @@ from typing import Any
 
 
 def test_alone_it_tells_of_today_in_ten_lines_and_five_commands(terminal: Any) -> None:
-    assert terminal.ok() == terminal.ok("help")
+    output = terminal.ok()
+    assert output == terminal.ok("help")
     terminal.write("prefers dark mode", "--category", "preferences")
     call = {"title": "Auth", "folder": "", "content": "JWT"}
     terminal.ok("call", "write_note", json.dumps(call), "--agent", "claude")
@@ -34,14 +35,17 @@ def test_tidy_sorts_what_is_sure_and_leaves_the_rest_to_review(terminal: Any) ->
     unsure = terminal.write("these are unquoted words")
     planned = terminal.ok("tidy", "--dry-run")
     assert planned.startswith(f"would classify {sure[:8]} decisions")
-    assert terminal("read", sure, "--json").json["memory"]["category"] == "inbox"
+    document = terminal("read", sure, "--json").json
+    assert document["memory"]["category"] == "inbox"
     output = terminal.ok("tidy")
     assert output.startswith(f"organized {sure[:8]} decisions")
     assert output.endswith("1 question for you: memory review\n")
     assert terminal.ok("tidy").startswith("Nothing to do.\n")
     terminal.ok("dream", "--level", "3")
-    assert terminal("read", unsure, "--json").json["memory"]["category"] == "inbox"
-    assert terminal("review", "--json").json["items"][0]["refs"] == [unsure]
+    document = terminal("read", unsure, "--json").json
+    assert document["memory"]["category"] == "inbox"
+    document = terminal("review", "--json").json
+    assert document["items"][0]["refs"] == [unsure]
 
 
 def test_of_several_that_say_the_same_each_is_asked_about_once(terminal: Any) -> None:
@@ -51,11 +55,9 @@ def test_of_several_that_say_the_same_each_is_asked_about_once(terminal: Any) ->
         "Torvald keeps the archive heron gate code",
     ):
         terminal.write(text, "--category", "knowledge")
-    refs = [
-        ref
-        for item in terminal("review", "--kind", "merge", "--json").json["items"]
-        for ref in item["refs"]
-    ]
+    refs = []
+    for item in terminal("review", "--kind", "merge", "--json").json["items"]:
+        refs.extend(item["refs"])
     assert len(refs) == len(set(refs))
 
 
@@ -98,6 +100,7 @@ def test_a_note_that_moves_is_no_removed_and_no_new_text(terminal: Any) -> None:
     note = terminal.ok("write", "likes tea").split()[-1]
     terminal.ok("upgrade", note, "--category", "people")
     category, expiry = patch_of_last_change(terminal)
+
     assert category == "~ category: [-inbox-]{+people+}"
     assert expiry.startswith("- expires_at: ")
 

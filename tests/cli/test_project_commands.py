@@ -22,10 +22,14 @@ def vault(tmp_path: Path) -> Path:
 def test_a_project_in_json_names_all_there_is(terminal: Any, vault: Path) -> None:
     added = terminal("project", "add", "work", str(vault), "--default", "--json").json
     row = {"name": "work", "path": str(vault), "notes": 2, "default": True, "built_in": False}
+
     assert added == {"schema": "project/1", "project": row}
-    assert row in terminal("project", "list", "--json").json["projects"]
-    assert terminal("project", "default", "notes", "--json").json["project"]["name"] == "notes"
-    assert terminal("project", "remove", "WORK", "--json").json["project"]["default"] is False
+    document = terminal("project", "list", "--json").json
+    assert row in document["projects"]
+    document = terminal("project", "default", "notes", "--json").json
+    assert document["project"]["name"] == "notes"
+    document = terminal("project", "remove", "WORK", "--json").json
+    assert document["project"]["default"] is False
 
 
 def test_only_its_own_keys_of_the_configuration_change(terminal: Any, vault: Path) -> None:
@@ -54,9 +58,14 @@ def test_what_cannot_be_a_project_is_said_in_one_line(terminal: Any, vault: Path
         (["default", "nope"], "no such project: nope"),
     ]:
         ran = terminal("project", *argv)
-        assert (ran.status, ran.out, ran.error, ran.err.count("Error:")) == (1, "", message, 1)
+        assert ran.status == 1
+        assert ran.out == ""
+        assert ran.error == message
+        assert ran.err.count("Error:") == 1
     ran = terminal("project", "add", "root", "/", "--json")
-    assert (ran.status, ran.json["error"]["code"]) == (1, "project_refused")
+
+    assert ran.status == 1
+    assert ran.json["error"]["code"] == "project_refused"
     assert ran.err.count("Error: ") == 1
 
 

@@ -51,24 +51,22 @@ def test_a_phrase_is_read_as_the_contract_says(terminal: Any, row: dict[str, Any
     )
     if "error" in row:
         error = ran.json["error"]
-        assert (ran.status, list(ran.json), list(error)) == (
-            1,
-            ["schema", "error"],
-            ["code", "message", "candidates"],
-        )
-        assert (error["code"], ran.err) == (row["error"], f"Error: {error['message']}\n")
+        assert ran.status == 1
+        assert list(ran.json) == ["schema", "error"]
+        assert list(error) == ["code", "message", "candidates"]
+        assert error["code"] == row["error"]
+        assert ran.err == f"Error: {error['message']}\n"
         if "candidates" in row:
             assert error["candidates"] == row["candidates"]
         return
-    assert (ran.status, list(ran.json)) == (0, KEYS)
+    assert ran.status == 0
+    assert list(ran.json) == KEYS
     document = ran.json
     assert document["due_local"] == row["due"]
     assert datetime.fromisoformat(document["due_at"]) == datetime.fromisoformat(row["due"])
     assert document["due_at"].endswith("Z")
-    assert (document["all_day"], document["repeat"]) == (
-        row.get("all_day", False),
-        row.get("repeat"),
-    )
+    assert document["all_day"] == row.get("all_day", False)
+    assert document["repeat"] == row.get("repeat")
     assert document["stored"] is False
     assert document["phrase"] in document["reading"]
 
@@ -247,7 +245,9 @@ def test_whoever_writes_into_the_category_has_the_time_read(
         with open_session(terminal.home, watch=False) as memory:
             ref = memory.write(Draft(text, project="categories", category="reminders")).id
     memory = terminal("read", ref, "--json").json["memory"]
-    assert (memory["content"], memory.get("due_at")) == (text, due)
+
+    assert memory["content"] == text
+    assert memory.get("due_at") == due
     assert ("due_text" in memory) == (due is not None)
 
 
@@ -323,7 +323,8 @@ def test_all_adds_what_fired_and_what_is_done(terminal: Any) -> None:
     first, second = (
         remind(terminal, f"{name} tomorrow at 3pm")["memory"]["id"] for name in ("one", "two")
     )
-    assert terminal.ok("notify", "--now", LATE) == "Notified 2 reminders\n"
+    output = terminal.ok("notify", "--now", LATE)
+    assert output == "Notified 2 reminders\n"
     terminal.ok("remind", "--done", first)
     assert terminal.ok("remind", "--list") == "No reminders.\n"
     assert {line[:8] for line in terminal.ok("remind", "--list", "--all").splitlines()} == {
@@ -336,27 +337,32 @@ def test_all_adds_what_fired_and_what_is_done(terminal: Any) -> None:
 def test_done_takes_it_off_the_list_at_once_and_twice_is_once(terminal: Any) -> None:
     ref = remind(terminal, "tomorrow at 3pm")["memory"]["id"]
     terminal.ok("notify", "--now", LATE)
-    assert terminal.ok("remind", "--done", ref[:8], "--now", LATE) == f"Done: {ref[:8]}\n"
-    assert (terminal.home / "pending.md").read_text() == "# Pending Reminders\n\nNone.\n"
+    output = terminal.ok("remind", "--done", ref[:8], "--now", LATE)
+    assert output == f"Done: {ref[:8]}\n"
+    text = (terminal.home / "pending.md").read_text()
+    assert text == "# Pending Reminders\n\nNone.\n"
     before = tree(terminal)
-    assert terminal.ok("remind", "--done", ref) == f"Done: {ref[:8]}\n"
+    output = terminal.ok("remind", "--done", ref)
+    assert output == f"Done: {ref[:8]}\n"
     assert tree(terminal) == before
     memory = terminal("read", ref, "--json").json["memory"]
-    assert (memory["acked_at"], memory["version"], memory["updated_at"]) == (LATE, 1, NOW)
+    assert memory["acked_at"] == LATE
+    assert memory["version"] == 1
+    assert memory["updated_at"] == NOW
 
 
 def test_what_is_done_before_its_time_does_not_fire(terminal: Any) -> None:
     ref = remind(terminal, "tomorrow at 3pm")["memory"]["id"]
     before = tree(terminal)
-    assert terminal.ok("remind", "--done", ref, "--dry-run") == f"Would be done: {ref[:8]}\n"
+    output = terminal.ok("remind", "--done", ref, "--dry-run")
+    assert output == f"Would be done: {ref[:8]}\n"
     assert tree(terminal) == before
     ran = terminal("remind", "--done", ref, "--json", "--now", NOW)
-    assert (list(ran.json), ran.json["id"], ran.json["memory"]["acked_at"]) == (
-        ["schema", "id", "memory"],
-        ref,
-        NOW,
-    )
-    assert terminal.ok("notify", "--now", LATE) == "Notified 0 reminders\n"
+    assert list(ran.json) == ["schema", "id", "memory"]
+    assert ran.json["id"] == ref
+    assert ran.json["memory"]["acked_at"] == NOW
+    output = terminal.ok("notify", "--now", LATE)
+    assert output == "Notified 0 reminders\n"
     assert terminal.ok("remind", "--list") == "No reminders.\n"
 
 
@@ -374,13 +380,16 @@ def test_notify_twice_with_one_clock_changes_not_a_byte(terminal: Any) -> None:
         == f"would fire {ref[:8]} due 2026-05-07 15:00\n"
     )
     ran = terminal("notify", "--json", "--now", LATE)
-    assert (list(ran.json), ran.json["pending"]) == (["schema", "notified", "pending"], 1)
+    assert list(ran.json) == ["schema", "notified", "pending"]
+    assert ran.json["pending"] == 1
     assert [(reminder["id"], reminder["fired_at"]) for reminder in ran.json["notified"]] == [
         (ref, LATE)
     ]
     before = tree(terminal)
-    assert terminal.ok("notify", "--now", LATE) == "Notified 0 reminders\n"
-    assert terminal.ok("notify", "--dry-run", "--now", LATE) == "Nothing to do.\n"
+    output = terminal.ok("notify", "--now", LATE)
+    assert output == "Notified 0 reminders\n"
+    output = terminal.ok("notify", "--dry-run", "--now", LATE)
+    assert output == "Nothing to do.\n"
     assert tree(terminal) == before
 
 
@@ -431,5 +440,8 @@ def test_reminders_survive_export_and_import(terminal: Any) -> None:
     (terminal.folder / "all.jsonl").write_text(first, encoding="utf-8")
     other_home = ("--home", str(terminal.folder / "other"))
     terminal.ok("import", "--input", str(terminal.folder / "all.jsonl"), *other_home)
-    assert terminal.ok("export", *other_home) == first
-    assert terminal.ok("notify", "--now", LATE, *other_home) == "Notified 0 reminders\n"
+
+    output = terminal.ok("export", *other_home)
+    assert output == first
+    output = terminal.ok("notify", "--now", LATE, *other_home)
+    assert output == "Notified 0 reminders\n"

@@ -20,23 +20,28 @@ def test_a_tool_of_any_toolset_is_run_once(terminal: Any) -> None:
     written = terminal.ok("call", "write_note", '{"title": "Tea", "content": "green"}')
     assert written.startswith("# Created note\n")
     reply = terminal("call", "read_note", "-", "--json", stdin='{"identifier": "tea"}').json
-    assert (reply["tool"], reply["is_error"]) == ("read_note", False)
+    assert reply["tool"] == "read_note"
+    assert reply["is_error"] is False
     assert reply["text"].endswith("green\n")
     assert reply["structured"]["permalink"] == "notes/tea"
-    assert "Tea" in terminal.ok("call", "recent_activity", "--tools", "notes")
+    output = terminal.ok("call", "recent_activity", "--tools", "notes")
+    assert "Tea" in output
     terminal.ok(
         "call", "memory", '{"command": "create", "path": "/memories/a.md", "file_text": "x"}'
     )
-    assert (terminal.home / "memories" / "a.md").read_text() == "x"
+    text = (terminal.home / "memories" / "a.md").read_text()
+    assert text == "x"
 
 
 def test_a_tool_error_is_an_error_of_the_command(terminal: Any) -> None:
     ran = terminal("call", "read_note", '{"identifier": "nobody"}')
-    assert (ran.status, ran.out) == (1, "")
+    assert ran.status == 1
+    assert ran.out == ""
     assert ran.err.startswith("Error: Note not found in ")
     ran = terminal("call", "read_note", '{"identifier": "nobody"}', "--json")
     assert ran.status == 1
-    assert (ran.json["is_error"], ran.json["structured"]["code"]) == (True, "not_found")
+    assert ran.json["is_error"] is True
+    assert ran.json["structured"]["code"] == "not_found"
     ran = terminal("call", "memory", '{"command": "view", "path": "/memories/none"}')
     assert ran.status == 1
     assert ran.err.count("Error") == 1
@@ -121,14 +126,17 @@ def test_the_basic_memory_preset_serves_its_projects_and_leaves_them_alone(
         tools = {tool["name"] for tool in server.ask("tools/list")["result"]["tools"]}
         text = server.data("list_memory_projects")["result"]
         assert server.close() == 0
+
     assert "memory" not in tools
     assert "write_note" in tools
     assert next(line for line in text.splitlines() if line.startswith("- ")).startswith(
         "- main (local) ["
     )
     assert {file: (file.read_bytes(), file.stat().st_mtime_ns) for file in before} == before
-    assert [path_in_folder.name for path_in_folder in folder.iterdir()] == ["config.json"]
-    assert [path_in_vault.name for path_in_vault in vault.iterdir()] == ["a.md"]
+    names = [path_in_folder.name for path_in_folder in folder.iterdir()]
+    assert names == ["config.json"]
+    names = [path_in_vault.name for path_in_vault in vault.iterdir()]
+    assert names == ["a.md"]
     assert "main" not in terminal.ok("project", "list")
 
 
@@ -143,6 +151,7 @@ def test_a_project_of_basic_memory_takes_the_name_notes_and_no_other_of_ours(
     config = {"projects": {"notes": "/n", "kv": "/k", "x": ""}, "default_project": "notes"}
     (tmp_path / "config.json").write_text(json.dumps(config))
     chosen = preset("basic-memory", {"BASIC_MEMORY_CONFIG_DIR": str(tmp_path)})
+
     assert dict(chosen.projects) == {"notes": "/n", "kv@basic-memory": "/k"}
     assert chosen.default_project == "notes"
 

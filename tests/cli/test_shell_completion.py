@@ -77,7 +77,8 @@ def test_what_the_home_holds_is_offered(
     before = sorted(terminal.home.rglob("*"))
     completions = offered(terminal, monkeypatch, line.replace("TW", second[:4]))
     assert completions == [{"ONE": first, "TWO": second}.get(value, value) for value in values]
-    assert sorted(terminal.home.rglob("*")) == before
+    paths = sorted(terminal.home.rglob("*"))
+    assert paths == before
     monkeypatch.setenv("MEMORY_AGENT", "copilot")
     assert second not in offered(terminal, monkeypatch, "memory read ")
 
@@ -97,14 +98,16 @@ def test_an_id_is_offered_with_a_preview_and_fast(
 
 def test_the_script_of_a_shell_is_printed(terminal: Any) -> None:
     scripts = {shell: terminal.ok("completion", shell) for shell in ("bash", "zsh", "fish")}
-    assert all(f"_MEMORY_COMPLETE={shell}_complete" in script for shell, script in scripts.items())
+    for shell, script in scripts.items():
+        assert f"_MEMORY_COMPLETE={shell}_complete" in script
     assert (
         terminal("completion", "ksh").error
         == 'no completion for "ksh"; there is one for bash, zsh, fish'
     )
     assert not terminal.home.exists()
     process = run_process("bash", "-n", input=scripts["bash"].encode())
-    assert (process.returncode, process.stderr) == (0, b"")
+    assert process.returncode == 0
+    assert process.stderr == b""
 
 
 def test_built_in_projects_are_offered_beside_a_configuration_nobody_can_read(

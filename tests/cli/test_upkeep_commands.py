@@ -59,8 +59,11 @@ def test_status_shows_when_the_last_dream_was_and_projects_of_any_name(terminal:
 
 def test_status_sees_what_was_changed_by_hand(terminal: Any) -> None:
     terminal.write("a")
-    (terminal.home / "notes").mkdir(exist_ok=True)
-    (terminal.home / "notes" / "by hand.md").write_text("x\n")
+    folder = terminal.home / "notes"
+    folder.mkdir(exist_ok=True)
+    file = terminal.home / "notes" / "by hand.md"
+    file.write_text("x\n")
+
     assert "\nindex: stale\n" in terminal.ok("status")
     assert "\nindex: fresh\n" in terminal.ok("status")
 
@@ -72,10 +75,15 @@ def test_a_daemon_at_work_is_named_by_status_and_its_lock_is_no_finding(terminal
         lock.write(f"{pid}\n")
         lock.flush()
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert f"\ndaemon: running {pid}\n" in terminal.ok("status")
-        assert terminal("status", "--json").json["daemon"] == {"running": True, "pid": pid}
-        assert terminal.ok("doctor") == terminal.ok("doctor", "--fix") == "0 problems\n"
-        assert (terminal.home / ".daemon.lock").read_text() == f"{pid}\n"
+        output = terminal.ok("status")
+        assert f"\ndaemon: running {pid}\n" in output
+        document = terminal("status", "--json").json
+        assert document["daemon"] == {"running": True, "pid": pid}
+        assert terminal.ok("doctor") == "0 problems\n"
+        assert terminal.ok("doctor", "--fix") == "0 problems\n"
+        text = (terminal.home / ".daemon.lock").read_text()
+        assert text == f"{pid}\n"
+
     assert "\ndaemon: not running\n" in terminal.ok("status")
 
 
@@ -86,7 +94,9 @@ def test_status_counts_reminders_that_will_fire(terminal: Any) -> None:
         ref = terminal.write("tea", "--category", "reminders")
         path = terminal.home / "categories" / "reminders" / f"tea-{ref[:8]}.md"
         path.write_text(path.read_text().replace("version: 1\n", f"version: 1\n{header}\n"))
-    assert terminal("status", "--json").json["pending_reminders"] == 2
+
+    document = terminal("status", "--json").json
+    assert document["pending_reminders"] == 2
 
 
 def test_doctor_names_a_problem_with_level_code_and_path(terminal: Any) -> None:
@@ -146,6 +156,7 @@ def test_doctor_names_the_lock_of_a_daemon_that_was_killed_and_empties_it(termin
     place = terminal.home / ".daemon.lock"
     place.write_text("4711\n")
     row = terminal("doctor", "--json").json
+
     assert [
         (finding["level"], finding["code"], finding["path"]) for finding in row["findings"]
     ] == [("warning", "stale_lock", ".daemon.lock")]
@@ -170,7 +181,9 @@ def test_any_command_removes_what_a_program_that_ended_left_beside_the_files_of_
     ]
     kept_names = [f".memory.md-{os.getpid()}-0a1b2c3d", f".notes.md-{ended_pid}-0a1b2c3d"]
     for name in (*left_names, *kept_names):
-        (terminal.home / name).write_text("half")
+        file = terminal.home / name
+        file.write_text("half")
+
     assert terminal.ok("doctor") == "0 problems\n"
     assert not any((terminal.home / name).exists() for name in left_names)
     assert all((terminal.home / name).exists() for name in kept_names)
@@ -192,6 +205,7 @@ def test_doctor_says_that_the_index_is_damaged_and_looks_at_the_notes_all_the_sa
         file.seek((page - 1) * size)
         file.write(b"\xff" * size)
     ran = terminal("doctor", "--fix")
+
     assert ran.err == ""
     assert [line.split(" ")[1] for line in ran.out.splitlines()[:-1]] == [
         "bad_frontmatter",
@@ -213,6 +227,7 @@ def test_doctor_sees_the_stores_only_the_environment_points_to(
     monkeypatch.setenv("AGENT_MEMORY_PATH", str(folder))
     monkeypatch.setenv("MEMORY_BANK_ROOT", str(terminal.folder / "banks"))
     text = terminal("doctor").out
+
     assert f"error unreadable {folder}/bad.json" in text
     assert f"error unreadable {banks}/context.md" in text
     assert "2 problems" in text

@@ -43,8 +43,10 @@ def ids(text: str) -> list[str]:
 
 def test_all_views_agree_on_what_is_there(home: Any) -> None:
     assert home.ok("list").endswith("Showing 5 of 5 notes\n")
-    assert home("status", "--json").json["notes"] == {"total": 5, "archived": 0, "traces": 0}
-    assert home("status", "--json").json["agents"] == {"claude": 4, "owner": 1}
+    document = home("status", "--json").json
+    assert document["notes"] == {"total": 5, "archived": 0, "traces": 0}
+    document = home("status", "--json").json
+    assert document["agents"] == {"claude": 4, "owner": 1}
     assert len(home.ok("export").splitlines()) == 5
     assert len(ids(home.ok("recent"))) == 5
     assert len(ids(home.ok("search", ""))) == 5
@@ -77,7 +79,8 @@ def test_a_project_narrows_and_several_add_up(home: Any) -> None:
     assert len(ids(home.ok("list", "--project", "kv", "--project", "notes"))) == 2
     assert len(ids(home.ok("list", "--project", "kv", "--project", "notes", "-n", "1"))) == 1
     assert home.ok("search", "deploy", "--project", "categories").startswith("No matching")
-    assert home("list", "--project", "nope").error.startswith("no such project: nope")
+    ran = home("list", "--project", "nope")
+    assert ran.error.startswith("no such project: nope")
 
 
 def test_traces_are_counted_and_shown_when_asked_for(home: Any) -> None:
@@ -89,8 +92,11 @@ def test_traces_are_counted_and_shown_when_asked_for(home: Any) -> None:
         assert "Asked" not in ran.out, words
         assert ran.err == "Not shown: 1 traces (--traces)\n", words
         assert "deploy the shop" in home.ok(*words, "--traces"), words
-    assert home("status", "--json").json["notes"]["traces"] == 1
-    assert "session-traces" not in home("status", "--json").json["projects"]
+
+    document = home("status", "--json").json
+    assert document["notes"]["traces"] == 1
+    document = home("status", "--json").json
+    assert "session-traces" not in document["projects"]
     assert "Asked" not in home.ok("export")
 
 
@@ -102,7 +108,8 @@ def test_what_is_exported_comes_back_byte_for_byte(home: Any, tmp_path: Path) ->
     assert home.ok("--home", str(tmp_path / "new"), "import", file) == "Imported 5 notes\n"
     for path, text in before.items():
         if path.parts[0] not in ("memory.md",):
-            assert (tmp_path / "new" / path).read_bytes() == text
+            content = (tmp_path / "new" / path).read_bytes()
+            assert content == text
     assert home.ok("--home", str(tmp_path / "new"), "export") == exported
     assert home.ok("--home", str(tmp_path / "new"), "import", file) == "Imported 0 notes\n"
     assert home.ok("export", "--project", "categories").count("\n") == 1

@@ -26,75 +26,85 @@ WORDS = [
 COMMENTS = ["it's", 'a "b', "{", "memory", "日本", "*"]
 
 
-def json_file(random: Random, *, comments: bool = True) -> str:
-    """A JSON object, with comments and trailing commas if wanted."""
-    end = random.choice(["\n", "\n", "\r\n"])
-    unit = random.choice(["  ", "    ", "\t"])
+class JsonWriter:
+    """Writes random JSON values in one style."""
 
-    def blank(indent: str) -> str:
-        choice = random.random()
+    def __init__(self, random: Random, *, comments: bool) -> None:
+        self.random = random
+        self.has_comments = comments
+        self.end = random.choice(["\n", "\n", "\r\n"])
+        self.unit = random.choice(["  ", "    ", "\t"])
+
+    def blank(self, indent: str) -> str:
+        """What may be between two tokens."""
+        choice = self.random.random()
         if choice < 0.35:
-            return end + indent
-        if choice < 0.75 or not comments:
-            return random.choice(["", "", " ", "  ", end, end + end + indent])
-        text = random.choice(COMMENTS)
+            return self.end + indent
+        if choice < 0.75 or not self.has_comments:
+            blanks = ["", "", " ", "  ", self.end, self.end + self.end + indent]
+            return self.random.choice(blanks)
+        text = self.random.choice(COMMENTS)
         forms = [
-            f" // {text}{end}",
+            f" // {text}{self.end}",
             f"/* {text} */",
-            f"{end}{indent}// {text} {end}",
-            f" /*{text}{end}*/ ",
+            f"{self.end}{indent}// {text} {self.end}",
+            f" /*{text}{self.end}*/ ",
         ]
-        return random.choice(forms)
+        return self.random.choice(forms)
 
-    def value(depth: int) -> str:
-        choice = random.random()
-        if depth > 3 or choice < 0.5:
-            scalar = random.choice(
-                ["1", "-0.5e+3", "true", "false", "null", "1E400", None, None, None]
-            )
-            return scalar or json.dumps(random.choice(WORDS), ensure_ascii=random.random() < 0.5)
-        return container(depth, "[]" if choice < 0.65 else "{}")
+    def value(self, depth: int) -> str:
+        choice = self.random.random()
+        if depth <= 3 and choice >= 0.5:
+            return self.container(depth, "[]" if choice < 0.65 else "{}")
+        scalars = ["1", "-0.5e+3", "true", "false", "null", "1E400", None, None, None]
+        scalar = self.random.choice(scalars)
+        if scalar:
+            return scalar
+        word = self.random.choice(WORDS)
+        return json.dumps(word, ensure_ascii=self.random.random() < 0.5)
 
-    def container(depth: int, brackets: str, keys: list[str] | None = None) -> str:
-        indent = unit * (depth + 1)
-        parts = []
-        if keys is not None:
-            names = keys
+    def container(self, depth: int, brackets: str, names: list[str] | None = None) -> str:
+        """An array or object with members of these names, random ones by default."""
+        if names is None:
+            names = self.random.sample(WORDS, self.random.randrange(4))
+        is_pretty = self.random.random() < 0.5
+        parts = [self.member(name, depth, brackets, is_pretty) for name in names]
+        if is_pretty and parts:
+            closing = self.end + self.unit * depth
         else:
-            names = random.sample(WORDS, random.randrange(4))
-        pretty = random.random() < 0.5
-        for name in names:
-            gap = end + indent if pretty else blank(indent)
-            if brackets == "{}":
-                label = json.dumps(name) + ("" if pretty else blank(indent)) + ": "
-            else:
-                label = ""
-            if depth == 0 and name == "mcpServers":
-                content = servers(depth + 1)
-            else:
-                content = value(depth + 1)
-            parts.append(gap + label + content + ("" if pretty else blank(indent)))
-        if pretty and parts:
-            closing = end + unit * depth
-        else:
-            closing = blank(unit * depth)
-        if comments and parts and random.random() < 0.3:
+            closing = self.blank(self.unit * depth)
+        trail = ""
+        if self.has_comments and parts and self.random.random() < 0.3:
             trail = ","
-        else:
-            trail = ""
         return brackets[0] + ",".join(parts) + trail + closing + brackets[1]
 
-    def servers(depth: int) -> str:
-        return container(depth, "{}", random.sample(["a", "other", "x y"], random.randrange(4)))
+    def member(self, name: str, depth: int, brackets: str, is_pretty: bool) -> str:
+        indent = self.unit * (depth + 1)
+        gap = self.end + indent if is_pretty else self.blank(indent)
+        label = ""
+        if brackets == "{}":
+            label = json.dumps(name) + ("" if is_pretty else self.blank(indent)) + ": "
+        if depth == 0 and name == "mcpServers":
+            content = self.servers(depth + 1)
+        else:
+            content = self.value(depth + 1)
+        return gap + label + content + ("" if is_pretty else self.blank(indent))
 
+    def servers(self, depth: int) -> str:
+        names = self.random.sample(["a", "other", "x y"], self.random.randrange(4))
+        return self.container(depth, "{}", names)
+
+
+def json_file(random: Random, *, comments: bool = True) -> str:
+    """A JSON object, with comments and trailing commas if wanted."""
+    writer = JsonWriter(random, comments=comments)
     keys = random.sample(WORDS, random.randrange(6))
     if random.random() < 0.6 and "mcpServers" not in keys:
         keys.insert(random.randrange(len(keys) + 1), "mcpServers")
-    text = container(0, "{}", keys)
-    around = blank("") if random.random() < 0.3 else ""
-    return (
-        random.choice(["", "", "\ufeff"]) + around + text + random.choice(["", end, end * 2, " "])
-    )
+    text = writer.container(0, "{}", keys)
+    around = writer.blank("") if random.random() < 0.3 else ""
+    mark = random.choice(["", "", "\ufeff"])
+    return mark + around + text + random.choice(["", writer.end, writer.end * 2, " "])
 
 
 def toml_file(random: Random) -> str:
@@ -162,14 +172,10 @@ def toml_file(random: Random) -> str:
     )
 
 
-def yaml_file(random: Random, key: str = "extensions", *, of_list: bool = False) -> str:
-    """Block mappings with scalars of all kinds, comments, lists, a few things in brackets; `key` in
-    many forms.
-    """
-    end = random.choice(["\n", "\n", "\r\n"])
-    lines = []
-    step = random.choice(["  ", "    "])
-    scalars = [
+class YamlWriter:
+    """Writes random YAML mappings in one style, line by line."""
+
+    SCALARS = (
         "1",
         "plain text",
         "'it''s # no'",
@@ -181,78 +187,95 @@ def yaml_file(random: Random, key: str = "extensions", *, of_list: bool = False)
         "{a: 1}",
         "true",
         "é",
-    ]
-    blocks = ["|", "|-", "|+", ">", ">-"]
+    )
+    BLOCKS = ("|", "|-", "|+", ">", ">-")
 
-    def noise(indent: str) -> None:
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.end = random.choice(["\n", "\n", "\r\n"])
+        self.step = random.choice(["  ", "    "])
+        self.lines: list[str] = []
+
+    def noise(self, indent: str) -> None:
+        """Blank lines and comments."""
         kinds = ["", f"{indent}# note", "# left", f"{indent}  # deep"]
-        lines.extend(random.choices(kinds, k=random.choice([0, 0, 1, 2])))
+        self.lines += self.random.choices(kinds, k=self.random.choice([0, 0, 1, 2]))
 
-    def pair(name: str, indent: str, depth: int) -> None:
-        choice = random.random()
+    def pair(self, name: str, indent: str, depth: int) -> None:
+        choice = self.random.random()
         if choice < 0.6 or depth > 2:
-            lines.append(
-                f"{indent}{name}: {random.choice(scalars)}".rstrip()
-                + random.choice(["", "", "  # why"])
-            )
+            self.scalar(name, indent)
         elif choice < 0.75:
-            lines.append(f"{indent}{name}: {random.choice(blocks)}")
-            item_lines = ["text: x", "# no comment", "- more"][: random.randrange(1, 4)]
-            lines.extend(indent + step + item_line for item_line in item_lines)
-            lines.extend([""] * random.randrange(3))
+            self.block(name, indent)
         elif choice < 0.85:
-            lines.append(f"{indent}{name}:")
-            lines.extend(
-                f"{indent}- {list_item}"
-                for list_item in ["a", "'b'", "c: 1"][: random.randrange(1, 4)]
-            )
+            self.lines.append(f"{indent}{name}:")
+            items = ["a", "'b'", "c: 1"][: self.random.randrange(1, 4)]
+            self.lines += [f"{indent}- {item}" for item in items]
         else:
-            lines.append(f"{indent}{name}:" + random.choice(["", " # here"]))
-            for number in range(random.randrange(1, 3)):
-                pair(f"n{number}", indent + step, depth + 1)
-        noise(indent)
+            self.lines.append(f"{indent}{name}:" + self.random.choice(["", " # here"]))
+            for number in range(self.random.randrange(1, 3)):
+                self.pair(f"n{number}", indent + self.step, depth + 1)
+        self.noise(indent)
 
-    def member() -> None:
-        choice = random.random()
+    def scalar(self, name: str, indent: str) -> None:
+        line = f"{indent}{name}: {self.random.choice(self.SCALARS)}".rstrip()
+        self.lines.append(line + self.random.choice(["", "", "  # why"]))
+
+    def block(self, name: str, indent: str) -> None:
+        self.lines.append(f"{indent}{name}: {self.random.choice(self.BLOCKS)}")
+        item_lines = ["text: x", "# no comment", "- more"][: self.random.randrange(1, 4)]
+        self.lines += [indent + self.step + item_line for item_line in item_lines]
+        self.lines += [""] * self.random.randrange(3)
+
+    def servers(self, key: str, *, of_list: bool) -> None:
+        """The member that holds the servers: without a value, in brackets, or as a block."""
+        choice = self.random.random()
         if choice < 0.15:
-            lines.append(f"{key}:" + random.choice(["", " ", "  # none yet"]))
+            self.lines.append(f"{key}:" + self.random.choice(["", " ", "  # none yet"]))
         elif choice < 0.3:
-            lines.append(
-                f"{key}: "
-                + ("[]" if of_list else random.choice(["{}", "{a: {b: 1}}", "{ a: 1, b: 2 }"]))
-            )
+            value = "[]"
+            if not of_list:
+                value = self.random.choice(["{}", "{a: {b: 1}}", "{ a: 1, b: 2 }"])
+            self.lines.append(f"{key}: {value}")
         else:
-            lines.append(f"{key}:" + random.choice(["", "  # servers"]))
-            noise(step)
+            self.lines.append(f"{key}:" + self.random.choice(["", "  # servers"]))
+            self.noise(self.step)
             if of_list:
-                indent = random.choice(["", step])
-                for number in range(random.randrange(1, 4)):
-                    lines.append(f"{indent}- name: s{number}")
-                    lines.append(f"{indent}  args: [x]")
-                    if random.random() < 0.3:
-                        pair("more", indent + "  ", 2)
-                    noise(indent)
+                self.list_of_servers()
             else:
-                for number in range(random.randrange(1, 4)):
-                    pair(f"s{number}", step, 1)
+                for number in range(self.random.randrange(1, 4)):
+                    self.pair(f"s{number}", self.step, 1)
 
-    noise("")
+    def list_of_servers(self) -> None:
+        indent = self.random.choice(["", self.step])
+        for number in range(self.random.randrange(1, 4)):
+            self.lines.append(f"{indent}- name: s{number}")
+            self.lines.append(f"{indent}  args: [x]")
+            if self.random.random() < 0.3:
+                self.pair("more", indent + "  ", 2)
+            self.noise(indent)
+
+
+def yaml_file(random: Random, key: str = "extensions", *, of_list: bool = False) -> str:
+    """Block mappings with scalars of all kinds, comments, lists, a few things in brackets; `key` in
+    many forms.
+    """
+    writer = YamlWriter(random)
+    writer.noise("")
     if random.random() < 0.2:
-        lines.append("---")
+        writer.lines.append("---")
     count = random.randrange(4)
     place = random.randrange(5)
     for number in range(count):
         if number == place:
-            member()
-        pair(f"top{number}", "", 0)
+            writer.servers(key, of_list=of_list)
+        writer.pair(f"top{number}", "", 0)
     if place >= count and random.random() < 0.7:
-        member()
-    text = end.join(lines)
-    return (
-        random.choice(["", "", "\ufeff"])
-        + text
-        + random.choice(["", end, end, end * 2, f"{end}# end"])
-    )
+        writer.servers(key, of_list=of_list)
+    text = writer.end.join(writer.lines)
+    end = writer.end
+    mark = random.choice(["", "", "\ufeff"])
+    return mark + text + random.choice(["", end, end, end * 2, f"{end}# end"])
 
 
 MAKERS: dict[str, Callable[[Random], str]] = {

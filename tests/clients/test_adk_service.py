@@ -100,7 +100,8 @@ def test_a_memory_given_as_such_is_found_by_every_agent(tmp_path: Path) -> None:
         asyncio.run(service.add_memory(app_name="app", user_id="anna", memories=[entry]))
         assert found(service, "oat milk") == ["Anna prefers oat milk."]
         assert found(service, "oat milk", user="bo") == []
-        assert len(memory.search("oat milk").hits) == 1
+        hits = memory.search("oat milk").hits
+        assert len(hits) == 1
 
 
 @pytest.mark.parametrize("is_event", [True, False])

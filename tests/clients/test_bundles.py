@@ -62,9 +62,10 @@ def test_a_bundle_brings_the_server_and_hooks_that_install_writes(name: str, cli
     place = PLUGIN / ("hooks" if name == "plugin" else "gemini/hooks") / "hooks.json"
     hooks = json.loads(place.read_text("utf-8"))["hooks"]
     assert list(hooks) == list(CLIENTS[client].events)
-    commands = {
-        hook["command"] for groups in hooks.values() for group in groups for hook in group["hooks"]
-    }
+    commands = set()
+    for groups in hooks.values():
+        for group in groups:
+            commands |= {hook["command"] for hook in group["hooks"]}
     assert commands == {f"memory hook {client} 2>/dev/null || true"}
 
 

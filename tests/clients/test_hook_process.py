@@ -65,7 +65,8 @@ def context(process):
 @pytest.mark.slow
 def test_a_hook_without_a_daemon_answers_with_one_json_document(home):
     process = hook(home, START)
-    assert (process.returncode, process.stderr) == (0, b"")
+    assert process.returncode == 0
+    assert process.stderr == b""
     assert "--no-thaw" in context(process)
     process = hook(home, {**PROMPT, "session_id": "s2"})
     assert "--no-thaw" in context(process)
@@ -94,9 +95,12 @@ def test_a_hook_is_silent_on_what_it_does_not_know(home, payload):
 def test_a_hook_is_silent_on_trouble_and_says_what_it_is_when_asked(home):
     (home / "config.yaml").write_text("history: [\n")
     process = hook(home, START)
-    assert (process.returncode, process.stdout, process.stderr) == (0, b"", b"")
+    assert process.returncode == 0
+    assert process.stdout == b""
+    assert process.stderr == b""
     process = hook(home, START, MEMORY_HOOK_DEBUG="1")
-    assert (process.returncode, process.stdout) == (0, b"")
+    assert process.returncode == 0
+    assert process.stdout == b""
     assert b"load config" in process.stderr
 
 
@@ -120,13 +124,19 @@ def test_what_is_asked_of_a_hook_without_time_is_stored_by_the_next_process(home
         again = hook(home, payload, MEMORY_HOOK_SECONDS=seconds)
         secret = {**PROMPT, "prompt": f"Remember that the key is {KEY} for now"}
         hook(home, secret, MEMORY_HOOK_SECONDS=seconds)
-    assert (process.returncode, process.stdout, process.stderr) == (0, b"", b"")
-    assert (again.returncode, again.stdout) == (0, b"")
+    assert process.returncode == 0
+    assert process.stdout == b""
+    assert process.stderr == b""
+    assert again.returncode == 0
+    assert again.stdout == b""
     with open_session(home) as memory:
         infos, total = memory.list(Query(projects=("categories",)))
-        assert (total, infos[0].category, infos[0].expires) == (2, "preferences", None)
+        assert total == 2
+        assert infos[0].category == "preferences"
+        assert infos[0].expires is None
         assert infos[0].provenance.who == "owner"
-        assert not list((home / ".memoranda" / "asked").iterdir())
+        paths = list((home / ".memoranda" / "asked").iterdir())
+        assert not paths
         memory.write(Draft("still writable", project="categories"))
 
 
@@ -136,14 +146,17 @@ def test_through_the_daemon_it_answers_as_without_and_writes(home):
         daemon.ready()
         assert context(hook(home, START)) == alone
         # Given at the start of this session
-        assert hook(home, PROMPT).stdout == b""
+        process = hook(home, PROMPT)
+        assert process.stdout == b""
         payload = {**PROMPT, "prompt": "Remember that owls fly at night."}
         assert "owls fly at night" in context(hook(home, payload))
-        assert hook(home, {**BASE, "hook_event_name": "SessionEnd"}).stdout == b""
+        process = hook(home, {**BASE, "hook_event_name": "SessionEnd"})
+        assert process.stdout == b""
         assert daemon.stop()[0] == 0
     with open_session(home) as memory:
         (note,), _ = memory.list(Query(projects=("categories",), source="hook-claude-code"))
-        assert (note.provenance.who, note.provenance.client) == ("owner", "claude-code")
+        assert note.provenance.who == "owner"
+        assert note.provenance.client == "claude-code"
 
 
 def test_a_hook_with_a_daemon_imports_neither_the_engine_nor_the_command_line(home):
@@ -187,7 +200,8 @@ def test_a_hook_does_by_itself_what_a_daemon_cannot_answer(home, tmp_path, liste
         if listener == "silent":
             # The time is up while the hook waits: nothing is said, and nothing is broken.
             process = hook(home, START, MEMORY_HOOK_SECONDS="0.3")
-            assert (process.returncode, process.stdout) == (0, b"")
+            assert process.returncode == 0
+            assert process.stdout == b""
             return
         server.settimeout(60)
         answering = threading.Thread(target=_answer_all, args=(server, replies[listener]))
@@ -197,6 +211,7 @@ def test_a_hook_does_by_itself_what_a_daemon_cannot_answer(home, tmp_path, liste
             last.connect(str(home / "memory.sock"))
             last.sendall(END)
         answering.join(60)
+
     assert "--no-thaw" in context(process)
 
 
@@ -208,7 +223,8 @@ def test_what_is_asked_is_kept_if_the_daemon_does_not_answer_in_time(home, words
         server.bind(str(home / "memory.sock"))
         server.listen()
         process = hook(home, payload, MEMORY_HOOK_SECONDS="0.3")
-    assert (process.returncode, process.stdout) == (0, b"")
+    assert process.returncode == 0
+    assert process.stdout == b""
     with open_session(home) as memory:
         infos, _ = memory.list(Query(projects=("categories",), source="hook-claude-code"))
     assert ["pnpm" in info.title for info in infos] == [True]

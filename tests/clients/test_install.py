@@ -115,13 +115,17 @@ def test_a_client_gets_its_entry_and_loses_it_again(terminal: Any, user: Path, c
     before = snapshot(user)
     assert terminal("install", client).status == 0
     command = module.table.command_of(ours(client, file.read_text()))
-    assert (os.path.isabs(command[0]), command[-1]) == (True, "mcp")
+    assert os.path.isabs(command[0])
+    assert command[-1] == "mcp"
     rows_of_clients = terminal("install", "--json").json["clients"]
     row = next(candidate for candidate in rows_of_clients if candidate["client"] == client)
-    assert (row["entry"], row["hooks"]) == ("ok", True if clients()[client].hooks else None)
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert row["entry"] == "ok"
+    assert row["hooks"] == (True if clients()[client].hooks else None)
+    mode = stat.S_IMODE(file.stat().st_mode)
+    assert mode == 0o600
     after = snapshot(user)
-    assert terminal("install", client, "--json").json["clients"][0]["result"] == "unchanged"
+    document = terminal("install", client, "--json").json
+    assert document["clients"][0]["result"] == "unchanged"
     assert snapshot(user) == after
     assert terminal("uninstall", client).status == 0
     assert {name: data for name, data in snapshot(user).items() if ".memory" not in name} == before
@@ -139,18 +143,22 @@ def test_comments_order_line_ends_modes_and_links_stay(
     real.write_bytes(text.encode())
     real.chmod(0o640)
     file.symlink_to(real)
-    assert terminal("install", client, "--no-hooks").status == 0
+    ran = terminal("install", client, "--no-hooks")
+    assert ran.status == 0
     changed = real.read_bytes().decode()
     assert "memory" in changed
     rest = iter(changed)
     # All of it is there, in its order
-    assert all(part in rest for part in text)
+    for part in text:
+        assert part in rest
     assert changed.count("\n") == changed.count("\r\n") or "\r" not in text
     assert terminal("uninstall", client).status == 0
     assert real.read_bytes().decode() == text
     assert file.is_symlink()
-    assert stat.S_IMODE(real.stat().st_mode) == 0o640
-    assert [path.name for path in real.parent.iterdir()] == ["config"]
+    mode = stat.S_IMODE(real.stat().st_mode)
+    assert mode == 0o640
+    names = [path.name for path in real.parent.iterdir()]
+    assert names == ["config"]
 
 
 @pytest.mark.promise("install-4")
@@ -158,8 +166,10 @@ def test_a_copy_of_the_file_is_kept_for_the_user_alone(terminal: Any, user: Path
     placed("zed", COMMENTED["zed"])
     (row,) = terminal("install", "zed", "--json").json["clients"]
     (backup,) = map(Path, row["backup"])
-    assert backup.read_text() == COMMENTED["zed"]
-    assert stat.S_IMODE(backup.stat().st_mode) == 0o600
+    text = backup.read_text()
+    assert text == COMMENTED["zed"]
+    mode = stat.S_IMODE(backup.stat().st_mode)
+    assert mode == 0o600
     for _ in range(5):
         terminal("uninstall", "zed")
         terminal("install", "zed")
@@ -218,11 +228,14 @@ def test_what_is_not_understood_is_not_changed(
     file.write_bytes(before)
     ran = terminal("install", client, "--no-hooks", "--json")
     (row,) = ran.json["clients"]
-    assert (ran.status, row["result"]) == (1, "refused")
+
+    assert ran.status == 1
+    assert row["result"] == "refused"
     assert reason in row["reason"], row["reason"]
     assert file.read_bytes() == before
     assert module.table.command_of(ours(client, row["snippet"]))[-1] == "mcp"
-    assert f"Paste this into {file}:" in terminal("install", client, "--no-hooks").out
+    ran = terminal("install", client, "--no-hooks")
+    assert f"Paste this into {file}:" in ran.out
 
 
 @pytest.mark.promise("install-3")
@@ -243,7 +256,10 @@ def test_an_item_of_a_list_that_is_somebody_elses_stays_too(terminal: Any, user:
     before = file.read_bytes()
     for verb in ("install", "uninstall"):
         ran = terminal(verb, "continue")
-        assert (ran.status, 'entry "memory"' in ran.out, file.read_bytes()) == (1, True, before)
+        assert ran.status == 1
+        assert 'entry "memory"' in ran.out
+        assert file.read_bytes() == before
+
     assert terminal("install", "continue", "--replace").status == 0
     assert "other-memory" not in file.read_text()
 
@@ -322,10 +338,9 @@ def test_without_hooks_ours_are_taken_out_again(terminal: Any, user: Path, clien
     assert terminal.ok("install", client, "--no-hooks").startswith(
         f"{clients()[client].title}: written"
     )
-    files = [
-        {name: data for name, data in files_then.items() if "install/" not in name}
-        for files_then in (before, snapshot(user))
-    ]
+    files = []
+    for files_then in (before, snapshot(user)):
+        files.append({name: data for name, data in files_then.items() if "install/" not in name})
     assert files[0] == files[1]
     assert "memory" in file.read_text()
 
@@ -363,11 +378,14 @@ def test_with_the_plugin_nothing_is_written(
     (user / place).write_text(text)
     before = snapshot(user)
     (row,) = terminal("install", client, "--json").json["clients"]
-    assert (row["result"], row["reason"]) == ("unchanged", "its plugin brings server and hooks")
+    assert row["result"] == "unchanged"
+    assert row["reason"] == "its plugin brings server and hooks"
     assert snapshot(user) == before
-    assert f"\n{client:<17} yes    plugin                   yes" in terminal.ok("install")
+    output = terminal.ok("install")
+    assert f"\n{client:<17} yes    plugin                   yes" in output
     (user / place).write_text(text.replace("true", "false"))
-    assert terminal("install", client, "--json").json["clients"][0]["result"] == "written"
+    document = terminal("install", client, "--json").json
+    assert document["clients"][0]["result"] == "written"
 
 
 @pytest.mark.promise("install-4")
@@ -459,7 +477,8 @@ def test_the_files_of_a_project_get_the_bare_command(
     assert not (user / ".mcp.json").exists()
     assert not (user / ".vscode").exists()
     ran = terminal("install", "goose", "--project")
-    assert (ran.status, "Goose has no file for projects" in ran.out) == (1, True)
+    assert ran.status == 1
+    assert "Goose has no file for projects" in ran.out
 
 
 def test_another_home_is_named_in_the_entry(terminal: Any, user: Path) -> None:
@@ -525,6 +544,7 @@ def test_wrong_arguments_are_refused(
 ) -> None:
     placed("cursor")
     ran = terminal("install", *argv)
+
     assert (ran.status, ran.out) in ((1, ""), (2, ""))
     assert message in ran.err
     assert not (user / ".cursor" / "mcp.json").exists()
@@ -553,7 +573,8 @@ def test_the_written_command_is_started(
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     placed("zed")
     started = terminal("install", "zed", "--json").json["server"]
-    assert (started["tools"], started["error"]) == (13, None)
+    assert started["tools"] == 13
+    assert started["error"] is None
     broken = install_commands._start(["/gone/memory", "mcp"])
     assert broken["error"] == "the server did not answer (FileNotFoundError); try: /gone/memory mcp"
 
@@ -568,6 +589,7 @@ def test_each_client_has_places_on_each_system(system: str) -> None:
             entry(client, Server("memory", ARGV)).value
         )
     desktop = clients()["claude-desktop"].place({"HOME": "/h"}, system="macos")
+
     assert str(desktop) == "/h/Library/Application Support/Claude/claude_desktop_config.json"
 
 
@@ -687,9 +709,11 @@ def test_claude_code_can_keep_its_own_memories_in_a_project_here(terminal: Any, 
     settings.write_text('{"theme": "dark"} // mine\n')
     before = snapshot(user / ".claude")
     folder = terminal.home / "projects" / "claude-memory"
-    assert "autoMemoryDirectory" in terminal.ok("install", "--native-memory", "--dry-run")
+    output = terminal.ok("install", "--native-memory", "--dry-run")
+    assert "autoMemoryDirectory" in output
     assert not folder.exists()
-    assert terminal("install", "claude-code", "--native-memory").status == 0
+    ran = terminal("install", "claude-code", "--native-memory")
+    assert ran.status == 0
     assert json.loads(settings.read_text().partition(" //")[0])["autoMemoryDirectory"] == str(
         folder
     )
@@ -711,7 +735,8 @@ def test_a_folder_for_claudes_memories_that_is_not_ours_stays(terminal: Any, use
     assert terminal("uninstall", "claude-code").status == 0
     assert settings.read_text() == '{"autoMemoryDirectory": "/mine"}'
     for wrong in (("codex",), ("--project",), ("--print",)):
-        assert terminal("install", "--native-memory", *wrong).status == 2
+        ran = terminal("install", "--native-memory", *wrong)
+        assert ran.status == 2
 
 
 @pytest.mark.parametrize("text", [None, "", "# Mine", "# Mine\n", "# Mine\r\n\r\nx\r\n", "\n\n"])
@@ -724,11 +749,14 @@ def test_a_paragraph_in_agents_md_comes_and_goes(
         file.write_bytes(text.encode())
     for _ in range(2):
         assert terminal("install", "--agents-md").status == 0
-        assert file.read_bytes().count(b"Never store secrets.") == 1
-        assert file.read_bytes().startswith((text or "").encode())
+        content = file.read_bytes()
+        assert content.count(b"Never store secrets.") == 1
+        content = file.read_bytes()
+        assert content.startswith((text or "").encode())
     file.write_bytes(file.read_bytes() + b"later\n")
     terminal("install", "--agents-md")
     file.write_bytes(file.read_bytes().removesuffix(b"later\n"))
+
     assert terminal("uninstall", "--agents-md").status == 0
     assert (file.read_bytes().decode() if file.exists() else None) == text
 
@@ -741,5 +769,7 @@ def test_erasing_a_memory_takes_copies_of_clients_files_that_quote_it(
         assert terminal("install", "cursor").status == 0
     written = json.loads(terminal.ok("write", "The zanzibar-lighthouse-4711 is green.", "--json"))
     folder = terminal.home / ".memoranda" / "install"
-    assert "nothing of it is left" in terminal.ok("erase", written["memory"]["id"], "--yes")
+
+    output = terminal.ok("erase", written["memory"]["id"], "--yes")
+    assert "nothing of it is left" in output
     assert [b"other" in path.read_bytes() for path in folder.glob("cursor-*")] == [True]

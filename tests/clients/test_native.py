@@ -60,7 +60,9 @@ def test_two_of_one_name_get_numbers_and_variables_say_where_clients_keep_them(
     put(user / "c" / "projects" / "-a" / "memory" / "x.md", "one")
     put(user / "c" / "projects" / "--a" / "memory" / "x.md", "two")
     rows = terminal("--json", "project", "add", "--native").json["projects"]
-    assert [row["name"] for row in rows] == ["claude a", "claude a 2"]
+
+    names = [row["name"] for row in rows]
+    assert names == ["claude a", "claude a 2"]
 
 
 def test_wrong_use_is_said_and_an_agent_may_not(terminal, user):

@@ -57,11 +57,11 @@ class Ground:
         files = (
             path for path in self.folder.rglob("*") if path.is_file() and not path.is_symlink()
         )
-        return {
-            str(file): file.read_bytes()
-            for file in files
-            if not any(our in file.parents for our in ours)
-        }
+        files_of_banks = {}
+        for file in files:
+            if not any(our in file.parents for our in ours):
+                files_of_banks[str(file)] = file.read_bytes()
+        return files_of_banks
 
     def run(self, case: dict[str, Any], call: Call) -> None:
         """All steps of a case, one after the other."""
@@ -161,7 +161,8 @@ class Banks:
     def state(self) -> dict[str, tuple[bytes, int]]:
         """Every file below the banks: bytes and modification time."""
         root = self.memory.project("banks").root
-        files = (path for path in root.rglob("*") if path.is_file())
+        paths = root.rglob("*")
+        files = (path for path in paths if path.is_file())
         return {
             str(file.relative_to(root)): (file.read_bytes(), file.stat().st_mtime_ns)
             for file in files

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -68,35 +69,45 @@ class Store:
         """Compare the store with the case's `expect_files`, and the folder beside it with what it
         was.
         """
-        assert sorted(p.name for p in self.outside.iterdir()) == ["secret.txt"]
-        assert (self.outside / "secret.txt").read_text() == "the secret"
+        names = sorted(p.name for p in self.outside.iterdir())
+        assert names == ["secret.txt"]
+        text = (self.outside / "secret.txt").read_text()
+        assert text == "the secret"
         if "expect_files" not in case:
             return
         expected = case["expect_files"]
-        actual: dict[str, Path] = {}
-        for folder, folders, files in os.walk(self.root):
-            folder_path = Path(folder)
-            for name in files + [
-                subfolder for subfolder in folders if (folder_path / subfolder).is_symlink()
-            ]:
-                actual[f"/memories/{(folder_path / name).relative_to(self.root)}"] = (
-                    folder_path / name
-                )
-            if not files and not folders and folder_path != self.root:
-                actual[f"/memories/{folder_path.relative_to(self.root)}"] = folder_path
+        actual = {f"/memories/{place.relative_to(self.root)}": place for place in self._leaves()}
         assert sorted(actual) == sorted(expected)
         for path, want in expected.items():
-            place = actual[path]
-            if "symlink" in want:
-                assert place.is_symlink()
-            elif "empty_dir" in want:
-                assert place.is_dir()
-            elif "text" in want:
-                assert place.read_bytes() == want["text"].encode()
-            elif "b64" in want:
-                assert place.read_bytes() == base64.b64decode(want["b64"])
-            else:
-                assert place.stat().st_size == want["bytes"]
+            check_file(actual[path], want)
+
+    def _leaves(self) -> Iterator[Path]:
+        """The files, links and empty folders of the store."""
+        for folder, folders, files in os.walk(self.root):
+            folder_path = Path(folder)
+            for name in files:
+                yield folder_path / name
+            for subfolder in folders:
+                if (folder_path / subfolder).is_symlink():
+                    yield folder_path / subfolder
+            if not files and not folders and folder_path != self.root:
+                yield folder_path
+
+
+def check_file(place: Path, want: dict[str, Any]) -> None:
+    """Compare a file, link or empty folder with what a case expects of it."""
+    if "symlink" in want:
+        assert place.is_symlink()
+    elif "empty_dir" in want:
+        assert place.is_dir()
+    elif "text" in want:
+        content = place.read_bytes()
+        assert content == want["text"].encode()
+    elif "b64" in want:
+        content = place.read_bytes()
+        assert content == base64.b64decode(want["b64"])
+    else:
+        assert place.stat().st_size == want["bytes"]
 
 
 def arguments(op: dict[str, Any]) -> dict[str, Any]:

@@ -60,7 +60,8 @@ def with_links(folder: Path) -> Path:
     outside.mkdir()
     (outside / "secret.txt").write_text("the secret")
     (root / "a.md").write_text("one\ntwo\n")
-    (root / "folder" / "b.md").write_text("b\n")
+    file = root / "folder" / "b.md"
+    file.write_text("b\n")
     for name, target in LINKS.items():
         os.symlink(target, root / name)
     return root
@@ -134,6 +135,7 @@ def test_a_link_that_leads_out_is_refused_by_every_command_that_follows_links(
     root, tool = linked
     before = seen(root.parent / "outside")
     path = f"/memories/{name}"
+
     assert tool(command=command, path=path, **WRITES[command]) == (ESCAPE.format(path=path), True)
     assert seen(root.parent / "outside") == before
 
@@ -147,6 +149,7 @@ def test_a_circle_of_links_is_refused_by_every_command_that_follows_links(linked
         text, failed = tool(command=command, path=f"/memories/{name}", **WRITES[command])
         assert failed
         check_silence(text, root)
+
     assert shape(root) == before
 
 
@@ -170,7 +173,8 @@ def test_below_a_link_to_nothing_a_file_makes_the_folder_it_names(linked):
     assert not tool(
         command="rename", old_path="/memories/dangling/b.md", new_path="/memories/dangling/n/c.md"
     )[1]
-    assert (root / "nothing" / "n" / "c.md").read_text() == "b"
+    text = (root / "nothing" / "n" / "c.md").read_text()
+    assert text == "b"
     assert os.readlink(root / "dangling") == "nothing"
 
 
@@ -180,10 +184,12 @@ def test_edits_write_through_a_link_inside_and_the_link_stays(linked):
     for command in ("str_replace", "insert", "create"):
         _, failed = tool(command=command, path="/memories/to-file", **WRITES[command])
         assert not failed
+
     assert not tool(command="create", path="/memories/to-folder/c.md", file_text="c")[1]
     assert os.readlink(root / "to-file") == "a.md"
     assert (root / "a.md").read_text() == "new"
-    assert (root / "folder" / "c.md").read_text() == "c"
+    text = (root / "folder" / "c.md").read_text()
+    assert text == "c"
 
 
 @pytest.mark.promise("000a-12.9")

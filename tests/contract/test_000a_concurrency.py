@@ -7,6 +7,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,7 @@ def test_a_view_shows_what_was_sent_before_it_and_nothing_sent_after(servers):
     for n, (text, failed) in enumerate(replies[2:21:2]):
         assert not failed
         assert text.split("\n")[-2:] == [f"{n + 1:6d}\tline {n}", f"{n + 2:6d}\t"]
+
     assert [failed for _, failed in replies[21:]] == [False, False, False, True]
 
 
@@ -135,7 +137,8 @@ def test_two_servers_with_fifty_edits_each_on_one_file_lose_none(servers, home):
             )
         waiting.append(send_at_once(server, calls))
     for answers in waiting:
-        assert [text for text, failed in answers() if failed] == []
+        texts = [text for text, failed in answers() if failed]
+        assert texts == []
     lines = (home / "memories" / "both.md").read_text().splitlines()
     assert lines[-2:] == [f"first {EDITS // 2}.", f"second {EDITS // 2}."]
     assert len(lines) == EDITS + 2
@@ -173,9 +176,8 @@ START = {
 def check_threads(home: Path) -> None:
     lines = (home / "memories" / "threads.md").read_text().splitlines()
     assert lines[:4] == [f"thread {thread}: 13." for thread in range(4)]
-    assert sorted(lines[4:]) == sorted(
-        f"{thread} wrote {n}" for thread in range(4) for n in range(13)
-    )
+    written = [f"{thread} wrote {n}" for thread, n in product(range(4), range(13))]
+    assert sorted(lines[4:]) == sorted(written)
 
 
 @pytest.mark.promise("000a-12.4")
@@ -260,6 +262,7 @@ def test_an_edit_goes_on_top_of_what_another_program_wrote(
     servers[0].text("memory", {"command": "view", "path": path})
     another_program(file, b"1NE\ntwo\nthree\n")
     _, failed = answered(servers[0].call("memory", {"path": path, **edit}))
+
     assert not failed
     assert file.read_bytes() == expected
 
@@ -278,6 +281,7 @@ def test_what_another_program_took_away_or_made_is_seen_by_the_next_command(serv
     assert answered(servers[0].call("memory", replace)) == (f"The path {path} is not a file.", True)
     (file / "inside.md").write_text("by hand\n")
     view = {"command": "view", "path": "/memories/other.md/inside.md"}
-    assert servers[0].text("memory", view).endswith("     1\tby hand\n     2\t")
+    text = servers[0].text("memory", view)
+    assert text.endswith("     1\tby hand\n     2\t")
     assert not answered(servers[0].call("memory", {"command": "delete", "path": path}))[1]
     assert not file.exists()

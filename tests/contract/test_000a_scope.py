@@ -136,7 +136,8 @@ def test_others_can_neither_delete_nor_rename_it_and_it_stays_when_its_folder_go
     assert not callers[name]("delete", path="/memories/moved")[1]
     missing = ("The path /memories/shared does not exist", True)
     assert callers[name]("delete", path="/memories/shared") == missing
-    assert (root / "shared" / "mine.md").read_text() == OF_A
+    text = (root / "shared" / "mine.md").read_text()
+    assert text == OF_A
 
 
 @pytest.mark.promise("000a-12.13")
@@ -146,7 +147,8 @@ def test_its_agent_and_the_owner_overwrite_rename_and_delete_it(callers, root, n
     assert not call("create", path="/memories/mine.md", file_text=OF_A + "more\n")[1]
     assert not call("rename", old_path="/memories/mine.md", new_path="/memories/moved.md")[1]
     assert not call("rename", old_path="/memories/shared", new_path="/memories/moved")[1]
-    assert (root / "moved.md").read_text() == OF_A + "more\n"
+    text = (root / "moved.md").read_text()
+    assert text == OF_A + "more\n"
     assert not call("delete", path="/memories/moved.md")[1]
     assert not call("delete", path="/memories/moved")[1]
     assert shape(root) == {}
@@ -203,12 +205,12 @@ def test_the_note_tools_and_the_history_keep_to_the_scope_too(home, root, termin
             assert reply["total"] == total
     delete = '{"command": "delete", "path": "/memories/mine.md"}'
     terminal.ok("call", "memory", delete, "--tools", "memory", "--home", str(home), "--agent", "a")
-    logged = {
-        agent: [
-            entry["path"]
-            for entry in terminal(*words, "log", "--json", "--home", str(home)).json["entries"]
-        ]
-        for agent, words in (("owner", ()), ("a", ("--agent", "a")), ("b", ("--agent", "b")))
-    }
-    assert logged["owner"][0] == logged["a"][0] == "mine.md"
+    options = {"owner": (), "a": ("--agent", "a"), "b": ("--agent", "b")}
+    logged = {}
+    for name, words in options.items():
+        document = terminal(*words, "log", "--json", "--home", str(home)).json
+        logged[name] = [entry["path"] for entry in document["entries"]]
+
+    assert logged["owner"][0] == "mine.md"
+    assert logged["a"][0] == "mine.md"
     assert "mine.md" not in logged["b"]

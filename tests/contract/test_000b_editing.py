@@ -45,11 +45,14 @@ def test_an_edit_changes_only_its_place(shared, form, operation, arguments, old,
     file = shared.put("Doc.md", formed(TEXT, form))
     file.chmod(0o640)
     reply = shared("edit_note", identifier="Doc", operation=operation, **arguments)
-    assert file.read_bytes() == formed(TEXT.replace(old, new), form)
+    content = file.read_bytes()
+    assert content == formed(TEXT.replace(old, new), form)
     assert file.stat().st_mode & 0o777 == 0o640
-    assert reply["checksum"] == shared("read_note", identifier="Doc")["checksum"]
+    checksum = shared("read_note", identifier="Doc")["checksum"]
+    assert reply["checksum"] == checksum
     shared.memory.undo()
-    assert file.read_bytes() == formed(TEXT, form)
+    content = file.read_bytes()
+    assert content == formed(TEXT, form)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -96,6 +99,7 @@ def test_a_refused_edit_changes_nothing(
     before = (texts(shared.root()), file.stat().st_mtime_ns, file.stat().st_ino)
     changes = len(shared.memory.log())
     shared.refused("edit_note", code, identifier="Doc", operation=operation, **arguments)
+
     assert (texts(shared.root()), file.stat().st_mtime_ns, file.stat().st_ino) == before
     assert len(shared.memory.log()) == changes
 

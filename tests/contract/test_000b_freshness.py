@@ -83,11 +83,13 @@ def test_a_file_moved_keeps_its_links_under_the_new_path(vault: Vault) -> None:
     assert vault.shown() == {"a.md", "Later.md", "deep/er/c.md"}
     assert vault.found("banana") == {"Later.md"}
     (result,) = vault.tools("build_context", url="a.md", project="vault")["results"]
-    assert [relation["permalink"] for relation in result["relations"]] == ["vault/later"]
+    permalinks = [relation["permalink"] for relation in result["relations"]]
+    assert permalinks == ["vault/later"]
     os.rename(vault.root / "Later.md", vault.root / "Later.txt")
     assert vault.found("banana") == set()
     (result,) = vault.tools("build_context", url="a.md", project="vault")["results"]
-    assert [relation["state"] for relation in result["relations"]] == ["unwritten"]
+    states = [relation["state"] for relation in result["relations"]]
+    assert states == ["unwritten"]
 
 
 def test_files_that_change_places(vault: Vault) -> None:
@@ -165,9 +167,11 @@ def test_a_restored_backup_with_older_times(vault: Vault) -> None:
     backup = put(vault.root.parent / "backup", "# A\n\nold ugli\n")
     os.utime(backup, ns=(1, 10**18))
     shutil.copy2(backup, file)
+
     assert file.stat().st_mtime_ns < newer.st_mtime_ns
     assert vault.found("ugli") == {"a.md"}
-    assert vault.tools("recent_activity", project="vault", timeframe="1h")["total"] == 2
+    total = vault.tools("recent_activity", project="vault", timeframe="1h")["total"]
+    assert total == 2
 
 
 @pytest.mark.parametrize("folder", ["deep", "."])
@@ -234,7 +238,8 @@ def test_a_folder_that_can_be_read_again_is_seen_again(
         patch.setattr(os, "scandir", refusing(vault.root / "deep"))
         vault.tools.memory.reindex()
         put(vault.root / "other/new.md", "nothing else\n")
-        assert vault.tools("search_notes", query="nothing else", project="vault")["warnings"]
+        warnings = vault.tools("search_notes", query="nothing else", project="vault")["warnings"]
+        assert warnings
         assert vault.shown() == {"a.md", "other/new.md"}
     assert vault.found("cherry") == {"deep/er/c.md"}
     put(vault.root / "deep/er/c.md", "vanilla\n")
@@ -247,14 +252,16 @@ def test_a_project_folder_that_goes_and_comes_back(vault: Vault) -> None:
     away = vault.root.with_name("away")
     os.rename(vault.root, away)
     reply = vault.tools.call("search_notes", query="cherry")
-    assert [result["file_path"] for result in reply.data["results"]] == ["deep/er/c.md"]
+    file_paths = [result["file_path"] for result in reply.data["results"]]
+    assert file_paths == ["deep/er/c.md"]
     assert any("vault" in warning for warning in reply.data["warnings"])
     assert "vault" in reply.text.rpartition("Warning: ")[2]
     assert vault.tools.call("read_note", identifier="nowhere at all").data["warnings"]
     put(away / "deep/er/c.md", "watermelon\n")
     os.rename(away, vault.root)
     reply = vault.tools.call("search_notes", query="watermelon")
-    assert [result["file_path"] for result in reply.data["results"]] == ["deep/er/c.md"]
+    file_paths = [result["file_path"] for result in reply.data["results"]]
+    assert file_paths == ["deep/er/c.md"]
     assert "warnings" not in reply.data
 
 
@@ -378,11 +385,10 @@ class Vandal(RuleBasedStateMachine):
             return
         infos, _ = self.memory.list(limit=0)
         indexed = {info.path: self.memory.text_of(info) for info in infos}
-        on_disk = {
-            str(path.relative_to(self.root)): path.read_text()
-            for path in self.root.rglob("*.md")
-            if not any(part.startswith(".") for part in path.relative_to(self.root).parts)
-        }
+        on_disk = {}
+        for path in self.root.rglob("*.md"):
+            if not any(part.startswith(".") for part in path.relative_to(self.root).parts):
+                on_disk[str(path.relative_to(self.root))] = path.read_text()
         assert indexed == on_disk
 
 

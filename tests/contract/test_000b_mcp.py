@@ -64,9 +64,9 @@ def described(value: Any) -> Any:
 @pytest.mark.promise("000b-12.1")
 def test_the_list_is_that_of_the_contract_and_short(server: Server) -> None:
     tools = server.ask("tools/list")["result"]["tools"]
-    assert [listed_tool["name"] for listed_tool in tools] == [
-        listed_tool["name"] for listed_tool in LISTED["tools"]
-    ]
+    names = [listed_tool["name"] for listed_tool in LISTED["tools"]]
+    listed_tool_names = [listed_tool["name"] for listed_tool in tools]
+    assert listed_tool_names == names
     for tool, expected in zip(tools, LISTED["tools"], strict=True):
         assert described(tool) == described(expected)
         assert tool["description"]
@@ -85,13 +85,11 @@ def prompt(server: Server, name: str, **arguments: str) -> str:
 def test_the_prompts_are_listed_with_their_arguments(server: Server) -> None:
     listed = {prompt["name"]: prompt for prompt in server.ask("prompts/list")["result"]["prompts"]}
     assert set(listed) == {"memory_guide", "continue_conversation", "search_knowledge_base"}
-    arguments = {
-        name: [
-            (argument["name"], argument.get("required", False))
-            for argument in prompt.get("arguments", [])
-        ]
-        for name, prompt in listed.items()
-    }
+    arguments = {}
+    for name, listed_prompt in listed.items():
+        arguments[name] = []
+        for argument in listed_prompt.get("arguments", []):
+            arguments[name].append((argument["name"], argument.get("required", False)))
     assert arguments["continue_conversation"] == [("topic", False), ("timeframe", False)]
     assert arguments["search_knowledge_base"] == [("query", True), ("timeframe", False)]
 
@@ -148,10 +146,8 @@ RESOURCES = {
 @pytest.mark.parametrize(("uri", "path"), RESOURCES.items())
 def test_a_resource_is_the_whole_note(server: Server, home: Path, uri: str, path: str) -> None:
     (content,) = server.ask("resources/read", {"uri": uri})["result"]["contents"]
-    assert (content["mimeType"], content["text"]) == (
-        "text/markdown",
-        (home / "notes" / path).read_text(),
-    )
+    assert content["mimeType"] == "text/markdown"
+    assert content["text"] == (home / "notes" / path).read_text()
 
 
 @pytest.mark.promise("000b-12.17")
@@ -186,9 +182,12 @@ def test_projects_and_paths_are_completed_by_their_beginnings(server: Server) ->
         }
         return server.ask("completion/complete", params)["result"]["completion"]
 
-    assert complete("project", "no")["values"] == ["notes"]
-    assert complete("path", "work/", project="notes")["values"] == ["work/heron-plan"]
-    assert complete("path", "sec", project="notes")["values"] == []
+    values = complete("project", "no")["values"]
+    assert values == ["notes"]
+    values = complete("path", "work/", project="notes")["values"]
+    assert values == ["work/heron-plan"]
+    values = complete("path", "sec", project="notes")["values"]
+    assert values == []
     many = complete("path", "many/n", project="memories")
     assert len(many["values"]) == 100
 
@@ -270,7 +269,7 @@ def test_basic_memorys_vaults_are_served_in_place_and_stay_as_they_are(tmp_path:
         assert server.close() == 0
     assert seen(main) == before[0]
     assert seen(folder) == before[2]
-    assert (tmp_path / "home/config.yaml").exists() is False
+    assert not (tmp_path / "home/config.yaml").exists()
     with Server("--home", str(tmp_path / "home")) as server:
         assert not {"main", "work"} & {
             project["name"] for project in server.data("list_memory_projects")["projects"]

@@ -64,7 +64,8 @@ def test_each_way_to_write_a_link_is_a_relation(emptied: Tools, text: str) -> No
     emptied.put("from/Source.md", f"{text}\n")
     assert relations(emptied, "from/Source") == [(*LINKS[text], "notes/from/target")]
     (back,) = emptied("build_context", url="from/Target")["results"]
-    assert [relation["target"] for relation in back["relations"]] == ["Source"]
+    targets = [relation["target"] for relation in back["relations"]]
+    assert targets == ["Source"]
 
 
 @pytest.mark.promise("amendments-4.1")
@@ -151,7 +152,8 @@ def test_a_move_updates_each_form_of_link_in_its_form(emptied: Tools, text: str,
         "move_note", identifier="Topics/Espresso.md", destination_path="Drinks/Strong Coffee"
     )
     expected = MOVES[text][0]
-    assert tools.file("from/Source.md").read_bytes() == f"before{end}{expected}{end}after".encode()
+    content = tools.file("from/Source.md").read_bytes()
+    assert content == f"before{end}{expected}{end}after".encode()
     assert reply.get("updated_links", []) == ([] if expected == text else ["from/Source.md"])
     assert reply["broken_links"] == []
     tools.memory.undo()
@@ -165,7 +167,9 @@ def test_a_move_updates_links_in_headers(tools: Tools) -> None:
     tools.put("Source.md", f"{head}text\n")
     tools("move_note", identifier="Topics/Espresso.md", destination_path="Drinks/Bob's")
     expected = "---\nup: \"[[Drinks/Bob's]]\"\nalso:\n  - '[[Drinks/Bob''s|x]]'\n---\ntext\n"
-    assert tools.file("Source.md").read_text() == expected
+
+    text = tools.file("Source.md").read_text()
+    assert text == expected
     assert [relation[2] for relation in relations(tools, "Source")] == ["notes/drinks/bobs"] * 2
 
 
@@ -221,8 +225,11 @@ def test_what_cannot_be_changed_is_named(tools: Tools) -> None:
     tools.put("Locked.md", "---\nlocked: true\n---\n[[Topics/Espresso]]\n")
     tools.put("Open.md", "[[Topics/Espresso]]\n")
     reply = tools("move_note", identifier="Topics/Espresso.md", destination_path="Coffee.md")
-    assert (reply["broken_links"], reply["updated_links"]) == (["Locked.md"], ["Open.md"])
-    assert "[[Topics/Espresso]]" in tools.file("Locked.md").read_text()
+
+    assert reply["broken_links"] == ["Locked.md"]
+    assert reply["updated_links"] == ["Open.md"]
+    text = tools.file("Locked.md").read_text()
+    assert "[[Topics/Espresso]]" in text
 
 
 @pytest.mark.promise("amendments-4.2")
@@ -232,8 +239,11 @@ def test_an_updated_note_is_still_its_authors(tools: Tools) -> None:
     claude = tools.as_agent("claude")
     claude("move_note", identifier="Topics/Espresso.md", destination_path="Coffee.md")
     info = tools.memory.find("Source")
-    assert "[[Coffee]]" in tools.memory.text_of(info)
-    assert (info.provenance.who, info.provenance.trust) == ("owner", "owner")
+
+    text = tools.memory.text_of(info)
+    assert "[[Coffee]]" in text
+    assert info.provenance.who == "owner"
+    assert info.provenance.trust == "owner"
 
 
 @pytest.mark.promise("amendments-4.2")
@@ -328,6 +338,7 @@ def test_every_link_leads_where_it_led_after_any_move_and_undo_gives_every_byte_
                 shared.snapshot(),
             )
     shared.memory.undo()
+
     assert shared.snapshot() == before
 
 
@@ -348,5 +359,7 @@ def test_link_to_a_note_of_the_root_keeps_it_when_one_of_its_name_comes_beside(
     emptied.put("far/Ideas.md", "elsewhere\n")
     source = emptied.put("sub/Source.md", "[[Ideas]] and [[Ideas#Part|shown]]\n")
     emptied("move_note", identifier="far/Ideas.md", destination_path="sub/Ideas.md")
+
     assert source.read_text() == "[[/Ideas]] and [[/Ideas#Part|shown]]\n"
-    assert {link[2] for link in relations(emptied, "sub/Source")} == {"notes/ideas"}
+    links = relations(emptied, "sub/Source")
+    assert {link[2] for link in links} == {"notes/ideas"}

@@ -81,7 +81,8 @@ def test_titles_that_differ_in_any_character_are_different_notes(
         assert read["title"] == title
         permalinks.add(read["permalink"])
         for name in (read["permalink"], read["file_path"], f"notes/{read['file_path']}"):
-            assert tools("read_note", identifier=name)["file_path"] == files[title], name
+            file_path = tools("read_note", identifier=name)["file_path"]
+            assert file_path == files[title], name
         address = f"memory://notes/{quote(read['file_path'], safe='')}"
         resource = resource_result(tools.memory, tools.registry.templates, address)
         assert f"The text of note {number}." in resource["contents"][0]["text"]
@@ -141,17 +142,21 @@ def test_a_refusal_names_notes_by_names_the_tool_takes(tools: Tools) -> None:
 def test_what_is_missing_is_suggested_by_a_name_that_reaches_it(tools: Tools) -> None:
     tools.write("Résumé")
     refused = tools.call("delete_note", identifier="Resume")
+
     assert refused.data["code"] == "not_found"
     assert refused.data["suggestions"][0] == "notes/resume"
-    assert tools("delete_note", identifier="notes/resume")["paths"] == ["Résumé.md"]
+    paths = tools("delete_note", identifier="notes/resume")["paths"]
+    assert paths == ["Résumé.md"]
 
 
 def test_a_name_is_taken_as_a_listing_shows_it(tools: Tools) -> None:
     tools.put("with\ttab.md", "tabbed")
     tools.put(unicodedata.normalize("NFD", "Größe.md"), "size")
     names = [entry["title"] for entry in tools("list_directory")["entries"]]
-    assert tools("read_note", identifier="with tab")["content"] == "tabbed"
-    assert tools("read_note", identifier="Größe")["content"] == "size"
+    content = tools("read_note", identifier="with tab")["content"]
+    assert content == "tabbed"
+    content = tools("read_note", identifier="Größe")["content"]
+    assert content == "size"
     for name in names:
         assert tools("read_note", identifier=name)["title"] == name
     tools.refused("write_note", "exists", title="Größe", content="twin")
@@ -164,8 +169,10 @@ def test_an_exact_name_in_another_project_wins_over_a_loose_one_here(
     tools("create_memory_project", project_name="Work", project_path=str(tmp_path / "work"))
     tools.write("C")
     tools.write("C++", project="Work")
-    assert tools("read_note", identifier="C++")["project"] == "Work"
-    assert tools("delete_note", identifier="C++")["project"] == "Work"
+    project = tools("read_note", identifier="C++")["project"]
+    assert project == "Work"
+    project = tools("delete_note", identifier="C++")["project"]
+    assert project == "Work"
     tools.refused("delete_note", "not_found", identifier="C++")
 
 
@@ -188,6 +195,7 @@ def test_a_title_that_begins_an_id_is_refused_and_erases_nothing(terminal: Any, 
     note.parent.mkdir(parents=True)
     note.write_text("a note\n")
     ran = terminal("erase", name, "--yes")
+
     assert ran.status != 0
     assert "names 2 notes" in ran.err
     assert memory.exists()
@@ -253,24 +261,33 @@ def meant(name: str, notes: dict[str, str], permalinks: dict[str, str]) -> set[s
     return set()
 
 
+def in_one_case(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()
+
+
+def written_or_refused(tools: Tools, titles: list[str]) -> dict[str, str]:
+    """Write a note of every title; title -> path. A title is refused only for a file of its name."""
+    files: dict[str, str] = {}
+    for title in titles:
+        reply = tools.call("write_note", title=title, content=f"The text of {title}")
+        if not reply.is_error:
+            files[title] = reply.data["file_path"]
+        else:
+            stems = {in_one_case(path[:-3]) for path in files.values()}
+            file_name = title.rstrip(". ").translate(dict.fromkeys(map(ord, "/:?"), "-"))
+            assert in_one_case(file_name) in stems, (title, reply.text)
+    return files
+
+
 @given(TITLES, st.sampled_from([*CHANGES, "read"]), st.data())
 def test_every_verb_reaches_the_note_its_name_means_or_none(
     shared: Tools, titles: list[str], verb: str, data: st.DataObject
 ) -> None:
     shutil.rmtree(shared.root(), ignore_errors=True)
-    titles = [title.strip() for title in titles]
-    files: dict[str, str] = {}
-    for title in titles:
-        reply = shared.call("write_note", title=title, content=f"The text of {title}")
-        if not reply.is_error:
-            files[title] = reply.data["file_path"]
-        else:
-            stems = {unicodedata.normalize("NFC", path[:-3]).casefold() for path in files.values()}
-            name = title.rstrip(". ").translate(dict.fromkeys(map(ord, "/:?"), "-"))
-            assert unicodedata.normalize("NFC", name).casefold() in stems, (title, reply.text)
-    absent = data.draw(st.booleans())
+    files = written_or_refused(shared, [title.strip() for title in titles])
     name = data.draw(st.sampled_from(sorted(files)))
-    if absent:
+    is_absent = data.draw(st.booleans())
+    if is_absent:
         (shared.root() / files.pop(name)).unlink()
     infos, _ = shared.memory.list(limit=0)
     permalinks = {info.title: info.permalink for info in infos if info.project == "notes"}
@@ -286,9 +303,9 @@ def test_every_verb_reaches_the_note_its_name_means_or_none(
     try:
         CHANGES[verb](shared, name)
     except MemorandaError:
-        assert absent or len(expected) > 1
+        assert is_absent or len(expected) > 1
     touched = changed_files(before, contents(shared)) & set(before)
-    if absent:
+    if is_absent:
         # A change takes a name without case at most, a removal only the exact one
         alike = {files[title] for title in files if forms(title)[2] == forms(name)[2]}
         assert touched <= (set() if verb in ("delete", "erase") else alike)
@@ -333,11 +350,13 @@ def test_two_colons_name_a_project_only_where_there_is_one(tools: Tools) -> None
     tools.put("from.md", "[[std::vector]] [[memories::a]] [[std::map]]\n")
     (result,) = tools("build_context", url="from.md")["results"]
     states = {relation["target"]: relation["permalink"] for relation in result["relations"]}
-    assert states["std::vector"] == tools("read_note", identifier="std::vector")["permalink"]
+    permalink = tools("read_note", identifier="std::vector")["permalink"]
+    assert states["std::vector"] == permalink
     assert states["a"] == "memories/a"
     assert states["std::map"] is None
     (result,) = tools("build_context", url="std::vector")["results"]
-    assert [relation["target"] for relation in result["relations"]] == ["from"]
+    targets = [relation["target"] for relation in result["relations"]]
+    assert targets == ["from"]
 
 
 def test_equal_slugs_are_numbered_in_the_order_of_writing(tools: Tools) -> None:

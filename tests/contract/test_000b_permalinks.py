@@ -49,10 +49,12 @@ def test_of_equal_permalinks_the_later_paths_are_numbered_in_whatever_order_they
         entries = tools("list_directory")["entries"]
         assert {entry["path"]: entry["permalink"] for entry in entries} == expected
         for path, permalink in expected.items():
-            assert tools("read_note", identifier=permalink)["content"] == path
+            content = tools("read_note", identifier=permalink)["content"]
+            assert content == path
         for path in order[1:]:
             (tools.root() / path).unlink()
-        assert [entry["permalink"] for entry in tools("list_directory")["entries"]] == ["notes/a-b"]
+        permalinks = [entry["permalink"] for entry in tools("list_directory")["entries"]]
+        assert permalinks == ["notes/a-b"]
         (tools.root() / order[0]).unlink()
 
 

@@ -29,10 +29,17 @@ def both(
     for server, call in zip(servers, calls, strict=True):
         for tool, arguments in call:
             server.send("tools/call", {"name": tool, "arguments": arguments})
-    return [
-        [server.receive()["result"] for _ in call]
-        for server, call in zip(servers, calls, strict=True)
-    ]
+    results = []
+    for server, call in zip(servers, calls, strict=True):
+        results.append([server.receive()["result"] for _ in call])
+    return results
+
+
+def assert_no_error(results: list[list[dict[str, Any]]]) -> None:
+    """No answer of either server is an error."""
+    for answers_of_server in results:
+        for answer in answers_of_server:
+            assert not answer["isError"], answer
 
 
 @pytest.fixture(scope="module")
@@ -59,84 +66,95 @@ def index_of(home: Path, query: str) -> list[tuple[Any, ...]]:
         db.close()
 
 
-@pytest.mark.slow
-def test_two_servers_write_and_edit_a_hundred_notes_each(home: Path, servers: list[Server]) -> None:
-    notes = {
-        who: [
-            (f"Note {who} {n}", f"- [fact] by {who} {n} #t\n- next [[Note {who} {n + 1}]]\n")
-            for n in range(COUNT)
-        ]
-        for who in "ab"
+def text_of_note(who: str, number: int) -> str:
+    return f"- [fact] by {who} {number} #t\n- next [[Note {who} {number + 1}]]\n"
+
+
+def creation(who: str, number: int) -> tuple[str, dict[str, Any]]:
+    """The call that makes a note of agent `who`."""
+    arguments = {
+        "title": f"Note {who} {number}",
+        "directory": "shared",
+        "content": text_of_note(who, number),
     }
-    creations = [
-        [
-            ("write_note", {"title": title, "directory": "shared", "content": text})
-            for title, text in note
-        ]
-        for note in notes.values()
-    ]
-    append = {"operation": "append"}
-    edits = [
-        [
-            (
-                "edit_note",
-                append
-                | {
-                    "identifier": f"notes/shared/note-{who}-{n}",
-                    "content": f"- [more] {who} {n}\n",
-                },
-            )
-            for n in range(COUNT)
-        ]
-        # Each the other's notes
-        for who in "ba"
-    ]
-    written = both(servers, creations)
-    edited = both(servers, edits)
-    assert not [
-        answer
-        for results in (written, edited)
-        for result in results
-        for answer in result
-        if answer["isError"]
-    ]
-    files = {f"shared/{path}": data for path, data in texts(home / "notes/shared").items()}
-    acknowledged = {
-        answer["structuredContent"]["file_path"]: answer["structuredContent"]["checksum"]
-        for answers_of_server in edited
-        for answer in answers_of_server
+    return "write_note", arguments
+
+
+def addition(who: str, number: int) -> tuple[str, dict[str, Any]]:
+    """The call that adds a line to a note of agent `who`."""
+    arguments = {
+        "operation": "append",
+        "identifier": f"notes/shared/note-{who}-{number}",
+        "content": f"- [more] {who} {number}\n",
     }
-    assert {
-        path: hashlib.sha256(data).hexdigest()[:8] for path, data in files.items()
-    } == acknowledged
-    assert len(files) == 2 * COUNT
+    return "edit_note", arguments
+
+
+def assert_files_hold_both_texts(files: dict[str, bytes]) -> None:
     for path, data in files.items():
         who, number = re.fullmatch(r"shared/Note (\w) (\d+)\.md", path).groups()
-        assert data.endswith(f"{notes[who][int(number)][1]}- [more] {who} {number}\n".encode())
+        text = text_of_note(who, int(number))
+        assert data.endswith(f"{text}- [more] {who} {number}\n".encode())
+
+
+def assert_server_shows_all(server: Server) -> None:
+    """A server shows all notes, and the facts and links of one of them without doubles."""
+    reply = server.data("search_notes", categories=["more"], page_size=100)
+    assert reply["total"] == 2 * COUNT
+
+    (context,) = server.data("build_context", url="notes/shared/note-a-7")["results"]
+    facts = []
+    for observation in context["observations"]:
+        facts.append((observation["category"], observation["content"]))
+    assert facts == [("fact", "by a 7 #t"), ("more", "a 7")]
+
+    links = []
+    for relation in context["relations"]:
+        links.append((relation["direction"], relation["target"]))
+    assert sorted(links) == [("in", "Note a 6"), ("out", "Note a 8")]
+
+
+@pytest.mark.slow
+def test_two_servers_write_and_edit_a_hundred_notes_each(home: Path, servers: list[Server]) -> None:
+    creations = [[creation(who, n) for n in range(COUNT)] for who in "ab"]
+    # Each server edits the other's notes
+    edits = [[addition(who, n) for n in range(COUNT)] for who in "ba"]
+
+    written = both(servers, creations)
+    edited = both(servers, edits)
+
+    assert_no_error(written)
+    assert_no_error(edited)
+
+    files = {f"shared/{path}": data for path, data in texts(home / "notes/shared").items()}
+    assert len(files) == 2 * COUNT
+    assert_files_hold_both_texts(files)
+
+    acknowledged = {}
+    for answers_of_server in edited:
+        for answer in answers_of_server:
+            data = answer["structuredContent"]
+            acknowledged[data["file_path"]] = data["checksum"]
+    checksums = {path: hashlib.sha256(data).hexdigest()[:8] for path, data in files.items()}
+    assert checksums == acknowledged
+
     rows = index_of(home, "select path, permalink, id from note where path like 'shared/%'")
     assert sorted(path for path, _, _ in rows) == sorted(files)
-    assert (
-        len({permalink for _, permalink, _ in rows}) == len({id for _, _, id in rows}) == 2 * COUNT
-    )
+    assert len({permalink for _, permalink, _ in rows}) == 2 * COUNT
+    assert len({id for _, _, id in rows}) == 2 * COUNT
+
     for server in servers:
-        reply = server.data("search_notes", categories=["more"], page_size=100)
-        assert reply["total"] == 2 * COUNT
-        (context,) = server.data("build_context", url="notes/shared/note-a-7")["results"]
-        facts = [
-            (observation["category"], observation["content"])
-            for observation in context["observations"]
-        ]
-        assert facts == [("fact", "by a 7 #t"), ("more", "a 7")]
-        links = sorted(
-            (relation["direction"], relation["target"]) for relation in context["relations"]
-        )
-        assert links == [("in", "Note a 6"), ("out", "Note a 8")]
+        assert_server_shows_all(server)
+
     links = "select count(*), count(distinct note || target) from link where target like 'Note %'"
     assert index_of(home, links) == [(2 * COUNT, 2 * COUNT)]
+
     with open_session(home, watch=False) as memory:
         changes = [change for change in memory.log(limit=0) if change.path.startswith("shared/")]
         assert len({change.number for change in changes}) == 4 * COUNT
-        assert {change.agent for change in changes} == {"one", "two"}
+        agents = {change.agent for change in changes}
+        assert agents == {"one", "two"}
+
         before = Tools(memory).paged("search_notes", "results", "permalink", query="by")
         assert len(before) == 2 * COUNT
         memory.reindex()
@@ -146,32 +164,31 @@ def test_two_servers_write_and_edit_a_hundred_notes_each(home: Path, servers: li
 def test_two_servers_edit_the_same_note(home: Path, servers: list[Server]) -> None:
     servers[0].data("write_note", title="Shared", content="start\n")
     shared = {"identifier": "Shared", "operation": "append"}
-    calls = [
-        [("edit_note", shared | {"content": f"- [{who}] {n}\n"}) for n in range(50)] for who in "ab"
-    ]
-    edited = both(servers, calls)
-    assert not [
-        answer for answers_of_server in edited for answer in answers_of_server if answer["isError"]
-    ]
+    lines_of_agent = {who: [f"- [{who}] {n}" for n in range(50)] for who in "ab"}
+    calls = []
+    for agent_lines in lines_of_agent.values():
+        calls.append([("edit_note", shared | {"content": f"{line}\n"}) for line in agent_lines])
+
+    assert_no_error(both(servers, calls))
+
     lines = (home / "notes/Shared.md").read_text().splitlines()
-    for who in "ab":
-        assert [line for line in lines if line.startswith(f"- [{who}]")] == [
-            f"- [{who}] {n}" for n in range(50)
-        ]
+    for who, agent_lines in lines_of_agent.items():
+        assert [line for line in lines if line.startswith(f"- [{who}]")] == agent_lines
 
 
 def test_of_two_servers_that_write_the_same_new_note_one_wins(
     home: Path, servers: list[Server]
 ) -> None:
-    calls = [
-        [("write_note", {"title": f"Race {n}", "content": who}) for n in range(40)] for who in "ab"
-    ]
+    calls = []
+    for who in "ab":
+        calls.append([("write_note", {"title": f"Race {n}", "content": who}) for n in range(40)])
     first_answers, second_answers = both(servers, calls)
     for number, (a, b) in enumerate(zip(first_answers, second_answers, strict=True)):
         assert a["isError"] != b["isError"]
         loser, winner = (a, "b") if a["isError"] else (b, "a")
         assert loser["structuredContent"]["code"] == "exists"
-        assert (home / f"notes/Race {number}.md").read_text().endswith(f"\n{winner}\n")
+        text = (home / f"notes/Race {number}.md").read_text()
+        assert text.endswith(f"\n{winner}\n")
 
 
 def test_a_checksum_of_before_the_other_servers_edit_is_a_conflict(servers: list[Server]) -> None:
@@ -201,11 +218,13 @@ def test_what_one_server_writes_the_other_finds_by_its_next_call(servers: list[S
         writer = servers[number % 2]
         reader = servers[1 - number % 2]
         writer.data("write_note", title=f"Turn {number}", content=f"turnword{number}\n")
-        assert reader.data("search_notes", query=f"turnword{number}")["total"] == 1
+        total = reader.data("search_notes", query=f"turnword{number}")["total"]
+        assert total == 1
         reader.data("move_note", identifier=f"Turn {number}", destination_path=f"moved/{number}.md")
         assert (
             writer.data("search_notes", query=f"turnword{number}")["results"][0]["file_path"]
             == f"moved/{number}.md"
         )
         writer.data("delete_note", identifier=f"moved/{number}.md")
-        assert reader.data("search_notes", query=f"turnword{number}")["total"] == 0
+        total = reader.data("search_notes", query=f"turnword{number}")["total"]
+        assert total == 0

@@ -123,7 +123,9 @@ def test_nothing_of_a_vault_changes_but_the_note_that_was_edited(
         )
     after = seen(vault)
     mode, _, text = before.pop("Values.md")
-    assert (after["Values.md"][0], after.pop("Values.md")[2]) == (mode, text + b"y\n")
+
+    assert after["Values.md"][0] == mode
+    assert after.pop("Values.md")[2] == text + b"y\n"
     assert after.pop(".")[2] == before.pop(".")[2]
     assert after == before
 

@@ -38,7 +38,8 @@ def test_a_title_makes_a_file_name_and_is_kept_itself(
         f"memory://{written_note['permalink']}",
     ):
         read = tools("read_note", identifier=name)
-        assert (read["title"], read["frontmatter"]["title"]) == (title.strip(), title.strip())
+        assert read["title"] == title.strip()
+        assert read["frontmatter"]["title"] == title.strip()
     tools.memory.reindex()
     assert tools("list_directory", dir_name="in")["entries"][0]["title"] == title.strip()[:1000]
     tools.refused("write_note", "exists", title=title, content="again", directory="in")
@@ -52,10 +53,9 @@ def test_names_that_differ_in_case_only_are_one_note(tools: Tools) -> None:
             (True, "exists") if title != "Read Me" else (False, None)
         )
     replaced = tools("write_note", title="README", content="three", overwrite=True)
-    assert (replaced["file_path"], replaced["permalink"]) == (
-        first["file_path"],
-        first["permalink"],
-    )
+
+    assert replaced["file_path"] == first["file_path"]
+    assert replaced["permalink"] == first["permalink"]
     assert sorted(texts(tools.root())) == ["Read Me.md", "Readme.md"]
 
 
@@ -177,11 +177,14 @@ def test_a_value_comes_back_as_it_was_given(emptied: Tools, value: Any) -> None:
     header = tools("read_note", identifier="Doc")["frontmatter"]
     assert header["key"] == written(value)
     assert header["title"] == "Doc"
-    assert yaml.safe_load((tools.root() / "Doc.md").read_text().split("\n---\n")[0])["key"] == value
+    key = yaml.safe_load((tools.root() / "Doc.md").read_text().split("\n---\n")[0])["key"]
+    assert key == value
     if isinstance(value, str) and value.strip():
-        assert tools("search_notes", metadata_filters={"key": value})["total"] == 1
+        total = tools("search_notes", metadata_filters={"key": value})["total"]
+        assert total == 1
     tools("edit_note", identifier="Doc", operation="append", content="more\n")
-    assert tools("read_note", identifier="Doc")["frontmatter"]["key"] == header["key"]
+    key = tools("read_note", identifier="Doc")["frontmatter"]["key"]
+    assert key == header["key"]
 
 
 ANY = st.text(max_size=40)

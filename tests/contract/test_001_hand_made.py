@@ -70,7 +70,8 @@ def files(home: Path) -> dict[str, Any]:
 def test_each_file_is_listed_or_reported(terminal: Any, home: Path) -> None:
     before = files(home)
     ran = terminal("list", "--limit", "0", "--json")
-    assert {memory["path"] for memory in ran.json["memories"]} == set(LISTED)
+    paths = {memory["path"] for memory in ran.json["memories"]}
+    assert paths == set(LISTED)
     assert ran.err == f"warning: {len(REPORTED)} unreadable file, run memory doctor\n"
     findings = terminal("doctor", "--json").json["findings"]
     assert set(REPORTED) <= {
@@ -79,7 +80,8 @@ def test_each_file_is_listed_or_reported(terminal: Any, home: Path) -> None:
         if finding["code"] in ("unreadable", "bad_frontmatter")
     }
     assert terminal("doctor").status == 1
-    assert json.loads(terminal.ok("status", "--json"))["unreadable_files"] == len(REPORTED)
+    unreadable_files = json.loads(terminal.ok("status", "--json"))["unreadable_files"]
+    assert unreadable_files == len(REPORTED)
     assert files(home) == before
 
 
@@ -159,9 +161,11 @@ def test_no_command_overwrites_or_deletes_what_it_cannot_read(terminal: Any, hom
 
 
 def test_a_file_mended_by_hand_is_listed_again(terminal: Any, home: Path) -> None:
-    assert memories(terminal)["categories/knowledge/broken.md"]["header_error"]
+    header_error = memories(terminal)["categories/knowledge/broken.md"]["header_error"]
+    assert header_error
     put(home / "categories/knowledge/broken.md", "---\ntitle: closed\n---\nmended\n")
-    assert memories(terminal)["categories/knowledge/broken.md"]["content"] == "mended"
+    content = memories(terminal)["categories/knowledge/broken.md"]["content"]
+    assert content == "mended"
     put(home / "categories/knowledge/broken.md", "---\ntitle: [open again\n---\nbroken\n")
     assert memories(terminal)["categories/knowledge/broken.md"]["header_error"]
 
@@ -172,7 +176,8 @@ def test_a_memory_moved_to_another_category_by_hand_keeps_its_id_and_place(termi
     (terminal.home / "categories/habits").mkdir()
     os.rename(file, terminal.home / "categories/habits/short.md")
     document = terminal("read", ref, "--json").json["memory"]
-    assert (document["category"], document["path"]) == ("habits", "categories/habits/short.md")
+    assert document["category"] == "habits"
+    assert document["path"] == "categories/habits/short.md"
     terminal.ok("tag", ref, "--add", "t")
     assert (terminal.home / "categories/habits/short.md").exists()
     assert not file.exists()
@@ -186,4 +191,5 @@ def test_two_files_of_one_id_are_reported_and_both_kept(terminal: Any) -> None:
     assert "duplicate_id" in terminal("doctor").out
     ran = terminal("delete", ref)
     assert ran.status == 1
-    assert len(list((terminal.home / "categories/skills").iterdir())) == 2
+    paths = list((terminal.home / "categories/skills").iterdir())
+    assert len(paths) == 2

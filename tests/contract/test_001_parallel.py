@@ -8,6 +8,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 from subprocess import DEVNULL
 
@@ -104,15 +105,19 @@ def test_four_times_fifty_writes_are_two_hundred_files_and_all_listed(
     home: Path, workers: list[Worker]
 ) -> None:
     before = len(list((home / "categories").rglob("*.md")))
-    work(workers, [("write", [f"{name}{n}" for n in range(50)]) for name in "abcd"])
+    names = {letter: [f"{letter}{n}" for n in range(50)] for letter in "abcd"}
+    work(workers, [("write", names_of_worker) for names_of_worker in names.values()])
     files = list((home / "categories").rglob("*.md"))
     assert len(files) == before + 200
     with open_session(home, watch=False) as memory:
         infos, total = memory.list("project:categories", limit=0)
-        assert total == len({info.id for info in infos}) == before + 200
+        assert total == before + 200
+        assert len({info.id for info in infos}) == before + 200
         contents = {memory.read(info, count=False).content for info in infos}
-        assert {f"text {name}{n}" for name in "abcd" for n in range(50)} <= contents
-        assert len([change for change in memory.log(limit=0) if change.verb == "write"]) == total
+        for names_of_worker in names.values():
+            assert {f"text {name}" for name in names_of_worker} <= contents
+        changes = [change for change in memory.log(limit=0) if change.verb == "write"]
+        assert len(changes) == total
     assert work(workers, [("count", [])] * 4) == [str(total)] * 4
 
 
@@ -123,33 +128,30 @@ def test_four_times_fifty_reads_of_one_memory_count_two_hundred(
     text = next((home / "categories").rglob("read-me-*.md")).read_bytes()
     work(workers, [("read", [ref] * 50)] * 4)
     with open_session(home, watch=False) as memory:
-        assert memory.memory_id(ref).access_count == 200
-        assert memory.read(ref).access_count == 201
-    assert next((home / "categories").rglob("read-me-*.md")).read_bytes() == text
+        access_count = memory.memory_id(ref).access_count
+        assert access_count == 200
+        access_count = memory.read(ref).access_count
+        assert access_count == 201
+
+    content = next((home / "categories").rglob("read-me-*.md")).read_bytes()
+    assert content == text
 
 
 @pytest.mark.slow
 def test_forty_links_to_one_memory_are_forty_links(home: Path, workers: list[Worker]) -> None:
     hub, *spokes = written(home, "hub", *(f"spoke {n}" for n in range(40)))
-    work(
-        workers,
-        [
-            (
-                "link",
-                [
-                    f"{hub},{spoke}" if n % 2 else f"{spoke},{hub}"
-                    for n, spoke in enumerate(spokes[part::4])
-                ],
-            )
-            for part in range(4)
-        ],
-    )
+    links = []
+    for number, spoke in enumerate(spokes):
+        # Every other link of a worker leads to the hub, the others from it
+        links.append(f"{hub},{spoke}" if number // 4 % 2 else f"{spoke},{hub}")
+    work(workers, [("link", links[part::4]) for part in range(4)])
     with open_session(home, watch=False) as memory:
         note = memory.read(hub)
         assert sorted(note.links) == sorted(spokes)
         assert len(note.links) == 40
         assert all(list(memory.read(spoke).links) == [hub] for spoke in spokes)
-        assert {info.id for info in memory.backlinks(hub)} == set(spokes)
+        ids = {info.id for info in memory.backlinks(hub)}
+        assert ids == set(spokes)
     work(
         workers, [("unlink", [f"{hub},{spoke}" for spoke in spokes[part::4]]) for part in range(4)]
     )
@@ -159,11 +161,14 @@ def test_forty_links_to_one_memory_are_forty_links(home: Path, workers: list[Wor
 
 def test_forty_tags_on_one_memory_are_forty_tags(home: Path, workers: list[Worker]) -> None:
     (ref,) = written(home, "tag me")
-    work(workers, [("tag", [f"{ref},t{part}-{n}" for n in range(10)]) for part in range(4)])
+    tags_of_worker = [[f"t{part}-{n}" for n in range(10)] for part in range(4)]
+    calls = []
+    for worker_tags in tags_of_worker:
+        calls.append(("tag", [f"{ref},{tag}" for tag in worker_tags]))
+    work(workers, calls)
     with open_session(home, watch=False) as memory:
-        assert sorted(memory.read(ref).tags) == sorted(
-            f"t{part}-{n}" for part in range(4) for n in range(10)
-        )
+        tags = memory.read(ref).tags
+        assert sorted(tags) == sorted(chain.from_iterable(tags_of_worker))
 
 
 @pytest.mark.slow

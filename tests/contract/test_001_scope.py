@@ -252,7 +252,8 @@ def test_each_agent_sees_its_own_and_the_owner_all(terminal: Any, homes: tuple[P
         listed = terminal(*at, *agent, "list", "--project", "categories")
         assert listed.json["total"] == total
         if links is not None:
-            assert terminal(*at, *agent, "read", MINE).json["memory"]["links"] == links
+            document = terminal(*at, *agent, "read", MINE).json
+            assert document["memory"]["links"] == links
 
 
 def test_what_an_agent_links_keeps_the_links_it_does_not_see(
@@ -262,7 +263,9 @@ def test_what_an_agent_links_keeps_the_links_it_does_not_see(
     new = terminal(*at, "--agent", "x", "write", "new").json["memory"]["id"]
     terminal.ok(*at, "--agent", "x", "link", MINE, new)
     terminal.ok(*at, "--agent", "x", "tag", MINE, "--add", "t")
-    assert terminal(*at, "read", MINE).json["memory"]["links"] == [THEIRS, OPEN, new]
+
+    document = terminal(*at, "read", MINE).json
+    assert document["memory"]["links"] == [THEIRS, OPEN, new]
 
 
 def test_an_agent_can_undo_its_deletion_though_a_foreign_memory_lost_a_link(
@@ -275,9 +278,11 @@ def test_an_agent_can_undo_its_deletion_though_a_foreign_memory_lost_a_link(
             texts(homes[0] / "categories")["knowledge/theirs.md"] != before["knowledge/theirs.md"]
         )
         (change,) = memory.log()
-        assert {file.path for file in change.files} == {"knowledge/mine.md", "knowledge/open.md"}
+        paths = {file.path for file in change.files}
+        assert paths == {"knowledge/mine.md", "knowledge/open.md"}
         assert memory.log("categories/knowledge/theirs.md") == []
         memory.undo()
+
     assert texts(homes[0] / "categories") == before
 
 
@@ -290,7 +295,8 @@ def test_an_agents_doctor_does_not_cut_links_to_notes_it_does_not_see(
     terminal("--home", str(homes[0]), "doctor", "--fix")
     assert texts(homes[0] / "categories") == before
     (homes[0] / "categories/knowledge/theirs.md").unlink()
-    assert "dangling_link" in terminal("--home", str(homes[0]), "doctor", "--fix").out
+    ran = terminal("--home", str(homes[0]), "doctor", "--fix")
+    assert "dangling_link" in ran.out
     assert json.loads(terminal.ok("--home", str(homes[0]), "read", MINE, "--json"))["memory"][
         "links"
     ] == [OPEN]

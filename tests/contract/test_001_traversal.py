@@ -35,16 +35,14 @@ def test_a_category_or_scope_there_is_not_is_refused(terminal: Any) -> None:
     ref = terminal.write("kept")
     before = outside(terminal.folder)
     lines = [["write", "text", name] for name in ("category", "scope")]
-    lines += [
-        [*argv, name]
-        for argv in (["list"], ["search", "x"])
-        for name in ("category", "scope", "phase")
-    ]
+    options = ("category", "scope", "phase")
+    lines += [[*argv, option] for argv, option in product((["list"], ["search", "x"]), options)]
     for string, (*argv, name) in product(STRINGS, lines):
         ran = terminal(*argv, f"--{name}={string}")
         assert ran.status == 1, (argv, name, string)
         assert ran.err.startswith(f'Error: invalid {name} "{flat(string)}"\n'), (argv, name, string)
         assert ran.err.count("Error:") == 1
+
     assert outside(terminal.folder) == before
     assert terminal("read", ref).status == 0
 
@@ -57,11 +55,14 @@ def test_an_id_that_is_none_is_not_found(terminal: Any) -> None:
         missing = f"memory not found: {flat(string)}\n"
         for argv in (["read"], ["delete"], ["tag", "--add", "t"], ["backlinks"]):
             ran = terminal(*argv, "--", string)
-            assert (ran.status, ran.err) == (1, f"Error: {missing}"), argv
+            assert ran.status == 1, argv
+            assert ran.err == f"Error: {missing}", argv
         for verb in ("link", "unlink"):
             for pair, word in (([string, ref], "source"), ([ref, string], "target")):
                 ran = terminal(verb, "--", *pair)
-                assert (ran.status, ran.err) == (1, f"Error: {word} not found: {missing}"), verb
+                assert ran.status == 1, verb
+                assert ran.err == f"Error: {word} not found: {missing}", verb
+
     assert outside(terminal.folder) == before
 
 

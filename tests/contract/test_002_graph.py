@@ -201,7 +201,8 @@ def test_a_stream_of_the_newest_revision_is_told_and_ends_with_the_client(tmp_pa
         messages = [server.receive(), server.receive()]
         updates = [message["params"]["uri"] for message in messages if "id" not in message]
         assert updates == [RESOURCES[1]]
-        assert [message["id"] for message in messages if "id" in message] == [call]
+        ids = [message["id"] for message in messages if "id" in message]
+        assert ids == [call]
         assert server.close() == 0
         assert server.receive()["id"] == stream
 
@@ -213,10 +214,13 @@ def test_the_presets_have_their_names_and_texts(
     monkeypatch.chdir(tmp_path)
     with serving(tmp_path, "--as", "server-memory") as server:
         tools = server.ask("tools/list")["result"]["tools"]
-        assert [tool["name"] for tool in tools] == [*NAMES]
-        assert not any("project" in tool["inputSchema"]["properties"] for tool in tools)
+        names = [tool["name"] for tool in tools]
+        assert names == [*NAMES]
+        for tool in tools:
+            assert "project" not in tool["inputSchema"]["properties"]
         listed = server.ask("resources/list")["result"]["resources"]
-        assert [resource["uri"] for resource in listed] == [RESOURCES[1]]
+        uris = [resource["uri"] for resource in listed]
+        assert uris == [RESOURCES[1]]
         result = server.call("create_entities", entities=[entity("é")])
         entities = result["structuredContent"]["entities"]
         assert result["content"][0]["text"] == json.dumps(entities, ensure_ascii=False, indent=2)
@@ -228,8 +232,10 @@ def test_the_presets_have_their_names_and_texts(
         # It has a separate file
         assert text.startswith("Cannot use" if in_database() else '{\n  "entities"')
     with serving(tmp_path, "--tools", "memory,notes,graph") as server:
-        assert "memory" in [tool["name"] for tool in server.ask("tools/list")["result"]["tools"]]
-        assert server.data("search_notes", query="é")["total"] == 1
+        names = [tool["name"] for tool in server.ask("tools/list")["result"]["tools"]]
+        assert "memory" in names
+        total = server.data("search_notes", query="é")["total"]
+        assert total == 1
 
 
 @pytest.mark.promise("002-14.14")
@@ -338,7 +344,8 @@ def test_no_reply_of_a_large_graph_exceeds_the_bound_and_its_pages_are_complete(
             read += reply_of_hub["entities"][0]["observations"]
         assert len(set(read)) == 3000
         whole = nodes.like(reply_chars=0)("read_graph")
-        assert (len(whole["entities"]), len(whole["relations"])) == (800, 600)
+        assert len(whole["entities"]) == 800
+        assert len(whole["relations"]) == 600
 
 
 @pytest.mark.promise("002-14.30")
@@ -446,11 +453,11 @@ def decoded(folder: Path) -> dict[str, Any]:
         for note, text in notes
         if "placeholder" not in note.header
     ]
-    relations = [
-        {"from": note.title, "to": relation_of_note.target, "relationType": relation_of_note.type}
-        for note, text in notes
-        for relation_of_note in text.relations
-    ]
+    relations = []
+    for note, text_of_note in notes:
+        for relation in text_of_note.relations:
+            edge = {"from": note.title, "to": relation.target, "relationType": relation.type}
+            relations.append(edge)
     return {"entities": entities, "relations": relations}
 
 

@@ -198,6 +198,7 @@ def test_the_level_of_a_position_chooses_among_headings(banks: Banks) -> None:
     banks.write("one", "doc/x.md", operation="insert", position="A")
     banks.write("new", "doc/x.md", operation="insert", position="#### A")
     text = "# A\nh1\n\none\n\n### A\nh3\n\nthree\n\n## a\nh2\n\ntwo\n\n#### A\n\nnew\n"
+
     assert banks.file("projects/p/doc/x.md").read_text() == text
 
 
@@ -256,7 +257,8 @@ def test_a_worktree_shares_the_bank_of_its_repository_but_has_its_own_branch(
     git(private, HEAD="ref: refs/heads/topic\n", commondir="../..\n", gitdir=f"{tree}/.git\n")
     git(tree, **{".git": f"gitdir: {private}\n", "src__a.py": ""})
     second = banks.ok("activate", bank_type="code", bank_id="auto", current_path=str(tree / "src"))
-    assert [activated["bank_info"]["id"] for activated in (first, second)] == [
+    ids = [activated["bank_info"]["id"] for activated in (first, second)]
+    assert ids == [
         "main_repo",
         "main_repo",
     ]
@@ -284,7 +286,8 @@ def test_two_repositories_of_one_name_get_two_banks_and_keep_them(
     cloned = "https://user:secret@example.org/lib.git"
     assert id_at(ground.repository("c/lib", origin=cloned)) == "lib"
     assert id_at(ground.repository("d/lib", origin=cloned)) == "lib"
-    assert "secret" not in banks.file("code/lib/.bank.json").read_text()
+    text = banks.file("code/lib/.bank.json").read_text()
+    assert "secret" not in text
     record = json.loads(banks.file("code/app/.bank.json").read_text())
     assert list(record) == ["name", "description", "created_at", "repo"]
     assert record["repo"] == {"path": str(first), "origin": None}
@@ -463,14 +466,17 @@ def test_two_servers_with_forty_appends_each_leave_eighty_blocks(
             append(first, f"one {number}")
             append(second, f"two {number}")
         for server in (first, second):
-            assert not any(server.receive()["result"]["isError"] for _ in range(APPENDS))
+            for _ in range(APPENDS):
+                assert not server.receive()["result"]["isError"]
     text = (root / "projects/p/notes/ideas.md").read_text()
     for name in ("one", "two"):
         assert re.findall(rf"(?<=\n\n){name} (\d+)\n", text) == [
             str(number) for number in range(APPENDS)
         ]
+
     assert text.count("# Project Ideas\n") == 1
-    assert len(json.loads((root / "projects/p/.bank.json").read_text())) == 4
+    document = json.loads((root / "projects/p/.bank.json").read_text())
+    assert len(document) == 4
 
 
 @pytest.mark.promise("003-11.4")
@@ -480,8 +486,10 @@ def test_what_was_answered_is_there_after_kill_9(ground: Ground) -> None:
         assert not server.receive()["result"]["isError"]
         server.process.kill()
         server.process.wait(60)
-    assert (ground.banks / "projects/p/notes/ideas.md").read_text().endswith("\n\nstill here\n")
-    assert [path.name for path in ground.banks.rglob(".tmp-*")] == []
+    text = (ground.banks / "projects/p/notes/ideas.md").read_text()
+    assert text.endswith("\n\nstill here\n")
+    names = [path.name for path in ground.banks.rglob(".tmp-*")]
+    assert names == []
 
 
 @pytest.mark.promise("003-11.9")
@@ -491,11 +499,14 @@ def test_stdout_holds_json_rpc_only_with_debug_logging_on(ground: Ground) -> Non
         assert "instructions" not in server.hello
         assert list(server.hello["capabilities"]) == ["tools"]
         listed = server.ask("tools/list")["result"]["tools"]
-        assert [tool_listed["name"] for tool_listed in listed] == ["activate", "list", "update"]
+        names = [tool_listed["name"] for tool_listed in listed]
+        assert names == ["activate", "list", "update"]
         server.call("activate", bank_type="global", bank_id="auto")
         server.call("update", bank_type="global", bank_id="auto", content="the user likes to test")
         assert server.close() == 0
         lines = server.errors().splitlines()
+
     assert any("activated global:default, about" in line for line in lines)
     assert any('"processing_method": "rule-based"' in line for line in lines)
-    assert all(line.startswith("DEBUG:memoranda.") for line in lines)
+    for line in lines:
+        assert line.startswith("DEBUG:memoranda.")

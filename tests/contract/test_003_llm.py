@@ -74,9 +74,11 @@ def test_the_model_may_choose_a_section_and_a_file_of_its_own(
 ) -> None:
     model.says(**answer(operation="insert", position="Innovations", content=TEXT))
     assert banks.write(TEXT)["operation"] == "insert"
-    assert f"be new.\n\n{TEXT}\n" in banks.file("projects/p/notes/ideas.md").read_text()
+    text = banks.file("projects/p/notes/ideas.md").read_text()
+    assert f"be new.\n\n{TEXT}\n" in text
     model.says(**answer(target_file="doc/storage.md"))
-    assert banks.write(TEXT)["updated_file"] == "doc/storage.md"
+    updated_file = banks.write(TEXT)["updated_file"]
+    assert updated_file == "doc/storage.md"
     for operation, position in (("insert", None), ("insert", " "), ("rewrite", None)):
         model.says(**answer(operation=operation, position=position))
         assert banks.write(TEXT)["operation"] == "append"
@@ -88,20 +90,24 @@ def test_the_model_replaces_a_file_only_with_all_that_it_holds(
 ) -> None:
     place = banks.file("projects/p/notes/ideas.md")
     model.says(**answer(operation="replace"))
-    assert banks.write(TEXT)["operation"] == "append"
+    operation = banks.write(TEXT)["operation"]
+    assert operation == "append"
     whole = f"# In order\n\n{TEXT}\n{place.read_text()}"
     model.says(**answer(operation="replace", content=whole))
-    assert banks.write(TEXT)["operation"] == "replace"
+    operation = banks.write(TEXT)["operation"]
+    assert operation == "replace"
     assert place.read_text() == whole
 
 
 @pytest.mark.promise("003-11.10")
 def test_what_the_caller_says_is_never_overruled(banks: Banks, model: LanguageModel) -> None:
     model.says(**answer())
-    assert banks.write(TEXT, "readme.md")["updated_file"] == "readme.md"
+    updated_file = banks.write(TEXT, "readme.md")["updated_file"]
+    assert updated_file == "readme.md"
     assert model.asked == []
     data = banks.write(TEXT, operation="insert", position="Innovations")
-    assert (data["updated_file"], data["operation"]) == ("notes/ideas.md", "insert")
+    assert data["updated_file"] == "notes/ideas.md"
+    assert data["operation"] == "insert"
 
 
 BAD = {
@@ -141,13 +147,16 @@ def set_up(model: LanguageModel, bad: dict[str, Any]) -> None:
 
 def check_rules(banks: Banks, data: dict[str, Any], failures: int) -> None:
     """The text went where the rules put it, and the failure is told."""
-    assert (data["updated_file"], data["category"]) == ("doc/decisions.md", "architecture")
-    assert (data["confidence"], data["processing_method"]) == (0.9, "rule-based")
-    assert [previous_error["description"] for previous_error in data["previous_errors"]] == [
-        FAILED
-    ] * failures
-    assert {previous_error["severity"] for previous_error in data["previous_errors"]} <= {"warning"}
-    assert banks.file("projects/p/doc/decisions.md").read_text().endswith(f"\n\n{TEXT}\n")
+    assert data["updated_file"] == "doc/decisions.md"
+    assert data["category"] == "architecture"
+    assert data["confidence"] == 0.9
+    assert data["processing_method"] == "rule-based"
+    descriptions = [previous_error["description"] for previous_error in data["previous_errors"]]
+    assert descriptions == ([FAILED] * failures)
+    severities = {previous_error["severity"] for previous_error in data["previous_errors"]}
+    assert severities <= {"warning"}
+    text = banks.file("projects/p/doc/decisions.md").read_text()
+    assert text.endswith(f"\n\n{TEXT}\n")
 
 
 @pytest.mark.promise("003-11.10")
@@ -179,6 +188,7 @@ def test_three_failures_of_whatever_kind_turn_the_model_off(
         check_rules(banks, banks.write(TEXT), number)
     model.says(**answer())
     check_rules(banks, banks.write(TEXT), 3)
+
     assert len(model.asked) == 3
 
 

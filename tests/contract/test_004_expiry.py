@@ -167,8 +167,10 @@ def test_a_cleared_namespace_comes_back_but_for_what_had_a_time_to_live(entries,
     entries.remember("b", SECRET, "n", ttl=60)
     entries.remember("c", "3", "n", ttl=1)
     clock.later(2)
-    assert entries.ok("clear_namespace", namespace="n")["deleted_count"] == 3
-    assert entries.ok("list_namespaces")["namespace_count"] == 0
+    deleted_count = entries.ok("clear_namespace", namespace="n")["deleted_count"]
+    assert deleted_count == 3
+    namespace_count = entries.ok("list_namespaces")["namespace_count"]
+    assert namespace_count == 0
     entries.memory.undo()
     assert set(entries.files()) == {"n/a.md"}
     assert entries.value("a", "n") == "1"
@@ -183,7 +185,8 @@ def test_an_expired_entry_is_overwritten_forgotten_and_counted_like_any_other(en
     assert entries.refused("forget", key="b") == "Key 'b' not found in namespace 'default'"
     entries.remember("c", "new")
     assert entries.value("c") == "new"
-    assert entries.ok("list_namespaces")["namespaces"][0]["expired_entries"] == 0
+    expired_entries = entries.ok("list_namespaces")["namespaces"][0]["expired_entries"]
+    assert expired_entries == 0
 
 
 def test_every_changing_call_removes_up_to_a_hundred_expired_ones(entries, clock):
@@ -216,7 +219,8 @@ def test_an_undo_without_a_number_passes_over_what_expired(entries, clock):
     entries.remember("gone", "v", ttl=1)
     clock.later(2)
     entries.remember("k", "v")
-    assert [change.verb for change in entries.memory.log()] == ["expire", "write", "write"]
+    verbs = [change.verb for change in entries.memory.log()]
+    assert verbs == ["expire", "write", "write"]
     entries.memory.undo()
     assert entries.files() == {}
 
@@ -234,7 +238,8 @@ def test_an_expiry_written_or_taken_back_by_hand_counts(entries, clock):
     clock.later(3601)
     assert entries.found("v") == []
     file.rename(entries.file("default/moved.md"))
-    assert entries.ok("list_namespaces")["namespaces"][0]["expired_entries"] == 1
+    expired_entries = entries.ok("list_namespaces")["namespaces"][0]["expired_entries"]
+    assert expired_entries == 1
     assert entries.refused("recall", key="k") == "Key 'k' has expired"
     assert entries.files() == {}
 
@@ -242,15 +247,13 @@ def test_an_expiry_written_or_taken_back_by_hand_counts(entries, clock):
 def test_with_a_real_clock_a_second_is_a_second(tmp_path):
     with connected(tmp_path / "home", "--tools", "kv,notes") as server:
         server.text("memory_remember", {"key": "k", "value": SECRET, "ttl_seconds": 1})
-        assert SECRET in server.text("memory_recall", {"key": "k"})
+        text = server.text("memory_recall", {"key": "k"})
+        assert SECRET in text
         end = time.monotonic() + 30
         while server.call("search_notes", {"query": SECRET})["structuredContent"]["total"]:
             assert time.monotonic() < end
             time.sleep(0.05)
         result = server.call("memory_recall", {"key": "k"})
         assert result["content"][0]["text"] == "## ❌ Error\n**Key 'k' has expired**"
-    assert (
-        left_in(tmp_path / "home" / "kv")
-        == left_in(tmp_path / "home" / ".memoranda" / "history")
-        == []
-    )
+    assert left_in(tmp_path / "home" / "kv") == []
+    assert left_in(tmp_path / "home" / ".memoranda" / "history") == []

@@ -75,6 +75,7 @@ def test_a_new_entry_has_the_form_of_that_server(entries):
     entries.remember("token", "t", ttl=60)
     now = "2026-05-07T10:00:00Z"
     times = {"created_at": now, "accessed_at": now}
+
     assert entries.rows("default.json") == [
         {"key": "name", "value": "Zoë", **times, "expires_at": None, "access_count": 0},
         {"key": "token", "value": "t", **times, "expires_at": 1778148060.25, "access_count": 0},
@@ -84,7 +85,8 @@ def test_a_new_entry_has_the_form_of_that_server(entries):
         "total_entries": 2,
         "namespace_count": 1,
     }
-    assert {oct(path.stat().st_mode & 0o777) for path in entries.root.iterdir()} == {"0o600"}
+    paths = entries.root.iterdir()
+    assert {oct(path.stat().st_mode & 0o777) for path in paths} == {"0o600"}
     assert entries.root.stat().st_mode & 0o777 == 0o700
 
 
@@ -119,12 +121,14 @@ def test_entries_of_that_server_are_read_and_its_fields_survive(entries):
 def test_times_are_read_in_both_forms_and_those_of_other_entries_stay(entries, clock):
     iso = {**ALICE, "expires_at": "2026-05-07T10:00:05Z", "accessed_at": 1777968000.5}
     entries.put("default.json", json.dumps([iso]))
-    assert entries.ok("recall", key="name")["expires_at"] == "2026-05-07T10:00:05.000Z"
+    expires_at = entries.ok("recall", key="name")["expires_at"]
+    assert expires_at == "2026-05-07T10:00:05.000Z"
     entries.remember("other", "o")
     assert entries.rows("default.json")[0] == iso
     clock.later(6)
     assert entries.refused("recall", key="name") == "Key 'name' has expired"
-    assert [row["key"] for row in entries.rows("default.json")] == ["other"]
+    keys = [row["key"] for row in entries.rows("default.json")]
+    assert keys == ["other"]
 
 
 NAMES_APART = ("a/b", "a b", "a_b", "A_B", "..", "_meta", "_meta_", "é" * 300, "x" * 300)
@@ -155,9 +159,10 @@ def test_namespaces_that_share_a_file_stay_apart(entries):
 def test_a_namespace_field_that_means_another_file_is_only_a_field(entries):
     entries.put("default.json", json.dumps([{**ALICE, "namespace": "elsewhere"}]))
     assert entries.value("name") == "Zoë"
-    assert [
+    namespaces = [
         namespace["namespace"] for namespace in entries.ok("list_namespaces")["namespaces"]
-    ] == ["default"]
+    ]
+    assert namespaces == ["default"]
 
 
 BROKEN = {
@@ -188,12 +193,15 @@ def test_a_file_that_is_no_array_of_entries_is_never_written(entries, data):
             == "Namespace 'default' cannot be read; run memory doctor"
         )
     for tool, arguments in (("search", {"query": "a"}), ("list_namespaces", {}), ("stats", {})):
-        assert entries.ok(tool, **arguments)["unreadable"] == "default"
+        unreadable = entries.ok(tool, **arguments)["unreadable"]
+        assert unreadable == "default"
     entries.remember("k", "v", "sound")
-    assert [result["key"] for result in entries.ok("search", query="k")["results"]] == ["k"]
-    assert [
+    keys = [result["key"] for result in entries.ok("search", query="k")["results"]]
+    assert keys == ["k"]
+    namespaces = [
         namespace["namespace"] for namespace in entries.ok("list_namespaces")["namespaces"]
-    ] == ["sound"]
+    ]
+    assert namespaces == ["sound"]
     entries.place.close()
     assert file.read_bytes() == data
     assert sorted(entries.files()) == ["_meta.json", "default.json", "sound.json"]
@@ -221,19 +229,24 @@ def test_a_broken_count_file_stays_as_it_is_and_is_in_nobodys_way(entries):
 
 def test_an_empty_file_is_an_empty_array(entries):
     entries.put("default.json", "")
-    assert entries.ok("list_namespaces")["namespace_count"] == 0
+    namespace_count = entries.ok("list_namespaces")["namespace_count"]
+    assert namespace_count == 0
     entries.remember("k", "v")
     assert entries.value("k") == "v"
     entries.ok("forget", key="k")
-    assert entries.file("default.json").read_text() == "[]"
+    text = entries.file("default.json").read_text()
+    assert text == "[]"
 
 
 def test_what_only_looks_makes_no_file(entries):
     entries.refused("recall", key="k")
     entries.refused("forget", key="k")
     entries.ok("clear_namespace", namespace="nobody")
-    assert entries.ok("stats")["storage_path"] == str(entries.root)
-    assert entries.ok("search", query="k")["total_matches"] == 0
+
+    storage_path = entries.ok("stats")["storage_path"]
+    assert storage_path == str(entries.root)
+    total_matches = entries.ok("search", query="k")["total_matches"]
+    assert total_matches == 0
     assert not entries.root.exists()
 
 
@@ -243,16 +256,20 @@ def test_recalls_are_added_to_the_files_at_the_end_only(entries, clock):
     clock.later(60)
     counts = [entries.ok("recall", key="name")["access_count"] for _ in range(3)]
     assert counts == [8, 9, 10]
-    assert entries.ok("search", query="Zo")["results"][0]["access_count"] == 10
-    assert entries.file("default.json").read_bytes() == before
+    access_count = entries.ok("search", query="Zo")["results"][0]["access_count"]
+    assert access_count == 10
+    content = entries.file("default.json").read_bytes()
+    assert content == before
     entries.place.close()
     assert entries.rows("default.json") == [
         {**ALICE, "access_count": 10, "accessed_at": "2026-05-07T10:01:00Z"}
     ]
     after = entries.file("default.json").read_bytes()
     entries.place.close()
-    assert entries.file("default.json").read_bytes() == after
-    assert entries.ok("recall", key="name")["access_count"] == 11
+    content = entries.file("default.json").read_bytes()
+    assert content == after
+    access_count = entries.ok("recall", key="name")["access_count"]
+    assert access_count == 11
 
 
 def test_recalls_of_an_entry_replaced_or_forgotten_do_not_count_for_the_next(entries):
@@ -278,6 +295,7 @@ def test_expired_entries_of_all_files_end_with_the_next_change(entries, clock):
     entries.remember("k", "v", "one")
     clock.later(6)
     entries.remember("k", "v", "two")
+
     assert b"hush" not in b"".join(entries.files().values())
     assert not [
         path for path in (entries.memory.home / ".memoranda").rglob("*") if b"hush" in _bytes(path)
@@ -296,8 +314,10 @@ def test_a_link_to_a_file_stays_a_link(entries, tmp_path):
     entries.root.mkdir()
     entries.file("default.json").symlink_to(target)
     entries.remember("k", "v")
+
     assert entries.file("default.json").is_symlink()
-    assert [row["key"] for row in json.loads(target.read_text())] == ["name", "k"]
+    keys = [row["key"] for row in json.loads(target.read_text())]
+    assert keys == ["name", "k"]
 
 
 def test_a_full_disk_is_said_and_leaves_everything_as_it_was(entries, monkeypatch):
@@ -326,6 +346,7 @@ def test_hard_values_and_keys_come_back_exactly(entries):
         entries.remember(f" {value[:900]} {n} ", value)
     for n, value in enumerate(HARD):
         assert entries.value(f" {value[:900]} {n} ") == value
+
     assert len(entries.rows("default.json")) == len(HARD)
 
 
@@ -358,11 +379,15 @@ def test_the_server_serves_the_folder_and_adds_the_recalls_when_it_ends(serve, t
     file = tmp_path / "kept" / "default.json"
     file.write_text(json.dumps([ALICE], indent=2))
     server = serve()
-    assert "**value:** Zoë" in server.text("memory_recall", {"key": "name"})
-    assert json.loads(file.read_text()) == [ALICE]
+
+    text = server.text("memory_recall", {"key": "name"})
+    assert "**value:** Zoë" in text
+    document = json.loads(file.read_text())
+    assert document == [ALICE]
     assert end(server) == 0
     assert server.errors() == ""
-    assert json.loads(file.read_text())[0]["access_count"] == 8
+    access_count = json.loads(file.read_text())[0]["access_count"]
+    assert access_count == 8
 
 
 @pytest.mark.parametrize(
@@ -383,6 +408,7 @@ def test_the_folder_in_the_users_home_or_the_one_the_variable_names_is_used(
     with connected(tmp_path / "home", *arguments) as server:
         server.text("memory_remember", {"key": "k", "value": "v"})
         assert server.close() == 0
+
     assert (tmp_path / ".agent-memory" / "default.json").exists()
     assert not (tmp_path / "home" / "kv" / "default").exists()
 
@@ -392,8 +418,10 @@ def test_a_tool_called_once_uses_the_folder_and_counts_its_recall(terminal, tmp_
     (tmp_path / "kept").mkdir()
     file = tmp_path / "kept" / "default.json"
     file.write_text(json.dumps([ALICE], indent=2))
+
     assert "**value:** Zoë" in terminal.ok("call", "memory_recall", '{"key": "name"}')
-    assert json.loads(file.read_text())[0]["access_count"] == 8
+    access_count = json.loads(file.read_text())[0]["access_count"]
+    assert access_count == 8
 
 
 @pytest.mark.parametrize("homes", [("home", "home"), ("one", "two")])

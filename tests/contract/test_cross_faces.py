@@ -242,44 +242,50 @@ def outside(faces: Faces) -> dict[str, Any]:
     }
 
 
+OUTSIDE = (
+    "x",
+    "x.md",
+    "b",
+    "user/x",
+    "user/x.md",
+    "user/b.md",
+    "user/.ssh/id",
+    "user/.ssh/id.md",
+)
+"""Files beside the home that a string of STRINGS might lead to."""
+
+
+def is_accepted(faces: Faces, place: str, text: str) -> bool:
+    """Whether a call takes the text; its reply tells nothing of the files outside either way."""
+    tool, arguments = PLACES[place](text)
+    reply = faces(tool, **arguments)
+    assert "Traceback" not in reply["text"]
+    assert "outside heron" not in reply["text"]
+    return not reply["is_error"]
+
+
 @pytest.mark.slow
 @pytest.mark.promise("003-11.3", "004-9.3")
 def test_no_string_of_a_caller_leads_out_of_the_home_through_any_face(faces: Faces) -> None:
-    for name in (
-        "x",
-        "x.md",
-        "b",
-        "user/x",
-        "user/x.md",
-        "user/b.md",
-        "user/.ssh/id",
-        "user/.ssh/id.md",
-    ):
+    for name in OUTSIDE:
         put(faces.user.parent / name, "outside heron\n")
     faces.data("write_note", title="start", content="start", directory="")
     for number in range(len(STRINGS)):
         faces.text("memory", command="create", path=f"/memories/start{number}", file_text="start")
     faces.data("activate", **BANK)
     before = outside(faces)
+
     accepted: dict[str, set[str]] = {}
-    for place, call in PLACES.items():
-        for text in STRINGS:
-            tool, arguments = call(text)
-            reply = faces(tool, **arguments)
-            assert not any(word in reply["text"] for word in ("Traceback", "outside heron"))
-            if not reply["is_error"]:
-                accepted.setdefault(place, set()).add(text)
+    for place in PLACES:
+        accepted[place] = {text for text in STRINGS if is_accepted(faces, place, text)}
         assert outside(faces) == before, place
 
     links = [path for path in faces.home.rglob("*") if path.is_symlink()]
     assert links == []
     folders = {"notes", "graph", "banks", "kv", "memories", ".memoranda"}
     assert set(notes_below({path.name: path for path in faces.home.iterdir()})) == folders
-    assert {path.name for path in (faces.home / "banks").iterdir()} == {
-        "global",
-        "projects",
-        "code",
-    }
+    bank_folders = {path.name for path in (faces.home / "banks").iterdir()}
+    assert bank_folders == {"global", "projects", "code"}
     assert (faces.home / ".memoranda" / "index.db").read_bytes().startswith(b"SQLite format 3")
     results = faces.data("search_notes", query="outside heron", page_size=50)["results"]
     assert not any("outside heron" in hit["snippet"] for hit in results)

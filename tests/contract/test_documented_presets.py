@@ -58,9 +58,8 @@ def test_the_line_starts_a_server_that_looks_where_it_says(terminal: Any, preset
     command, *arguments = entry["args"]
     assert command == "mcp"
     with Server(*arguments, "--home", str(terminal.home), **entry.get("env", {})) as server:
-        assert FIRST[preset] in {
-            tool["name"] for tool in server.ask("tools/list")["result"]["tools"]
-        }
+        names = {tool["name"] for tool in server.ask("tools/list")["result"]["tools"]}
+        assert FIRST[preset] in names
         if preset == "memory-bank":
             server.call("activate", bank_type="global", bank_id="auto")
         elif preset == "agent-memory":

@@ -47,8 +47,10 @@ def bank(terminal: Any) -> Path:
 
 def test_the_shell_takes_back_what_a_bank_server_wrote(terminal: Any, bank: Path) -> None:
     written = texts(bank)
-    assert terminal.ok("undo") == f"Undid #2: append {bank / CONTEXT}\n"
-    assert "walks on Sundays" not in (bank / CONTEXT).read_text()
+    output = terminal.ok("undo")
+    assert output == f"Undid #2: append {bank / CONTEXT}\n"
+    text = (bank / CONTEXT).read_text()
+    assert "walks on Sundays" not in text
     assert terminal.ok("undo").startswith("Undid #1: ")
     assert texts(bank) == {}
     assert not (terminal.home / "banks").exists()
@@ -75,8 +77,10 @@ def test_the_shell_takes_back_what_a_server_wrote_into_another_programs_vault(
         server.data("move_note", identifier="ideas", destination_path="drinks", is_directory=True)
         server.data("delete_note", identifier="drinks/tea")
         assert server.close() == 0
-    assert terminal("list", "--json").json["total"] == 0
-    assert terminal.ok("log", str(vault / "drinks/Tea.md")).count("\n") == 2
+    document = terminal("list", "--json").json
+    assert document["total"] == 0
+    output = terminal.ok("log", str(vault / "drinks/Tea.md"))
+    assert output.count("\n") == 2
     terminal.ok("restore", "main/drinks/Tea.md", "--to", "drinks/Tea again.md")
     assert (vault / "drinks/Tea again.md").read_text() == "# Tea\n\nGreen.\nOr black.\n"
     for _ in range(5):
@@ -103,13 +107,15 @@ def test_two_files_of_one_name_are_not_taken_for_each_other(terminal: Any, bank:
     assert changes(f"banks/{CONTEXT}") == [4, 3]
     assert changes(str(bank / CONTEXT)) == [2, 1]
     terminal.ok("undo", "2")
-    assert "walks" not in (bank / CONTEXT).read_text()
+    text = (bank / CONTEXT).read_text()
+    assert "walks" not in text
     assert "at home" in own_file.read_text()
     assert (
         terminal.ok("restore", str(bank / CONTEXT), "--change", "5")
         == f"Restored {bank / CONTEXT} from #5\n"
     )
-    assert "walks" in (bank / CONTEXT).read_text()
+    text = (bank / CONTEXT).read_text()
+    assert "walks" in text
     assert "at home" in own_file.read_text()
     first = terminal("log", "--json").json["entries"]
     assert [change_of_file.get("root") for change_of_file in first] == [str(bank)] * 2 + [

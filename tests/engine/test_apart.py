@@ -84,10 +84,13 @@ def test_another_caller_reads_and_writes_while_a_large_text_is_looked_at(
     memory.write(Draft("short", title="Short"))
     meanwhile = Meanwhile(monkeypatch, lambda: memory.edit("notes/short", Append("more")))
     memory.write(Draft(LONG, title="Long"))
+
     assert meanwhile.times == 1
     assert "more" in memory.read("notes/short").content
-    assert memory.read("notes/long").content.strip() == LONG.strip()
-    assert [hit.note.title for hit in memory.search(Query(text="cedar"))] == ["Long"]
+    content = memory.read("notes/long").content
+    assert content.strip() == LONG.strip()
+    titles = [hit.note.title for hit in memory.search(Query(text="cedar"))]
+    assert titles == ["Long"]
 
 
 def test_an_edit_of_the_same_note_meanwhile_is_kept_and_the_large_edit_is_repeated(
@@ -111,9 +114,11 @@ def test_a_note_made_meanwhile_at_the_same_path_is_not_replaced(
     tools = registry(ALL, memory.settings)
     call = {"title": "Plan", "content": LONG, "directory": ""}
     answer = tools.call(memory.as_caller("bob", "mcp"), "write_note", call)
+
     assert answer.is_error
     assert "already exists" in answer.text
-    assert memory.read("notes/plan").content.strip() == "first"
+    content = memory.read("notes/plan").content
+    assert content.strip() == "first"
 
 
 def test_a_large_change_of_a_note_that_others_change_each_time_is_made_all_the_same(
@@ -124,6 +129,7 @@ def test_a_large_change_of_a_note_that_others_change_each_time_is_made_all_the_s
     meanwhile = Meanwhile(monkeypatch, lambda: file.write_text(file.read_text() + "again\n"))
     meanwhile.always = True
     memory.edit("notes/long", Append("by the call"))
+
     assert file.read_text().rstrip().endswith("by the call")
 
 
@@ -145,7 +151,8 @@ def test_two_large_texts_at_once_are_both_written(memory: MemorySession) -> None
         written: list[Future[None]] = [writers.submit(write, title) for title in ("One", "Two")]
         for future in written:
             future.result(timeout=SECONDS)
-    assert memory.stats().projects["notes"] == 2
+    stats = memory.stats()
+    assert stats.projects["notes"] == 2
 
 
 def test_the_notes_of_a_large_change_are_read_once(
@@ -160,8 +167,10 @@ def test_the_notes_of_a_large_change_are_read_once(
 
     monkeypatch.setattr(Engine, "parse", counted)
     memory.write_many([Draft(f"amber {n}", title=f"Note {n}") for n in range(MANY)])
-    assert len(numbers) == len(set(numbers)) == MANY
-    assert memory.search(Query(text="amber"), limit=MANY).total == MANY
+    assert len(numbers) == MANY
+    assert len(set(numbers)) == MANY
+    total = memory.search(Query(text="amber"), limit=MANY).total
+    assert total == MANY
 
 
 def test_prepared_notes_are_indexed_as_if_they_had_been_read_from_the_disk(
@@ -252,9 +261,11 @@ def test_others_read_and_write_while_the_files_of_a_large_change_are_written(
     memory.write(Draft("short", title="Short"))
     ahead = Ahead(monkeypatch, lambda: memory.edit("notes/short", Append("more")))
     memory.write_many(drafts(MANY))
+
     assert ahead.written == MANY
     assert "more" in memory.read("notes/short").content
-    assert memory.stats().projects["notes"] == MANY + 1
+    stats = memory.stats()
+    assert stats.projects["notes"] == MANY + 1
     assert temporary_files(memory) == []
 
 
@@ -299,7 +310,8 @@ def test_files_written_ahead_that_are_gone_from_their_places_are_written_again(
     paths = [path for path in (memory.home / "notes").rglob("*") if path.is_file()]
     assert sum(path.parent.name == "old" and "Note" in path.name for path in paths) == MANY
     assert len(paths) == MANY + 1
-    assert memory.stats().projects["notes"] == MANY + 1
+    stats = memory.stats()
+    assert stats.projects["notes"] == MANY + 1
 
 
 def test_a_project_removed_while_the_files_are_written_gets_none(
@@ -311,8 +323,10 @@ def test_a_project_removed_while_the_files_are_written_gets_none(
     behind = Behind(monkeypatch, lambda: memory.remove_project("alpha"))
     with pytest.raises(ProjectNotFound):
         memory.write_many([Draft("amber", title=f"{n}", project="alpha") for n in range(MANY)])
+
     assert behind.written == MANY
-    assert [path for path in folder.rglob("*") if path.is_file()] == []
+    paths = [path for path in folder.rglob("*") if path.is_file()]
+    assert paths == []
 
 
 def test_a_project_that_gets_another_folder_while_the_files_are_written_has_them_there(
@@ -347,7 +361,8 @@ def test_a_project_made_read_only_while_the_files_are_written_gets_none(
     Behind(monkeypatch, make_read_only)
     with pytest.raises(NotWritable, match="read-only"):
         memory.write_many([Draft("amber", title=f"{n}", project="alpha") for n in range(MANY)])
-    assert [path for path in folder.rglob("*") if path.is_file()] == []
+    paths = [path for path in folder.rglob("*") if path.is_file()]
+    assert paths == []
 
 
 def test_a_note_made_while_the_files_are_written_is_kept_and_the_change_repeated(
@@ -358,7 +373,8 @@ def test_a_note_made_while_the_files_are_written_is_kept_and_the_change_repeated
     with pytest.raises(Exists):
         memory.write_many(drafts(MANY))
     assert path.read_text() == "by an editor\n"
-    assert os.listdir(path.parent) == [path.name]
+    names = os.listdir(path.parent)
+    assert names == [path.name]
     # The lock is free again
     with open_session(memory.home, watch=False) as other_thread:
         other_thread.write(Draft("short", title="Short"))
@@ -381,7 +397,8 @@ def test_a_disk_that_refuses_the_files_of_a_large_change_leaves_nothing(
             memory.write_many(drafts(MANY))
     assert temporary_files(memory) == []
     memory.write_many(drafts(MANY))
-    assert memory.stats().projects["notes"] == MANY + 1
+    stats = memory.stats()
+    assert stats.projects["notes"] == MANY + 1
 
 
 KILLED = """
@@ -409,7 +426,8 @@ def test_files_of_a_process_that_died_as_it_wrote_them_are_removed(
     assert len(temporary_files(memory)) == 50
     memory.edit("notes/short", Append("more"))
     assert temporary_files(memory) == []
-    assert memory.stats().projects["notes"] == 1
+    stats = memory.stats()
+    assert stats.projects["notes"] == 1
 
 
 def test_results_are_remembered_inside_and_dropped_afterwards() -> None:

@@ -32,7 +32,8 @@ def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             root / f"{name}.md", f"# {Path(name).name}\n\nthe first {name.replace('/', ' ')} text\n"
         )
     with open_session(tmp_path / "home", projects={"vault": root}) as memory:
-        assert len(memory.search("first")) == 6
+        hits = memory.search("first")
+        assert len(hits) == 6
         (row,) = [hit.note.row for hit in memory.search("moved")]
     put(root / "edited.md", "# edited\n\nanother text than before\n")
     put(root / "new/added.md", "# added\n\nfreshly added\n")
@@ -118,9 +119,12 @@ def test_what_changes_meanwhile_is_seen_at_once(opened: MemorySession, vault: Pa
 
 
 def test_what_is_read_is_as_it_is_on_disk(opened: MemorySession) -> None:
-    assert "another text" in opened.read("edited", project="vault").text
-    assert "freshly" in opened.read("new/added.md", project="vault").text
-    assert "freshly" in opened.read(("vault", "new/added.md")).text
+    text = opened.read("edited", project="vault").text
+    assert "another text" in text
+    text = opened.read("new/added.md", project="vault").text
+    assert "freshly" in text
+    text = opened.read(("vault", "new/added.md")).text
+    assert "freshly" in text
     for missing_name in ("removed", "gone/a"):
         with pytest.raises(NotFound):
             opened.read(missing_name, project="vault")
@@ -132,7 +136,8 @@ def test_a_write_meets_the_file_another_program_made(opened: MemorySession, vaul
     with pytest.raises(Exists):
         opened.write(draft)
     assert (vault / "new/added.md").read_text() == "# added\n\nfreshly added\n"
-    assert opened.store(draft, overwrite=True).created is False
+    created = opened.store(draft, overwrite=True).created
+    assert created is False
     opened.undo()
     assert (vault / "new/added.md").read_text() == "# added\n\nfreshly added\n"
     catch_up(opened)
@@ -179,6 +184,7 @@ def test_a_folder_that_went_while_it_was_compared_loses_its_notes(
     opened.engine.freshness.catch_up(0)
     os.rename(vault / "new", vault.parent / "away")
     catch_up(opened)
+
     assert found(opened, "freshly") == set()
     assert found(opened, "first") == {"kept.md"}
 
@@ -190,7 +196,8 @@ def test_memories_are_never_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         (file,) = (tmp_path / "home/categories/preferences").iterdir()
     file.write_text(file.read_text().replace("tea", "cocoa"))
     with open_session(tmp_path / "home", serving=True) as memory:
-        assert [hit.note.id for hit in memory.search("cocoa")] == [note.id]
+        ids = [hit.note.id for hit in memory.search("cocoa")]
+        assert ids == [note.id]
         assert memory.warnings == []
 
 

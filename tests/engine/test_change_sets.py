@@ -78,6 +78,7 @@ def test_where_another_changed_the_same_note_nothing_is_undone(
     now = texts(root)
     with pytest.raises(CannotUndo):
         memory.undo_changes_of("claude")
+
     assert texts(root) == now
 
 
@@ -90,5 +91,7 @@ def test_only_changes_since_then_and_of_a_project_are_undone(
     claude.write(Draft("x", project="vault", title="Young"))
     claude.write(Draft("x", project="notes", title="Elsewhere"))
     _, undone = memory.undo_changes_of("claude", clock() - timedelta(hours=1), "vault")
-    assert [change.path for change in undone] == ["Young.md"]
+
+    paths = [change.path for change in undone]
+    assert paths == ["Young.md"]
     assert (root / "Old.md").exists()

@@ -51,10 +51,10 @@ def read_facts() -> list[Fact]:
             elif match := re.fullmatch(r"([\d-]{10}) never", line):
                 fact.ends = match[1]
             else:
-                fact.days = {
-                    day: int(version)
-                    for day, version in (part.split(" ") for part in line.split(", "))
-                }
+                fact.days = {}
+                for part in line.split(", "):
+                    day, version = part.split(" ")
+                    fact.days[day] = int(version)
         facts.append(fact)
     return facts
 
@@ -112,12 +112,13 @@ def home(tmp_path_factory):
 
 def versions_found(fact: Fact, texts: list[str]) -> list[int]:
     """The numbers of the fact's versions among the texts, by rank."""
-    numbers = [
-        number
-        for text in texts
-        for number, (_, version_text) in enumerate(fact.versions, 1)
-        if version_text in text
-    ]
+    numbers = []
+    for text in texts:
+        numbers += [
+            number
+            for number, (_, version_text) in enumerate(fact.versions, 1)
+            if version_text in text
+        ]
     return list(dict.fromkeys(numbers))
 
 

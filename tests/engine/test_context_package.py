@@ -73,10 +73,13 @@ def test_the_newest_turn_of_a_talk_counts_most_in_context_and_search(memory):
     talk = "\n".join(f"{role.title()}: {text}" for role, text in turns)
     messages = json.dumps([{"role": role, "content": text} for role, text in turns])
     for query in (talk, messages):
-        assert memory.search(query)[0].note.title == "Accordion"
+        title = memory.search(query)[0].note.title
+        assert title == "Accordion"
         assert "accordion" in memory.context(query, max_tokens=30)
     other_way = "\n".join(reversed(talk.split("\n")))
-    assert memory.search(other_way)[0].note.title == "Harpsichord"
+
+    title = memory.search(other_way)[0].note.title
+    assert title == "Harpsichord"
 
 
 def test_a_hit_that_was_superseded_comes_with_what_holds_though_that_shares_no_word(memory):

@@ -117,10 +117,14 @@ def test_damage_is_named_and_mended_and_the_notes_are_whole(
     damage(home)
     with open_session(home, watch=False) as memory:
         findings = of_ledger(memory)
-        assert {finding.code for finding in findings} == {DAMAGES[damage]}
-        assert all("#" in finding.text for finding in findings), findings
-        assert all(finding.fix for finding in findings)
-        assert memory.read("notes/tea").text.endswith("third\n")
+        codes = {finding.code for finding in findings}
+        assert codes == {DAMAGES[damage]}
+        for finding in findings:
+            assert "#" in finding.text, findings
+        for finding in findings:
+            assert finding.fix
+        text = memory.read("notes/tea").text
+        assert text.endswith("third\n")
         assert memory.log(limit=0)
         repair(memory, findings)
         assert of_ledger(memory) == []
@@ -155,7 +159,8 @@ def test_torn_pages_are_found_and_the_history_begins_again(home: Path, at: float
         assert {finding.code for finding in findings} & {"damaged_ledger", "history_lost"}, findings
         repair(memory, [finding for finding in findings if finding.fix])
         assert of_ledger(memory) == []
-        assert memory.read("notes/tea").text.endswith("third\n")
+        text = memory.read("notes/tea").text
+        assert text.endswith("third\n")
         memory.edit("notes/tea", Rewrite("fourth\n"))
         memory.undo()
         assert any("begins again" in finding.text for finding in examine(memory))

@@ -61,9 +61,11 @@ def test_each_change_is_in_the_log_with_its_author(
         ("overwrite", "default.json:name", "claude"),
         ("write", "default.json:name", "claude"),
     ]
-    assert [change.root for change in changes] == [str(folder)] * 3
+    roots = [change.root for change in changes]
+    assert roots == [str(folder)] * 3
     of_entry = memory.log(f"{folder}/default.json:name")
-    assert [change.number for change in of_entry] == [3, 2, 1]
+    numbers = [change.number for change in of_entry]
+    assert numbers == [3, 2, 1]
 
 
 def test_changes_go_back_in_any_order_and_come_again(
@@ -163,7 +165,8 @@ def test_erasing_an_entry_leaves_nothing_of_it_in_the_history(
         assert erasure.remains == ()
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     for word in (b"zq4711", b"zq4712", b"zq4713", b"zq4714", b"zq4715"):
-        assert [path for path in files if word in path.read_bytes()] == []
+        paths = [path for path in files if word in path.read_bytes()]
+        assert paths == []
     assert values(folder) == {"other": "stays here"}
     written = next(change for change in memory.log(limit=0) if change.path == "default.json:other")
     memory.undo(written.number)
@@ -226,16 +229,22 @@ def test_counts_of_recalls_reach_the_file_as_a_change_that_nobody_sees(
     for _ in range(3):
         entries.count(entries.get("default", "town"))
     entry_folder.fold()
-    assert [row["key"] for row in rows(folder)] == ["town", "street", "name"]
-    assert [row["access_count"] for row in rows(folder)] == [3, 0, 0]
+    keys = [row["key"] for row in rows(folder)]
+    assert keys == ["town", "street", "name"]
+    access_counts = [row["access_count"] for row in rows(folder)]
+    assert access_counts == [3, 0, 0]
     history = memory.engine.ledger.history
-    assert next(history.changes()).verb == "fold"
-    assert [change.verb for change in memory.log()] == ["overwrite", "write", "write", "write"]
+    verb = next(history.changes()).verb
+    assert verb == "fold"
+    verbs = [change.verb for change in memory.log()]
+    assert verbs == ["overwrite", "write", "write", "write"]
     memory.undo(2)
-    assert [row["key"] for row in rows(folder)] == ["street", "name"]
+    keys = [row["key"] for row in rows(folder)]
+    assert keys == ["street", "name"]
     undone = memory.log()[0]
     memory.undo(undone.number)
-    assert [row["access_count"] for row in rows(folder)] == [3, 0, 0]
+    access_counts = [row["access_count"] for row in rows(folder)]
+    assert access_counts == [3, 0, 0]
 
 
 def test_counts_of_many_large_entries_are_folded_whatever_the_limit(
@@ -248,4 +257,6 @@ def test_counts_of_many_large_entries_are_folded_whatever_the_limit(
         entries.put("default", key, "x" * 500)
         entries.count(entries.get("default", key))
     memory.close()
-    assert [row["access_count"] for row in rows(folder)] == [1, 1, 1]
+
+    access_counts = [row["access_count"] for row in rows(folder)]
+    assert access_counts == [1, 1, 1]

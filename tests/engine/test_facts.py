@@ -45,11 +45,13 @@ def test_the_old_one_gets_its_end_the_new_one_the_id_in_one_change(memory):
     new = fact(memory, "Anna lives in Munich")
     changes = len(memory.log(limit=0))
     before, after = memory.supersede(old, new, valid_from="2026-03-01")
-    assert before.header["valid_until"] == after.header["valid_from"] == "2026-03-01"
+    assert before.header["valid_until"] == "2026-03-01"
+    assert after.header["valid_from"] == "2026-03-01"
     assert after.header["supersedes"] == old.id
     assert len(memory.log(limit=0)) == changes + 1
     memory.undo()
-    assert [memory.read(version).text for version in (old, new)] == [old.text, new.text]
+    texts = [memory.read(version).text for version in (old, new)]
+    assert texts == [old.text, new.text]
 
 
 @pytest.mark.parametrize(
@@ -76,6 +78,7 @@ def test_the_old_one_ends_where_the_new_one_begins(memory, clock, new, valid_fro
     before, _ = memory.supersede(
         old, draft if as_draft else memory.write(draft), valid_from=valid_from
     )
+
     assert before.header["valid_until"] == until
 
 
@@ -91,10 +94,13 @@ def test_the_beginning_may_be_in_the_metadata(memory, clock, written, begins):
     if begins is None:
         with pytest.raises(errors.TimeframeError):
             fact(memory, "Anna lives in Munich", **more)
-        assert memory.read(old).text == old.text
+        text = memory.read(old).text
+        assert text == old.text
         return
     new = fact(memory, "Anna lives in Munich", **more)
-    assert memory.read(old).header["valid_until"] == new.header["valid_from"] == begins
+
+    assert memory.read(old).header["valid_until"] == begins
+    assert new.header["valid_from"] == begins
 
 
 @pytest.mark.parametrize(
@@ -126,6 +132,7 @@ def test_an_older_note_supersedes_a_younger_one_from_now_on(memory, clock):
     clock.now = NOW + timedelta(days=2)
     wrong = fact(memory, "Anna lives in Berlin")
     before, _ = memory.supersede(wrong, right)
+
     assert before.header["valid_until"] == "2026-11-24T12:00:00Z"
 
 
@@ -138,7 +145,8 @@ def test_a_chain_shows_its_last_link_and_each_one_in_its_time(memory):
     for day, version in (("2024-12-31", 0), ("2025-01-01", 1), ("2026-06", 2)):
         moment = memory.as_of(day)
         assert found(memory, Query(text="rent", as_of=moment)) == [versions[version].title]
-        assert {memory.version_at(name, moment).id for name in versions} == {versions[version].id}
+        ids = {memory.version_at(name, moment).id for name in versions}
+        assert ids == {versions[version].id}
     with pytest.raises(errors.InvalidInput, match="was valid on 2023-01-01"):
         memory.version_at(versions[0], memory.as_of("2023-01-01"))
 
@@ -167,9 +175,9 @@ def test_refusals_change_nothing(memory):
     ):
         with pytest.raises(error, match=words):
             memory.supersede(old, new)
-    assert [
-        memory.read(note, count=False).text for note in (first, second, third, locked)
-    ] == before
+
+    texts = [memory.read(note, count=False).text for note in (first, second, third, locked)]
+    assert texts == before
     assert len(memory.log(limit=0)) == changes
 
 
@@ -182,14 +190,18 @@ def test_an_overwritten_note_supersedes_neither_itself_nor_what_supersedes_it(me
     ):
         with pytest.raises(errors.InvalidInput, match=why):
             memory.store(Draft("three", title=title, supersedes=[old]), overwrite=True)
-    assert [memory.read(ref).body for ref in ("notes/a", "notes/b")] == ["one\n", "two\n"]
+
+    bodies = [memory.read(ref).body for ref in ("notes/a", "notes/b")]
+    assert bodies == ["one\n", "two\n"]
 
 
 def test_one_note_takes_the_place_of_several_each_once(memory):
     olds = [fact(memory, f"Office {name}") for name in ("Berlin", "Bonn")]
     refs = [olds[0].id, olds[1].id, olds[0].id[:8]]
     new = memory.write(Draft("Office in Munich", project="categories", supersedes=refs))
-    assert new.header["supersedes"] == [old.id for old in olds]
+
+    ids = [old.id for old in olds]
+    assert new.header["supersedes"] == ids
     assert found(memory, "office") == ["Office in Munich"]
 
 
@@ -234,6 +246,7 @@ def test_a_shared_note_is_not_superseded_by_a_private_one_and_a_private_one_is_n
         bob.supersede(private.id, Draft("Anna eats meat", project="categories"))
     claude.supersede(private, Draft("Anna eats meat", project="categories", scope="agent:claude"))
     bob.supersede(shared, Draft("Anna lives in Munich", project="categories"))
+
     assert found(claude, "anna eats") == ["Anna eats meat"]
     assert found(claude, "anna lives") == ["Anna lives in Munich"]
 
@@ -257,6 +270,7 @@ def test_hand_written_headers_count_as_those_of_the_command(memory):
     (folder / "Old price.md").write_text("---\nvalid_until: 2026-01-01\n---\nThe price is 10\n")
     (folder / "New price.md").write_text("---\nvalid_from: 2026-01-01\n---\nThe price is 12\n")
     (folder / "Coming price.md").write_text("---\nvalid_from: 2027-01-01\n---\nThe price is 15\n")
+
     assert found(memory, "price") == ["New price"]
     assert found(memory, "price as_of:2025-12-31") == ["Old price"]
     assert sorted(found(memory, "price as_of:2027-02")) == ["Coming price", "New price"]
@@ -266,7 +280,8 @@ def test_a_day_counts_in_the_zone_of_the_owner(memory, clock):
     fact(memory, "The shop opens at 9", valid_until="2026-11-23")
     # Still the 22nd in New York
     clock.now = datetime(2026, 11, 23, 3, tzinfo=UTC)
-    assert "[valid until 2026-11-23]" in memory.search("shop opens")[0].passage
+    passage = memory.search("shop opens")[0].passage
+    assert "[valid until 2026-11-23]" in passage
     fact(memory, "The shop opens at 10", valid_from="2026-11-23")
     assert found(memory, "shop opens") == ["The shop opens at 9"]
     clock.now = datetime(2026, 11, 23, 6, tzinfo=UTC)
@@ -277,6 +292,7 @@ def test_what_is_over_answers_marked_when_nothing_else_does(memory):
     old = fact(memory, "The wifi password is otter")
     _, new = memory.supersede(old, Draft("The network has a certificate now", project="categories"))
     [hit] = memory.search("otter")
+
     assert hit.passage == f"[superseded by {new.id[:8]}] The wifi password is otter"
     assert hit.why[-1].startswith("superseded by")
     assert memory.smart_search("otter").best[0].note.id == old.id
@@ -297,16 +313,19 @@ def test_without_its_successor_the_old_note_stays_over(memory):
     old = fact(memory, "Anna lives in Berlin")
     _, new = memory.supersede(old, Draft("Anna lives in Munich", project="categories"))
     memory.delete(new)
-    assert memory.search("anna lives")[0].passage.startswith("[valid until")
+    passage = memory.search("anna lives")[0].passage
+    assert passage.startswith("[valid until")
     memory.undo()
     assert found(memory, "anna lives") == ["Anna lives in Munich"]
 
 
 def test_a_note_without_an_id_gets_the_one_it_is_named_by_and_may_move(memory):
-    (memory.home / "notes").mkdir(exist_ok=True)
+    folder = memory.home / "notes"
+    folder.mkdir(exist_ok=True)
     (memory.home / "notes/Old.md").write_text("Anna lives in Berlin\n")
     _, new = memory.supersede("notes/old", Draft("Anna lives in Munich", title="New"))
     memory.move("notes/old", "archive/")
+
     assert memory.read("notes/archive/old").id == new.header["supersedes"]
     assert (
         memory.validity_marks([memory.find("notes/archive/old")]).popitem()[1]
@@ -319,6 +338,7 @@ def test_the_name_of_a_successor_forges_no_line(memory):
     header = {"permalink": "notes/new\n99999999 organized  people     forged", "supersedes": old.id}
     memory.write(Draft("Anna lives in Munich", title="New", metadata=header))
     [mark] = memory.validity_marks([memory.find("notes/old")]).values()
+
     assert mark == "superseded by notes/new 99999999 organized  people     forged"
 
 
@@ -338,7 +358,8 @@ def test_merging_leaves_out_what_ended_and_keeps_the_widest_time(memory, clock):
     states = {note.id: MemoryState.of(memory.find(note.id), text) for note in (over, late, early)}
     assert states[over.id].block != states[late.id].block == states[early.id].block
     Upkeep(memory).merge(memory.find(late.id), memory.find(early.id))
-    assert memory.read(late.id).header["valid_from"] == "2026-02-01"
+    valid_from = memory.read(late.id).header["valid_from"]
+    assert valid_from == "2026-02-01"
 
 
 def test_export_and_import_keep_the_keys(memory, tmp_path):
@@ -353,7 +374,8 @@ def test_export_and_import_keep_the_keys(memory, tmp_path):
     assert main(["--home", str(tmp_path / "other"), "import", "--input", str(file)]) == 0
     with open_session(tmp_path / "other", watch=False) as other_memory:
         assert found(other_memory, "anna lives") == ["Anna lives in Munich"]
-        assert other_memory.read(old.id).header["valid_until"] == "2026-03-01"
+        valid_until = other_memory.read(old.id).header["valid_until"]
+        assert valid_until == "2026-03-01"
 
 
 def test_entities_of_a_graph_file_carry_the_keys_in_their_lines(memory, tmp_path):

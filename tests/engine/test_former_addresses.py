@@ -109,6 +109,7 @@ def test_upkeep_edits_no_link(home: Home, way: str) -> None:
     link.write_text(f"[[{home.info.path}]] and [[categories/{home.info.path}]]\n")
     before = link.read_bytes()
     home.moved(way)
+
     assert link.read_bytes() == before
 
 
@@ -119,6 +120,7 @@ def test_a_note_that_is_there_comes_before_one_that_was(home: Home) -> None:
     new_file.parent.mkdir()
     new_file.write_text("Another wheat\n")
     link = f"[[{path.removesuffix('.md')}]]"
+
     assert home.link(link) == home.memory.find(f"vault/{path}").id
     assert home.link(f"[[categories::{path}]]") == home.id
 
@@ -151,7 +153,8 @@ def test_a_note_of_a_vault_that_was_archived_is_reached_by_its_old_path(
     archived = home.memory.find("vault/Topics/Espresso")
     assert archived.project == ARCHIVE_PROJECT
     assert home.link(link) == archived.id
-    assert [source.path for source in home.memory.backlinks(archived)] == ["link.md"]
+    paths = [source.path for source in home.memory.backlinks(archived)]
+    assert paths == ["link.md"]
 
 
 def test_an_old_address_of_another_agents_memory_says_nothing(tmp_path: Path) -> None:

@@ -95,9 +95,12 @@ def test_a_graph_file_in_use_is_guarded_too(tmp_path: Path) -> None:
     with open_session(tmp_path / "home", "bob", {"graph-file": file}, watch=False) as memory:
         call = registry(["graph"], memory.settings, graphs=opener(file)).call
         entity = {"name": "n", "entityType": "t", "observations": ["fine"]}
-        assert not call(memory, "memory_create_entities", {"entities": [entity]}).is_error
+        reply = call(memory, "memory_create_entities", {"entities": [entity]})
+        assert not reply.is_error
         added = {"observations": [{"entityName": "n", "contents": [KEY]}]}
-        assert "aws-access-key" in call(memory, "memory_add_observations", added).text
+        reply = call(memory, "memory_add_observations", added)
+        assert "aws-access-key" in reply.text
+
     assert KEY not in file.read_text()
 
 
@@ -118,7 +121,8 @@ def test_redacted_text_is_nowhere_in_the_home(tmp_path: Path) -> None:
         # A title is also a name of a file and of links
         with pytest.raises(errors.SecretRefused) as caught:
             memory.write(Draft("text", title=KEY))
-        assert (caught.value.line, caught.value.where) == (0, "its title or header")
+        assert caught.value.line == 0
+        assert caught.value.where == "its title or header"
     assert KEY.lower().encode() not in on_disk(tmp_path).lower()
     assert b"opens-the-door" in on_disk(tmp_path)
 
@@ -159,7 +163,8 @@ def test_what_was_there_already_does_not_count(tmp_path: Path) -> None:
         bob.tag(note.id, ["a"])
         memory.delete(note.id)
         memory.undo()
-        assert KEY in memory.read(note.id).content
+        content = memory.read(note.id).content
+        assert KEY in content
         bob.edit(note.id, FindReplace(KEY, "gone"))
         with pytest.raises(errors.SecretRefused):
             bob.edit(note.id, FindReplace("gone", KEY))
@@ -210,7 +215,8 @@ def test_the_end_of_a_header_and_the_first_words_of_a_text_are_no_sentence(tmp_p
         folder.mkdir(exist_ok=True)
         text = "---\ntags:\n- release\n---\nThe flaky test retries without a pause.\n"
         (folder / "Flaky.md").write_text(text)
-        assert memory.find("Flaky").suspicious == ()
+        suspicious = memory.find("Flaky").suspicious
+        assert suspicious == ()
 
 
 @pytest.mark.promise("issue-suspicious")
@@ -280,4 +286,5 @@ def test_a_file_written_by_hand_is_marked_too(tmp_path: Path) -> None:
         notes = tmp_path / "home" / "notes"
         notes.mkdir(exist_ok=True)
         (notes / "a.md").write_text(EVIL)
-        assert memory.list(Query(projects=("notes",)))[0][0].suspicious == ("ignore-instructions",)
+        infos, _ = memory.list(Query(projects=("notes",)))
+        assert infos[0].suspicious == ("ignore-instructions",)

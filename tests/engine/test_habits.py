@@ -54,7 +54,8 @@ def test_its_tags_are_written_as_the_folder_has_them(tmp_path: Path, folder: Fol
     with opened(tmp_path) as memory:
         memory.write(Draft("text", project="vault", title="New", tags=["idea", "work/now"]))
         assert (root / "New.md").read_text() == "text\n\n#idea #work/now\n"
-        assert [hit.note.path for hit in memory.search("tag:work").hits] == ["New.md"]
+        paths = [hit.note.path for hit in memory.search("tag:work").hits]
+        assert paths == ["New.md"]
 
 
 def test_what_the_caller_asks_for_is_written(tmp_path: Path, folder: Folder) -> None:
@@ -94,6 +95,7 @@ def test_replaced_note_keeps_the_header_it_has(tmp_path: Path, folder: Folder) -
     with opened(tmp_path) as memory:
         for title in ("One", "Three"):
             memory.store(Draft("new", project="vault", title=title), overwrite=True)
+
     assert (root / "One.md").read_text() == "new\n"
     assert (root / "Three.md").read_text() == "---\nstatus: open\n---\nnew\n"
 
@@ -116,6 +118,7 @@ def test_note_without_a_folder_goes_where_obsidian_puts_new_ones(
         memory.write(Draft("text", project="vault", title="New"))
         memory.write(Draft("text", project="vault", title="Other", folder="Topics"))
         memory.write(Draft("text", project="vault", title="Root", folder="/"))
+
     assert (root / "Inbox/New.md").exists()
     assert (root / "Topics/Other.md").exists()
     assert (root / "Root.md").exists()
@@ -127,6 +130,7 @@ def test_note_of_a_day_goes_where_notes_of_days_are(tmp_path: Path, folder: Fold
     with opened(tmp_path) as memory:
         memory.write(Draft("text", project="vault", title="2026-03-07"))
         memory.edit("2026-03-07", edits.Append("more\n"), create=True, project="vault")
+
     assert (root / "Daily/2026/2026-03-07.md").read_text() == "text\nmore\n"
 
 
@@ -138,6 +142,7 @@ def test_logseq_pages_get_their_properties_as_logseq_has_them(
         memory.write(Draft("- text", project="vault", title="New", tags=["a b", "c"]))
         memory.write(Draft("- text", project="vault", title="2026-03-07"))
         paths = [hit.note.path for hit in memory.search("tag:c").hits]
+
     assert (root / "pages/New.md").read_text() == "tags:: a b, c\n\n- text\n"
     assert "- text" in (root / "journals/2026_03_07.md").read_text()
     assert paths == ["pages/New.md"]

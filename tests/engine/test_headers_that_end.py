@@ -87,6 +87,7 @@ def test_a_note_is_superseded_by_name(shelf: Shelf, header: str, is_over: bool) 
     shelf.put("plans/Old plan.md", "id: old-plan-id\naliases: [Lamp]")
     shelf.put("New plan.md", header)
     old = ["plans/Old plan.md"]
+
     assert shelf.found() == ["New plan.md", *([] if is_over else old)]
     assert list(shelf.marks()) == (old if is_over else [])
 
@@ -123,7 +124,9 @@ def test_the_history_of_a_fact_follows_names(shelf: Shelf) -> None:
     shelf.put("Three.md", 'supersedes: "[[Two]]"')
     shelf.memory.sync()
     versions = shelf.memory.versions(shelf.memory.find("vault/One"))
-    assert sorted(info.title for info in versions.values()) == ["One", "Three", "Two"]
+
+    titles = sorted(info.title for info in versions.values())
+    assert titles == ["One", "Three", "Two"]
 
 
 # The header of a note, and whether it is over on the tenth of June.
@@ -154,7 +157,8 @@ def test_a_note_that_expires_is_over_then(shelf: Shelf, header: str, is_over: bo
     assert shelf.found() == [*([] if is_over else ["Offer.md"]), "Other.md"]
     # A list shows what is over, marked; nothing moved or removed the note
     infos, _ = shelf.memory.list(Query(projects=("vault",)), limit=0)
-    assert {info.path for info in infos} == {"Offer.md", "Other.md"}
+    paths = {info.path for info in infos}
+    assert paths == {"Offer.md", "Other.md"}
     if is_over:
         assert shelf.marks()["Offer.md"].startswith("valid until 20")
     assert (shelf.vault / "Offer.md").exists()

@@ -19,10 +19,13 @@ def test_the_log_takes_a_permalink(tmp_path: Path, project: str) -> None:
     with open_session(home, watch=False) as memory:
         note = memory.write(Draft("text", project=project, title="Old Plug"))
         assert note.permalink is not None
-        assert [change.verb for change in memory.log(note.permalink)] == ["write"]
-        assert memory.log(f"{project}/never there") == []
+        verbs = [change.verb for change in memory.log(note.permalink)]
+        assert verbs == ["write"]
+        changes = memory.log(f"{project}/never there")
+        assert changes == []
         memory.delete(note)
-        assert [change.verb for change in memory.log(f"{project}/Old Plug.md")] == [
+        verbs = [change.verb for change in memory.log(f"{project}/Old Plug.md")]
+        assert verbs == [
             "delete",
             "write",
         ]

@@ -28,6 +28,7 @@ def test_tags_and_links_added_later_stand_where_a_new_memory_has_them(memory):
     memory.tag(first, add=["home", "Home", "work"])
     memory.link(first, second)
     note = memory.read(first.id, count=False)
+
     assert keys(note) == list(MEMORY_KEYS)
     assert note.tags == ("home", "work")
     assert note.links == (second.id,)
@@ -39,7 +40,8 @@ def test_a_batch_is_written_as_a_whole_or_not_at_all(memory):
         memory.write_many(drafts)
     assert memory.list()[1] == 0
     assert len(memory.write_many(drafts[:2])) == 2
-    assert len(memory.log(limit=0)) == 1
+    changes = memory.log(limit=0)
+    assert len(changes) == 1
     memory.undo()
     assert memory.list()[1] == 0
 
@@ -84,6 +86,7 @@ def test_what_was_edited_outside_is_not_undone_over(memory):
     (memory.home / "notes" / note.path).write_text("by hand\n")
     with pytest.raises(errors.CannotUndo, match="outside memoranda"):
         memory.undo()
+
     assert memory.read("N").text == "by hand\n"
 
 
@@ -125,6 +128,8 @@ def test_a_restored_note_goes_only_where_it_is_one(memory):
     for to in ("notes/", "notes/.hidden/old.md"):
         with pytest.raises(errors.InvalidInput, match=r"Name it with \.md"):
             memory.restore("notes/N.md", to=to)
+
     assert memory.restore("notes/N.md", to="notes/old")[0] == "notes/old.md"
     assert memory.read("old").body == "one\n"
-    assert len(memory.log(limit=-1)) == 3
+    changes = memory.log(limit=-1)
+    assert len(changes) == 3

@@ -66,7 +66,8 @@ def test_file_in_another_unicode_form_is_the_one_named(
     path = f"{name}/a.md" if is_folder else f"{name}.md"
     caller.put(f"memories/{decomposed(path)}", "first\n")
 
-    assert "first" in caller("memory", command="view", path=f"/memories/{path}").text
+    text = caller("memory", command="view", path=f"/memories/{path}").text
+    assert "first" in text
     edited = caller(
         "memory",
         command="str_replace",
@@ -75,11 +76,15 @@ def test_file_in_another_unicode_form_is_the_one_named(
         new_str="second",
     )
     assert not edited.is_error
-    assert (caller.home / "memories" / decomposed(path)).read_text() == "second\n"
+    text = (caller.home / "memories" / decomposed(path)).read_text()
+    assert text == "second\n"
     caller("memory", command="create", path=f"/memories/{path}", file_text="third\n")
-    assert (caller.home / "memories" / decomposed(path)).read_text() == "third\n"
-    assert os.listdir(caller.home / "memories") == [decomposed(path).partition("/")[0]]
-    assert not caller("memory", command="delete", path=f"/memories/{path}").is_error
+    text = (caller.home / "memories" / decomposed(path)).read_text()
+    assert text == "third\n"
+    names = os.listdir(caller.home / "memories")
+    assert names == [decomposed(path).partition("/")[0]]
+    reply = caller("memory", command="delete", path=f"/memories/{path}")
+    assert not reply.is_error
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -109,10 +114,13 @@ def test_name_with_a_tab_is_usable_as_it_is_listed(caller: Caller, name: str) ->
     listing = caller("memory", command="view", path="/memories").text
     printed_path = listing.rstrip("\n").rpartition("\n")[2].split("\t", 1)[1]
 
-    assert "first" in caller("memory", command="view", path=printed_path).text
+    text = caller("memory", command="view", path=printed_path).text
+    assert "first" in text
     caller("memory", command="create", path=printed_path, file_text="second\n")
-    assert (caller.home / "memories" / name).read_text() == "second\n"
-    assert not caller("memory", command="delete", path=printed_path).is_error
+    text = (caller.home / "memories" / name).read_text()
+    assert text == "second\n"
+    reply = caller("memory", command="delete", path=printed_path)
+    assert not reply.is_error
 
 
 def test_exact_name_wins_over_another_form(tmp_path: Path) -> None:
@@ -135,8 +143,10 @@ def test_folder_of_another_form_is_listed_and_moved_into(caller: Caller, name: s
     caller.put(f"notes/{decomposed(name)}/old.md")
     caller.put("notes/loose.md")
 
-    assert "old" in caller("list_directory", directory=name).text
+    text = caller("list_directory", directory=name).text
+    assert "old" in text
     moved = caller("move_note", identifier="loose.md", destination_path=f"{name}/loose.md")
 
     assert not moved.is_error
-    assert os.listdir(caller.home / "notes") == [decomposed(name)]
+    names = os.listdir(caller.home / "notes")
+    assert names == [decomposed(name)]

@@ -48,7 +48,8 @@ def test_a_file_that_a_reader_fails_at_is_left_out_and_named_until_it_changes(
         (folder / f"good {number:02}.md").write_text("words of a note\n")
     (folder / "good 00 bad.md").write_text("words of zqbad\n")
     assert titles(memory) == [f"good {number:02}" for number in range(count)]
-    assert memory.search("words").total == count
+    total = memory.search("words").total
+    assert total == count
     [(place, why)] = memory.unreadable.items()
     assert place == ("notes", "good 00 bad.md")
     assert "IndexError: list index out of range" in why
@@ -67,6 +68,7 @@ def test_a_note_that_is_read_twice_for_another_is_counted_once(
     for number in range(count):
         (folder / f"good {number:02}.md").write_text("words of a note\n")
     (folder / "zz.md").write_text("words of zqbad\n")
+
     assert memory.sync().added == count
 
 
@@ -102,7 +104,8 @@ def test_a_write_that_the_index_fails_at_is_made_and_answered(
     note = memory.write(Draft("words of zqbad", title="Bad"))
     assert (memory.engine.layout.built_in["notes"] / note.path).exists()
     assert titles(memory) == ["Good"]
-    assert memory.log()[0].path == note.path
+    path = memory.log()[0].path
+    assert path == note.path
     assert [*memory.unreadable] == [("notes", note.path)]
     monkeypatch.undo()
     memory.engine.rebuild_index()

@@ -33,7 +33,8 @@ def overwrite(path: Path, data: bytes) -> None:
             file.write(data)
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
         after = path.stat()
-    assert (after.st_mtime_ns, after.st_ino) == (before.st_mtime_ns, before.st_ino)
+    assert after.st_mtime_ns == before.st_mtime_ns
+    assert after.st_ino == before.st_ino
 
 
 def titles(memory: MemorySession, words: str) -> list[str]:
@@ -66,6 +67,7 @@ def test_an_edited_note_changed_under_its_old_time_is_found(memory: MemorySessio
     memory.store(Draft("drinks tea", title="Tea", project="notes"))
     note = memory.edit("Tea", Append("\ngreen")).note
     change_in_place(memory.home / "notes" / note.path, "green", "black")
+
     assert titles(memory, "black") == ["Tea"]
     assert titles(memory, "green") == []
 
@@ -119,7 +121,10 @@ def test_what_changes_no_text_changes_no_note(
     else:
         os.utime(file, ns=(file.stat().st_atime_ns, file.stat().st_mtime_ns))
     after = memory.find("Tea")
-    assert (after.row, after.etag, after.changed) == (before.row, before.etag, before.changed)
+
+    assert after.row == before.row
+    assert after.etag == before.etag
+    assert after.changed == before.changed
 
 
 def test_a_moved_file_is_still_the_same_note(memory: MemorySession, vault: Path) -> None:
@@ -257,7 +262,8 @@ def test_two_names_in_one_project_are_two_notes(twins: Linked) -> None:
     memory, vault, _ = twins
     memory.edit("Tea", Append("\nat four"))
     assert titles(memory, "four") == ["Tea"]
-    assert memory.read("Drinks").body.strip() == "drinks green tea"
+    body = memory.read("Drinks").body
+    assert body.strip() == "drinks green tea"
     (vault / "Drinks.md").write_text("drinks coffee\n")
     assert titles(memory, "coffee") == ["Drinks"]
     assert titles(memory, "green") == ["Tea"]

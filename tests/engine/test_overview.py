@@ -128,6 +128,7 @@ def test_the_overview_is_bounded_whatever_the_configuration(tmp_path):
     with open_session(home, clock=lambda: MOMENT) as memory:
         Upkeep(memory).put([record(number, f"memory {number}") for number in range(250)], "import")
         text = Overview(memory).text()
+
     assert len(text.splitlines()) == MOST_LINES
     assert text.endswith("\n\n… more: `memory list --limit 0`\n")
 
@@ -143,5 +144,7 @@ def test_the_notes_of_each_week_leave_out_those_of_before_and_of_the_future(memo
     ]
     Upkeep(memory).put(records, "import")
     weeks = figures(memory).weeks
-    assert (weeks[-1][0].isoformat(), len(weeks)) == ("2026-05-04", WEEKS)
+
+    assert weeks[-1][0].isoformat() == "2026-05-04"
+    assert len(weeks) == WEEKS
     assert [new_notes for _, new_notes in weeks] == [0] * (WEEKS - 2) + [1, 1]

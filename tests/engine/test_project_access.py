@@ -47,7 +47,8 @@ def test_only_named_agents_see_the_notes(memory: MemorySession) -> None:
     codex = as_agent(memory, "codex")
     assert paths(memory, "brewword") == ["Topics/Espresso.md"]
     assert paths(codex, "brewword") == []
-    assert PROJECT not in [project.name for project in codex.projects]
+    names = [project.name for project in codex.projects]
+    assert PROJECT not in names
     with pytest.raises(ProjectNotFound):
         codex.project(PROJECT)
     for tool, arguments in (
@@ -61,7 +62,8 @@ def test_only_named_agents_see_the_notes(memory: MemorySession) -> None:
         assert "Topics" not in reply.text
     recent = Tools(codex).text("recent_activity", timeframe="7d")
     assert "Espresso" not in recent
-    assert Tools(as_agent(memory, "claude")).call("read_note", identifier="Espresso").data
+    reply = Tools(as_agent(memory, "claude")).call("read_note", identifier="Espresso")
+    assert reply.data
 
 
 def test_notes_are_seen_again_once_all_may_use_the_project(
@@ -161,6 +163,7 @@ def test_move_in_the_folder_of_agents_leaves_links_elsewhere_and_names_them(
     root = memory.project(PROJECT).root
     put(root / "Home.md", "[[New]]\n")
     moved = claude.move("New", "Inbox/Newer.md")
+
     assert moved.broken == ["Home.md"]
     assert (root / "Home.md").read_text() == "[[New]]\n"
 

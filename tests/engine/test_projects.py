@@ -113,7 +113,8 @@ def test_an_agent_adds_folders_below_the_allowed_ones_without_asking(agent, tmp_
     ):
         assert agent.add_project(name, str(folder))[1] == "created"
         assert folder.is_dir()
-    assert agent.as_caller(None).review() == []
+    questions = agent.as_caller(None).review()
+    assert questions == []
 
 
 @pytest.mark.promise("trust-projects")
@@ -128,14 +129,17 @@ def test_what_an_agent_asks_for_elsewhere_waits_for_the_owner(agent, tmp_path):
         tmp_path / "allowed" / ".." / "user" / "notes",
     ):
         added, action = agent.add_project("vault", str(folder_given))
-        assert (action, added.root) == ("asked", folder)
-    assert "vault" not in {project.name for project in agent.projects}
+        assert action == "asked"
+        assert added.root == folder
+    names = {project.name for project in agent.projects}
+    assert "vault" not in names
     (item,) = owner.review()
     assert (item.kind, item.refs) == ("project", (str(folder),))
     assert "Agent x" in item.text
     assert agent.review() == []
     owner.decide(item.key, "y")
-    assert owner.project("vault").root == folder
+    root = owner.project("vault").root
+    assert root == folder
     assert owner.review() == []
 
 
@@ -143,9 +147,11 @@ def test_what_the_owner_refused_is_not_asked_again(agent, tmp_path):
     owner = agent.as_caller(None)
     agent.add_project("vault", str(tmp_path / "user" / "notes"))
     owner.decide(owner.review()[0].key, "n")
+
     assert agent.add_project("vault", str(tmp_path / "user" / "notes"))[1] == "asked"
     assert owner.review() == []
-    assert "vault" not in {project.name for project in owner.projects}
+    names = {project.name for project in owner.projects}
+    assert "vault" not in names
 
 
 @pytest.mark.promise("trust-projects")
@@ -177,7 +183,9 @@ def test_no_agent_is_given_what_is_not_notes(agent, tmp_path, folder):
     )
     with pytest.raises(errors.ProjectRefused):
         agent.add_project("new", folder_given)
-    assert agent.as_caller(None).review() == []
+
+    questions = agent.as_caller(None).review()
+    assert questions == []
 
 
 @pytest.mark.promise("trust-projects")
@@ -210,7 +218,9 @@ def test_the_requests_of_agents_are_bounded(agent, tmp_path):
         agent.add_project(f"p{number}", str(tmp_path / "user" / f"p{number}"))
     with pytest.raises(errors.ProjectRefused, match="wait for the owner"):
         agent.add_project("more", str(tmp_path / "user" / "more"))
-    assert len(agent.as_caller(None).review(limit=0)) == 100
+
+    questions = agent.as_caller(None).review(limit=0)
+    assert len(questions) == 100
 
 
 def test_adding_a_project_keeps_the_configurations_other_lines(tmp_path, vault):

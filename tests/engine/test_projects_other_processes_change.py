@@ -82,7 +82,8 @@ def test_a_project_taken_off_the_list_is_not_listed_as_an_empty_one(server: Serv
     server.remove("work")
     assert "work" not in server.names()
     reply = server.call("list_directory", project="work")
-    assert (reply.is_error, reply.data and reply.data["code"]) == (True, "project_not_found")
+    assert reply.is_error is True
+    assert (reply.data and reply.data["code"]) == "project_not_found"
 
 
 def test_the_default_project_of_another_process_is_that_of_the_next_call(server: Server) -> None:
@@ -90,6 +91,7 @@ def test_the_default_project_of_another_process_is_that_of_the_next_call(server:
     with open_session(server.memory.home, watch=False) as other_memory:
         other_memory.set_default("work")
     server.call("write_note", title="New", content="x", directory="")
+
     assert (server.folder / "work/New.md").exists()
 
 
@@ -111,6 +113,7 @@ def test_a_limit_set_elsewhere_holds_from_the_next_call_on(server: Server) -> No
     with open_session(server.memory.home, watch=False) as other_memory:
         other_memory.configure("limits.note_bytes", 100)
     reply = server.call("write_note", title="Long", content="x" * 200, directory="")
+
     assert reply.is_error
     assert "a note may have 100" in reply.text
 
@@ -134,7 +137,8 @@ def test_a_configuration_that_cannot_be_read_any_more_is_named_until_it_is_as_it
     assert complaint.format(len(good.splitlines()) + 2) in reply.text
     file.write_text(good)
     os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
-    assert "config.yaml" not in server.call("search_notes", query="heron", project="work").text
+    reply = server.call("search_notes", query="heron", project="work")
+    assert "config.yaml" not in reply.text
 
 
 def test_the_key_of_an_endpoint_goes_to_no_other(
@@ -166,9 +170,11 @@ def test_what_changed_between_the_reading_of_the_configuration_and_the_opening_h
 def test_a_change_under_way_keeps_the_project_it_writes_to(server: Server) -> None:
     server.add("work")
     memory = server.memory
-    assert memory.list(Query(projects=("work",)))[1] == 1
+    _, total = memory.list(Query(projects=("work",)))
+    assert total == 1
     with memory.change("write") as change:
         change.put("work", "b.md", b"osprey\n")
         server.memory.settings.file.write_text("")
         assert memory.default_project == "notes"
-    assert (server.folder / "work/b.md").read_bytes() == b"osprey\n"
+    content = (server.folder / "work/b.md").read_bytes()
+    assert content == b"osprey\n"

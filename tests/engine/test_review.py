@@ -148,7 +148,8 @@ def test_many_questions_get_one_answer_as_one_change_that_one_undo_takes_back(
     first, second, third = keys(shared_memory)
     before = shared_memory.log(limit=1)[0].number
     answered = shared_memory.decide_all([first, third], choice)
-    assert {item.key for item in answered} == {first, third}
+    item_keys = {item.key for item in answered}
+    assert item_keys == {first, third}
     assert keys(shared_memory) == [second]
     (change,) = shared_memory.log(limit=0)[: shared_memory.log(limit=1)[0].number - before]
     shared_memory.undo(change.number)
@@ -158,7 +159,8 @@ def test_many_questions_get_one_answer_as_one_change_that_one_undo_takes_back(
 def test_of_many_questions_those_that_are_answered_already_are_passed_over(shared_memory):
     first, second, third = keys(shared_memory)
     shared_memory.decide(first, "n")
-    assert [item.key for item in shared_memory.decide_all([first, second], "n")] == [second]
+    item_keys = [item.key for item in shared_memory.decide_all([first, second], "n")]
+    assert item_keys == [second]
     assert keys(shared_memory) == [third]
     with pytest.raises(errors.NotFound):
         shared_memory.decide_all([first, second], "n")
@@ -173,6 +175,7 @@ def test_many_questions_are_answered_only_by_the_owner_of_one_kind_and_by_a_shar
             shared_memory.decide_all(wrong_keys, choice)
     with pytest.raises(errors.InvalidInput):
         shared_memory.as_caller("claude", "mcp").decide_all([first], "n")
+
     assert first in keys(shared_memory)
 
 

@@ -22,6 +22,7 @@ def test_words_in_the_text_are_found_there_and_nowhere_else(memory):
     text = f"Tea is at four.\n\n{ORDER} and bring cake. The rest is harmless."
     note, words = words_of(memory, Draft(text, project="notes", title="Tea"))
     (span,) = words.spans
+
     assert note.content[span.start : span.stop] == ORDER
     assert words.elsewhere == []
 
@@ -44,7 +45,8 @@ def test_words_in_the_title_or_another_property_are_named_with_their_key(
     words = suspicious_words(memory.rules_for_reading(), memory.read(info, count=False))
     assert words.spans == []
     (elsewhere,) = words.elsewhere
-    assert (elsewhere.place, elsewhere.key) == (place, key)
+    assert elsewhere.place == place
+    assert elsewhere.key == key
     (span,) = elsewhere.spans
     assert elsewhere.text[span.start : span.stop] == ORDER
 
@@ -55,7 +57,9 @@ def test_words_in_the_name_of_the_file_are_shown_as_that(memory):
     file.write_text("---\ntitle: Tea\n---\n\nTea is at four.\n")
     (info,) = [info for info in memory.list()[0] if info.suspicious]
     words = suspicious_words(memory.rules_for_reading(), memory.read(info, count=False))
-    assert [elsewhere.place for elsewhere in words.elsewhere] == ["name"]
+
+    places = [elsewhere.place for elsewhere in words.elsewhere]
+    assert places == ["name"]
 
 
 def test_a_note_whose_rule_matches_nothing_any_more_has_no_words(memory):

@@ -88,7 +88,8 @@ def test_what_the_owner_confirms_is_told_as_a_fact_until_its_text_changes(
         owner.decide(item.key, "k")
     else:
         Upkeep(owner).pin([owner.find(note.id)])
-    assert owner.review(kind="claim") == []
+    questions = owner.review(kind="claim")
+    assert questions == []
     assert ") Prefers spaces over tabs" in told(owner)
     claude.edit(note.id, Append("and eight of them"))
     assert "claude noted: Prefers spaces over tabs" in told(owner, "s2")

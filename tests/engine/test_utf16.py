@@ -79,7 +79,8 @@ def test_utf16_note_is_not_changed(caller: Caller, coding: str) -> None:
 
     assert edited.is_error
     assert "Convert it to UTF-8 first" in edited.text
-    assert file.read_bytes() == CODINGS[coding](TEXTS[0])
+    content = file.read_bytes()
+    assert content == CODINGS[coding](TEXTS[0])
 
 
 @pytest.mark.parametrize("coding", CODINGS)
@@ -88,12 +89,15 @@ def test_memory_tool_lists_a_utf16_file_and_says_what_it_is(caller: Caller, codi
     file.write_bytes(CODINGS[coding](TEXTS[0]))
     path = "/memories/wide.txt"
 
-    assert path in caller("memory", command="view", path="/memories").text
+    text = caller("memory", command="view", path="/memories").text
+    assert path in text
     reply = caller("memory", command="view", path=path)
     assert reply.is_error
     assert "is UTF-16 text" in reply.text
-    assert caller("memory", command="insert", path=path, insert_line=0, insert_text="x").is_error
-    assert file.read_bytes() == CODINGS[coding](TEXTS[0])
+    reply = caller("memory", command="insert", path=path, insert_line=0, insert_text="x")
+    assert reply.is_error
+    content = file.read_bytes()
+    assert content == CODINGS[coding](TEXTS[0])
 
 
 def test_converted_note_is_a_note_like_others(caller: Caller) -> None:
@@ -104,7 +108,8 @@ def test_converted_note_is_a_note_like_others(caller: Caller) -> None:
     file.write_text(TEXTS[0])
 
     assert "UTF-16" not in caller("read_note", identifier="wide.md").text
-    assert not caller("edit_note", identifier="wide.md", operation="append", content="x").is_error
+    reply = caller("edit_note", identifier="wide.md", operation="append", content="x")
+    assert not reply.is_error
 
 
 @pytest.mark.parametrize(

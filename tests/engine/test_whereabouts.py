@@ -181,14 +181,17 @@ def test_the_history_goes_back_through_a_category_the_archive_and_moves(memory):
     upgrade_named(memory, [note.id], "people")
     archive_named(memory, [note.id])
     steps = history_through_moves(memory, *_place(memory, note))
-    assert [step.change.verb for step in steps] == ["archive", "upgrade", "edit", "write"]
+    step_verbs = [step.change.verb for step in steps]
+    assert step_verbs == ["archive", "upgrade", "edit", "write"]
     assert steps[0].place_before == ("categories", steps[1].place[1])
     assert steps[1].place_before == (note.project, note.path)
     assert steps[2].place == (note.project, note.path)
-    assert [step.place_before for step in steps[2:]] == [None, None]
-    assert [
+    place_befores = [step.place_before for step in steps[2:]]
+    assert place_befores == [None, None]
+    step_verbs = [
         step.change.verb for step in history_through_moves(memory, *_place(memory, note), limit=2)
-    ] == ["archive", "upgrade"]
+    ]
+    assert step_verbs == ["archive", "upgrade"]
 
     memory.write(Draft("x", project="notes", title="One", folder="a"))
     memory.move("notes/a/One.md", "b/Uno.md")
@@ -203,7 +206,10 @@ def test_the_history_of_a_note_is_not_that_of_one_merged_into_it_or_replaced_by_
     first = stored(memory, "The staging server is called heron", "knowledge")
     second = stored(memory, "The staging server is named heron", "knowledge")
     Upkeep(memory).merge(memory.memory_id(first.id), memory.memory_id(second.id))
-    assert [step.change.verb for step in history_through_moves(memory, *_place(memory, first))] == [
+
+    steps = history_through_moves(memory, *_place(memory, first))
+    verbs = [step.change.verb for step in steps]
+    assert verbs == [
         "merge",
         "write",
     ]

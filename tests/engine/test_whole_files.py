@@ -52,7 +52,8 @@ def test_a_plan_is_made_again_when_a_file_changed_meanwhile(
         return {"a.md": (old.data.decode() + "!", old), "new.md": ("new", None)}
 
     files.put(plan, "edit")
-    assert place(memory, "a.md").read_text() == "by hand 2!"
+    text = place(memory, "a.md").read_text()
+    assert text == "by hand 2!"
     assert plans == 3
 
 
@@ -68,7 +69,8 @@ def test_a_file_that_changes_again_and_again_is_a_conflict(
 
     with pytest.raises(Conflict):
         files.put(plan, "edit")
-    assert place(memory, "a.md").read_text() == "onexxxxx"
+    text = place(memory, "a.md").read_text()
+    assert text == "onexxxxx"
     assert not place(memory, "new.md").exists()
 
 
@@ -87,8 +89,10 @@ def test_a_place_that_is_taken_is_refused_and_nothing_is_written(
     ):
         with pytest.raises(error):
             files.put(lambda path=path: {"other.md": ("x", None), path: ("y", None)}, "edit")
+
     assert list(files.notes()) == ["a.md", "folder/b.md"]
-    assert place(memory, "a.md").read_text() == "one"
+    text = place(memory, "a.md").read_text()
+    assert text == "one"
 
 
 def test_notes_below_a_link_are_none_of_ours(memory: MemorySession, tmp_path: Path) -> None:
@@ -97,6 +101,7 @@ def test_notes_below_a_link_are_none_of_ours(memory: MemorySession, tmp_path: Pa
     os.symlink(tmp_path, root / "away")
     with pytest.raises(OutsideError):
         Files(memory, "banks", "code/away").notes()
+
     assert Files(memory, "banks", "code/none").notes() == {}
 
 
@@ -106,8 +111,10 @@ def test_a_built_in_project_may_lie_elsewhere_for_one_process(tmp_path: Path) ->
         assert memory.project("banks").root == root
         assert memory.project("banks").built_in
         Files(memory, "banks", "code/a").put(lambda: {"a.md": ("heron", None)}, "create")
-        assert [hit.note.path for hit in memory.search("heron").hits] == ["code/a/a.md"]
+        paths = [hit.note.path for hit in memory.search("heron").hits]
+        assert paths == ["code/a/a.md"]
     assert (root / "code/a/a.md").read_text() == "heron"
     with open_session(tmp_path / "home", watch=False) as memory:
-        assert memory.project("banks").root == tmp_path / "home" / "banks"
+        root = memory.project("banks").root
+        assert root == tmp_path / "home" / "banks"
         assert memory.search("heron").total == 0

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -182,7 +183,8 @@ def test_its_configuration_is_found_where_xdg_says_and_a_vault_without_one_is_us
     vault.mkdir()
     alone = {"BASIC_MEMORY_CONFIG_DIR": str(tmp_path / "none"), "BASIC_MEMORY_HOME": str(vault)}
     chosen = preset("basic-memory", alone)
-    assert (chosen.projects, chosen.default_project) == ({"main": str(vault)}, "main")
+    assert chosen.projects == {"main": str(vault)}
+    assert chosen.default_project == "main"
 
 
 def test_every_alias_of_its_arguments_means_the_same(program: Program) -> None:
@@ -211,9 +213,8 @@ def test_every_alias_of_its_arguments_means_the_same(program: Program) -> None:
     program.text("move_note", identifier="A", to="e/A.md")
     assert program.text("delete_note", identifier="e", is_dir=True).startswith("Deleted folder e")
     listed = {tool.name: tool.schema["properties"] for tool in program.registry.tools.values()}
-    assert not {"heading", "q", "uri", "to", "glob"} & {
-        name for value in listed.values() for name in value
-    }
+    names = set(chain.from_iterable(listed.values()))
+    assert names.isdisjoint({"heading", "q", "uri", "to", "glob"})
 
 
 def test_json_has_its_keys(program: Program) -> None:
@@ -297,7 +298,10 @@ def test_metadata_sets_nothing_that_has_an_argument_of_its_own(
         "write_note", title="A", content="x", directory="d", tags=["yes"], metadata=keys
     )
     text = (tmp_path / "main/d/A.md").read_text()
-    assert (written["permalink"], "unwanted" in text, "state" in text) == ("main/d/a", False, True)
+
+    assert written["permalink"] == "main/d/a"
+    assert "unwanted" not in text
+    assert "state" in text
 
 
 def test_an_address_outside_is_refused_by_every_tool_that_reads(program: Program) -> None:
@@ -383,7 +387,8 @@ def test_former_tool_called_is_answered_with_the_one_that_does_its_work(
 ) -> None:
     assert tool not in program.registry.tools
     reply = call_tool(program.registry, program.memory, tool, {})
-    assert (reply.is_error, reply.text) == (True, f"{tool} is not served here. Use {FORMER[tool]}.")
+    assert reply.is_error is True
+    assert reply.text == f"{tool} is not served here. Use {FORMER[tool]}."
     named_tools = set(re.findall(r"[a-z]+_[a-z]+", FORMER[tool])) & program.registry.tools.keys()
     assert named_tools
 
@@ -395,7 +400,9 @@ def test_time_in_an_observation_given_as_filter_is_refused_with_what_to_do(
     program.text("write_note", title="Cache", content=text, directory="")
     for name in ("valid_at", "valid_overlaps", "time_kind"):
         assert "as_of" in program.fails("search_notes", query="Redis", **{name: "2026-07-01"})
-    assert program.data("search_notes", query="Redis")["total"] == 1
+
+    total = program.data("search_notes", query="Redis")["total"]
+    assert total == 1
 
 
 def test_refusals_are_errors_that_name_the_way_on(program: Program) -> None:
@@ -504,7 +511,9 @@ def test_what_is_read_has_its_keys_and_our_texts(program: Program) -> None:
     some = program.text("read_note", identifier="Ann", start_line=1, end_line=2)
     assert some == "---\ntitle: Ann\n"
     lines = program.data("read_note", identifier="Ann", start_line=1, end_line=2)
-    assert (lines["has_more"], lines["next_start_line"], lines["next_end_line"]) == (True, 3, 4)
+    assert lines["has_more"] is True
+    assert lines["next_start_line"] == 3
+    assert lines["next_end_line"] == 4
     missing = program.text("read_note", identifier="a cook")
     assert missing.startswith('Note not found in main: "a cook"')
     assert "- Ann (main/people/ann)" in missing
@@ -512,25 +521,32 @@ def test_what_is_read_has_its_keys_and_our_texts(program: Program) -> None:
     context = program.text("build_context", url="people/ann", output_format="text")
     for part in ("# Ann (", "## Observations\n- [role] cook", "## Relations\n- knows [[Bob]]"):
         assert part in context, part
-    assert "No note is at zebra" in program.text("build_context", url="zebra", output_format="text")
+    text = program.text("build_context", url="zebra", output_format="text")
+    assert "No note is at zebra" in text
     recent = program.text("recent_activity", type=["entity", "observation", "relation"])
     assert "in main: 2 notes" in recent
     assert "- cook\n- [[Ann]] → knows → [[Bob]]" in recent
     assert program.data("recent_activity", page=2) == []
     (edge,) = program.data("search_notes", query="knows", entity_types=["relation"])["results"]
-    assert (edge["from_entity"], edge["relation_type"]) == ("main/people/ann", "knows")
+    assert edge["from_entity"] == "main/people/ann"
+    assert edge["relation_type"] == "knows"
 
 
 def test_folder_moved_or_missed_says_how_many_files(program: Program) -> None:
     program.text("write_note", title="Ann", content="x", directory="people")
     arguments = {"identifier": "people", "destination_path": "staff", "is_directory": True}
     moved = program.data("move_note", **arguments)
-    assert (moved["moved"], moved["total_files"], moved["destination"]) == (True, 1, "staff")
-    assert program.data("read_note", identifier="Ann")["file_path"] == "staff/Ann.md"
+    assert moved["moved"] is True
+    assert moved["total_files"] == 1
+    assert moved["destination"] == "staff"
+    file_path = program.data("read_note", identifier="Ann")["file_path"]
+    assert file_path == "staff/Ann.md"
     missing = {"identifier": "nowhere", "is_directory": True, "output_format": "json"}
     refused = program.fails("move_note", destination_path="x", **missing)
-    assert json.loads(refused)["error"] == "Entity not found: nowhere"
-    assert json.loads(program.fails("delete_note", **missing))["total_files"] == 0
+    error = json.loads(refused)["error"]
+    assert error == "Entity not found: nowhere"
+    total_files = json.loads(program.fails("delete_note", **missing))["total_files"]
+    assert total_files == 0
 
 
 def test_its_prompts_are_of_the_project(program: Program) -> None:
@@ -557,9 +573,11 @@ def test_a_note_lands_in_the_folder_there_is_whatever_its_case(
     for title in ("Three", "Four"):
         program.text("write_note", title=title, content="x", directory="inbox")
     moved = program.data("move_note", identifier="Three", destination_path="SCHEMAS/Three.md")
-    assert (moved["moved"], moved["file_path"]) == (True, "Schemas/Three.md")
+    assert moved["moved"] is True
+    assert moved["file_path"] == "Schemas/Three.md"
     program.text("move_note", identifier="Three", destination_folder="INBOX")
-    assert sorted(path.name for path in (tmp_path / "main").iterdir()) == ["Schemas", "inbox"]
+    names = sorted(path.name for path in (tmp_path / "main").iterdir())
+    assert names == ["Schemas", "inbox"]
 
 
 def test_a_permalink_another_note_has_gets_a_number(program: Program) -> None:
@@ -687,17 +705,18 @@ def test_a_search_for_observations_counts_and_pages_through_all_of_them(program:
     program.memory.write_many(drafts)
     arguments = {"query": "widget", "entity_types": ["observation"], "page_size": 100}
     pages = [program.data("search_notes", **arguments, page=page) for page in (1, 2, 3)]
+
     assert [len(page["results"]) for page in pages] == [100, 100, 30]
     assert [(page["total_is_exact"], page["has_more"]) for page in pages] == [
         (False, True),
         (True, True),
         (True, False),
     ]
-    assert (
-        len({row["permalink"] for page in pages for row in page["results"]})
-        == pages[-1]["total"]
-        == 230
-    )
+    permalinks = set()
+    for page in pages:
+        permalinks |= {row["permalink"] for row in page["results"]}
+    assert len(permalinks) == 230
+    assert pages[-1]["total"] == 230
 
 
 def test_a_search_for_observations_that_few_notes_have_ends_and_says_that_it_did_not_read_all(
@@ -750,7 +769,9 @@ def test_the_next_page_of_a_folder_with_long_names_begins_where_the_last_ended(
         if not data["has_more"]:
             break
         arguments |= {"page": data["page"] + 1, "page_size": data["page_size"]}
-    assert (nodes_seen, data["total"]) == (90, 90)
+
+    assert nodes_seen == 90
+    assert data["total"] == 90
 
 
 @pytest.mark.parametrize(
@@ -806,4 +827,5 @@ def test_argument_that_is_null_is_one_that_was_left_out(program: Program) -> Non
         "write_note", title="A", content="y", directory="", overwrite=None
     )
     assert program.data("recent_activity", timeframe=None, page=None, page_size=None)
-    assert program.data("build_context", url="A", depth=None, max_related=None)["results"]
+    results = program.data("build_context", url="A", depth=None, max_related=None)["results"]
+    assert results

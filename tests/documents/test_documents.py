@@ -41,6 +41,7 @@ def test_command_and_agent_tool_give_the_same_document(terminal: Any) -> None:
     identity = terminal.write("Anna likes tea", "--category", "preferences")
     listed = terminal("list", "--json").json["memories"]
     reply = terminal("call", "memory_list", "{}", "--tools", "agent", "--json").json
+
     assert json.loads(reply["text"]) == listed
     assert listed[0]["id"] == identity
 
@@ -52,6 +53,7 @@ def test_hit_of_note_tool_has_the_values_of_the_hit_document(memory: Any) -> Non
     document = documents.reference(hit.note) | documents.hit(hit)
     passage = document.pop("passage")
     del document["line"]
+
     assert row == {**document, "snippet": passage}
 
 
@@ -74,9 +76,11 @@ def test_link_to_what_an_agent_may_not_see_is_in_no_document(memory: Any) -> Non
     public_note = memory.write(Draft("for all", category="knowledge"))
     memory.link(public_note.id, secret.id)
     info = memory.memory_id(public_note.id)
-    assert documents.notes(memory, [info]).rows[0]["links"] == [secret.id]
+    links = documents.notes(memory, [info]).rows[0]["links"]
+    assert links == [secret.id]
     other_agent = memory.as_caller("codex", "mcp")
-    assert documents.notes(other_agent, [info]).rows[0]["links"] == []
+    links = documents.notes(other_agent, [info]).rows[0]["links"]
+    assert links == []
 
 
 @pytest.mark.parametrize(

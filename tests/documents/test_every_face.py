@@ -93,8 +93,10 @@ async def test_memory_read_through_every_face_has_one_document(
     draft = Draft("Anna likes tea", category="preferences", tags=("anna", "tea"), source="radio")
     note = faces.memory.write(draft)
     listed = faces.command("list")["memories"][0]
-    assert faces.command("search", "tea")["memories"] == [listed]
-    assert faces.command("recent")["memories"] == [listed]
+    memories = faces.command("search", "tea")["memories"]
+    assert memories == [listed]
+    memories = faces.command("recent")["memories"]
+    assert memories == [listed]
     assert faces.tool("agent", "memory_list") == [listed]
     assert faces.tool("agent", "memory_search", query="tea") == [listed]
     file = tmp_path / "out.jsonl"
@@ -103,7 +105,8 @@ async def test_memory_read_through_every_face_has_one_document(
     # A line of an export is a memory without its place
     assert some(exported, *without(listed, "path")) == without(listed, "path")
 
-    assert faces.command("read", note.id)["memory"] == listed | {"access_count": 1}
+    memory = faces.command("read", note.id)["memory"]
+    assert memory == listed | {"access_count": 1}
     read = faces.tool("agent", "memory_read", id=note.id)
     assert read == listed | {"access_count": 2}
     page = (await faces.api(f"/note?ref={note.id}"))["note"]
@@ -119,7 +122,8 @@ async def test_note_of_a_project_read_through_every_face_has_one_document(faces:
     draft = Draft("It opens in May", project="notes", folder="sea", title="Harbour", tags=("sea",))
     note = faces.memory.write(draft)
     listed = faces.command("list", "--project", "notes")["memories"][0]
-    assert faces.command("orphans")["memories"] == [listed]
+    memories = faces.command("orphans")["memories"]
+    assert memories == [listed]
     read = faces.command("read", "notes/sea/Harbour.md")["note"]
     counted = {"access_count": read["access_count"]}
     assert read == listed | counted | {"checksum": note.checksum}
@@ -136,12 +140,15 @@ async def test_hit_found_through_every_face_has_one_document(faces: Faces) -> No
     ours = (await faces.api("/search?q=harbour"))["hits"]
     theirs = faces.tool("notes", "search_notes", query="harbour")["results"]
     command = faces.command("search", "harbour", "--ranked")["memories"]
-    assert len(ours) == len(theirs) == len(command) == 2
+    assert len(ours) == 2
+    assert len(theirs) == 2
+    assert len(command) == 2
     for hit, result, row in zip(ours, theirs, command, strict=True):
         shared = (*REFERENCE, *ALSO_OF_HITS)
         assert some(hit, *without(row, "why")) == without(row, "why")
         assert some(result, *shared) == some(row, *shared)
-        assert hit["passage"] == result["snippet"] == row["passage"]
+        assert hit["passage"] == row["passage"]
+        assert result["snippet"] == row["passage"]
         assert hit["file_path"] == result["file_path"]
         assert hit["line"] == row["line"]
 
@@ -153,11 +160,15 @@ def test_list_cut_anywhere_has_the_rows_of_the_whole_one(faces: Faces) -> None:
     rows = []
     for page in (1, 2, 3):
         part = faces.tool("notes", "recent_activity", page=page, page_size=2)
-        assert (part["total"], part["more"]) == (5, page < 3)
+        assert part["total"] == 5
+        assert part["more"] == (page < 3)
         rows += part["results"]
+
     assert rows == whole["results"]
-    assert faces.command("recent", "-n", "2")["total"] == 5
-    assert len(faces.command("recent", "-n", "2")["memories"]) == 2
+    total = faces.command("recent", "-n", "2")["total"]
+    assert total == 5
+    memories = faces.command("recent", "-n", "2")["memories"]
+    assert len(memories) == 2
 
 
 def test_entry_through_tool_and_command_has_one_document(faces: Faces) -> None:
@@ -165,9 +176,8 @@ def test_entry_through_tool_and_command_has_one_document(faces: Faces) -> None:
         "kv", "memory_remember", key="editor", value="vim", ttl_seconds=10**10, format="json"
     )
     listed = faces.command("kv", "list")["entries"]
-    assert tuple(listed[0]) == (
-        "namespace", "key", "value", "created_at", "accessed_at", "expires_at", "access_count",
-    )  # fmt: skip
+    keys = "namespace key value created_at accessed_at expires_at access_count"
+    assert " ".join(listed[0]) == keys
     recalled = faces.tool("kv", "memory_recall", key="editor", format="json")
     assert without(recalled, "status") == listed[0] | {"access_count": 1}
     got = faces.command("kv", "get", "editor")
@@ -219,7 +229,8 @@ async def test_page_of_changes_or_hits_asked_for_the_next_until_none_has_all(fac
         part = await faces.api(f"/changes?limit=2&before={before}")
         changes += [run[0]["change"] for run in part["runs"]]
         before = part["next"]
-    assert changes == [entry["change"] for entry in faces.command("log")["entries"]]
+    entry_changes = [entry["change"] for entry in faces.command("log")["entries"]]
+    assert changes == entry_changes
     paths: list[str] = []
     offset = 0
     while offset is not None:
@@ -234,6 +245,7 @@ async def test_reminder_through_every_face_has_one_document(faces: Faces) -> Non
     faces.command("remind", "Call Anna tomorrow at 9am")
     listed = faces.command("remind", "--list")["reminders"]
     reminders = (await faces.api("/calendar"))["reminders"]
+
     assert [some(reminder, *listed[0]) for reminder in reminders] == listed
     assert reminders[0]["text"] == listed[0]["content"]
 
@@ -244,7 +256,9 @@ async def test_question_through_every_face_has_one_document(faces: Faces) -> Non
     faces.memory.as_caller("mallory").write(Draft(text, project="notes", title="Planted"))
     faces.command("write", "A thought")
     items = faces.command("review")["items"]
-    assert {item["kind"] for item in items} > {"suspicious"}
+
+    kinds = {item["kind"] for item in items}
+    assert kinds > {"suspicious"}
     assert [documents.question(item) for item in faces.memory.review()] == items
     assert (await faces.api("/review", as_owner=True))["items"] == items
 
@@ -253,5 +267,6 @@ def test_project_through_every_face_has_one_document(faces: Faces, tmp_path: Pat
     added = faces.command("project", "add", "work", str(tmp_path / "work"))["project"]
     listed = faces.command("project", "list")["projects"]
     by_tool = faces.tool("notes", "list_memory_projects")["projects"]
+
     assert by_tool == listed
     assert added in listed

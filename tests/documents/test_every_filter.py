@@ -61,13 +61,19 @@ async def test_filter_in_every_face_finds_the_same_notes(faces: Faces, written: 
     by_tool = faces.tool("notes", "search_notes", query=query)["results"]
     api = (await faces.api(f"/search?q={quote(query)}"))["hits"]
     by_page = (await faces.api(f"/search?q={quote(query)}", as_owner=True))["hits"]
-    assert {row["title"] for row in by_tool} == titles
-    assert {row["title"] for row in api} == titles
-    assert {row["title"] for row in by_page} == titles
+    row_titles = {row["title"] for row in by_tool}
+    assert row_titles == titles
+    row_titles = {row["title"] for row in api}
+    assert row_titles == titles
+    row_titles = {row["title"] for row in by_page}
+    assert row_titles == titles
     paths = {row["path"] for row in api}
-    assert {row["path"] for row in ranked} == paths
-    assert {row["path"] for row in listed} == paths
-    assert {hit.note.title for hit in faces.memory.search(query)} == titles
+    row_paths = {row["path"] for row in ranked}
+    assert row_paths == paths
+    row_paths = {row["path"] for row in listed}
+    assert row_paths == paths
+    hit_titles = {hit.note.title for hit in faces.memory.search(query)}
+    assert hit_titles == titles
 
 
 @pytest.mark.anyio

@@ -59,6 +59,7 @@ def test_a_text_that_the_history_cannot_keep_does_not_stop_a_read(memory) -> Non
     Path(memory.engine.layout.texts).write_text("in the way")
     file = memory.home / "notes" / "Tea.md"
     file.write_text("coffee")
+
     assert memory.read("notes/Tea.md").text == "coffee"
 
 
@@ -81,7 +82,9 @@ def test_the_text_of_an_entry_with_a_time_to_live_is_not_kept_when_an_editor_rep
     (info,), _ = memory.list(Query(projects=("kv",)))
     file = memory.home / "kv" / info.path
     file.write_text(file.read_text().replace("1234", "5678"))
-    assert "5678" in memory.read(info).text
+
+    text = memory.read(info).text
+    assert "5678" in text
     assert not [*memory.engine.ledger.history.texts_with_data()]
 
 
@@ -90,8 +93,12 @@ def test_a_deleted_note_has_lost_no_text(memory) -> None:
     memory.delete(note)
     (revision,) = memory.revisions(memory.log(limit=1)[0].number)
     difference = differences.of_revision(revision)
+
     assert not difference.is_text_lost
-    assert [part.text for line in difference.lines for part in line] == ["Meet at five."]
+    texts = []
+    for line in difference.lines:
+        texts += [part.text for part in line]
+    assert texts == ["Meet at five."]
 
 
 def test_a_move_has_lost_no_text_when_an_editor_saves_the_note_after_it(memory) -> None:
@@ -100,6 +107,7 @@ def test_a_move_has_lost_no_text_when_an_editor_saves_the_note_after_it(memory) 
     file = memory.home / "notes" / "sub" / "Meeting.md"
     file.write_text(file.read_text().replace("five", "seven"))
     (revision,) = memory.revisions(memory.log(limit=1)[0].number)
+
     assert not revision.is_text_lost
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -98,25 +99,43 @@ def strings_of(node: ast.AST) -> list[str]:
     return [value for value in values if isinstance(value, str)]
 
 
+def below_the_faces() -> Iterator[Path]:
+    """The modules whose errors do not know which tools are served."""
+    for layer in ("errors.py", "engine/*.py", "index/*.py", "note/*.py", "sources/*.py"):
+        yield from sorted(SOURCE.glob(layer))
+
+
+def advice_in(nodes: list[ast.AST]) -> list[ast.Call]:
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    return [call for call in calls if getattr(call.func, "id", "") == "Advice"]
+
+
+def strings_outside(nodes: list[ast.AST], advice: list[ast.Call]) -> list[str]:
+    """The texts in a module that are neither its docstrings nor advice."""
+    docstrings = [node.value for node in nodes if isinstance(node, ast.Expr)]
+    allowed = set()
+    for node in (*docstrings, *advice):
+        allowed |= {id(child) for child in ast.walk(node)}
+    constants = [node for node in nodes if isinstance(node, ast.Constant)]
+    return [str(node.value) for node in constants if id(node) not in allowed]
+
+
 def test_errors_of_the_engine_name_tools_in_their_advice_only(tmp_path: Path) -> None:
     with open_session(tmp_path / "home", watch=False) as memory:
         tool = re.compile(rf"\b({'|'.join(names_of('notes', memory.settings))})\b")
     advice_count = 0
-    layers = ("errors.py", "engine/*.py", "index/*.py", "note/*.py", "sources/*.py")
-    for place in (place for layer in layers for place in sorted(SOURCE.glob(layer))):
+    for place in below_the_faces():
         nodes = list(ast.walk(ast.parse(place.read_text("utf-8"))))
-        docstrings = [node.value for node in nodes if isinstance(node, ast.Expr)]
-        calls = [node for node in nodes if isinstance(node, ast.Call)]
-        advice = [call for call in calls if getattr(call.func, "id", "") == "Advice"]
-        allowed = {id(child) for node in [*docstrings, *advice] for child in ast.walk(node)}
-        for node in nodes:
-            if isinstance(node, ast.Constant) and id(node) not in allowed:
-                assert not tool.search(str(node.value)), (place, node.value)
+        advice = advice_in(nodes)
+        for string in strings_outside(nodes, advice):
+            assert not tool.search(string), (place, string)
         for call in advice:
             text, tools, *otherwise = map(strings_of, call.args)
-            assert set(tool.findall("".join(text))) == set(tools), (place, text)
+            matches = tool.findall("".join(text))
+            assert set(matches) == set(tools), (place, text)
             assert not tool.search(str(otherwise)), (place, otherwise)
         advice_count += len(advice)
+
     assert advice_count >= 9
 
 

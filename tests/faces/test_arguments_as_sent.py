@@ -73,6 +73,7 @@ def test_graph_calls_with_lists_as_json_text_answer_the_same(tmp_path: Path) -> 
                     sent = {name: json.dumps(value) for name, value in arguments.items()}
                 replies.append((as_text, tool, call(tool, **sent).data))
     half = len(replies) // 2
+
     assert [reply[1:] for reply in replies[:half]] == [reply[1:] for reply in replies[half:]]
 
 
@@ -131,8 +132,11 @@ def test_create_without_text_makes_an_empty_file_and_never_empties_one(caller: C
     caller("memory", command="create", path="/memories/a.md")
     caller("memory", command="create", path="/memories/b.md", file_text="text")
     arguments = {"command": "create", "path": "/memories/b.md"}
-    assert caller.tools.call(caller.memory, "memory", arguments).is_error
-    assert "text" in caller("memory", command="view", path="/memories/b.md").text
+
+    reply = caller.tools.call(caller.memory, "memory", arguments)
+    assert reply.is_error
+    text = caller("memory", command="view", path="/memories/b.md").text
+    assert "text" in text
 
 
 def test_a_text_that_looks_like_json_stays_text(caller: Caller) -> None:

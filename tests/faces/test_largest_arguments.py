@@ -46,16 +46,17 @@ def test_every_tool_address_prompt_and_template_is_tried(tmp_path: Path, try_siz
             tried = {tool for _, tool, _ in try_sizes.calls(served, sizes)}
             assert tried == served.tools.keys()
         served = registry(ALL, memory.settings)
-        prompts = {
-            prompt.name: tuple(name for name, _, _ in prompt.arguments)
-            for prompt in served.prompts.values()
-        }
+        prompts = {}
+        for prompt in served.prompts.values():
+            prompts[prompt.name] = tuple(name for name, _, _ in prompt.arguments)
         assert prompts == try_sizes.PROMPTS
-        assert [template.uri for template in served.templates] == [try_sizes.TEMPLATE]
+        uris = [template.uri for template in served.templates]
+        assert uris == [try_sizes.TEMPLATE]
     addresses = {
         re.sub(r"/\d+$", "/{change}", path.removeprefix("/api"))
         for path in try_sizes.API_PARAMETERS.keys() | try_sizes.API_BODIES.keys()
     }
+
     assert addresses == API.keys()
     assert {f"/api{path}" for path, (methods, _) in API.items() if "POST" in methods} == {
         *try_sizes.API_BODIES
@@ -74,5 +75,6 @@ def test_no_call_takes_long_for_its_largest_argument(
     with open_session(home, watch=False) as memory:
         try_sizes.fill(memory, NOTES)
         costs = list(try_sizes.measure(memory, only=tool))
+
     assert len(costs) > 10
     assert [cost for cost in costs if cost.seconds > MOST_SECONDS] == []

@@ -74,7 +74,8 @@ def test_the_memory_tool_renames_and_deletes_the_paths_it_lists(call: Caller, fo
     assert call("memory", command="rename", old_path=first, new_path="/memories/plain.md")[0]
     for path in other_paths:
         assert call("memory", command="delete", path=path)[0], path
-    assert list(folder.iterdir()) == []
+    paths = list(folder.iterdir())
+    assert paths == []
 
 
 @pytest.mark.parametrize("path", [r"odd\notes.md", r"a\x07b.md", r"odd\r.md", r"a\u202eb.md"])
@@ -85,7 +86,8 @@ def test_a_backslash_that_is_no_listed_name_is_refused(
         is_done, text = call("memory", command=command, path=f"/memories/{path}", file_text="x")
         assert not is_done
         assert "contains a backslash" in text
-    assert len(list(folder.parent.rglob("*.md"))) == len(NAMES)
+    paths = list(folder.parent.rglob("*.md"))
+    assert len(paths) == len(NAMES)
 
 
 def test_the_note_tools_take_the_names_they_list(call: Caller) -> None:
@@ -102,4 +104,5 @@ def test_the_note_tools_take_the_names_they_list(call: Caller) -> None:
         assert "Edited" in call("edit_note", identifier=name, **edit)[1], name
     for number, name in enumerate(names):
         assert call("move_note", identifier=name, destination_path=f"moved/{number}.md")[0], name
-    assert sorted(path.name for path in folder.iterdir()) == ["moved"]
+    names = sorted(path.name for path in folder.iterdir())
+    assert names == ["moved"]

@@ -79,7 +79,8 @@ def test_the_description_of_a_category_names_them_all(desk: Any) -> None:
 def test_the_toolset_is_no_part_of_all_and_does_not_go_with_kv(tmp_path: Any) -> None:
     plain = Settings(tmp_path, tmp_path / "config.yaml")
     assert "agent" not in ALL
-    assert "memory_smart_search" not in registry(["all"], plain).tools
+    tools = registry(["all"], plain).tools
+    assert "memory_smart_search" not in tools
     with pytest.raises(InvalidInput, match="memory_search"):
         registry(["kv", "agent"], plain)
 
@@ -87,10 +88,13 @@ def test_the_toolset_is_no_part_of_all_and_does_not_go_with_kv(tmp_path: Any) ->
 def test_a_memory_is_written_to_the_inbox_and_expires(desk: Any) -> None:
     got = desk.result("memory_write", content="a\r\nb", scope="agent:z")
     answer = json.loads(got["content"])
+
     assert got == {"content": got["content"], "is_error": False, "metadata": {"id": answer["id"]}}
     assert got["content"].startswith('{"expires":"2026-05-14T10:00:0')
-    assert (answer["phase"], answer["scope"]) == ("inbox", "agent:z")
-    assert desk("memory_read", id=answer["id"])["content"] == "a\r\nb"
+    assert answer["phase"] == "inbox"
+    assert answer["scope"] == "agent:z"
+    content = desk("memory_read", id=answer["id"])["content"]
+    assert content == "a\r\nb"
 
 
 def test_a_memory_with_a_category_is_organized_and_stays(desk: Any) -> None:
@@ -99,7 +103,9 @@ def test_a_memory_with_a_category_is_organized_and_stays(desk: Any) -> None:
     )
     assert answer == {"expires": "", "id": answer["id"], "phase": "organized", "scope": "global"}
     read = desk("memory_read", id=answer["id"])
-    assert (read["category"], read["tags"], read["source"]) == ("preferences", ["ui", "dark"], "me")
+    assert read["category"] == "preferences"
+    assert read["tags"] == ["ui", "dark"]
+    assert read["source"] == "me"
 
 
 def test_tags_may_be_a_list(desk: Any) -> None:
@@ -120,23 +126,26 @@ def test_reading_gives_the_memory_object_and_counts(desk: Any) -> None:
     ref = desk.write("深色 \U0001f600", category="knowledge")
     text = desk.result("memory_read", id=ref[:8])["content"]
     read = json.loads(text)
+
     assert list(read) == sorted(MEMORY_KEYS)
     assert text == json.dumps(read, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    assert (read["id"], read["access_count"], read["links"], read["expires_at"]) == (
-        ref,
-        1,
-        [],
-        None,
-    )
-    assert desk("memory_read", id=ref)["access_count"] == 2
+    assert read["id"] == ref
+    assert read["access_count"] == 1
+    assert read["links"] == []
+    assert read["expires_at"] is None
+    access_count = desk("memory_read", id=ref)["access_count"]
+    assert access_count == 2
 
 
 def test_lists_and_searches_count_no_access(desk: Any) -> None:
     ref = desk.write("dark mode")
     for tool, arguments in (("memory_list", {}), ("memory_search", {"query": "dark"})):
-        assert desk(tool, **arguments)[0]["access_count"] == 0
+        access_count = desk(tool, **arguments)[0]["access_count"]
+        assert access_count == 0
     desk("memory_smart_search", query="dark")
-    assert desk("memory_read", id=ref)["access_count"] == 1
+
+    access_count = desk("memory_read", id=ref)["access_count"]
+    assert access_count == 1
 
 
 def test_a_memory_is_deleted_for_good_as_far_as_the_tools_see(desk: Any) -> None:
@@ -153,10 +162,10 @@ def test_a_list_is_newest_first_and_says_how_many(desk: Any) -> None:
     assert desk.found("memory_list", limit=2) == ["c", "b"]
     assert desk.found("memory_list", limit=" 1 ") == ["c"]
     assert desk.found("memory_list", limit=2.0) == ["c", "b"]
-    assert (
-        len(desk.found("memory_list", limit=0)) == len(desk.found("memory_list", limit=10**30)) == 3
-    )
-    assert desk.result("memory_list", limit="2")["metadata"] == {"count": 2}
+    assert len(desk.found("memory_list", limit=0)) == 3
+    assert len(desk.found("memory_list", limit=10**30)) == 3
+    metadata = desk.result("memory_list", limit="2")["metadata"]
+    assert metadata == {"count": 2}
 
 
 def test_a_list_has_50_unless_told_otherwise(desk: Any) -> None:
@@ -169,6 +178,7 @@ def test_a_list_has_50_unless_told_otherwise(desk: Any) -> None:
 def test_every_filter_of_a_list_works(desk: Any) -> None:
     desk.write("a", category="lessons", source="one")
     desk.write("b", scope="agent:z")
+
     assert desk.found("memory_list", phase="organized") == ["a"]
     assert desk.found("memory_list", phase="inbox") == ["b"]
     assert desk.found("memory_list", category="lessons") == ["a"]
@@ -181,6 +191,7 @@ def test_every_filter_of_a_list_works(desk: Any) -> None:
 def test_a_search_is_for_a_piece_of_the_text_in_any_case(desk: Any) -> None:
     desk.write("Dark mode", tags="UI", category="preferences")
     desk.write("a darker mode", scope="agent:z")
+
     assert desk.found("memory_search", query="DARK") == ["a darker mode", "Dark mode"]
     assert desk.found("memory_search", query="k mode") == ["Dark mode"]
     assert desk.found("memory_search", query="dark", tags="ui") == ["Dark mode"]
@@ -273,7 +284,8 @@ def test_smart_search_counts_what_it_does_not_show(desk: Any) -> None:
         desk.write(f"dark {number}")
     assert len(desk.found("memory_smart_search", query="dark")) == 10
     few = desk("memory_smart_search", query="dark", top="2")
-    assert (few["returned"], few["total_scored"]) == (2, 12)
+    assert few["returned"] == 2
+    assert few["total_scored"] == 12
     assert len(desk.found("memory_smart_search", query="dark", top=0)) == 12
 
 
@@ -304,6 +316,7 @@ def test_a_beginning_of_several_ids_is_ambiguous(desk: Any) -> None:
     folder.mkdir(parents=True)
     for number in (1, 2):
         (folder / f"{number}.md").write_text(text.format(f"abcd{number}{NOBODY[5:]}"))
+
     assert desk.error("memory_read", {"id": "abcd"}) == 'ambiguous id "abcd": 2 memories match'
 
 

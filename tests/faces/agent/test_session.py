@@ -70,6 +70,7 @@ def test_what_is_no_call_is_refused_before_anything_is_run(desk: Any, call: Any)
         desk.session.run([WRITE, call])
     with pytest.raises(InvalidInput, match="parse tool calls: call 2 is not of the form"):
         desk.session.run_json(json.dumps([WRITE, call]))
+
     assert desk("memory_list") == []
 
 
@@ -223,7 +224,8 @@ def test_a_blocked_call_has_its_start_and_its_error(desk: Any) -> None:
 
     hook = Never()
     Session(desk.memory, hooks=[hook]).run([LIST])
-    assert [kind for kind, _ in hook.order] == ["agent_start", "tool_start", "error", "agent_end"]
+    kinds = [kind for kind, _ in hook.order]
+    assert kinds == ["agent_start", "tool_start", "error", "agent_end"]
     assert hook.events[2].error == "tool memory_list blocked by before_tool_call hook"
 
 
@@ -237,9 +239,11 @@ def test_a_full_queue_drops_its_oldest_events(desk: Any) -> None:
     waiting = desk.session.subscribe()
     desk.session.run([LIST] * 40)
     events = waiting.drain()
+
     assert len(events) == 64
     assert events[-1].type == "agent_end"
-    assert "agent_start" not in {event.type for event in events}
+    types = {event.type for event in events}
+    assert "agent_start" not in types
 
 
 def test_hooks_of_entry_points_come_before_those_given(
@@ -299,4 +303,5 @@ def test_the_example_of_the_page_runs(tmp_path, monkeypatch, capsys):
     assert example
     assert printed
     exec(compile(example[1], PAGE.name, "exec"), {})
-    assert capsys.readouterr().out == printed[1]
+    out = capsys.readouterr().out
+    assert out == printed[1]

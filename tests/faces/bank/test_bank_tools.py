@@ -175,12 +175,14 @@ def test_failures_of_a_bank_are_told_afterwards_the_last_ten(banks: Banks) -> No
         banks.refused("activate", "cache_load_failed", bank_type="project", bank_id="p")
     bank.unlink()
     errors = banks.write("x", "readme.md")["previous_errors"]
-    assert [error["description"] for error in errors] == [
-        "Failed to load bank into cache: bad.md"
-    ] * 10
-    assert {error["severity"] for error in errors} == {"error"}
+
+    descriptions = [error["description"] for error in errors]
+    assert descriptions == (["Failed to load bank into cache: bad.md"] * 10)
+    severities = {error["severity"] for error in errors}
+    assert severities == {"error"}
     assert [list(error) for error in errors] == [["timestamp", "description", "severity"]] * 10
-    assert banks.write("x", "readme.md", id="other")["previous_errors"] == []
+    previous_errors = banks.write("x", "readme.md", id="other")["previous_errors"]
+    assert previous_errors == []
 
 
 @pytest.mark.parametrize(
@@ -211,14 +213,19 @@ def test_a_callers_mistake_is_told_with_its_rule_makes_no_bank_and_is_not_kept(
     )
     assert rule in refused["details"]
     assert "Failed to update" in refused["error"]
-    assert banks.ok("list")["projects"] == []
-    assert banks.write("x", "readme.md")["previous_errors"] == []
+    projects = banks.ok("list")["projects"]
+    assert projects == []
+    previous_errors = banks.write("x", "readme.md")["previous_errors"]
+    assert previous_errors == []
 
 
 def test_a_bank_large_by_one_update_asks_to_be_optimised_once(banks: Banks) -> None:
-    assert banks.write("字" * 5000, "notes/a.md")["next_actions"] == []
-    assert banks.write("x" * 4000, "notes/b.md")["next_actions"] == ["optimize"]
-    assert banks.write("x", "notes/b.md")["next_actions"] == []
+    next_actions = banks.write("字" * 5000, "notes/a.md")["next_actions"]
+    assert next_actions == []
+    next_actions = banks.write("x" * 4000, "notes/b.md")["next_actions"]
+    assert next_actions == ["optimize"]
+    next_actions = banks.write("x", "notes/b.md")["next_actions"]
+    assert next_actions == []
     info = banks.ok("activate", bank_type="project", bank_id="p")["bank_info"]["cache_info"]
     assert info["optimization_recommended"] is True
     assert 6000 < info["approximate_tokens"] < 6400
@@ -227,11 +234,15 @@ def test_a_bank_large_by_one_update_asks_to_be_optimised_once(banks: Banks) -> N
 def test_what_the_caller_says_of_an_update_is_in_the_journal(banks: Banks) -> None:
     banks.write("x", "readme.md", trigger_type="commit", conversation_id="conv-1", update_count=0)
     change = banks.memory.log(limit=1)[0]
-    assert (change.verb, change.project, change.path) == ("append", "banks", "projects/p/readme.md")
+    assert change.verb == "append"
+    assert change.project == "banks"
+    assert change.path == "projects/p/readme.md"
     assert change.details == {"trigger": "commit", "conversation": "conv-1", "update": "0"}
-    assert "commit" not in banks.file("projects/p/readme.md").read_text()
+    text = banks.file("projects/p/readme.md").read_text()
+    assert "commit" not in text
     banks.write("y", "readme.md")
-    assert banks.memory.log(limit=1)[0].details is None
+    details = banks.memory.log(limit=1)[0].details
+    assert details is None
 
 
 def test_an_update_can_be_taken_back_and_with_it_the_bank_it_made(banks: Banks) -> None:
@@ -244,7 +255,8 @@ def test_an_update_can_be_taken_back_and_with_it_the_bank_it_made(banks: Banks) 
     }
     banks.memory.undo()
     assert banks.state() == {}
-    assert banks.ok("list")["projects"] == []
+    projects = banks.ok("list")["projects"]
+    assert projects == []
 
 
 def test_what_a_bank_holds_is_found_by_every_face(banks: Banks) -> None:
@@ -349,6 +361,7 @@ def test_a_list_that_cannot_be_read_says_so(banks: Banks, tmp_path: Path) -> Non
     banks.file("").mkdir(parents=True)
     os.symlink(tmp_path, banks.file("global"))
     data = banks.refused("list", "list_failed")
+
     assert data["error"].startswith("Failed to list memory banks: ")
     assert str(tmp_path) not in data["error"]
     assert banks.ok("list", bank_type="code") == {"code": []}
@@ -419,7 +432,9 @@ def test_a_record_nobody_can_read_stays_as_it_is(banks: Banks, tmp_path: Path, t
     data = text.encode("utf-8", "surrogateescape")
     record.write_bytes(data)
     banks.ok("activate", bank_type="code", bank_id="auto", current_path=str(tmp_path / "app"))
-    assert banks.ok("list")["code"][0]["description"] == "Code for App"
+
+    description = banks.ok("list")["code"][0]["description"]
+    assert description == "Code for App"
     assert record.read_bytes() == data
 
 
@@ -488,8 +503,10 @@ def test_any_arguments_get_an_answer_in_the_words_of_the_contract(tmp_path: Path
                 assert data["code"] in CODES
 
         ask()
-        assert {path.name for path in tmp_path.iterdir()} == {"home"}
-        assert {path.name for path in (tmp_path / "home").iterdir()} <= {".memoranda", "banks"}
+        names = {path.name for path in tmp_path.iterdir()}
+        assert names == {"home"}
+        names = {path.name for path in (tmp_path / "home").iterdir()}
+        assert names <= {".memoranda", "banks"}
 
 
 def test_what_update_requires_is_the_same_in_schema_behaviour_and_docs(banks: Banks) -> None:
@@ -500,11 +517,10 @@ def test_what_update_requires_is_the_same_in_schema_behaviour_and_docs(banks: Ba
         "content": "x",
         "target_file": "context.md",
     }
-    required = [
-        name
-        for name in whole
-        if banks.call("update", **{k: v for k, v in whole.items() if k != name})[1]
-    ]
+    required = []
+    for name in whole:
+        if banks.call("update", **{k: v for k, v in whole.items() if k != name})[1]:
+            required.append(name)
     assert required == tool.schema["required"]
     page = (Path(__file__).parents[3] / "docs/faces/memory-bank.md").read_text("utf-8")
     (sentence,) = (line for line in page.split("\n") if line.startswith("`update` needs "))

@@ -121,4 +121,5 @@ def test_a_head_that_is_no_file_tells_nothing(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "other"):
         repository = find_repository(str(path))
         assert repository is not None
-        assert (repository.branch, repository.commit) == (None, None)
+        assert repository.branch is None
+        assert repository.commit is None

@@ -76,7 +76,9 @@ def test_no_reply_shows_half_of_what_another_process_did(
     race, tool: str, arguments: dict[str, Any]
 ) -> None:
     answer = race(lambda nodes: nodes(tool, **arguments))
-    entities = [{key: entity[key] for key in WHOLE["entities"][0]} for entity in answer["entities"]]
+    entities = []
+    for entity in answer["entities"]:
+        entities.append({key: entity[key] for key in WHOLE["entities"][0]})
     assert {"entities": entities, "relations": answer["relations"]} == WHOLE
 
 

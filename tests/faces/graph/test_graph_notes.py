@@ -30,6 +30,7 @@ def test_the_last_relation_of_a_placeholder_takes_its_file_along(nodes):
     for target, kind in (("Ada", "knows"), ("tea", "likes")):
         assert len(nodes.files()) == 1
         nodes("delete_relations", relations=[{"from": "Ghost", "to": target, "relationType": kind}])
+
     assert nodes.files() == {}
 
 
@@ -37,8 +38,10 @@ def test_deleting_the_name_of_a_placeholder_removes_every_relation_to_it(nodes):
     nodes.entity("Ada")
     nodes.relate("Ghost knows Ada", "Ada knows Ghost", "Other knows Ghost")
     nodes("delete_entities", entityNames=["Ghost"])
+
     assert list(nodes.files()) == ["Ada.md"]
-    assert nodes("read_graph")["relations"] == []
+    relations = nodes("read_graph")["relations"]
+    assert relations == []
 
 
 def test_deleting_an_entity_removes_relations_in_other_notes_and_nothing_else(nodes):
@@ -47,6 +50,7 @@ def test_deleting_an_entity_removes_relations_in_other_notes_and_nothing_else(no
     nodes.relate("Bob knows Ada", "Bob knows Eve", "Ada knows Bob")
     before = nodes.files()["Bob.md"]
     nodes("delete_entities", entityNames=["Ada"])
+
     assert nodes.files() == {"Bob.md": before.replace("- knows [[Ada]]\n", "")}
 
 
@@ -60,6 +64,7 @@ def test_a_call_that_changes_nothing_writes_nothing(nodes):
     nodes("delete_entities", entityNames=["nobody"])
     nodes("delete_observations", deletions=[{"entityName": "Ada", "observations": ["x"]}])
     nodes("delete_relations", relations=[{"from": "Ada", "to": "Eve", "relationType": "knows"}])
+
     assert len(nodes.memory.log(limit=100)) == changes
 
 
@@ -143,9 +148,12 @@ def test_names_that_differ_in_case_alone_lie_side_by_side(nodes):
         nodes.entity(name, f"I am {name}")
     assert len(nodes.files()) == 8
     assert "Ada.md" in nodes.files()
-    assert nodes("open_nodes", names=["ada"])["entities"][0]["observations"] == ["I am ada"]
-    assert nodes("open_nodes", names=[""])["entities"][0]["observations"] == ["I am "]
-    assert all(len(path.encode()) < 130 for path in nodes.files())
+    observations = nodes("open_nodes", names=["ada"])["entities"][0]["observations"]
+    assert observations == ["I am ada"]
+    observations = nodes("open_nodes", names=[""])["entities"][0]["observations"]
+    assert observations == ["I am "]
+    for path in nodes.files():
+        assert len(path.encode()) < 130
 
 
 def test_the_number_of_files_a_write_opens_does_not_depend_on_the_number_of_entities(
@@ -263,4 +271,5 @@ def test_an_entity_named_often_in_one_call_is_read_and_written_as_one(nodes):
     ]
     deletions = [{"entityName": "Ada", "observations": [text]} for text in texts[1:]]
     nodes("delete_observations", deletions=deletions)
-    assert nodes("open_nodes", names=["Ada"])["entities"][0]["observations"] == ["old", "text 0"]
+    observations = nodes("open_nodes", names=["Ada"])["entities"][0]["observations"]
+    assert observations == ["old", "text 0"]

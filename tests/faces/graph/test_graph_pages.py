@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+from itertools import chain
 
 import pytest
 
@@ -53,7 +54,7 @@ def pages(nodes, tool, between=lambda number: None, **arguments):
 
 
 def joined(pages_read, key):
-    return [element for page in pages_read for element in page[key]]
+    return list(chain.from_iterable(page[key] for page in pages_read))
 
 
 @pytest.mark.parametrize("indent", [None, "thoughtbox"])
@@ -62,10 +63,13 @@ def test_pages_hold_every_entity_and_relation_exactly_once(small, nodes, indent)
         small if indent is None else nodes.like(reply_chars=2000, like=indent), "read_graph"
     )
     whole = nodes.like(reply_chars=0)("read_graph")
+
     assert len(pages_read) > 3
     assert joined(pages_read, "entities") == whole["entities"]
     assert sorted(map(str, joined(pages_read, "relations"))) == sorted(map(str, whole["relations"]))
-    assert all(page["totalEntities"] == 41 and page["totalRelations"] == 62 for page in pages_read)
+    for page in pages_read:
+        assert page["totalEntities"] == 41
+        assert page["totalRelations"] == 62
 
 
 def test_a_reply_at_the_bound_has_no_further_keys(nodes):
@@ -77,7 +81,8 @@ def test_a_reply_at_the_bound_has_no_further_keys(nodes):
 
 def test_a_relation_comes_with_the_first_entity_it_touches(small):
     first = pages(small, "read_graph", limit=1)[0]
-    assert [entity["name"] for entity in first["entities"]] == ["n00"]
+    names = [entity["name"] for entity in first["entities"]]
+    assert names == ["n00"]
     assert {(relation["from"], relation["to"]) for relation in first["relations"]} == {
         ("hub", "n00"),
         ("n00", "hub"),
@@ -101,19 +106,22 @@ def test_entities_that_come_and_go_between_pages_disturb_no_other(small, nodes):
     assert len(set(triples)) == len(triples)
     assert {entity["name"] for entity in before["entities"]} - set(names) <= set(deleted_names)
     missing = {tuple(relation.values()) for relation in before["relations"]} - set(triples)
-    assert all({source, target} & set(deleted_names) for source, target, _ in missing)
+    for source, target, _ in missing:
+        assert {source, target} & set(deleted_names)
 
 
 def test_a_ranking_goes_on_after_what_was_seen(nodes):
     for number in range(30):
         nodes.entity(f"tea {number}", "likes " * (number % 5 + 1))
     first = nodes("search_nodes", query="likes tea", ranked=True)
-    assert (len(first["entities"]), first["totalEntities"]) == (20, 30)
+    assert len(first["entities"]) == 20
+    assert first["totalEntities"] == 30
     nodes("delete_entities", entityNames=[first["entities"][3]["name"]])
     nodes.entity("tea new", "likes likes")
     second = nodes("search_nodes", query="likes tea", ranked=True, cursor=first["nextCursor"])
     names = [entity["name"] for entity in first["entities"] + second["entities"]]
-    assert len(set(names)) == len(names) == 31
+    assert len(set(names)) == 31
+    assert len(names) == 31
 
 
 def test_limit_and_offset_narrow_and_the_totals_stay(small):
@@ -132,6 +140,7 @@ def test_limit_and_offset_narrow_and_the_totals_stay(small):
 def test_the_observations_of_an_entity_have_a_window(nodes):
     nodes.entity("a", *(f"o{i}" for i in range(9)))
     page = nodes("open_nodes", names=["a"], observationLimit=2, observationOffset=3)
+
     assert page["entities"] == [
         {"name": "a", "entityType": "thing", "observations": ["o3", "o4"], "observationCount": 9}
     ]
@@ -146,7 +155,8 @@ def test_an_entity_too_large_for_a_page_can_be_read_to_its_end(nodes):
     nodes.entity("after")
     small = nodes.like(reply_chars=2000)
     pages_read = pages(small, "read_graph")
-    assert [row["name"] for row in joined(pages_read, "entities")] == ["before", "big", "after"]
+    names = [row["name"] for row in joined(pages_read, "entities")]
+    assert names == ["before", "big", "after"]
     read: list[str] = []
     while len(read) < 500:
         (entity,) = small("open_nodes", names=["big"], observationOffset=len(read))["entities"]
@@ -163,10 +173,12 @@ def test_the_reply_to_creating_many_entities_is_bounded_and_names_them_without_t
         {"name": f"e{i:03}", "entityType": "thing", "observations": texts} for i in range(800)
     ]
     reply = nodes.reply("create_entities", {"entities": new_entities})
+
     assert len(reply.text) <= 80_000
     assert json.loads(reply.text) == reply.data["entities"]
-    assert [entity["name"] for entity in reply.data["entities"]] == [
-        entity["name"] for entity in new_entities
-    ]
-    assert not any(entity["observations"] for entity in reply.data["entities"])
+    names = [entity["name"] for entity in new_entities]
+    entity_names = [entity["name"] for entity in reply.data["entities"]]
+    assert entity_names == names
+    for entity in reply.data["entities"]:
+        assert not entity["observations"]
     assert nodes("read_graph", limit=0)["totalEntities"] == 800

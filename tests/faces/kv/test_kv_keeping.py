@@ -82,8 +82,10 @@ def test_a_moved_entry_is_still_that_entry(entries):
     assert entries.value("a") == "1"
     entries.remember("a", "2")
     assert set(entries.files()) == {"archive/old.md"}
-    assert entries.ok("list_namespaces")["namespaces"][0]["namespace"] == "default"
-    assert entries.ok("clear_namespace", namespace="default")["deleted_count"] == 1
+    namespace = entries.ok("list_namespaces")["namespaces"][0]["namespace"]
+    assert namespace == "default"
+    deleted_count = entries.ok("clear_namespace", namespace="default")["deleted_count"]
+    assert deleted_count == 1
     assert entries.files() == {}
 
 
@@ -118,14 +120,19 @@ def test_counts_are_those_of_the_file_and_the_log_together(entries, clock):
     )
     clock.later(5)
     fields = entries.ok("recall", key="k")
-    assert (fields["access_count"], fields["accessed_at"]) == (41, "2026-05-07T10:00:05Z")
-    assert entries.memory.find("k", "kv").access_count == 41
+    assert fields["access_count"] == 41
+    assert fields["accessed_at"] == "2026-05-07T10:00:05Z"
+    access_count = entries.memory.find("k", "kv").access_count
+    assert access_count == 41
     entries.memory.read(("kv", "default/k.md"))
-    assert entries.ok("search", query="alice")["results"][0]["access_count"] == 42
+    access_count = entries.ok("search", query="alice")["results"][0]["access_count"]
+    assert access_count == 42
     entries.ok("forget", key="k")
     entries.remember("k", "new")
-    assert entries.ok("search", query="new")["results"][0]["access_count"] == 0
-    assert entries.ok("recall", key="k")["access_count"] == 1
+    access_count = entries.ok("search", query="new")["results"][0]["access_count"]
+    assert access_count == 0
+    access_count = entries.ok("recall", key="k")["access_count"]
+    assert access_count == 1
 
 
 def test_an_offset_past_the_end_is_no_recall(entries):
@@ -143,19 +150,23 @@ def test_a_scope_written_by_hand_hides_an_entry_from_the_tools_of_others(entries
     file.write_text(file.read_text().replace("type: kv\n", "type: kv\nscope: agent:claude\n"))
     claude = entries.as_agent("claude")
     cursor = entries.as_agent("cursor")
-    assert claude.value("k") == entries.value("k") == "secret"
+    assert claude.value("k") == "secret"
+    assert entries.value("k") == "secret"
     for tool in ("recall", "forget"):
         assert cursor.refused(tool, key="k") == "Key 'k' not found in namespace 'default'"
     assert cursor.found("secret") == []
-    assert (
-        cursor.ok("list_namespaces")["namespace_count"] == cursor.ok("stats")["total_entries"] == 0
-    )
-    assert cursor.ok("clear_namespace", namespace="default")["deleted_count"] == 0
+    namespace_count = cursor.ok("list_namespaces")["namespace_count"]
+    assert namespace_count == 0
+    assert cursor.ok("stats")["total_entries"] == 0
+    deleted_count = cursor.ok("clear_namespace", namespace="default")["deleted_count"]
+    assert deleted_count == 0
     cursor.remember("k", "mine")
-    assert (claude.value("k"), cursor.value("k")) == ("secret", "mine")
+    assert claude.value("k") == "secret"
+    assert cursor.value("k") == "mine"
     claude.remember("k", "changed")
     assert b"scope: agent:claude\n" in file.read_bytes()
-    assert (claude.value("k"), cursor.value("k")) == ("changed", "mine")
+    assert claude.value("k") == "changed"
+    assert cursor.value("k") == "mine"
 
 
 def test_a_foreign_entry_whose_time_is_over_is_counted_for_nobody_else_and_still_purged(
@@ -164,8 +175,10 @@ def test_a_foreign_entry_whose_time_is_over_is_counted_for_nobody_else_and_still
     entries.put("n/k.md", "---\nscope: agent:claude\nexpires_at: 2026-05-07T10:00:01Z\n---\nv\n")
     clock.later(9)
     cursor = entries.as_agent("cursor")
-    assert cursor.ok("list_namespaces")["namespace_count"] == 0
-    assert entries.as_agent("claude").ok("list_namespaces")["namespace_count"] == 1
+    namespace_count = cursor.ok("list_namespaces")["namespace_count"]
+    assert namespace_count == 0
+    namespace_count = entries.as_agent("claude").ok("list_namespaces")["namespace_count"]
+    assert namespace_count == 1
     cursor.remember("x", "y")
     assert set(entries.files()) == {"default/x.md"}
 
@@ -237,6 +250,7 @@ def test_an_entry_of_a_name_without_latin_letters_can_be_listed_and_restored_by_
     entries.remember("键", "二", "空间")
     (path,) = entries.files()
     listed = entries.memory.directory("kv", path.partition("/")[0])
-    assert [entry.title for entry in listed.entries] == ["键"]
+    titles = [entry.title for entry in listed.entries]
+    assert titles == ["键"]
     entries.memory.restore(f"kv/{path}")
     assert entries.value("键", "空间") == "一"

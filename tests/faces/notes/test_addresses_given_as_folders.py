@@ -34,9 +34,11 @@ def test_it_is_refused_and_the_path_it_means_is_taken(
         f'Parameter `{name}` must be a path in the project, e.g. plans/2026; got the address "memory://notes/new". '
         "Name the project in `project`."
     )
-    assert sorted(tools.root().rglob("*")) == before
+    paths = sorted(tools.root().rglob("*"))
+    assert paths == before
     tools(tool, **more, **{name: "new"}, project="notes")
-    assert [path for path in tools.root().iterdir() if path.name.startswith("new")]
+    paths = [path for path in tools.root().iterdir() if path.name.startswith("new")]
+    assert paths
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,8 @@ def test_of_a_folder_it_says_what_does_not_come_back(tools: Tools) -> None:
     text = tools.text("delete_note", identifier="kv/default", is_directory=True)
     assert "All but 1 of them: the text of an entry with a time to live is not kept." in text
     tools.memory.undo(int(re.search(r"`memory undo (\d+)`", text)[1]))
-    assert tools("read_note", identifier="kv/default/name")["content"].endswith("---\nx\n")
+    content = tools("read_note", identifier="kv/default/name")["content"]
+    assert content.endswith("---\nx\n")
     tools.refused("read_note", "not_found", identifier="kv/default/pin")
 
 

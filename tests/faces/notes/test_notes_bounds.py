@@ -31,24 +31,31 @@ def test_a_long_note_is_read_in_parts_at_line_ends(face):
         if form == "text":
             mark = f"[lines {data['start_line']}-{data['end_line']} of 5000; continue with start_line={start}]"
             assert reply.text == data["content"] + mark
+
     assert text.startswith(text_read)
 
 
 def test_a_note_just_within_the_limit_is_not_cut(face):
     face.put("Fits.md", "x" * 99 + "\n" + ("y" * 99 + "\n") * 199)
     face.put("Over.md", "x" * 99 + "\n" + ("y" * 99 + "\n") * 199 + "z")
-    assert len(face.text("read_note", identifier="Fits.md")) == 20_000
-    assert face("read_note", identifier="Fits.md")["truncated"] is False
-    assert face("read_note", identifier="Over.md")["truncated"] is True
+
+    text = face.text("read_note", identifier="Fits.md")
+    assert len(text) == 20_000
+    truncated = face("read_note", identifier="Fits.md")["truncated"]
+    assert truncated is False
+    truncated = face("read_note", identifier="Over.md")["truncated"]
+    assert truncated is True
 
 
 def test_one_endless_line_is_shown_in_part(face):
     face.put("Line.md", "first\n" + "x" * 5_000_000 + "\nlast\n")
-    assert face("read_note", identifier="Line.md")["end_line"] == 1
+    end_line = face("read_note", identifier="Line.md")["end_line"]
+    assert end_line == 1
     reply = face.call("read_note", identifier="Line.md", start_line=2)
     assert reply.data["truncated"] is True
     assert "of its 5000000 characters; continue with start_line=3]" in reply.text
-    assert face.text("read_note", identifier="Line.md", start_line=3) == "last\n"
+    text = face.text("read_note", identifier="Line.md", start_line=3)
+    assert text == "last\n"
     json.loads(face.text("read_note", identifier="Line.md", start_line=2, output_format="json"))
 
 
@@ -68,16 +75,21 @@ def test_huge_frontmatter_stays_within_the_limit(face):
 def test_a_full_page_of_ordinary_notes_keeps_its_size(face):
     for n in range(210):
         face.put(f"specs/Ordinary note {n}.md", "samewords " + "filler " * 60)
-    assert len(face("search_notes", query="samewords", page_size=100)["results"]) == 100
-    assert len(face("recent_activity", page_size=100)["results"]) == 100
-    assert len(face("list_directory", dir_name="specs", page_size=200)["entries"]) == 200
+    results = face("search_notes", query="samewords", page_size=100)["results"]
+    assert len(results) == 100
+    results = face("recent_activity", page_size=100)["results"]
+    assert len(results) == 100
+    entries = face("list_directory", dir_name="specs", page_size=200)["entries"]
+    assert len(entries) == 200
 
 
 def test_a_folder_of_many_notes_is_deleted_in_few_words(face):
     for n in range(300):
         face.put(f"crowd/{n}.md", "x")
     reply = face.call("delete_note", identifier="crowd", is_directory=True)
-    assert len(reply.data["paths"]) == reply.data["notes"] == 300
+
+    assert len(reply.data["paths"]) == 300
+    assert reply.data["notes"] == 300
     assert "and 280 more" in reply.text
     assert len(reply.text) < 1000
 
@@ -114,5 +126,6 @@ def test_many_observations_and_tags_are_counted_in_a_short_text(face):
     reply = face.call(
         "write_note", title="A", content=content, tags=[f"tag{n}" for n in range(1000)]
     )
+
     assert len(reply.data["observations"]) == 2000
     assert len(reply.text) < 4000

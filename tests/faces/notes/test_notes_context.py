@@ -77,9 +77,11 @@ def test_depth_reaches_further_nearest_first(web):
         (near_note["title"], near_note["depth"], near_note["via"])
         for near_note in result["related_results"]
     ]
+
     assert near_notes[-1] == ("Far", 2, "contains")
     assert {near_note[0] for near_note in near_notes[:2]} == {"Whole", "Leaf"}
-    assert web("build_context", url="Hub", depth=99)["total"] == 1
+    total = web("build_context", url="Hub", depth=99)["total"]
+    assert total == 1
 
 
 def test_max_related_bounds_the_related_notes(web):
@@ -93,7 +95,8 @@ def test_a_time_frame_limits_only_the_related_notes(web):
     for name in ("Hub", "Leaf"):
         os.utime(web.file(f"{name}.md"), (1_700_000_000, 1_700_000_000))
     (result,) = web("build_context", url="Hub", timeframe="1d")["results"]
-    assert [near_note["title"] for near_note in result["related_results"]] == ["Whole"]
+    titles = [near_note["title"] for near_note in result["related_results"]]
+    assert titles == ["Whole"]
     assert len(result["relations"]) == 4
     (result,) = web("build_context", url="Hub")["results"]
     assert len(result["related_results"]) == 2

@@ -25,11 +25,13 @@ def test_the_reply_names_the_note_and_what_changed(doc):
     reply = edited(doc, "append", "- [fact] new")
     rows = reply.text.splitlines()
     place = ["project: notes", "file_path: Doc.md", "permalink: notes/doc"]
+
     assert rows[:5] == ["# Edited note (append)", *place, f"checksum: {reply.data['checksum']}"]
     assert len(rows) == 6
     assert reply.data["action"] == "edited"
     assert reply.data["operation"] == "append"
-    assert reply.data["checksum"] == doc("read_note", identifier="Doc")["checksum"]
+    checksum = doc("read_note", identifier="Doc")["checksum"]
+    assert reply.data["checksum"] == checksum
     assert body(doc).rstrip("\n") == NOTE + "- [fact] new"
 
 
@@ -45,9 +47,12 @@ def test_the_reply_names_the_note_and_what_changed(doc):
 def test_adding_to_a_missing_note_makes_it(face, operation, identifier, path, title):
     reply = face.call("edit_note", identifier=identifier, operation=operation, content="hello")
     assert reply.text.startswith(f"# Created note ({operation})\n")
-    assert (reply.data["action"], reply.data["operation"]) == ("created", operation)
-    assert (reply.data["file_path"], reply.data["title"]) == (path, title)
-    assert "hello" in face.file(path).read_text()
+    assert reply.data["action"] == "created"
+    assert reply.data["operation"] == operation
+    assert reply.data["file_path"] == path
+    assert reply.data["title"] == title
+    text = face.file(path).read_text()
+    assert "hello" in text
 
 
 def test_other_operations_do_not_make_a_note(face):

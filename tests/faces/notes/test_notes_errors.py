@@ -26,20 +26,29 @@ def test_a_note_of_another_agent_is_never_overwritten(face):
     face.put("Secret.md", "---\nscope: agent:other\n---\nsecretword\n")
     me = face.as_agent("me")
     before = face.snapshot()
-    assert me.write("Secret")["file_path"] == "Secret 2.md"
-    assert me.call("write_note", title="Secret", content="x").data["code"] == "exists"
-    assert me.write("Secret", overwrite=True)["file_path"] == "Secret 2.md"
+
+    file_path = me.write("Secret")["file_path"]
+    assert file_path == "Secret 2.md"
+    reply = me.call("write_note", title="Secret", content="x")
+    assert reply.data["code"] == "exists"
+    file_path = me.write("Secret", overwrite=True)["file_path"]
+    assert file_path == "Secret 2.md"
     assert before.items() <= face.snapshot().items()
-    assert me.write("Secret", directory="mine")["file_path"] == "mine/Secret.md"
+    file_path = me.write("Secret", directory="mine")["file_path"]
+    assert file_path == "mine/Secret.md"
 
 
 def test_nobody_writes_into_the_scope_of_another_agent(face):
     me = face.as_agent("me")
-    assert me.call("write_note", title="A", content="x", metadata={"scope": "agent:other"}).is_error
-    assert me.call("write_note", title="A", content="---\nscope: agent:other\n---\nx").is_error
+    reply = me.call("write_note", title="A", content="x", metadata={"scope": "agent:other"})
+    assert reply.is_error
+    reply = me.call("write_note", title="A", content="---\nscope: agent:other\n---\nx")
+    assert reply.is_error
     assert face.snapshot() == {}
-    assert me.write("A", metadata={"scope": "agent:me"})["action"] == "created"
-    assert face.as_agent("other").call("read_note", identifier="A").is_error
+    action = me.write("A", metadata={"scope": "agent:me"})["action"]
+    assert action == "created"
+    reply = face.as_agent("other").call("read_note", identifier="A")
+    assert reply.is_error
 
 
 @pytest.mark.parametrize("long", ["x" * 100_000, "x/" * 50_000])

@@ -87,9 +87,12 @@ def test_a_missing_project_folder_is_no_part_of_a_note(tmp_path):
         face.write("A", "only this\n")
         (tmp_path / "gone").rmdir()
         read = face.call("read_note", identifier="A")
-        assert (read.text.endswith("only this\n"), len(read.data["warnings"])) == (True, 1)
-        assert "Warning" in face.call("search_notes", query="only").text
-        assert "Warning" not in face.call("search_notes", query="only", project="notes").text
+        assert read.text.endswith("only this\n")
+        assert len(read.data["warnings"]) == 1
+        reply = face.call("search_notes", query="only")
+        assert "Warning" in reply.text
+        reply = face.call("search_notes", query="only", project="notes")
+        assert "Warning" not in reply.text
 
 
 def test_context_shows_the_text_within_its_budget_and_a_passage_of_each_neighbour(face):
@@ -97,10 +100,13 @@ def test_context_shows_the_text_within_its_budget_and_a_passage_of_each_neighbou
     written = face.write("Hub", "what the hub says " * 40 + "\n\n- see [[Leaf]]\n")
     reply = face.call("build_context", url="Hub", max_tokens=20)
     (result,) = reply.data["results"]
+
     assert result["primary_result"]["checksum"] == written["checksum"] in reply.text
-    assert (len(result["content"]), result["truncated"]) == (82, True)
+    assert len(result["content"]) == 82
+    assert result["truncated"] is True
     assert "depth 1, via see: the leaf says this" in reply.text
-    assert face("build_context", url="Hub")["results"][0]["truncated"] is False
+    truncated = face("build_context", url="Hub")["results"][0]["truncated"]
+    assert truncated is False
 
 
 def test_refusals_of_a_new_revision_address_and_scope_say_how_to_go_on(face, tmp_path):

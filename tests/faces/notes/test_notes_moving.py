@@ -48,10 +48,13 @@ def test_links_by_path_are_updated_and_their_notes_named(face):
     face.put("ByPath.md", "see [[specs/API]]")
     face.put("ByTitle.md", "see [[The API]]")
     reply = face.call("move_note", identifier="The API", destination_path="old/Interface.md")
+
     assert reply.data["updated_links"] == ["ByPath.md"]
     assert "Links updated in: ByPath.md" in reply.text
-    assert face.file("ByPath.md").read_text() == "see [[old/Interface]]"
-    assert face.file("ByTitle.md").read_text() == "see [[The API]]"
+    text = face.file("ByPath.md").read_text()
+    assert text == "see [[old/Interface]]"
+    text = face.file("ByTitle.md").read_text()
+    assert text == "see [[The API]]"
 
 
 @pytest.mark.parametrize(

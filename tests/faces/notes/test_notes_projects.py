@@ -25,8 +25,10 @@ def test_a_vault_is_used_in_place_and_unchanged(face, tmp_path):
     reply = face.call("create_memory_project", project_name="My Vault", project_path=str(vault))
     assert reply.data == {"action": "created", "name": "My Vault", "path": str(vault), "notes": 1}
     assert reply.text.startswith("# Created project\nname: My Vault\n")
-    assert [path.name for path in vault.iterdir()] == ["One.md"]
-    assert face("search_notes", query="wordofthevault")["results"][0]["project"] == "My Vault"
+    names = [path.name for path in vault.iterdir()]
+    assert names == ["One.md"]
+    project = face("search_notes", query="wordofthevault")["results"][0]["project"]
+    assert project == "My Vault"
     again = face("create_memory_project", project_name="My Vault", project_path=str(vault))
     assert again["action"] == "unchanged"
 
@@ -46,6 +48,7 @@ def test_a_persons_own_folder_and_what_is_hidden_in_it_are_refused(face, tmp_pat
             "create_memory_project", "project_refused", project_name="p", project_path=folder
         )
     created = face("create_memory_project", project_name="p", project_path="~/vault")
+
     assert created["path"] == str(tmp_path / "me" / "vault")
 
 

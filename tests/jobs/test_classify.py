@@ -27,12 +27,10 @@ TABLE = tomllib.loads(
     (Path(memoranda.__file__).parent / "jobs/classify.toml").read_text(encoding="utf-8")
 )
 WEIGHTS = {"strong": 3, "normal": 2, "exact": 2, "weak": 1}
-ENTRIES = [
-    (word, category, kind)
-    for category, kinds in TABLE.items()
-    for kind, words in kinds.items()
-    for word in words
-]
+ENTRIES: list[tuple[str, str, str]] = []
+for category_name, kinds in TABLE.items():
+    for kind_name, words_of_kind in kinds.items():
+        ENTRIES += [(word, category_name, kind_name) for word in words_of_kind]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["text"])
@@ -175,8 +173,10 @@ def test_there_are_forty_examples_of_each_category_and_language():
     counts = Counter(
         (category, bool(re.search("[\u4e00-\u9fff]", text))) for text, category in labelled
     )
+
     assert len(set(labelled)) == len(labelled)
-    assert {name for name, _ in counts} == {*CATEGORIES} - {"inbox", "reminders"}
+    names = {name for name, _ in counts}
+    assert names == {*CATEGORIES} - {"inbox", "reminders"}
     assert len(counts) == 24
     assert min(counts.values()) >= 40
 

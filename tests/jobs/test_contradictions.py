@@ -74,11 +74,13 @@ def test_superseding_answers_it_and_undo_asks_again(memory):
     [item] = memory.review(kind="contradiction")
     memory.decide(item.key, "n")
     assert asked(memory) == []
-    assert [hit.note.id for hit in memory.search("Where does Anna live?")] == [new.id]
+    ids = [hit.note.id for hit in memory.search("Where does Anna live?")]
+    assert ids == [new.id]
     memory.undo()
     assert [item.text] == asked(memory)
     memory.decide(item.key, "o")
-    assert [hit.note.id for hit in memory.search("Where does Anna live?")] == [old.id]
+    ids = [hit.note.id for hit in memory.search("Where does Anna live?")]
+    assert ids == [old.id]
 
 
 def test_both_true_is_written_down_and_changes_no_note(memory):
@@ -87,8 +89,10 @@ def test_both_true_is_written_down_and_changes_no_note(memory):
     ]
     [item] = memory.review(kind="contradiction")
     memory.decide(item.key, "b")
+
     assert asked(memory) == []
-    assert sorted(memory.read(info).text for info in memory.list()[0]) == sorted(before)
+    texts = sorted(memory.read(info).text for info in memory.list()[0])
+    assert texts == sorted(before)
 
 
 def test_of_two_lines_the_one_that_is_over_gets_its_end(memory):

@@ -65,8 +65,10 @@ def test_after_a_long_absence_the_deepest_due_dream_comes_alone_and_a_change_by_
     assert home.daemon.level() == 3
     home.round()
     assert home.daemon.level() == 0
-    (home.memory.home / "categories" / "people").mkdir(parents=True)
-    (home.memory.home / "categories" / "people" / "by-hand.md").write_text("Bob likes tea\n")
+    folder = home.memory.home / "categories" / "people"
+    folder.mkdir(parents=True)
+    file = home.memory.home / "categories" / "people" / "by-hand.md"
+    file.write_text("Bob likes tea\n")
     home.round()
     home.later(minutes=6)
     assert home.daemon.level() == 1

@@ -228,7 +228,11 @@ def test_near_are_texts_that_say_the_same_in_other_words(pair, is_near):
 def test_near_texts_are_linked_once_and_never_merged():
     both = [memory(id, text) for id, text in zip("ab", NEAR[0], strict=True)]
     (link,) = plan_similar(both)
-    assert (link.verb, link.id, link.target, link.reason) == (LINK, "a", "b", "near 1.00")
+
+    assert link.verb == LINK
+    assert link.id == "a"
+    assert link.target == "b"
+    assert link.reason == "near 1.00"
     assert plan_similar(after_actions(both, [link])) == []
     assert near_pairs(after_actions(both, [link]), linked=True) != []
     assert near_pairs([replace(both[0], unlinked=("b",)), both[1]], linked=True) == []
@@ -260,7 +264,9 @@ def test_reminders_are_merged_with_reminders_of_equal_time_and_rule_alone(
         memory("a", text, **{"category": "reminders"} | first_keys),
         memory("b", text, **{"category": "reminders"} | second_keys),
     ]
-    assert bool(plan_duplicates(both)) == bool(plan_similar(both)) == merged
+
+    assert bool(plan_duplicates(both)) == merged
+    assert bool(plan_similar(both)) == merged
     assert links(plan_similar(both)) == []
 
 
@@ -343,16 +349,13 @@ def test_no_line_is_lost_no_survivor_merged_and_a_second_run_has_nothing_to_do(
     after = after_actions(drawn_memories, merges)
     contents_left = {remaining.id: remaining.content for remaining in after}
     assert len(after) == len(drawn_memories) - len(merges)
-    assert all(
-        holds(drawn.content, contents_left[into[drawn.id]])
-        for drawn in drawn_memories
-        if drawn.id in into
-    )
+    for drawn in drawn_memories:
+        if drawn.id in into:
+            assert holds(drawn.content, contents_left[into[drawn.id]])
     assert plan_duplicates(after) == []
     assert plan_duplicates(chance.sample(drawn_memories, len(drawn_memories))) == merges
-    assert [
-        action for action in plan_similar(drawn_memories) if action.verb == MERGE
-    ] == plan_duplicates(drawn_memories, "dream")
+    actions = [action for action in plan_similar(drawn_memories) if action.verb == MERGE]
+    assert actions == plan_duplicates(drawn_memories, "dream")
 
 
 @given(collections(MEMORIES))
@@ -373,6 +376,7 @@ def test_after_a_plan_no_pair_is_left_that_a_slow_reading_of_the_rules_would_mer
         is_long_enough = min(len(first_terms), len(second_terms)) >= 5
         if is_long_enough and overlap(first_terms, second_terms) and (n, m) not in closed:
             expected.append((a.id, b.id))
+
     assert (
         sorted(links([action for action in actions if action.reason.startswith("similar")]))
         == expected
@@ -411,10 +415,12 @@ def test_what_says_the_same_is_asked_about_among_many():
     memories = [memory(f"m{number:02}", text) for number, text in enumerate(texts)]
     asked_pairs = {(a, b) for _, a, b in pairs_to_ask(memories)}
     first = len(TRIPS)
+
     assert (f"m{first:02}", f"m{first + 1:02}") in asked_pairs
     assert (f"m{first + 2:02}", f"m{first + 3:02}") in asked_pairs
     assert (f"m{first + 4:02}", f"m{first + 5:02}") not in asked_pairs
-    assert all(pair[0] >= f"m{first:02}" for pair in asked_pairs)
+    for pair in asked_pairs:
+        assert pair[0] >= f"m{first:02}"
 
 
 # Of the third pair too few words are the same: it is linked, and nobody is asked

@@ -57,7 +57,8 @@ def test_the_text_arrives_as_it_is_and_as_one_argument(
     assert given_arguments[given_arguments.index("--") + 1 :] == (
         [text, "Memory CLI"] if method == "osascript" else ["Memory CLI", text]
     )
-    assert list(programs.parent.rglob("owned")) == []
+    paths = list(programs.parent.rglob("owned"))
+    assert paths == []
 
 
 def test_the_script_for_osascript_is_always_the_same(programs: Path) -> None:
@@ -67,6 +68,7 @@ def test_the_script_for_osascript_is_always_the_same(programs: Path) -> None:
         reminders.show(settings(programs, "osascript"), [text])
         given_arguments = arguments(place)
         scripts.append(given_arguments[: given_arguments.index("--")])
+
     assert scripts[0] == scripts[1]
     assert scripts[0][:2] == ["-e", "on run argv"]
 
@@ -114,6 +116,7 @@ def test_a_program_that_does_not_end_is_not_waited_for(
     monkeypatch.setattr(reminders, "SECONDS", 0.2)
     start = time.monotonic()
     complaint = reminders.show(settings(programs, "notify-send"), ["x"])
+
     assert complaint == "notify: notify-send failed: no answer within 0.2 s"
     assert time.monotonic() - start < 30
 

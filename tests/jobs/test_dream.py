@@ -70,9 +70,11 @@ def test_a_medium_dream_merges_what_is_the_same_and_links_what_is_similar(home: 
     home.put(ONE, f"{text} morning")
     home.put(TWO, f"Intro\n{text} morning", "habits")
     home.put(THREE, f"{text} evening", "people")
+
     assert done(dream.run(home.memory, 2)) == [("merge", ONE, TWO), ("link", TWO, THREE)]
     assert home.info(ONE).id == TWO
-    assert home.info(THREE).links == (TWO,)
+    links = home.info(THREE).links
+    assert links == (TWO,)
 
 
 def test_a_wikilink_becomes_a_link_both_ways(home: Home) -> None:
@@ -87,6 +89,7 @@ def test_a_wikilink_of_a_note_just_merged_leads_from_the_survivor(home: Home) ->
     text = "ask [[Bob]] about the very long list of open questions"
     home.put(ONE, text)
     home.put(TWO, f"{text}\nat once")
+
     assert done(dream.run(home.memory, 2)) == [("merge", ONE, TWO), ("link", TWO, bob)]
 
 
@@ -95,7 +98,9 @@ def test_a_deep_dream_links_across_categories_and_says_why(home: Home) -> None:
     dreamt = dream.run(home.memory, 3)
     assert ("link", ONE, TWO) in done(dreamt)
     (row,) = [link for link in dreamt.report["report"]["links"] if link["b"] == TWO]
-    assert (row["a"], row["a_category"], row["b_category"]) == (ONE, "project", "lessons")
+    assert row["a"] == ONE
+    assert row["a_category"] == "project"
+    assert row["b_category"] == "lessons"
     assert 'tag "billing"' in row["reason"]
     assert 'term "kestrel"' in row["reason"]
     report_line = f"  {ONE[:8]} (project) <-> {TWO[:8]} (lessons): {row['reason']}"
@@ -128,7 +133,8 @@ def test_after_a_deep_dream_no_other_job_finds_anything_to_do(home: Home) -> Non
     fill(home)
     dream.run(home.memory, 3)
     before = home.tree()
-    assert not any(outcome.actions for outcome in lifecycle.consolidate(home.memory))
+    for outcome in lifecycle.consolidate(home.memory):
+        assert not outcome.actions
     assert done(dream.run(home.memory, 2)) == []
     assert home.tree() == before
     home.memory.resolve_links()
@@ -142,11 +148,13 @@ def test_ids_and_times_of_creation_survive_a_deep_dream(home: Home) -> None:
     home.later(days=1)
     merged = {action.id for action in dream.run(home.memory, 3).actions if action.verb == "merge"}
     after = {memory.id: (memory.created, memory.source) for memory in home.upkeep.every()}
+
     assert {key: value for key, value in before.items() if key not in merged} == {
         key: value for key, value in after.items() if key in before
     }
     assert len(merged) == 1
-    assert all(home.memory.read(memory_id) for memory_id in before)
+    for memory_id in before:
+        assert home.memory.read(memory_id)
 
 
 def test_every_action_of_a_dream_can_be_taken_back(home: Home) -> None:
@@ -185,7 +193,8 @@ def test_an_agent_sees_of_a_report_only_what_is_about_memories_it_sees(home: Hom
     (foreign,) = [memory.id for memory in home.upkeep.every() if memory.scope == "agent:x"]
     assert foreign not in json.dumps(seen_report)
     assert foreign in json.dumps(dream.report_seen_by(home.memory.as_caller("x"), dreamt.report))
-    assert seen_report["processed"] == len(seen_report["actions"]) == dreamt.report["processed"] - 1
+    assert seen_report["processed"] == dreamt.report["processed"] - 1
+    assert len(seen_report["actions"]) == dreamt.report["processed"] - 1
 
 
 def test_idle_time_is_counted_from_the_last_change_that_upkeep_did_not_make(home: Home) -> None:
@@ -243,7 +252,8 @@ def test_the_model_is_asked_only_about_what_the_table_says_nothing_of(
     assert done(dreamt) == [("classify", sure, "lessons"), ("classify", unsure, "soul")]
     assert dreamt.actions[1].reason == "soul (the language model's choice)"
     asked_memories = json.loads(model.asked[0][2]["messages"][1]["content"])
-    assert [asked_memory["id"] for asked_memory in asked_memories] == [unsure]
+    ids = [asked_memory["id"] for asked_memory in asked_memories]
+    assert ids == [unsure]
     assert model.asked[0][2]["temperature"] == 0
 
 
@@ -312,6 +322,7 @@ def test_a_link_that_breaks_a_rule_is_not_made(
     helped.put(TWO, "the garden of somebody else", scope="agent:x")
     fresh = helped.write("my favorite: the garden at night")
     answers(model, json.dumps({"links": [row]}).replace("FRESH", fresh))
+
     assert done(deep(helped)) == [("classify", fresh, "preferences")]
 
 
@@ -329,6 +340,7 @@ def test_the_model_gets_no_text_of_another_scope_and_may_not_exceed_the_limits(
         {"links": [{"a": fresh, "b": other_id, "reason": "garden"} for other_id in other_ids]},
     )
     linked = [verb for verb, *_ in done(deep(helped)) if verb == "link"]
+
     assert len(linked) == dream.MOST_LINKS
     assert "somebody else" not in model.asked[0][2]["messages"][1]["content"]
 
@@ -342,11 +354,15 @@ def test_resolve_links_a_second_time_finds_nothing_and_changes_no_byte(home: Hom
     planned = home.memory.resolve_links(dry_run=True)
     assert home.tree() == before
     resolved = home.memory.resolve_links()
-    assert (resolved.resolved, resolved.added, resolved.unresolved) == (1, 2, [(note, "nobody")])
+    assert resolved.resolved == 1
+    assert resolved.added == 2
+    assert resolved.unresolved == [(note, "nobody")]
     assert resolved.actions == planned.actions
-    assert home.info(bob).links == (note,)
+    links = home.info(bob).links
+    assert links == (note,)
     before = home.tree()
-    assert home.memory.resolve_links().resolved == 0
+    resolved = home.memory.resolve_links().resolved
+    assert resolved == 0
     assert home.tree() == before
 
 
@@ -362,6 +378,7 @@ def test_resolve_links_a_second_time_finds_nothing_and_changes_no_byte(home: Hom
 def test_a_report_that_is_not_whole_is_none_and_the_next_dream_makes_it_anew(terminal, stored_text):
     terminal.write("lesson: test first")
     (terminal.home / ".memoranda" / "dream-report.json").write_text(stored_text)
+
     assert terminal.ok("dream", "--report") == "No dream yet.\n"
     assert terminal.ok("dream") == "Dream (level 1) processed 1 items\n"
     assert "Classified: lessons 1\n" in terminal.ok("dream", "--report")

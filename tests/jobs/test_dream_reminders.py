@@ -67,6 +67,7 @@ def test_a_text_of_the_inbox_too_is_read_with_its_own_time_of_writing_as_the_clo
     sources = home.write("call Bob in 3 days at 9:00"), home.write("明天下午3点交报告")
     home.later(hours=20)
     deep(home)
+
     assert {
         reminder.header["reminder_of"]: reminder.header["due_at"] for reminder in reminders(home)
     } == dict(zip(sources, ("2026-05-09T09:00:00Z", "2026-05-07T15:00:00Z"), strict=True))
@@ -85,9 +86,11 @@ def test_a_reminder_holds_the_paragraph_that_names_the_time(home: Home) -> None:
 def test_one_time_said_twice_in_a_paragraph_is_one_reminder(home: Home) -> None:
     home.write("tomorrow at 3pm, I mean 2026-05-07 15:00", "people")
     home.write("review tomorrow at 4pm and again tomorrow at 4pm", "skills")
+
     assert len(deep(home)["reminders"]) == 2
     assert deep(home)["reminders"] == []
-    assert not any(outcome.actions for outcome in lifecycle.consolidate(home.memory))
+    for outcome in lifecycle.consolidate(home.memory):
+        assert not outcome.actions
 
 
 def test_what_is_ambiguous_over_or_vague_makes_none_and_the_report_tells_of_the_first_two(
@@ -100,6 +103,7 @@ def test_what_is_ambiguous_over_or_vague_makes_none_and_the_report_tells_of_the_
     c = home.write("call in one hour", "skills")
     home.later(hours=2)
     report = deep(home)
+
     assert reminders(home) == []
     assert sorted((skipped["id"], skipped["code"]) for skipped in report["skipped"]) == sorted(
         [(a, "ambiguous_time"), (b, "past_time"), (c, "past_time")]
@@ -165,11 +169,13 @@ def test_an_early_hour_later_in_the_sentence_of_a_day_is_its_hour(
 ) -> None:
     home.write(text, "project")
     rows = deep(home)["reminders"]
+
     assert rows[0]["due_at"] == due
     assert ("all_day" in home.info(rows[0]["id"]).header) == (
         not any(word in text for word in ("飞", "Flight", "Party"))
     )
-    assert home.memory.review(kind="reminder") == []
+    questions = home.memory.review(kind="reminder")
+    assert questions == []
 
 
 CHANGED = "[its memory changed] Dentist on 9 June at 10:00"
@@ -192,7 +198,8 @@ def test_a_reminder_whose_memory_asks_for_it_no_more_says_so_and_the_owner_is_as
 ) -> None:
     source = home.write("Dentist on 9 June at 10:00", "date")
     (row,) = deep(home)["reminders"]
-    assert home.memory.review(kind="reminder") == []
+    questions = home.memory.review(kind="reminder")
+    assert questions == []
     if new is None:
         home.memory.delete(source)
     else:
@@ -202,18 +209,23 @@ def test_a_reminder_whose_memory_asks_for_it_no_more_says_so_and_the_owner_is_as
     question_text = (
         f'Keep the reminder "Dentist on 9 June at 10:00" on 2026-06-09 at 10:00? Its memory {why}'
     )
-    assert (item.text, item.refs) == (question_text, (row["id"],))
+    assert item.text == question_text
+    assert item.refs == (row["id"],)
     home.memory.decide(item, "n")
-    assert home.memory.review(kind="reminder") == []
+    questions = home.memory.review(kind="reminder")
+    assert questions == []
     assert row["id"] not in {reminder["id"] for reminder in deep(home)["reminders"]} | home.ids()
     with pytest.raises(NotFound):
         home.memory.decide(item, "y")
     home.memory.undo()
     home.memory.decide(item, "y")
-    assert home.memory.review(kind="reminder") == []
+    questions = home.memory.review(kind="reminder")
+    assert questions == []
     home.now = home.now.replace(month=6, day=9, hour=9)
-    assert [reminder.id for reminder in notify(home.memory).notified] == [row["id"]]
-    assert f"1. {pending_line}\n" in (home.memory.home / "pending.md").read_text()
+    ids = [reminder.id for reminder in notify(home.memory).notified]
+    assert ids == [row["id"]]
+    text = (home.memory.home / "pending.md").read_text()
+    assert f"1. {pending_line}\n" in text
 
 
 @pytest.mark.parametrize(
@@ -229,10 +241,12 @@ def test_a_reminder_whose_memory_still_names_its_time_says_nothing(home: Home, n
     (row,) = deep(home)["reminders"]
     home.upkeep.rewrite(home.info(source), new, {}, "edit")
     snooze(home.memory, row["id"], "8 June at 8:00")
-    assert home.memory.review(kind="reminder") == []
+    questions = home.memory.review(kind="reminder")
+    assert questions == []
     home.now = home.now.replace(month=6, day=9, hour=9)
     notify(home.memory)
-    assert "1. Dentist on 9 June at 10:00\n" in (home.memory.home / "pending.md").read_text()
+    text = (home.memory.home / "pending.md").read_text()
+    assert "1. Dentist on 9 June at 10:00\n" in text
 
 
 def test_a_reminder_another_memory_asks_for_stays_as_it_is_when_its_own_is_gone(home: Home) -> None:
@@ -249,8 +263,11 @@ def test_a_memory_an_agent_does_not_see_is_not_gone(home: Home) -> None:
     home.upkeep.change(home.info(source), {"scope": "agent:bob"}, "edit")
     home.now = home.now.replace(month=6, day=9, hour=9)
     with open_session(home.memory.home, agent="alice", clock=lambda: home.now) as memory:
-        assert [reminder.id for reminder in notify(memory).notified] == [row["id"]]
-    assert "1. Dentist on 9 June at 10:00\n" in (home.memory.home / "pending.md").read_text()
+        ids = [reminder.id for reminder in notify(memory).notified]
+        assert ids == [row["id"]]
+
+    text = (home.memory.home / "pending.md").read_text()
+    assert "1. Dentist on 9 June at 10:00\n" in text
 
 
 def test_a_memory_is_read_once_for_all_reminders_that_are_compared_with_it(
@@ -272,7 +289,9 @@ def test_a_memory_is_read_once_for_all_reminders_that_are_compared_with_it(
         timephrase, "read_all", lambda text, *args: (read.append(text), times(text, *args))[1]
     )
     home.now = home.now.replace(month=7)
-    assert len(notify(home.memory).notified) == 10
+
+    notified = notify(home.memory).notified
+    assert len(notified) == 10
     assert 10 <= len(read) == len(set(read))
 
 
@@ -290,10 +309,13 @@ def test_no_reminder_is_made_twice_also_when_it_was_deleted_as_the_files_alone_t
     (row,) = deep(home)["reminders"]
     assert deep(home)["reminders"] == []
     home.memory.delete(row["id"])
-    assert home.info(source).links == ()
+    links = home.info(source).links
+    assert links == ()
     before = home.tree()
     report = deep(home)
-    assert (report["reminders"], report["skipped"], home.tree()) == ([], [], before)
+    assert report["reminders"] == []
+    assert report["skipped"] == []
+    assert home.tree() == before
     fresh = tmp_path / "fresh"
     fresh.mkdir()
     (home.memory.home / "categories").rename(fresh / "categories")
@@ -314,6 +336,7 @@ def test_a_merged_memory_does_not_make_the_reminder_of_the_other_again(home: Hom
     home.memory.delete(row["id"])
     home.put(ONE, "Pay the tax tomorrow at 3pm\nto the new account")
     home.upkeep.merge(home.info(ONE), home.info(TWO))
+
     assert deep(home)["reminders"] == []
 
 
@@ -323,7 +346,9 @@ def test_a_memory_whose_id_is_no_uuid_has_its_reminders_too(home: Home) -> None:
     path.write_text(
         "---\nid: bob\ncreated_at: 2026-05-06T10:00:00Z\n---\ncall Bob tomorrow at 3pm\n"
     )
-    assert [reminder["source"] for reminder in deep(home)["reminders"]] == ["bob"]
+
+    sources = [reminder["source"] for reminder in deep(home)["reminders"]]
+    assert sources == ["bob"]
     assert deep(home)["reminders"] == []
 
 
@@ -413,6 +438,7 @@ def test_a_birthday_is_a_reminder_for_every_year(
     due_rules = [
         (reminder.header["due_at"], reminder.header.get("repeat")) for reminder in reminders(home)
     ]
+
     assert due_rules == ([(due, expected)] if due else [])
 
 

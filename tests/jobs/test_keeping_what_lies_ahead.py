@@ -59,10 +59,12 @@ def test_a_memory_and_its_reminder_stay_until_that_leaves_the_pending_list(home:
     live(home, "07-22")
     assert shown(home) == {("project", TEXT), ("reminders", TEXT)}
     # Though it was made long ago
-    assert TEXT in (home.memory.home / "pending.md").read_text(encoding="utf-8")
+    text = (home.memory.home / "pending.md").read_text(encoding="utf-8")
+    assert TEXT in text
     live(home, "07-23")
     assert shown(home) == set()
-    assert TEXT not in (home.memory.home / "pending.md").read_text(encoding="utf-8")
+    text = (home.memory.home / "pending.md").read_text(encoding="utf-8")
+    assert TEXT not in text
 
 
 def test_a_reminder_that_was_acknowledged_is_archived_at_once_when_it_is_old(home: Home) -> None:
@@ -84,8 +86,10 @@ def test_a_threshold_of_all_time_ends_nothing(tmp_path: Path) -> None:
             Draft("kept", project="categories", category="knowledge")
         )
         home.later(days=9000)
-        assert home.job("decay").actions == ()
-        assert next_due(Round(home.memory).memories, home.memory.settings, home.now).year == 9999
+        actions = home.job("decay").actions
+        assert actions == ()
+        year = next_due(Round(home.memory).memories, home.memory.settings, home.now).year
+        assert year == 9999
 
 
 def test_a_note_of_the_inbox_with_a_reminder_ahead_does_not_expire_before_it(
@@ -104,9 +108,11 @@ def test_a_note_of_the_inbox_with_a_reminder_ahead_does_not_expire_before_it(
         # It fires
         live(home, "06-16", "dream")
         live(home, "06-22", "dream")
-        assert home.info(ref).phase == "inbox"
+        phase = home.info(ref).phase
+        assert phase == "inbox"
         live(home, "06-24", "dream")
-        assert home.info(ref).phase == "archived"
+        phase = home.info(ref).phase
+        assert phase == "archived"
 
 
 def test_nobody_is_asked_whether_to_archive_what_has_a_reminder_ahead(home: Home) -> None:

@@ -14,12 +14,13 @@ LONG = "p" * 100
 
 def verbs(outcomes: list[job.Outcome]) -> dict[str, list[tuple[str, str]]]:
     """The actions of each job that has some."""
-    assert [outcome.error for outcome in outcomes] == [None] * len(outcomes)
-    return {
-        outcome.job: [(action.verb, action.id) for action in outcome.actions]
-        for outcome in outcomes
-        if outcome.actions
-    }
+    errors = [outcome.error for outcome in outcomes]
+    assert errors == [None] * len(outcomes)
+    actions_of_job = {}
+    for outcome in outcomes:
+        if outcome.actions:
+            actions_of_job[outcome.job] = [(action.verb, action.id) for action in outcome.actions]
+    return actions_of_job
 
 
 def test_a_memory_of_the_inbox_expires_after_its_time_and_not_a_moment_before(home: Home) -> None:
@@ -51,9 +52,11 @@ def test_old_memories_nobody_read_decay(home: Home) -> None:
     home.memory.read(read)
     home.later(days=30)
     young = home.write("young", "knowledge")
-    assert home.job("decay").actions == ()
+    actions = home.job("decay").actions
+    assert actions == ()
     home.later(seconds=1)
-    assert [action.id for action in home.job("decay").actions] == [old]
+    ids = [action.id for action in home.job("decay").actions]
+    assert ids == [old]
     assert home.ids() == {read, soul, inbox, young}
 
 
@@ -108,15 +111,24 @@ def test_a_memory_read_three_times_is_organized_and_keeps_what_must_not_change(h
     home.memory.read(other_id)
     home.later(days=1)
     (action,) = home.job("upgrade").actions
-    assert (action.id, action.category, action.words) == (memory_id, "preferences", ("prefer",))
+    assert action.id == memory_id
+    assert action.category == "preferences"
+    assert action.words == ("prefer",)
     info = home.info(memory_id)
-    assert (info.phase, info.category, info.expires) == ("organized", "preferences", None)
-    assert (info.access_count, info.source, info.created) == (3, "claude", "2026-05-06T10:00:00Z")
+    assert info.phase == "organized"
+    assert info.category == "preferences"
+    assert info.expires is None
+    assert info.access_count == 3
+    assert info.source == "claude"
+    assert info.created == "2026-05-06T10:00:00Z"
     assert not path.exists()
-    assert home.file(memory_id).name == path.name
-    assert home.job("upgrade").actions == ()
+    name = home.file(memory_id).name
+    assert name == path.name
+    actions = home.job("upgrade").actions
+    assert actions == ()
     home.memory.undo()
-    assert (home.file(memory_id), home.info(memory_id).phase) == (path, "inbox")
+    assert home.file(memory_id) == path
+    assert home.info(memory_id).phase == "inbox"
 
 
 def test_a_hand_made_file_keeps_its_id_its_time_and_its_source_when_it_is_organized(
@@ -153,10 +165,15 @@ def test_equal_texts_are_merged_into_the_one_that_is_read_more(home: Home) -> No
     a = home.write("same text here", tags=["x"])
     b = home.write("same  text here.", tags=["y"])
     home.memory.read(b)
-    assert verbs(lifecycle.consolidate(home.memory))["consolidate"] == [("merge", a)]
+    consolidate = verbs(lifecycle.consolidate(home.memory))["consolidate"]
+    assert consolidate == [("merge", a)]
     info = home.info(a)
-    assert (info.id, info.tags, info.access_count, info.header["merged"]) == (b, ("y", "x"), 1, [a])
-    assert home.memory.read(a).content == "same  text here."
+    assert info.id == b
+    assert info.tags == ("y", "x")
+    assert info.access_count == 1
+    assert info.header["merged"] == [a]
+    content = home.memory.read(a).content
+    assert content == "same  text here."
 
 
 @pytest.mark.promise("001-17.5")
@@ -173,9 +190,13 @@ def test_links_to_what_was_merged_lead_to_the_survivor_and_wikilinks_still_find_
     home.put(TWO, LONG, further={"title": "The short one"})
     home.put(THREE, "see [[The short one]]", links=(TWO,))
     lifecycle.consolidate(home.memory)
-    assert home.info(THREE).links == (ONE,)
-    assert [backlink.id for backlink in home.memory.backlinks(home.info(TWO))] == [THREE]
-    assert home.info(ONE).aliases == ("The short one",)
+
+    links = home.info(THREE).links
+    assert links == (ONE,)
+    ids = [backlink.id for backlink in home.memory.backlinks(home.info(TWO))]
+    assert ids == [THREE]
+    aliases = home.info(ONE).aliases
+    assert aliases == ("The short one",)
 
 
 def test_the_first_line_of_what_was_merged_still_names_the_survivor(home: Home) -> None:
@@ -213,9 +234,11 @@ def test_counts_are_folded_before_the_jobs_but_not_by_a_dry_run(home: Home) -> N
     memory_id = home.write("read", "people")
     home.memory.read(memory_id)
     lifecycle.consolidate(home.memory, dry_run=True)
-    assert b"access_count: 0" in home.file(memory_id).read_bytes()
+    content = home.file(memory_id).read_bytes()
+    assert b"access_count: 0" in content
     lifecycle.consolidate(home.memory)
-    assert b"access_count: 1" in home.file(memory_id).read_bytes()
+    content = home.file(memory_id).read_bytes()
+    assert b"access_count: 1" in content
 
 
 def fill(home: Home) -> None:
@@ -252,14 +275,16 @@ def test_every_action_can_be_taken_back_one_after_the_other(home: Home) -> None:
     fill(home)
     home.upkeep.fold()
     before = home.tree()
-    actions = [
-        action for outcome in lifecycle.consolidate(home.memory) for action in outcome.actions
-    ]
+    actions = []
+    for outcome in lifecycle.consolidate(home.memory):
+        actions.extend(outcome.actions)
     assert len(actions) == 5
     for _ in actions:
         home.memory.undo()
     assert home.forgotten_undos() == before
-    again = [action for outcome in lifecycle.consolidate(home.memory) for action in outcome.actions]
+    again = []
+    for outcome in lifecycle.consolidate(home.memory):
+        again.extend(outcome.actions)
     assert {(action.verb, action.id) for action in again}.isdisjoint(
         (action.verb, action.id) for action in actions
     )

@@ -58,7 +58,8 @@ def test_a_reminder_fires_at_its_time_once_unless_that_is_undone_and_not_a_momen
     assert fire(home) == []
     home.later(microseconds=1)
     assert fire(home) == [ONE]
-    assert header(home, ONE)["fired_at"] == "2026-05-06T10:00:00Z"
+    fired_at = header(home, ONE)["fired_at"]
+    assert fired_at == "2026-05-06T10:00:00Z"
     before = home.everything()
     assert fire(home) == []
     assert home.everything() == before
@@ -82,10 +83,8 @@ def test_a_reminder_put_off_leaves_the_list_and_fires_again_and_one_that_repeats
     assert fire(home) == [ONE]
     reminders.acknowledge(home.memory, ONE)
     reminders.snooze(home.memory, ONE, "2026-05-08 09:00")
-    assert (header(home, ONE)["due_at"], "acked_at" in header(home, ONE)) == (
-        "2026-05-08T09:00:00Z",
-        False,
-    )
+    assert header(home, ONE)["due_at"] == "2026-05-08T09:00:00Z"
+    assert "acked_at" not in header(home, ONE)
     home.memory.undo()
     assert "acked_at" in header(home, ONE)
     with pytest.raises(InvalidInput, match="not a reminder"):
@@ -150,7 +149,8 @@ def test_a_repeating_reminder_that_is_done_before_a_round_found_it_due_comes_at_
 ) -> None:
     remind(home, ONE, "water", datetime(2026, 5, 6, 9, tzinfo=UTC), further={"repeat": DAILY})
     reminders.acknowledge(home.memory, ONE)
-    assert (fire(home), header(home, ONE)["due_at"]) == ([], "2026-05-07T09:00:00Z")
+    assert fire(home) == []
+    assert header(home, ONE)["due_at"] == "2026-05-07T09:00:00Z"
     home.later(days=1)
     assert fire(home) == [ONE]
 
@@ -163,6 +163,7 @@ def test_firing_changes_no_other_byte_of_the_file_and_is_no_change_of_the_conten
     home.later(hours=1)
     fire(home)
     text = home.file(ONE).read_bytes()
+
     assert text.replace(b"fired_at: 2026-05-06T11:00:00Z\n", b"") == before
 
 
@@ -190,8 +191,10 @@ def test_every_other_week_stays_every_other_week_though_one_was_missed(home: Hom
     rule = "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO;BYHOUR=9;BYMINUTE=0"
     remind(home, ONE, "bins", datetime(2026, 5, 4, 9, tzinfo=UTC), further={"repeat": rule})
     home.now = datetime(2026, 5, 26, 12, tzinfo=UTC)
+
     assert fire(home) == [ONE]
-    assert header(home, ONE)["due_at"] == "2026-06-01T09:00:00Z"
+    due_at = header(home, ONE)["due_at"]
+    assert due_at == "2026-06-01T09:00:00Z"
 
 
 def test_the_rule_is_in_local_time_also_over_the_change_of_clocks(tmp_path: Path) -> None:
@@ -200,7 +203,8 @@ def test_the_rule_is_in_local_time_also_over_the_change_of_clocks(tmp_path: Path
         home.now = datetime(2026, 3, 28, 8, 0, tzinfo=UTC)
         remind(home, ONE, "coffee", home.now, further={"repeat": DAILY})
         assert fire(home) == [ONE]
-        assert header(home, ONE)["due_at"] == "2026-03-29T07:00:00Z"
+        due_at = header(home, ONE)["due_at"]
+        assert due_at == "2026-03-29T07:00:00Z"
         assert "due 2026-03-28 09:00" in pending(home)
 
 
@@ -211,6 +215,7 @@ def test_undated_unreadable_locked_and_other_memories_never_fire(home: Home) -> 
     home.put(FOUR, "odd", "reminders", further={"due_at": "whenever"})
     home.later(days=1)
     before = {memory_id: home.file(memory_id).read_bytes() for memory_id in (ONE, TWO, THREE, FOUR)}
+
     assert fire(home) == []
     assert {memory_id: home.file(memory_id).read_bytes() for memory_id in before} == before
     assert pending(home) == f"{HEAD}None.\n"
@@ -223,8 +228,11 @@ def test_a_time_written_by_hand_counts_in_any_form_and_without_any_other_key(hom
         "---\ndue_at: 2026-05-06T11:30:00+02:00\n---\nput the kettle on\n", encoding="utf-8"
     )
     (ref,) = fire(home)
-    assert header(home, ref)["fired_at"] == stamp(MOMENT)
-    assert place.read_text(encoding="utf-8").endswith("---\nput the kettle on\n")
+
+    fired_at = header(home, ref)["fired_at"]
+    assert fired_at == stamp(MOMENT)
+    text = place.read_text(encoding="utf-8")
+    assert text.endswith("---\nput the kettle on\n")
     assert pending(home) == f"{HEAD}1. put the kettle on\n   due 2026-05-06 09:30, id {ref[:8]}\n\n"
 
 
@@ -344,9 +352,9 @@ def test_a_scope_written_by_hand_leads_to_no_file_outside(home: Home) -> None:
     place.write_text(place.read_text().replace("agent:claude", "agent:../../x"))
     before = set(home.memory.home.parent.rglob("*.md"))
     fire(home)
-    assert {path.name for path in set(home.memory.home.parent.rglob("*.md")) - before} <= {
-        "pending.md"
-    }
+
+    names = {path.name for path in set(home.memory.home.parent.rglob("*.md")) - before}
+    assert names <= {"pending.md"}
 
 
 def test_a_file_of_the_user_that_has_such_a_name_stays(home: Home) -> None:

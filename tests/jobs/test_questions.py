@@ -31,12 +31,15 @@ def test_near_duplicates_are_merged_as_the_owner_says_and_undo_asks_again(
 ) -> None:
     near(home)
     (item,) = home.memory.review()
-    assert (item.kind, item.refs) == ("merge", (ONE, TWO))
+    assert item.kind == "merge"
+    assert item.refs == (ONE, TWO)
     home.memory.decide(item.key, choice)
-    assert (home.ids(), home.memory.review()) == ({kept_id}, [])
+    assert home.ids() == {kept_id}
+    assert home.memory.review() == []
     home.memory.undo()
     assert home.ids() == {ONE, TWO}
-    assert [question.key for question in home.memory.review()] == [item.key]
+    keys = [question.key for question in home.memory.review()]
+    assert keys == [item.key]
 
 
 def test_a_question_about_a_memory_whose_id_is_all_is_about_it_alone(home: Home) -> None:
@@ -44,6 +47,7 @@ def test_a_question_about_a_memory_whose_id_is_all_is_about_it_alone(home: Home)
     home.put(TWO, "ben has a peanut allergy, is allergic to peanuts", "people")
     (item,) = [question for question in home.memory.review() if question.kind == "merge"]
     home.memory.decide(item.key, item.choices[0][0])
+
     assert len(home.ids()) == 1
 
 
@@ -62,7 +66,8 @@ def test_a_linked_pair_of_near_duplicates_is_still_asked_about_and_an_unlinked_o
 ) -> None:
     near(home)
     dream.run(home.memory, 2)
-    assert home.info(ONE).links == (TWO,)
+    links = home.info(ONE).links
+    assert links == (TWO,)
     assert kinds(home) == ["merge"]
     home.memory.unlink(ONE, TWO)
     assert kinds(home) == []
@@ -77,7 +82,8 @@ def test_a_category_the_owner_chooses_is_learned_from(home: Home) -> None:
     assert home.info(item.refs[0]).header[SET_BY] == "owner"
     second_id = home.write(f"{UNSURE} again")
     (action,) = dream.run(home.memory, 1).actions
-    assert (action.id, action.category) == (second_id, label)
+    assert action.id == second_id
+    assert action.category == label
     assert action.reason == f'{label} (you put "{UNSURE}" there)'
 
 
@@ -86,9 +92,12 @@ def test_the_daemon_leaves_in_the_inbox_what_would_be_asked(home: Home) -> None:
     unsure = home.write(UNSURE)
     home.later(hours=3)
     home.round()
-    assert (home.category(sure), home.category(unsure)) == ("lessons", "inbox")
+
+    assert home.category(sure) == "lessons"
+    assert home.category(unsure) == "inbox"
     assert kinds(home) == ["category"]
-    assert [action.id for action in dream.run(home.memory, 1).actions] == [unsure]
+    ids = [action.id for action in dream.run(home.memory, 1).actions]
+    assert ids == [unsure]
     assert kinds(home) == []
 
 
@@ -106,11 +115,17 @@ def test_the_daemon_leaves_what_is_often_read_in_the_inbox_until_its_category_is
     for days in (0, 30):
         home.later(days=days)
         home.round("dream")
-    assert (home.category(unsure), home.category(sure)) == ("inbox", "lessons")
+
+    assert home.category(unsure) == "inbox"
+    assert home.category(sure) == "lessons"
     assert home.ids() == {unsure, sure}
-    assert home.info(unread).phase == "archived"
-    assert home.memory.review(kind="category")[0].refs == (unsure,)
-    assert [action.id for action in home.job("upgrade").actions] == [unsure]
+    phase = home.info(unread).phase
+    assert phase == "archived"
+    refs = home.memory.review(kind="category")[0].refs
+    assert refs == (unsure,)
+    actions = home.job("upgrade").actions
+    ids = [action.id for action in actions]
+    assert ids == [unsure]
 
 
 def test_what_the_daemon_archives_by_itself_is_not_asked_about(home: Home) -> None:
@@ -120,7 +135,8 @@ def test_what_the_daemon_archives_by_itself_is_not_asked_about(home: Home) -> No
     mine = home.write("the boiler needs water", "knowledge")
     home.write("Anna is allergic to peanuts", "people")
     home.later(days=40)
-    assert home.memory.review(kind="archive") == []
+    questions = home.memory.review(kind="archive")
+    assert questions == []
     home.later(days=326)
     assert [question.refs for question in home.memory.review(kind="archive")] == [(mine,)]
 
@@ -137,22 +153,26 @@ def test_a_day_without_a_date_is_asked_about_and_what_is_repeated_or_negated_is_
     home.memory.decide(item.key, "y")
     (reminder,) = [memory for memory in home.upkeep.every() if memory.category == "reminders"]
     assert reminder.header["due_at"] == "2026-05-08T09:00:00Z"
-    assert home.memory.review(kind="reminder") == []
+    questions = home.memory.review(kind="reminder")
+    assert questions == []
     home.memory.delete(reminder.id)
-    assert home.memory.review(kind="reminder") == []
+    questions = home.memory.review(kind="reminder")
+    assert questions == []
 
 
 def test_what_nobody_read_for_a_year_is_asked_about(home: Home) -> None:
     memory_id = home.write("the boiler needs water", "knowledge")
     home.later(days=366)
     (item,) = home.memory.review()
-    assert (item.kind, item.refs) == ("archive", (memory_id,))
+    assert item.kind == "archive"
+    assert item.refs == (memory_id,)
     home.memory.decide(item.key, "n")
     assert home.memory.review() == []
     home.memory.undo()
     home.memory.decide(item.key, "y")
     assert home.memory.review() == []
-    assert home.job("decay").actions == ()
+    actions = home.job("decay").actions
+    assert actions == ()
 
 
 def test_a_question_about_what_changed_since_is_not_answered(home: Home) -> None:
@@ -162,6 +182,7 @@ def test_a_question_about_what_changed_since_is_not_answered(home: Home) -> None
     for question in (item, item.key):
         with pytest.raises(errors.NotFound):
             home.memory.decide(question, "1")
+
     assert home.ids() == {ONE}
 
 
@@ -194,13 +215,16 @@ def year_old(home: Home) -> list[str]:
 def test_many_of_a_kind_are_one_question_which_one_answer_and_one_undo_settle(home: Home) -> None:
     ids = year_old(home)
     (item,) = home.memory.review()
-    assert (item.text, item.refs) == ("Archive these 5 notes nobody read for a year?", tuple(ids))
+    assert item.text == "Archive these 5 notes nobody read for a year?"
+    assert item.refs == tuple(ids)
     assert item.lines[0] == '"the boiler needs water" (knowledge), 2026-05-06'
-    assert len(home.memory.review(kind="archive")) == 5
+    questions = home.memory.review(kind="archive")
+    assert len(questions) == 5
     assert home.memory.decide(item, "y") == item
     assert (home.ids(), home.memory.review()) == (set(), [])
     home.memory.undo()
-    assert [question.key for question in home.memory.review()] == [item.key]
+    keys = [question.key for question in home.memory.review()]
+    assert keys == [item.key]
     with pytest.raises(errors.InvalidInput):
         home.memory.decide(item.key, "1")
 
@@ -210,6 +234,7 @@ def test_no_to_many_is_remembered_of_each_and_one_more_is_asked_about_alone(home
     home.memory.decide(home.memory.review()[0].key, "n")
     more = home.write("the key is with Paula", "knowledge")
     home.later(days=366)
+
     assert [question.refs for question in home.memory.review()] == [(more,)]
 
 
@@ -219,6 +244,7 @@ def test_a_question_about_many_that_are_no_longer_the_same_is_not_answered(home:
     home.memory.delete(ids[0])
     with pytest.raises(errors.InvalidInput, match="changed meanwhile"):
         home.memory.decide(item, "y")
+
     assert home.ids() == set(ids[1:])
 
 
@@ -235,17 +261,17 @@ def test_many_without_a_sure_category_are_sorted_by_one_answer_and_teach_nothing
 ) -> None:
     ids = {home.write(text) for text in ("zxcv qwer", "wvut yxzb", "qqqq wwww", "kjhg fdsa")}
     (item,) = home.memory.review()
-    assert (item.text, {*item.refs}) == ("Sort these 4 memories of the inbox as shown?", ids)
+    assert item.text == "Sort these 4 memories of the inbox as shown?"
+    assert {*item.refs} == ids
     assert '"zxcv qwer" -> knowledge' in item.lines
     home.memory.decide(item, "y")
     assert {home.category(memory_id) for memory_id in ids} == {"knowledge"}
-    assert not any(SET_BY in home.info(memory_id).header for memory_id in ids)
+    for memory_id in ids:
+        assert SET_BY not in home.info(memory_id).header
     home.memory.undo()
     home.memory.decide(item.key, "n")
-    assert (home.memory.review(), {home.category(memory_id) for memory_id in ids}) == (
-        [],
-        {"inbox"},
-    )
+    assert home.memory.review() == []
+    assert {home.category(memory_id) for memory_id in ids} == {"inbox"}
 
 
 def test_nobody_is_asked_to_sort_what_expires_and_what_may_be_worth_keeping_does_not(
@@ -256,8 +282,11 @@ def test_nobody_is_asked_to_sort_what_expires_and_what_may_be_worth_keeping_does
     kept_id = agent.write(
         Draft("User wants commit messages in the imperative", project="categories")
     ).id
-    assert [question.refs for question in home.memory.review()] == [(kept_id,)]
+    questions = home.memory.review()
+    assert [question.refs for question in questions] == [(kept_id,)]
     for _ in range(2):
         home.later(days=8)
         home.round("dream")
-    assert (home.info(passing).phase, home.info(kept_id).phase) == ("archived", "inbox")
+    phase = home.info(passing).phase
+    assert phase == "archived"
+    assert home.info(kept_id).phase == "inbox"

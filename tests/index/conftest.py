@@ -149,9 +149,10 @@ class Desk:
         self, path: str, viewer: str | None = None, project: str = "notes", **more: Any
     ) -> list[str]:
         edges = self.index.links.incoming(self.get(path, project), viewer, **more)
-        assert all(
-            edge.direction == "in" and edge.state == "resolved" and edge.note for edge in edges
-        )
+        for edge in edges:
+            assert edge.direction == "in"
+            assert edge.state == "resolved"
+            assert edge.note
         return [edge.note.path for edge in edges if edge.note]
 
     def check(self) -> None:
@@ -165,14 +166,13 @@ class Desk:
             ("merged", "note"),
             ("link", "note"),
         ):
-            assert {row for (row,) in self.db.execute(f"select {column} from {table}")} <= notes, (
-                table
-            )
-        assert {row for (row,) in self.db.execute("select row from text")} == notes
+            rows = {row for (row,) in self.db.execute(f"select {column} from {table}")}
+            assert rows <= notes, table
+        rows = {row for (row,) in self.db.execute("select row from text")}
+        assert rows == notes
         for table in ("note_fts", "name_fts"):
-            assert {
-                row for (row,) in self.db.execute(f"select id from {table}_docsize")
-            } == notes, table
+            rows = {row for (row,) in self.db.execute(f"select id from {table}_docsize")}
+            assert rows == notes, table
         counted: Counter[tuple[object, ...]] = Counter()
         columns = "project, path, scope, coalesce(phase, ''), coalesce(category, '')"
         for project, path, *kind in self.db.execute(f"select {columns} from note"):
@@ -193,7 +193,8 @@ class Desk:
             self.db.execute(
                 f"create virtual table temp.{table}_words using fts5vocab(main, {table}, row)"
             )
-            assert self.db.execute(f"select term from temp.{table}_words").fetchall() == [], table
+            rows = self.db.execute(f"select term from temp.{table}_words").fetchall()
+            assert rows == [], table
             self.db.execute(f"drop table temp.{table}_words")
 
 

@@ -24,7 +24,9 @@ SMALL_TALK = [
 
 def session(*turns: str) -> str:
     """A long conversation of Ada and Mel; `turns` are in the middle of it."""
-    lines = [f"{who}: Well, {text}." for text in SMALL_TALK for who in ("Ada", "Mel")]
+    lines = []
+    for text in SMALL_TALK:
+        lines += [f"{who}: Well, {text}." for who in ("Ada", "Mel")]
     return "\n\n".join([*lines[:6], *turns, *lines[6:]]) + "\n"
 
 
@@ -96,7 +98,9 @@ def test_where_all_notes_are_short_no_passage_is_listed(desk: Desk) -> None:
     desk.put_all({"a.md": "The oboe is old.", "b.md": "Mel plays the oboe."})
     hits = asked(desk, "Who plays the oboe?", explain=True)
     assert len(hits) == 2
-    assert not any(reason.startswith("passage") for hit in hits for reason in hit.why)
+    for hit in hits:
+        for reason in hit.why:
+            assert not reason.startswith("passage")
 
 
 def test_a_wordy_turn_that_is_no_long_note_waits_for_its_place(desk: Desk) -> None:
@@ -107,9 +111,10 @@ def test_a_wordy_turn_that_is_no_long_note_waits_for_its_place(desk: Desk) -> No
     hits = search.search(
         desk.db, Query("Which canoe does the market have?"), viewer=None, limit=61, explain=True
     )
-    shares = [
-        sum(float(why.rsplit(" ", 1)[1]) for why in hit.why if why[-1].isdigit()) for hit in hits
-    ]
+    shares = []
+    for hit in hits:
+        shares.append(sum(float(why.rsplit(" ", 1)[1]) for why in hit.why if why[-1].isdigit()))
+
     assert hits[60].note.path == "wordy.md"
     assert shares == sorted(shares, reverse=True)
 
@@ -194,4 +199,5 @@ def test_notes_that_score_alike_have_one_order_on_all_pages(desk: Desk) -> None:
         page = search.search(
             desk.db, Query("Is the canoe red and new?"), viewer=None, limit=10, offset=offset
         )
-        assert [hit.note.path for hit in page] == paths[offset : offset + 10]
+        hit_paths = [hit.note.path for hit in page]
+        assert hit_paths == paths[offset : offset + 10]

@@ -68,7 +68,8 @@ def test_a_look_at_the_memory_and_one_at_the_index_find_the_same(desk: Desk) -> 
 
 def test_once_the_last_entity_is_gone_nothing_is_left(desk: Desk) -> None:
     desk.put("ada.md", entity("Ada", "likes tea", relations=("- knows [[Bob]]",)), project="graph")
-    assert [row.name for row in desk.index.entities.matching("tea", None)] == ["Ada"]
+    names = [row.name for row in desk.index.entities.matching("tea", None)]
+    assert names == ["Ada"]
     desk.remove("ada.md", project="graph")
     assert desk.index.entities.matching("tea", None) == []
     assert desk.index.entities.relations(None) == []
@@ -92,14 +93,16 @@ def test_what_a_transaction_that_failed_had_put_in_is_forgotten(desk: Desk) -> N
     def put_and_fail() -> None:
         with index.transaction():
             index.put(bob, Stamp(1, 1, 1))
-            names = [row.name for row in index.entities.matching("tea", None)]
+            rows = index.entities.matching("tea", None)
+            names = [row.name for row in rows]
             assert names == ["Ada", "Bob"]
             raise KeyError
 
     with pytest.raises(KeyError):
         put_and_fail()
     desk.put("eve.md", entity("Eve", "tea"), project="graph")
-    assert [row.name for row in index.entities.matching("tea", None)] == ["Ada", "Eve"]
+    row_names = [row.name for row in index.entities.matching("tea", None)]
+    assert row_names == ["Ada", "Eve"]
     assert index.entities.relations(None) == []
 
 

@@ -88,14 +88,13 @@ def test_an_agent_sees_global_notes_and_its_own_under_any_filter(
     shelf: Desk, filters: dict[str, Any], expected_paths: set[str]
 ) -> None:
     theirs = expected_paths - {"inbox/n.md"}
-    assert (
-        set(shelf.list(viewer="ada", **filters))
-        == set(shelf.found("word", viewer="ada", **filters))
-        == theirs
-    )
-    assert shelf.search("word", viewer="ada", limit=1, **filters).total == len(theirs)
+    assert set(shelf.list(viewer="ada", **filters)) == theirs
+    assert set(shelf.found("word", viewer="ada", **filters)) == theirs
+    total = shelf.search("word", viewer="ada", limit=1, **filters).total
+    assert total == len(theirs)
     assert set(shelf.list(viewer="eve", **filters)) == theirs - {"c.md"}
-    assert shelf.search("", viewer="eve", limit=1, **filters).total == len(theirs - {"c.md"})
+    total = shelf.search("", viewer="eve", limit=1, **filters).total
+    assert total == len(theirs - {"c.md"})
 
 
 def test_a_scope_nobody_can_read_is_the_owners_alone(desk: Desk) -> None:
@@ -153,7 +152,8 @@ def test_a_filter_that_most_notes_pass_is_as_exact_as_a_rare_one(desk: Desk) -> 
         "2698.md",
         "2697.md",
     ]
-    assert desk.search("", tags=("most",)).total == len(most)
+    total = desk.search("", tags=("most",)).total
+    assert total == len(most)
     assert desk.list(tags=("some",), limit=2) == ["5360.md", "5320.md"]
 
 

@@ -65,7 +65,8 @@ def test_an_ambiguous_identifier_names_its_candidates(shelf: Desk) -> None:
     shelf.put_all({f"{number}.md": "---\npermalink: same\n---\n" for number in range(12)})
     with pytest.raises(Ambiguous) as caught:
         shelf.find("same")
-    assert (len(caught.value.candidates), caught.value.total) == (10, 12)
+    assert len(caught.value.candidates) == 10
+    assert caught.value.total == 12
     assert len(set(caught.value.candidates)) == 10
 
 
@@ -108,6 +109,7 @@ def test_no_name_takes_over_the_id_of_another_note(desk: Desk, target: str, clai
     desk.put(
         f"{target}.md" if claim == "path" else "theirs.md", f"---\n{claim.format(target)}\n---\n"
     )
+
     assert desk.find(target) == "mine.md"
     assert desk.find(target.lower(), project="Vault") == "mine.md"
 

@@ -101,8 +101,11 @@ def test_the_question_mark_of_an_address_asks_nothing() -> None:
         assert focus_of(text) == Focus(text)
         assert not read_question(text).beside
     last_question = "Who pays for the movers of the office?"
-    assert focus_of((request + address) * 9 + last_question).text.strip() == last_question
-    assert focus_of(request * 9 + "你会用它写信吗?Python").text.strip() == "你会用它写信吗?"
+
+    text = focus_of((request + address) * 9 + last_question).text
+    assert text.strip() == last_question
+    text = focus_of(request * 9 + "你会用它写信吗?Python").text
+    assert text.strip() == "你会用它写信吗?"
 
 
 def test_a_question_told_in_a_few_sentences_is_kept_whole() -> None:

@@ -32,7 +32,8 @@ def vault(tmp_path: Path) -> Path:
         place.write_text(
             f"---\ntags: [t{number % 5}]\n---\n# Heading {number}\n\n- [fact] word{number} [[note 1]]\n"
         )
-    (folder / "long.md").write_text("a passage about herons\n\n" * 2_000)
+    file = folder / "long.md"
+    file.write_text("a passage about herons\n\n" * 2_000)
     (folder / "same.md").write_text("one")
     (folder / "Same.md").write_text("two")
     (folder / "latin.md").write_bytes("caf\xe9".encode("latin-1"))
@@ -72,7 +73,8 @@ def test_the_index_is_the_same_whoever_read_the_files(
     )
     synced(tmp_path / "a", vault).close()
     assert len(started) == 2
-    assert all(process.returncode is not None for process in started), "they ended with the sync"
+    for process in started:
+        assert process.returncode is not None, "they ended with the sync"
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0})
     synced(tmp_path / "b", vault).close()
     assert len(started) == 2
@@ -87,7 +89,8 @@ def test_the_journal_says_who_wrote_what_others_read(tmp_path: Path) -> None:
         before = [memory.find(f"Note {number}").provenance for number in range(55)]
         memory.engine.rebuild_index()
         memory.sync()
-        assert [memory.find(f"Note {number}").provenance for number in range(55)] == before
+        provenances = [memory.find(f"Note {number}").provenance for number in range(55)]
+        assert provenances == before
         assert {entry.who for entry in before} == {"agent:ada"}
 
 
@@ -99,8 +102,10 @@ def test_a_search_for_a_writer_finds_the_notes_that_others_read(tmp_path: Path) 
         memory.engine.rebuild_index()
         memory.sync()
         for query in (Query("heron", by="ada"), Query("heron", client="claude-code")):
-            assert memory.search(query).total == 55
-        assert memory.search(Query("heron", by="file")).total == 0
+            total = memory.search(query).total
+            assert total == 55
+        total = memory.search(Query("heron", by="file")).total
+        assert total == 0
 
 
 OTHER_VERSION = readers._PROGRAM.replace(
@@ -133,6 +138,8 @@ def test_a_file_that_changed_after_it_was_read_is_read_again(
     monkeypatch.setattr(readers.Readers, "_ask", meanwhile)
     with open_session(tmp_path / "home", watch=False) as memory:
         memory.add_project("vault", str(vault))
-        assert memory.sync().added == NOTES + 5
-        assert memory.search("word7").total == memory.search("word8").total == 0
+        added = memory.sync().added
+        assert added == NOTES + 5
+        assert memory.search("word7").total == 0
+        assert memory.search("word8").total == 0
         assert memory.search("wordless").total == 1

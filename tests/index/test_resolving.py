@@ -25,6 +25,7 @@ def test_odd_titles_are_linked_by_themselves(desk: Desk, title: str) -> None:
     desk.put("n1.md", f"---\ntitle: {title!r}\npermalink: p1\n---\n")
     desk.put("n2.md", "---\ntitle: '💥'\npermalink: p2\n---\n")
     desk.put("from.md", f"[[{title}]]")
+
     assert desk.leads(title) == "n1.md"
     assert desk.incoming("n1.md") == ["from.md"]
 
@@ -55,10 +56,12 @@ def test_the_names_of_memories_are_cut_at_100_characters_on_both_sides(desk: Des
     line = "The committee resolved " + "to meet again and again " * 8
     desk.put("inbox/x.md", line, project="categories")
     desk.put("inbox/from.md", f"see [[{line[:110]}]]", project="categories")
+
     assert desk.leads(line[:100], project="categories") == "inbox/x.md"
     assert desk.leads(line[:130], project="categories") == "inbox/x.md"
     assert desk.leads(line[:99], project="categories") == "unwritten"
-    assert desk.incoming("inbox/x.md", project="categories") == ["inbox/from.md"]
+    edges = desk.incoming("inbox/x.md", project="categories")
+    assert edges == ["inbox/from.md"]
 
 
 def test_of_equal_memories_the_same_scope_comes_first_then_the_oldest(desk: Desk) -> None:

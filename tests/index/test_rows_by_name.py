@@ -63,7 +63,9 @@ def test_columns_are_read_into_the_fields_of_their_names(desk: Desk) -> None:
     desk.put("a.md", "---\ntags: [x]\nsource: radio\naliases: [y]\n---\none")
     info = rows.get(desk.db, "notes", "a.md")
     assert info is not None
-    assert (info.tags, info.source, info.aliases) == (("x",), "radio", ("y",))
+    assert info.tags == ("x",)
+    assert info.source == "radio"
+    assert info.aliases == ("y",)
     for name, column in NOTE_COLUMNS.items():
         source = "note n join project p on p.id = n.project join text t on t.row = n.row"
         (value,) = desk.db.execute(f"select {column.sql} from {source}").fetchone()

@@ -194,14 +194,17 @@ def test_a_lone_operator_is_text(verse: Desk, text: str) -> None:
     assert hits.relaxed == (text in ("gulls OR", "OR gulls", "gulls NOT"))
     for hit in () if hits.relaxed else hits:
         content = VERSE[hit.note.path].lower() + hit.note.title.lower()
-        assert all(part in content for part in contents)
+        for part in contents:
+            assert part in content
 
 
 def test_no_hit_for_three_bare_words_is_asked_again_with_or(verse: Desk) -> None:
     hits = verse.search("where do the goats drive a tram to")
     assert hits.relaxed
-    assert {hit.note.path for hit in hits} == {"hill.md", "city/tram.md"}
-    assert all("relaxed" in hit.why for hit in hits)
+    paths = {hit.note.path for hit in hits}
+    assert paths == {"hill.md", "city/tram.md"}
+    for hit in hits:
+        assert "relaxed" in hit.why
     assert verse.search("goats tram").relaxed
     assert not verse.search('"goats" zebra tram').relaxed
     assert not verse.search("goats zebra NOT tram").relaxed
@@ -253,7 +256,9 @@ def test_one_or_two_words_that_find_nothing_are_asked_again_as_they_are_spelled(
 ) -> None:
     desk.put_all(SPELLED)
     hits = desk.search(text)
-    assert [hit.note.path for hit in hits] == [path]
+
+    paths = [hit.note.path for hit in hits]
+    assert paths == [path]
     assert f"spelled: {spelled}" in hits[0].why
     assert hits.relaxed
 
@@ -262,6 +267,7 @@ def test_spelling_shows_nobody_the_words_of_others(desk: Desk) -> None:
     desk.put("secret.md", "---\nscope: agent:ada\n---\nThe kubernetes cluster.")
     desk.put("typo.md", "---\nscope: agent:ada\n---\nThe receeving end.")
     desk.put("open.md", "The receiving end.")
+
     assert desk.found("kuberntes", viewer="bob") == []
     assert desk.found("kuberntes", viewer="ada") == ["secret.md"]
     assert desk.found("receeving", viewer="bob") == ["open.md"]
@@ -275,12 +281,11 @@ def test_a_word_of_very_many_notes_keeps_an_exact_total_and_whole_pages(desk: De
     hits = desk.search("common", limit=10)
     assert hits.total == 2_661
     assert hits[0].note.path == "Common.md"
-    pages = [
-        path
-        for offset in range(0, 2_700, 300)
-        for path in desk.found("common", limit=300, offset=offset)
-    ]
-    assert len(pages) == len(set(pages)) == 2_661
+    pages = []
+    for offset in range(0, 2_700, 300):
+        pages.extend(desk.found("common", limit=300, offset=offset))
+    assert len(pages) == 2_661
+    assert len(set(pages)) == 2_661
     assert desk.search("commo").total == 2_661
     assert desk.found("common 1234") == ["1234.md"]
     assert desk.search("common word").total == 2_600
@@ -337,23 +342,34 @@ def test_words_of_a_prefix_find_what_the_prefix_finds(
         {f"{at}.md": f"{word} {'more' if at % 2 else 'less'}" for at, word in enumerate(words)}
     )
     texts = ("mar", "MAR", "mark", "less mar", "mar NOT more", '"less" mar mor', "marz")
-    results = [[(hit.note.path, hit.why) for hit in desk.search(text)] for text in texts]
+
+    def results() -> list[list[tuple[str, Any]]]:
+        results_of_texts = []
+        for query_text in texts:
+            hits = desk.search(query_text)
+            results_of_texts.append([(hit.note.path, hit.why) for hit in hits])
+        return results_of_texts
+
+    before = results()
     assert all(results[:3])
     for name, value in (("_MIN_SIZE_TO_SPELL_OUT", 0), ("_MAX_LONGER_WORDS", 1)):
         monkeypatch.setattr(queries, name, value)
         desk.db.held.clear()  # type: ignore[attr-defined]
-        assert results == [
-            [(hit.note.path, hit.why) for hit in desk.search(text)] for text in texts
-        ]
+        assert results() == before
 
 
 def test_reasons_say_where_the_words_were_found(verse: Desk) -> None:
-    assert verse.search("sea")[0].why[0] == "title: sea"
-    assert "words: harbour, gulls" in verse.search("harbour gulls")[0].why
-    assert "prefix" in verse.search("harbou")[0].why
-    assert "title: city" in verse.search("hill city")[0].why, "a tag is a name too"
+    best_hit = verse.search("sea")[0].why[0]
+    assert best_hit == "title: sea"
+    why = verse.search("harbour gulls")[0].why
+    assert "words: harbour, gulls" in why
+    why = verse.search("harbou")[0].why
+    assert "prefix" in why
+    why = verse.search("hill city")[0].why
+    assert "title: city" in why, "a tag is a name too"
     assert any(reason.startswith("words ") for reason in verse.search("sea", explain=True)[0].why)
-    assert not any(reason.startswith("words ") for reason in verse.search("sea")[0].why)
+    for reason in verse.search("sea")[0].why:
+        assert not reason.startswith("words ")
 
 
 def test_titles_only(verse: Desk) -> None:
@@ -381,13 +397,17 @@ def test_every_query_type_answers_the_same_after_the_index_is_made_anew(
         "tag:city",
     ]
     before = {text: verse.asked(text) for text in query_texts}
-    scores = {text: [hit.score for hit in verse.search(text)] for text in query_texts}
+    scores = {}
+    for query_text in query_texts:
+        scores[query_text] = [hit.score for hit in verse.search(query_text)]
     other_desk = Desk(verse.path.with_name("anew.db"))
     for path, text in VERSE.items():
         other_desk.put(path, "something else first")
         other_desk.put(path, text, at=START + timedelta(seconds=1 + list(VERSE).index(path)))
     assert {text: other_desk.asked(text) for text in query_texts} == before
-    assert {text: [hit.score for hit in other_desk.search(text)] for text in query_texts} == scores
+    for query_text in query_texts:
+        scores_there = [hit.score for hit in other_desk.search(query_text)]
+        assert scores_there == scores[query_text]
     other_desk.db.close()
 
 
@@ -398,12 +418,18 @@ def test_a_page_with_few_notes_that_hold_all_words_is_topped_up_with_those_that_
     assert not [hit for hit in hits if "relaxed" not in hit.why]
     hits = verse.search("harbour goats hill")
     assert next((hit.note.path, "relaxed" in hit.why) for hit in hits) == ("hill.md", False)
-    assert {hit.note.path for hit in hits if "relaxed" in hit.why} == {"sea.md", "city/tram.md"}
+    paths = {hit.note.path for hit in hits if "relaxed" in hit.why}
+    assert paths == {"sea.md", "city/tram.md"}
     assert hits.relaxed
     assert hits.total == 3
     pages = [verse.search("harbour goats hill", limit=2, offset=at) for at in (0, 2)]
-    assert [hit.note.path for page in pages for hit in page] == [hit.note.path for hit in hits]
-    assert [page.total for page in pages] == [3, 3]
+    paths = [hit.note.path for hit in hits]
+    page_paths = []
+    for page in pages:
+        page_paths += [hit.note.path for hit in page]
+    assert page_paths == paths
+    totals = [page.total for page in pages]
+    assert totals == [3, 3]
     scores = [hit.score for hit in hits]
     assert scores == sorted(scores, reverse=True)
 

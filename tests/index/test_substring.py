@@ -171,5 +171,6 @@ def test_in_a_small_project_beside_a_large_one_the_same_is_found(desk: Desk) -> 
     for needle in ("strasse", "STRAßE", "%"):
         query = Query(contains=needle, projects=("small",))
         notes, total = listing.listing(desk.db, query, viewer=None, limit=None)
-        assert [info.path for info in notes] == (["a.md"] if needle != "%" else [])
+        paths = [info.path for info in notes]
+        assert paths == (["a.md"] if needle != "%" else [])
         assert total == len(notes)

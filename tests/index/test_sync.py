@@ -66,7 +66,8 @@ def test_what_changed_again_between_plan_and_apply_is_taken_as_it_is_then(shelf:
     planned = shelf.plan()
     del shelf.files["a.md"]
     shelf.write("c.md", "newer", 50)
-    assert shelf.sync(changes=planned).added == 2
+    added = shelf.sync(changes=planned).added
+    assert added == 2
     assert shelf.desk.found("newer") == ["c.md"]
     planned = shelf.desk.index.plan("notes", [])
     assert shelf.sync(changes=planned) == sync.Result()
@@ -80,6 +81,7 @@ def test_what_another_process_indexed_between_plan_and_apply_stays_as_it_is(shel
     planned = shelf.plan()
     shelf.sync()
     rows = [*shelf.desk.db.execute("select row, path from note order by row")]
+
     assert shelf.sync(changes=planned) == sync.Result()
     assert [*shelf.desk.db.execute("select row, path from note order by row")] == rows
 
@@ -174,11 +176,13 @@ def test_many_bytes_are_indexed_in_batches_that_give_the_lock_back(tmp_path, mon
         memory.sync()
         for name in "abcde":
             (tmp_path / "notes").mkdir(exist_ok=True)
-            (tmp_path / "notes" / f"{name}.md").write_text("six by")
+            file = tmp_path / "notes" / f"{name}.md"
+            file.write_text("six by")
         locks_taken = []
         monkeypatch.setattr(memory.engine.ledger.lock, "_entered", lambda _: locks_taken.append(1))
         memory.sync()
         assert memory.list()[1] == 5
+
     assert len(locks_taken) == 3
 
 

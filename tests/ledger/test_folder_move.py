@@ -92,9 +92,11 @@ def test_a_folder_moves_whole_and_back_where_it_cannot_be_renamed(
     moved = notes(memory) / "done/old"
     assert texts(moved) == before
     assert os.readlink(moved / "link.md") == "trip.md"
-    assert stat.S_IMODE((moved / "picture.bin").stat().st_mode) == 0o640
+    mode = stat.S_IMODE((moved / "picture.bin").stat().st_mode)
+    assert mode == 0o640
     assert not (notes(memory) / "plans").exists()
-    assert memory.search("train").hits[0].note.path == "done/old/trip.md"
+    path = memory.search("train").hits[0].note.path
+    assert path == "done/old/trip.md"
     memory.undo()
     assert texts(notes(memory) / "plans") == before
     assert not (notes(memory) / "done/old").exists()
@@ -106,9 +108,11 @@ def test_a_note_moves_where_files_cannot_be_renamed(
 ) -> None:
     refused = refuse_renames(monkeypatch, is_anything)
     memory.move("notes/plans/trip", "away/trip.md")
+
     assert refused
     assert not (notes(memory) / "plans/trip.md").exists()
-    assert (notes(memory) / "away/trip.md").read_text().endswith("by train\n")
+    text = (notes(memory) / "away/trip.md").read_text()
+    assert text.endswith("by train\n")
 
 
 def test_what_an_editor_saves_during_the_copy_is_in_the_new_place(
@@ -126,8 +130,10 @@ def test_what_an_editor_saves_during_the_copy_is_in_the_new_place(
 
     monkeypatch.setattr(folder_move, "_remove_copied", with_a_save)
     memory.move_folder("notes", "plans", "done")
-    assert (notes(memory) / "done/trip.md").read_text() == SAVED
-    assert (notes(memory) / "done/new.md").read_text() == SAVED
+    text = (notes(memory) / "done/trip.md").read_text()
+    assert text == SAVED
+    text = (notes(memory) / "done/new.md").read_text()
+    assert text == SAVED
     assert not source.exists()
 
 
@@ -166,5 +172,6 @@ def test_a_writer_that_died_between_copy_and_removal_is_completed(tmp_path: Path
     entries = [folder_move.Entry(descriptor, name) for name in ("plans", "done")]
     folder_move.clear_moved(*entries)
     os.close(descriptor)
+
     assert texts(old) == {"edited.md": b"by somebody"}
     assert texts(new) == {"a.md": b"a", "deep/b.md": b"b"}

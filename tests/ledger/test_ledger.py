@@ -54,6 +54,7 @@ def test_a_file_that_changed_or_came_since_it_was_looked_at_is_not_written_over(
     (Path(notes.root) / "a.md").write_text("theirs!")
     with pytest.raises(refusal):
         commit(ledger, stale)
+
     assert files(notes) == {"a.md": "theirs!"}
 
 
@@ -68,8 +69,10 @@ def test_a_change_of_many_files_is_nothing_when_one_step_is_refused(ledger, note
     ]
     with pytest.raises(Exists):
         commit(ledger, *steps)
+
     assert files(notes) == {"a.md": "a", "b.md": "b", "c.md": "c"}
-    assert sorted(os.listdir(notes.root)) == ["a.md", "b.md", "c.md"]
+    names = os.listdir(notes.root)
+    assert sorted(names) == ["a.md", "b.md", "c.md"]
     assert ledger.history.last == 1
     assert not ledger.unfinished()
 
@@ -118,8 +121,10 @@ def test_purging_forgets_old_changes_and_their_texts_and_numbers_go_on(ledger, n
         commit(ledger, put(notes, "a.md", text))
     with ledger.lock:
         assert ledger.purge(clock.now()) == 2
-    assert [change.number for change in ledger.history.changes()] == [3]
-    assert commit(ledger, put(notes, "a.md", "four")).number == 4
+    numbers = [change.number for change in ledger.history.changes()]
+    assert numbers == [3]
+    number = commit(ledger, put(notes, "a.md", "four")).number
+    assert number == 4
     texts = [ledger.history.text(digest, "") for digest in ledger.history.texts()]
     assert sorted(texts) == [b"three", b"two"]
 
@@ -157,6 +162,7 @@ def test_a_deleted_lock_file_lets_no_second_writer_in(ledger):
         assert owner is not None
         assert owner.pid == str(os.getpid())
         assert str(owner).startswith(f"process {os.getpid()} (")
+
     assert lock_owner(ledger.layout.private) is None
 
 
@@ -192,7 +198,8 @@ def test_a_home_that_was_away_for_a_moment_is_written_again_with_no_descriptor_u
     with others():
         os.rename(away, ledger.layout.root)
         commit(ledger, put(notes, "b.md", "two"))
-        assert [change.number for change in ledger.history.changes()] == [2, 1]
+        numbers = [change.number for change in ledger.history.changes()]
+        assert numbers == [2, 1]
 
 
 def test_a_ledger_that_was_deleted_begins_again_and_the_notes_are_whole(ledger, notes):
@@ -200,7 +207,9 @@ def test_a_ledger_that_was_deleted_begins_again_and_the_notes_are_whole(ledger, 
     for path in ledger.layout.private.glob("ledger.db*"):
         path.unlink()
     commit(ledger, put(notes, "b.md", "two"))
-    assert [change.path for change in ledger.history.changes()] == ["b.md"]
+
+    paths = [change.path for change in ledger.history.changes()]
+    assert paths == ["b.md"]
     assert files(notes) == {"a.md": "one", "b.md": "two"}
 
 
@@ -249,7 +258,8 @@ def test_a_change_reaches_into_more_folders_than_a_process_may_have_files_open(l
             commit(ledger, *removals, step(notes, "rmdir", "0"), step(notes, "rmdir", "0"))
         assert files(notes) == {path: path for path in paths}
         commit(ledger, *removals, *(step(notes, "rmdir", path.partition("/")[0]) for path in paths))
-        assert os.listdir(notes.root) == []
+        names = os.listdir(notes.root)
+        assert names == []
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
@@ -268,13 +278,16 @@ def test_recovery_syncs_every_folder_a_dead_writer_used_before_the_ledger_forget
     with ledger.lock:
         assert len(list(ledger.history.changes())) == 1
     folders = [os.path.join(notes.root, path.partition("/")[0]) for path in paths]
-    assert {os.stat(folder).st_ino for folder in folders} <= synced
+
+    inodes = {os.stat(folder).st_ino for folder in folders}
+    assert inodes <= synced
     assert ledger.database.rows("select * from unsynced") == []
 
 
 def test_files_are_synced_and_their_new_texts_forgotten(ledger, notes):
     commit(ledger, put(notes, "a.md", "one"))
-    assert ledger.database.row("select data from pending_step")["data"] == b"one"
+    data = ledger.database.row("select data from pending_step")["data"]
+    assert data == b"one"
     ledger.file_sync.sync()
     assert ledger.database.rows("select * from pending_step") == []
     assert ledger.database.rows("select * from unsynced") == []
@@ -289,7 +302,9 @@ def test_what_is_synced_is_everything_a_change_touched(ledger, notes, monkeypatc
     commit(ledger, put(notes, "a/x.md", "two"), step(notes, "move", "a/x.md", to="b/y.md"))
     ledger.file_sync.sync()
     root = Path(notes.root)
-    assert {os.stat(root / name).st_ino for name in ("a", "b")} <= synced
+
+    inodes = {os.stat(root / name).st_ino for name in ("a", "b")}
+    assert inodes <= synced
 
 
 def test_a_large_text_is_kept_as_a_file_beside_the_ledger(ledger, notes):
@@ -297,13 +312,16 @@ def test_a_large_text_is_kept_as_a_file_beside_the_ledger(ledger, notes):
     commit(ledger, put(notes, "a.md", large))
     change = commit(ledger, put(notes, "a.md", "small"))
     digest = change.files[0].old
-    assert ledger.history.text(digest, "a.md") == large.encode()
-    assert os.listdir(ledger.layout.texts) == [digest]
+    text = ledger.history.text(digest, "a.md")
+    assert text == large.encode()
+    names = os.listdir(ledger.layout.texts)
+    assert names == [digest]
     assert ledger.layout.ledger.stat().st_size < 1 << 20
     with ledger.lock:
         ledger.file_sync.sync()
         ledger.history.retract([2])
-    assert os.listdir(ledger.layout.texts) == []
+    names = os.listdir(ledger.layout.texts)
+    assert names == []
 
 
 @pytest.mark.parametrize("size", [10, 2 << 20], ids=["small", "large"])

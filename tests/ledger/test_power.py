@@ -105,8 +105,10 @@ def test_every_acknowledged_change_is_there_after_a_power_failure(
         if random.random() < 0.2:
             notes.sync()
     notes.fail(monkeypatch)
+
     assert notes.wrong() == []
-    assert not list((tmp_path / "home").rglob(".tmp-*"))
+    paths = list((tmp_path / "home").rglob(".tmp-*"))
+    assert not paths
 
 
 def test_a_file_that_was_edited_after_the_power_failure_stays(
@@ -135,6 +137,8 @@ def test_moves_and_folders_are_made_again(tmp_path: Path, monkeypatch: pytest.Mo
     notes.place("x").rmdir()
     notes.states = {}
     notes.fail(monkeypatch)
+
     assert notes.wrong() == []
-    assert notes.place("x/b.md").read_bytes() == b"text"
+    content = notes.place("x/b.md").read_bytes()
+    assert content == b"text"
     assert not notes.place("a.md").exists()

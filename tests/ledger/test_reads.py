@@ -48,7 +48,8 @@ def test_reads_of_all_processes_are_counted_and_a_restart_forgets_them(place: Pa
     reads.count_read(ONE)
     elsewhere.count_read(ONE)
     elsewhere.count_read(OTHER)
-    assert reads.counts() == elsewhere.counts() == {ONE: 2, OTHER: 1}
+    assert reads.counts() == {ONE: 2, OTHER: 1}
+    assert elsewhere.counts() == {ONE: 2, OTHER: 1}
     assert reads.counts([OTHER]) == {OTHER: 1}
     elsewhere.restart(ONE)
     assert reads.counts() == {OTHER: 1}
@@ -94,6 +95,7 @@ def test_an_id_of_any_characters_counts_for_no_other(reads: Reads) -> None:
     reads.count_read(odd)
     reads.note_use([odd], NOW)
     reads.count_read("\ud800")
+
     assert reads.counts()[odd] == 1
     assert reads.counts([ONE]) == {}
     assert reads.used([odd]) == {odd: SECOND}
@@ -117,6 +119,7 @@ def test_many_keys_are_asked_for_at_once(reads: Reads) -> None:
     keys = [f"{number:08}" for number in range(1200)]
     for key in keys:
         reads.count_read(key)
+
     assert reads.counts(keys).total() == 1200
     assert reads.counts(keys[:700]).keys() >= {*keys[:700]}
 

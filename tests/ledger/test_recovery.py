@@ -111,7 +111,8 @@ def test_two_changes_set_aside_are_both_finished(ledger, notes, disk, monkeypatc
             pass
     assert len(ledger.set_aside()) == 2
     retry_all(ledger)
-    assert sorted(path.name for path in disk.iterdir()) == ["one.md", "two.md"]
+    names = sorted(path.name for path in disk.iterdir())
+    assert names == ["one.md", "two.md"]
 
 
 def test_a_retry_that_fails_again_leaves_the_change_waiting(ledger, notes, disk, monkeypatch):
@@ -135,6 +136,7 @@ def test_recovery_keeps_what_an_editor_saved_after_the_death(ledger, notes, monk
     again(ledger).close()
     with ledger.lock:
         assert ledger.history.last == 1
+
     assert files(notes) == {"a.md": "saved by hand"}
 
 
@@ -147,7 +149,8 @@ def test_recovery_after_some_steps_keeps_a_hand_made_change(ledger, notes, monke
     assert files(notes) == {"a.md": "a2", "b.md": "saved by hand"}
     with ledger.lock:
         newest = next(ledger.history.changes())
-        assert ledger.history.text(newest.files[1].old, "b.md") == b"b1"
+        text = ledger.history.text(newest.files[1].old, "b.md")
+        assert text == b"b1"
 
 
 @pytest.mark.parametrize("at", range(4))
@@ -162,8 +165,10 @@ def test_recovery_carries_out_whatever_was_left_and_leaves_no_temporary_file(
     ]
     dies(ledger, monkeypatch, at, *steps) if at < 3 else commit(ledger, *steps)
     again(ledger).close()
+
     assert files(notes) == {"a.md": "a2", "d.md": "c1"}
-    assert sorted(os.listdir(notes.root)) == ["a.md", "d.md"]
+    names = os.listdir(notes.root)
+    assert sorted(names) == ["a.md", "d.md"]
 
 
 def test_a_foreign_file_in_a_folder_to_be_taken_back_is_left_and_the_rest_goes(
@@ -202,7 +207,9 @@ def test_forgetting_old_changes_spares_the_texts_of_one_set_aside(ledger, notes,
         ledger.purge(clock.now() - timedelta(days=90))
     retry_all(ledger)
     newest = next(ledger.history.changes())
-    assert ledger.history.text(newest.files[0].old, "a.md") == b"a1"
+
+    text = ledger.history.text(newest.files[0].old, "a.md")
+    assert text == b"a1"
 
 
 def test_a_removal_is_not_taken_for_done_while_its_disk_is_away(ledger, disk, monkeypatch):
@@ -214,7 +221,8 @@ def test_a_removal_is_not_taken_for_done_while_its_disk_is_away(ledger, disk, mo
     assert (disk / "b.md").exists()
     retry_all(ledger)
     assert ledger.history.last == 1
-    assert list(disk.iterdir()) == []
+    paths = list(disk.iterdir())
+    assert paths == []
 
 
 def test_a_dead_move_is_finished_when_its_source_was_made_anew(ledger, notes, monkeypatch):
@@ -253,12 +261,15 @@ def test_what_cannot_be_taken_back_is_named_and_nothing_is_lost(ledger, notes, m
             commit(ledger, *steps)
     assert files(notes) == {"a.md": "a2", "b.md": "b1"}
     newest = next(ledger.history.changes())
-    assert [touched.path for touched in newest.files] == ["a.md"]
-    assert ledger.history.text(newest.files[0].old, "a.md") == b"a1"
+    paths = [touched.path for touched in newest.files]
+    assert paths == ["a.md"]
+    text = ledger.history.text(newest.files[0].old, "a.md")
+    assert text == b"a1"
     commit(ledger, put(notes, "b.md", "b3"))
     again(ledger).close()
     assert files(notes) == {"a.md": "a2", "b.md": "b3"}
-    assert [change.number for change in ledger.history.changes()] == [4, 3, 2, 1]
+    numbers = [change.number for change in ledger.history.changes()]
+    assert numbers == [4, 3, 2, 1]
 
 
 @pytest.mark.parametrize("at", range(1, 5))

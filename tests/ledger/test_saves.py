@@ -111,7 +111,8 @@ def test_a_save_during_a_change_is_never_buried(
             if touched.old is not None and memory.engine.ledger.history.has_text(touched.old):
                 texts.append(memory.engine.ledger.history.text(touched.old, "").decode())
     assert any(SAVED.strip() in text for text in texts), texts
-    assert not list(memory.home.rglob(".tmp-*"))
+    paths = list(memory.home.rglob(".tmp-*"))
+    assert not paths
 
 
 @pytest.mark.parametrize("way", ["exchange", "steps"])
@@ -126,8 +127,10 @@ def test_a_file_that_comes_while_a_new_one_is_written_stays(
     with pytest.raises(MemorandaError, match="exists"):
         memory.write(Draft("ours", title="New"))
     monkeypatch.undo()
+
     assert path.read_text() == SAVED
-    assert not list(memory.home.rglob(".tmp-*"))
+    paths = list(memory.home.rglob(".tmp-*"))
+    assert not paths
 
 
 @pytest.fixture
@@ -145,9 +148,11 @@ def test_two_files_change_places(tmp_path: Path, folder: int, exchange: Any) -> 
     (tmp_path / "new").write_text("new")
     (tmp_path / "place").write_text("old")
     exchange(Entry(folder, "new"), Entry(folder, "place"))
+
     assert (tmp_path / "new").read_text() == "old"
     assert (tmp_path / "place").read_text() == "new"
-    assert sorted(os.listdir(tmp_path)) == ["new", "place"]
+    names = os.listdir(tmp_path)
+    assert sorted(names) == ["new", "place"]
 
 
 @pytest.mark.parametrize("exchange", WAYS)
@@ -172,7 +177,8 @@ def test_a_file_saved_while_the_name_is_free_stays(
     monkeypatch.setattr(file_exchange, "put_new", late)
     with pytest.raises(FileExistsError):
         file_exchange.exchange_by_steps(Entry(folder, "new"), Entry(folder, "place"))
-    assert (tmp_path / "place").read_text() == SAVED
+    text = (tmp_path / "place").read_text()
+    assert text == SAVED
 
 
 def test_a_file_system_without_links_still_buries_nothing(

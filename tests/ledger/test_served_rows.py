@@ -31,13 +31,16 @@ def test_calls_are_listed_by_agent_and_by_note_the_latest_first(database: Ledger
     rows.add(NOW, "claude", "prompt", "x" * 500, ["c"])
     rows.add(NOW, "claude", "search", "found nothing", [])
     by_claude = rows.rows(agent="Claude")
+
     assert [(row.how, row.notes) for row in by_claude] == [
         ("prompt", ("c",)),
         ("search", ("b", "a")),
     ]
     assert [len(row.asked) for row in by_claude] == [200, len("tea and more")]
-    assert [row.agent for row in rows.rows(note="a")] == ["codex", "claude"]
-    assert [row.agent for row in rows.rows(note="a", agent="claude")] == ["claude"]
+    agents = [row.agent for row in rows.rows(note="a")]
+    assert agents == ["codex", "claude"]
+    agents = [row.agent for row in rows.rows(note="a", agent="claude")]
+    assert agents == ["claude"]
     assert len(rows.rows(limit=2)) == 2
 
 
@@ -48,7 +51,9 @@ def test_the_latest_notes_are_each_named_once_with_their_last_time(
     for hours, notes in ((30, ["old"]), (3, ["a", "b"]), (1, ["a"])):
         rows.add(NOW - timedelta(hours=hours), "claude", "read", "", notes)
     latest = rows.latest_notes(NOW - timedelta(days=1), 10)
-    assert [note for note, _ in latest] == ["a", "b"]
+
+    notes = [note for note, _ in latest]
+    assert notes == ["a", "b"]
     assert latest[0][1] > latest[1][1]
     assert rows.latest_notes(NOW - timedelta(days=1), 1) == latest[:1]
 
@@ -58,6 +63,7 @@ def test_a_call_about_an_erased_note_is_left_out_whole(database: LedgerDatabase)
     rows.add(NOW, "claude", "search", "the secret", ["a", "b"])
     rows.add(NOW, "claude", "read", "", ["b"])
     rows.forget({"a"})
+
     assert [row.notes for row in rows.rows()] == [("b",)]
     assert database.row("select count(*) as n from served_note")["n"] == 1
 
@@ -71,6 +77,7 @@ def test_the_oldest_calls_go_when_there_are_too_many(
     for number in range(100):
         rows.add(NOW, "claude", "read", "", [f"n{number}"])
     remaining = rows.rows()
+
     assert [row.notes for row in remaining] == [(f"n{number}",) for number in range(99, 69, -1)]
     assert database.row("select count(*) as n from served_note")["n"] == 30
 

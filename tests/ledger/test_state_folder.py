@@ -26,14 +26,15 @@ def test_nothing_but_notes_is_in_a_home_whose_state_is_elsewhere(tmp_path: Path)
     home = home_with_state(tmp_path / "home", tmp_path / "state")
     with open_session(home, watch=False) as memory:
         memory.write(Draft("tea", title="Tea", project="notes"))
-        assert [note.title for note in memory.list(limit=0)[0]] == ["Tea"]
+        titles = [note.title for note in memory.list(limit=0)[0]]
+        assert titles == ["Tea"]
     assert not (home / ".memoranda").exists()
-    assert {"ledger.db", "index.db", "lock", "home"} <= {
-        path.name for path in (tmp_path / "state").iterdir()
-    }
+    names = {path.name for path in (tmp_path / "state").iterdir()}
+    assert {"ledger.db", "index.db", "lock", "home"} <= names
     with open_session(home, watch=False) as memory:
         assert memory.undo().undoes == 1
-        assert memory.list(limit=0)[0] == []
+        infos, _ = memory.list(limit=0)
+        assert infos == []
 
 
 def test_a_history_from_before_goes_along_and_stays_where_it_was(tmp_path: Path) -> None:
@@ -42,13 +43,15 @@ def test_a_history_from_before_goes_along_and_stays_where_it_was(tmp_path: Path)
         memory.write(Draft("first", title="Tea", project="notes"))
     home_with_state(home, tmp_path / "elsewhere" / "state")
     with open_session(home, watch=False) as memory:
-        assert [change.verb for change in memory.log()] == ["write"]
+        verbs = [change.verb for change in memory.log()]
+        assert verbs == ["write"]
         assert codes(memory) == {"left_state"}
         memory.undo()
     assert (home / ".memoranda" / "ledger.db").exists()
     shutil.rmtree(home / ".memoranda")
     with open_session(home, watch=False) as memory:
-        assert [change.verb for change in memory.log()] == ["undo", "write"]
+        verbs = [change.verb for change in memory.log()]
+        assert verbs == ["undo", "write"]
         assert codes(memory) == set()
 
 
@@ -62,7 +65,8 @@ def test_a_home_opens_with_its_notes_when_its_state_is_gone(tmp_path: Path) -> N
         memory.write(Draft("tea", title="Tea", project="notes"))
     shutil.rmtree(tmp_path / "state")
     with open_session(home, watch=False) as memory:
-        assert [note.title for note in memory.list(limit=0)[0]] == ["Tea"]
+        titles = [note.title for note in memory.list(limit=0)[0]]
+        assert titles == ["Tea"]
         assert memory.log() == []
 
 
@@ -89,21 +93,25 @@ def test_a_copy_has_its_state_inside_itself(tmp_path: Path) -> None:
     home = home_with_state(tmp_path / "home", tmp_path / "state")
     with open_session(home, watch=False) as memory:
         memory.write(Draft("tea", title="Tea", project="notes"))
-        assert back_up(memory, tmp_path / "copy").changes == 1
-    assert move(str(home), str(tmp_path / "moved")).changes == 1
+        changes = back_up(memory, tmp_path / "copy").changes
+        assert changes == 1
+    changes = move(str(home), str(tmp_path / "moved")).changes
+    assert changes == 1
     for copy in (tmp_path / "copy", tmp_path / "moved"):
         assert (copy / ".memoranda" / "ledger.db").exists()
         with open_session(copy, watch=False) as memory:
             memory.undo()
     with open_session(home, watch=False) as memory:
-        assert [change.verb for change in memory.log()] == ["write"]
+        verbs = [change.verb for change in memory.log()]
+        assert verbs == ["write"]
 
 
 def test_erasing_proves_the_state_too(tmp_path: Path) -> None:
     home = home_with_state(tmp_path / "home", tmp_path / "state")
     with open_session(home, watch=False) as memory:
         path = memory.write(Draft("of zq4711vault", title="Tea", project="notes")).path
-        assert memory.erase(f"notes/{path}").remains == ()
+        remains = memory.erase(f"notes/{path}").remains
+        assert remains == ()
     for path in (tmp_path / "state").rglob("*"):
         assert path.is_dir() or b"zq4711vault" not in path.read_bytes()
 
@@ -113,5 +121,6 @@ def test_every_process_finds_the_state(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "memoranda", "--home", str(home)]
     subprocess.run([*command, "write", "likes tea"], check=True, capture_output=True)
     listed = subprocess.run([*command, "log"], check=True, capture_output=True, text=True)
+
     assert "likes tea" in listed.stdout
     assert not (home / ".memoranda").exists()

@@ -147,6 +147,7 @@ def test_a_damaged_file_of_answers_stays_and_the_rest_is_taken_over(
     layout.review.write_text(text)
     with open_session(tmp_path, watch=False) as memory:
         assert memory.engine.ledger.reads.counts() == EXPECTED[0]
+
     assert layout.review.read_text() == text
 
 
@@ -155,7 +156,9 @@ def test_a_token_that_was_revoked_since_is_not_brought_back(tmp_path: Path) -> N
     data = layout.access.read_bytes()
     Access(tmp_path).revoke("laptop")
     layout.access.write_bytes(data)
-    assert Access(tmp_path).tokens()[0].revoked is not None
+
+    revoked = Access(tmp_path).tokens()[0].revoked
+    assert revoked is not None
 
 
 def test_doctor_names_what_could_not_be_taken_over_and_nothing_else(tmp_path: Path) -> None:
@@ -163,6 +166,7 @@ def test_doctor_names_what_could_not_be_taken_over_and_nothing_else(tmp_path: Pa
     layout.review.write_text("{")
     with open_session(tmp_path, watch=False) as memory:
         paths = [finding.path for finding in examine(memory) if finding.code == "not_taken_over"]
+
     assert paths == [".memoranda/review.json"]
 
 
@@ -171,4 +175,5 @@ def test_a_damaged_list_of_paused_agents_pauses_nobody(tmp_path: Path) -> None:
     layout.paused.write_text('{"agents": "gem')
     with open_session(tmp_path, watch=False) as memory:
         assert memory.engine.ledger.paused_rows.names() == []
+
     assert not layout.paused.exists()

@@ -79,8 +79,10 @@ def test_a_relation_is_written_type_then_target(type, target, item):
 def test_every_string_comes_back_from_every_place(observations, relations, name, kind):
     text = compose("7f8d9e00", name, kind, 5, observations, relations)
     note = note_of(text)
-    assert (note.title, note.type) == (name, kind)
-    assert [observation.text for observation in note.observations] == observations
+    assert note.title == name
+    assert note.type == kind
+    texts = [observation.text for observation in note.observations]
+    assert texts == observations
     assert [
         (relation.type, relation.target) for relation in note.relations if relation.is_item
     ] == relations
@@ -99,7 +101,10 @@ def test_title_and_type_are_the_same_strings_to_yaml_readers(name, kind):
     assert header is not None
     old = yaml.safe_load(header)
     new = YAML(typ="safe").load(header)
-    assert (old["title"], old["type"]) == (name, kind) == (new["title"], new["type"])
+    assert old["title"] == new["title"]
+    assert old["type"] == new["type"]
+    assert name == new["title"]
+    assert kind == new["type"]
 
 
 def test_the_note_of_the_contract_byte_for_byte():
@@ -276,6 +281,8 @@ def test_a_wrapped_observation_goes_as_a_whole() -> None:
 def test_a_relation_goes_on_on_indented_lines(lines: str) -> None:
     entity = EntityText(f"## Relations\n{lines}\n- holds [[Water]]\n")
     (likes, holds) = entity.relations
-    assert (likes.type, likes.target in ("Cup", "The Cup"), holds.type) == ("likes", True, "holds")
+    assert likes.type == "likes"
+    assert likes.target in ("Cup", "The Cup")
+    assert holds.type == "holds"
     entity.drop_relations(lambda relation: relation.type == "likes")
     assert entity.text == "## Relations\n- holds [[Water]]\n"

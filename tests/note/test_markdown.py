@@ -152,13 +152,16 @@ def test_tags_may_be_a_list() -> None:
 
 
 def test_created_stands_for_created_at_and_the_file_for_both() -> None:
-    assert note("created: 2020-01-01").created == datetime(2020, 1, 1, tzinfo=UTC)
+    created = note("created: 2020-01-01").created
+    assert created == datetime(2020, 1, 1, tzinfo=UTC)
     assert note("created_at: 2021-01-01\ncreated: 2020-01-01").created == datetime(
         2021, 1, 1, tzinfo=UTC
     )
     older = CHANGED - timedelta(days=3)
-    assert note(born=older).created == older
-    assert note(born=CHANGED + timedelta(days=1)).created == CHANGED
+    created = note(born=older).created
+    assert created == older
+    created = note(born=CHANGED + timedelta(days=1)).created
+    assert created == CHANGED
 
 
 @pytest.mark.parametrize("value", ["soon", "2026-13-01", "[a]", "12:30", "true"])
@@ -226,9 +229,12 @@ def test_a_note_can_be_locked(value: str) -> None:
 @pytest.mark.parametrize("header", ["title: a: b", "just text", "- a", "title: [x"])
 def test_a_header_that_cannot_be_read_leaves_a_note(header: str) -> None:
     parsed = note(header, "- [fact] x [[Y]]\n")
-    assert (parsed.title, parsed.header, parsed.body) == ("Some note", {}, parsed.text)
+    assert parsed.title == "Some note"
+    assert parsed.header == {}
+    assert parsed.body == parsed.text
     assert parsed.warnings[0].startswith("bad_frontmatter")
-    assert [observation.line for observation in parsed.observations] == [4]
+    lines = [observation.line for observation in parsed.observations]
+    assert lines == [4]
     assert len(parsed.relations) == 1
 
 
@@ -454,6 +460,7 @@ def test_what_is_written_is_read_again(
 def test_a_memorys_content_is_kept_exactly(content: str) -> None:
     text = Record("550e8400-e29b-41d4-a716-446655440000", content, "inbox", CHANGED, CHANGED).text()
     parsed = parse_note(text, project="categories", path="inbox/x.md", changed=CHANGED)
+
     assert parsed.content == content
     assert parsed.header["content_hash"] == hashlib.sha256(content.encode()).hexdigest()
     assert parsed.warnings == []

@@ -171,8 +171,11 @@ def test_basic_memory_is_known_by_its_list_of_projects(
     root.mkdir()
     (settings / "config.json").write_text(json.dumps({"projects": {"main": str(root)}}))
     monkeypatch.setenv("BASIC_MEMORY_CONFIG_DIR", str(settings))
-    assert conventions_of(str(root), has_programs=True).programs == ["Basic Memory"]
-    assert conventions_of(str(settings), has_programs=True).programs == []
+
+    programs = conventions_of(str(root), has_programs=True).programs
+    assert programs == ["Basic Memory"]
+    programs = conventions_of(str(settings), has_programs=True).programs
+    assert programs == []
 
 
 def test_our_list_can_take_back_what_a_program_leaves_out(tmp_path: Path) -> None:

@@ -72,9 +72,13 @@ def test_an_edit_becomes_steps_that_the_ledger_makes_one_change(
     place.mkdir()
     source, edit, _, file = kind(place)
     change = write(ledger, source, edit)
+
     assert b"new" in file.read_bytes()
-    assert [logged.number for logged in ledger.history.changes()] == [change.number] == [1]
-    assert {touched.project for touched in change.files} == {source.name}
+    numbers = [logged.number for logged in ledger.history.changes()]
+    assert numbers == [1]
+    assert [change.number] == [1]
+    projects = {touched.project for touched in change.files}
+    assert projects == {source.name}
 
 
 @KINDS

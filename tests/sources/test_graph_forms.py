@@ -83,11 +83,13 @@ def test_a_file_of_a_known_form_is_read_and_becomes_lines_at_the_first_change(
         "create_entities", entities=[{"name": "New", "entityType": "person", "observations": []}]
     )
     assert graph_file.text == lines + person("New")
-    assert graph_file.names() == graph_file.names_anew() == [*names, "New"]
+    assert graph_file.names() == [*names, "New"]
+    assert graph_file.names_anew() == [*names, "New"]
     history = graph_file.memory.engine.ledger.history
     change = history.change(history.last)
     assert change is not None
-    assert history.text(change.files[0].old or "", "memory.jsonl") == before
+    text = history.text(change.files[0].old or "", "memory.jsonl")
+    assert text == before
     graph_file.memory.undo()
     assert graph_file.text == lines
     assert graph_file.is_alone()

@@ -64,4 +64,6 @@ def test_a_temporary_file_with_any_number_hinders_nobody(tmp_path):
     for name in (f".tmp-{10**30}-x", f".tmp-{os.getpid()}-x", "note.md"):
         (tmp_path / name).touch()
     remove_left(str(tmp_path), names)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [f".tmp-{os.getpid()}-x", "note.md"]
+
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == [f".tmp-{os.getpid()}-x", "note.md"]

@@ -61,7 +61,8 @@ def test_a_bad_line_is_skipped_reported_and_kept(
         with caplog.at_level(logging.WARNING):
             assert graph_file.names() == ["Ada", "Bob"]
             assert graph_file.warnings() == warnings
-        assert [record.getMessage() for record in caplog.records] == warnings
+        messages = [record.getMessage() for record in caplog.records]
+        assert messages == warnings
         graph_file.delete("Ada")
         assert graph_file.data == bad + BOB.encode()
         assert graph_file.warnings() == [f"memory.jsonl line 1: {why}, kept and ignored"]
@@ -83,7 +84,8 @@ def test_crlf_blank_lines_and_a_bom_stay(graph_file: GraphFile) -> None:
     first = ADA.replace("\n", "\r\n")
     second = BOB.replace("\n", "\r\n")
     graph_file.write("\ufeff" + first + "\r\n   \n" + second)
-    assert (graph_file.names(), graph_file.warnings()) == (["Ada", "Bob"], [])
+    assert graph_file.names() == ["Ada", "Bob"]
+    assert graph_file.warnings() == []
     graph_file.add("Bob", "x")
     assert graph_file.data.decode() == "\ufeff" + first + "\r\n   \n" + second.replace(
         "[]", '["x"]'
@@ -181,18 +183,23 @@ def test_a_file_and_folders_we_make_are_private(graph_file: GraphFile) -> None:
         Nodes(graph_file.memory, open_graph=opener(place)).entity("x")
     finally:
         os.umask(before)
-    assert stat.S_IMODE(place.stat().st_mode) == 0o600
-    assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
+
+    mode = stat.S_IMODE(place.stat().st_mode)
+    assert mode == 0o600
+    mode = stat.S_IMODE(place.parent.stat().st_mode)
+    assert mode == 0o700
 
 
 def test_a_large_addition_is_renamed_over_the_file(graph_file: GraphFile) -> None:
     graph_file.write(ADA)
     inode = graph_file.place.stat().st_ino
     graph_file.nodes.entity("big", "x" * 70_000)
+
     assert graph_file.place.stat().st_ino != inode
     assert graph_file.data.startswith(ADA.encode())
     assert graph_file.is_alone()
-    assert [change.verb for change in graph_file.memory.log()] == ["write"]
+    verbs = [change.verb for change in graph_file.memory.log()]
+    assert verbs == ["write"]
 
 
 def test_a_rewrite_keeps_the_mode_and_goes_through_a_symlink(
@@ -204,10 +211,13 @@ def test_a_rewrite_keeps_the_mode_and_goes_through_a_symlink(
     real.chmod(0o640)
     graph_file.place.symlink_to(real)
     graph_file.add("Ada", "x")
+
     assert graph_file.place.is_symlink()
-    assert stat.S_IMODE(real.stat().st_mode) == 0o640
+    mode = stat.S_IMODE(real.stat().st_mode)
+    assert mode == 0o640
     assert '"likes tea","x"' in real.read_text()
-    assert [path.name for path in real.parent.iterdir()] == ["graph.jsonl"]
+    names = [path.name for path in real.parent.iterdir()]
+    assert names == ["graph.jsonl"]
     assert graph_file.is_alone()
 
 
@@ -233,11 +243,11 @@ def test_a_file_nothing_can_be_renamed_over_is_kept_in_the_history_and_written_i
     monkeypatch.setattr(os, call, refused)
     graph_file.delete("Ada")
     monkeypatch.undo()
-    assert (graph_file.data.decode(), graph_file.place.stat().st_ino) == (BOB, inode)
+    assert graph_file.data.decode() == BOB
+    assert graph_file.place.stat().st_ino == inode
     assert graph_file.is_alone()
-    assert [record.getMessage() for record in caplog.records] == [
-        "memory.jsonl cannot be replaced by a rename; it was written in place"
-    ]
+    messages = [record.getMessage() for record in caplog.records]
+    assert messages == ["memory.jsonl cannot be replaced by a rename; it was written in place"]
     history = graph_file.memory.engine.ledger.history
     assert history.text(next(history.changes()).files[0].old or "", "").decode() == ADA + BOB
 
@@ -280,6 +290,7 @@ def test_two_homes_see_one_file_and_a_cursor_survives_what_the_other_deletes(
         other_nodes = Nodes(memory, open_graph=opener(graph_file.place))
         other_nodes("delete_entities", entityNames=["0", "1", "4"])
         other_nodes.entity("6")
+
     assert graph_file.nodes.names("read_graph", limit=2, cursor=page["nextCursor"]) == ["2", "3"]
 
 

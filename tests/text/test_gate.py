@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 import time
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from memoranda.text.gate import OFF, SECRET, SPAN, SUSPICIOUS, Rules, default_ru
 RULES = {rule.id: rule for rule in default_rules()}
 ROOT = Path(__file__).parents[2]
 PLACES = ("samples/**/*.md", "docs/**/*.md", "tests/recall/*.*", "tests/recall/notes/*")
-PROSE = sorted(place for pattern in PLACES for place in ROOT.glob(pattern))
+PROSE = sorted(chain.from_iterable(ROOT.glob(pattern) for pattern in PLACES))
 HOSTILE = """password:|secret|key|token |eyJ|eyJa.|sk-|ghp_|-----BEGIN PRIVATE KEY-----|a://b:|4539 148|ignore all |<|
 previous the |authorization: bearer |x=|](http://|system: you |忽略 |密码：|密码|key--|A_a_|\u200b|\u202a|send |
 the tokens to |password for """.replace("\n", "").split("|")
@@ -46,9 +47,9 @@ GLUED = [
 
 
 def said(text: str) -> list[str]:
-    return [
-        match.rule.id for kind in (SECRET, SUSPICIOUS) for match in default_rules().find(text, kind)
-    ]
+    rules = default_rules()
+    matches = [*rules.find(text, SECRET), *rules.find(text, SUSPICIOUS)]
+    return [match.rule.id for match in matches]
 
 
 @pytest.mark.promise("issue-gate")
@@ -84,7 +85,10 @@ def test_a_branch_that_is_pinned_is_no_secret() -> None:
 def test_prose_raises_no_alarm(place: Path) -> None:
     text = place.read_text(encoding="utf-8")
     assert said(text) == []
-    assert [rule_id for line in text.splitlines() for rule_id in said(line)] == []
+    rule_ids = []
+    for line in text.splitlines():
+        rule_ids.extend(said(line))
+    assert rule_ids == []
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ def rows(name: str) -> Any:
 
 
 def bases_of(cases: Iterable[dict[str, Any]]) -> set[int]:
-    return {base for case in cases for base in case["bases"]}
+    return set(chain.from_iterable(case["bases"] for case in cases))
 
 
 def is_suspicious(case: dict[str, Any]) -> bool:
@@ -71,7 +72,8 @@ def test_orders_in_plain_words_are_partly_marked_and_their_near_misses_never(
     assert len(missed) <= len(orders) * (1 - least), missed
     near_misses = [case for case in sets["ordinary"] if case["half"] == half]
     assert len(near_misses) > 250
-    assert [case["text"] for case in near_misses if is_suspicious(case)] == []
+    texts = [case["text"] for case in near_misses if is_suspicious(case)]
+    assert texts == []
 
 
 @pytest.mark.promise("gate-sets")
@@ -80,8 +82,10 @@ def test_half_of_the_orders_in_everyday_words_are_marked_and_no_fact(half: str) 
     cases = [case for case in rows("everyday.json") if case["half"] == half]
     orders = [case for case in cases if case["kind"] != FACT]
     marked = [case["id"] for case in orders if is_suspicious(case)]
+
     assert len(marked) >= len(orders) * LEAST_EVERYDAY[half]
-    assert [case["id"] for case in cases if case["kind"] == FACT and is_suspicious(case)] == []
+    ids = [case["id"] for case in cases if case["kind"] == FACT and is_suspicious(case)]
+    assert ids == []
 
 
 @pytest.mark.promise("gate-sets")
@@ -89,7 +93,8 @@ def test_ordinary_texts_are_not_marked_and_near_misses_hardly_ever() -> None:
     cases = rows("ordinary.jsonl")
     hard = [case for case in cases if case.get("hard")]
     plain = [case for case in cases if not case.get("hard")]
-    assert [case["text"] for case in plain if is_suspicious(case)] == []
+    texts = [case["text"] for case in plain if is_suspicious(case)]
+    assert texts == []
     alarms = [case for case in hard if is_suspicious(case)]
     assert len(bases_of(alarms)) <= len(bases_of(hard)) * MOST_HARD_BASES, alarms
     assert [case for case in cases if default_rules().find(case["text"], SECRET)] == []
@@ -101,6 +106,7 @@ def test_orders_of_a_stranger_are_partly_marked(half: str, least: int, most_alar
     """A known gap: most of what nobody has read stays unmarked (docs/gate.md)."""
     cases = [case for case in rows("stranger.jsonl") if case["half"] == half]
     marked = [case["is_planted"] for case in cases if is_suspicious(case)]
+
     assert len(cases) == 450
     assert marked.count(True) >= least
     assert marked.count(False) <= most_alarms
@@ -116,6 +122,7 @@ def test_no_piece_of_a_secret_survives() -> None:
         pieces = {secret[at : at + PIECE] for at in range(max(1, len(secret) - PIECE + 1))}
         if any(piece in redacted for piece in pieces):
             survivors.append((case["id"], case["provider"]))
+
     assert survivors == []
 
 

@@ -13,7 +13,8 @@ def test_a_lazy_pattern_answers_as_the_compiled_one() -> None:
     lazy = lazy_pattern(r"(?P<word>[a-z]+)(\d*)", re.IGNORECASE)
     usual = re.compile(r"(?P<word>[a-z]+)(\d*)", re.IGNORECASE)
     text = "Ab1 cd 22 ef"
-    assert lazy.findall(text) == usual.findall(text)
+    matches = lazy.findall(text)
+    assert matches == usual.findall(text)
     assert lazy.sub("-", text) == usual.sub("-", text)
     assert lazy.subn("-", text) == usual.subn("-", text)
     assert lazy.split(text) == usual.split(text)
@@ -24,7 +25,9 @@ def test_a_lazy_pattern_answers_as_the_compiled_one() -> None:
         matched = getattr(lazy, method)("ab12")
         assert matched is not None
         assert matched["word"] == "ab"
-    assert (lazy.pattern, lazy.flags, lazy.groups) == (usual.pattern, usual.flags, usual.groups)
+    assert lazy.pattern == usual.pattern
+    assert lazy.flags == usual.flags
+    assert lazy.groups == usual.groups
 
 
 def test_a_broken_lazy_pattern_is_refused_at_its_first_use() -> None:

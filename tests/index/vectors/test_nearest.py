@@ -118,6 +118,7 @@ def test_where_nothing_is_near_it_is_looked_for_once(
     # All below what counts as 0
     monkeypatch.setattr(nearest_module, "_calibrated", lambda cosines, _: cosines * 0)
     monkeypatch.setattr(store, "visible", lambda _, notes, viewer: looks.append(notes) or set())
+
     assert nearest(memory, "a train to the city", 1) == []
     assert len(looks) == 1
 
@@ -161,6 +162,7 @@ def test_who_may_not_see_a_note_is_not_told_of_it(memory: MemorySession) -> None
     for at in range(30):
         write(memory, f"Secret {at}", f"bread and cheese {at}", scope="agent:other")
     Embedding(memory).some(60)
+
     assert found(memory.as_caller("claude"), "bread and cheese", 3) == ["Mine"]
     assert len(nearest(memory.as_caller("other"), "bread and cheese", 99)) == 30
     assert len(nearest(memory, "bread and cheese", 99)) == 31
@@ -187,6 +189,7 @@ def test_equal_texts_are_equally_near(memory: MemorySession) -> None:
         write(memory, f"Note {number}", "we bake bread in the oven on sunday")
     Embedding(memory).some(60)
     cosines = nearness(memory, "the kitchen and the bread", [])
+
     assert len(cosines) == 12
     assert len(set(cosines.values())) == 1
 
@@ -197,6 +200,7 @@ def test_only_the_asked_notes_are_compared(memory: MemorySession) -> None:
     Embedding(memory).some(60)
     vectors = Embedding(memory).vectors
     asked_rows = rows(memory, "One", "Three")
+
     assert vectors is not None
     assert sorted(vectors.cosines("bread", asked_rows, 0)) == sorted(asked_rows)
     assert vectors.cosines("bread", [], 0) == {}
@@ -208,7 +212,8 @@ def test_text_the_model_cannot_read_is_left_out_and_not_tried_again(
     write(memory, "βάση δεδομένων", "η βάση δεδομένων άλλαξε διακομιστή")
     write(memory, "One", "bread")
     assert Embedding(memory).some(60) == 2
-    assert not any("βάση δεδομένων" in text for text in counted)
+    for text in counted:
+        assert "βάση δεδομένων" not in text
     assert Embedding(memory).some(60) == 0
     counts = Embedding(memory).counts()
     assert counts == (2, 1, 1, 0)
@@ -259,7 +264,8 @@ def test_vectors_of_another_model_go_once_nobody_has_used_them_for_a_week(
         os.utime(files()[1], (0, 0))
         write(memory, "Two", "cheese")
         assert Embedding(memory).some(60) == 1
-        assert [file.name for file in files()] == [own_file]
+        names = [file.name for file in files()]
+        assert names == [own_file]
 
 
 def test_embedding_all_leaves_no_vectors_of_another_model(tmp_path: Path, model: str) -> None:
@@ -268,7 +274,8 @@ def test_embedding_all_leaves_no_vectors_of_another_model(tmp_path: Path, model:
         Embedding(memory).some(60)
     with opened(tmp_path / "home", OTHER) as memory:
         Embedding(memory).some(60, thorough=True)
-        assert len(list((memory.home / ".memoranda" / "vectors").glob("*.vectors"))) == 1
+        paths = list((memory.home / ".memoranda" / "vectors").glob("*.vectors"))
+        assert len(paths) == 1
 
 
 def test_vectors_of_texts_that_are_gone_are_dropped(memory: MemorySession) -> None:
@@ -316,6 +323,7 @@ def test_one_at_a_time_embeds(memory: MemorySession) -> None:
     write(memory, "Two", "cheese")
     with locked(memory.home / ".memoranda" / "vectors" / "embedding"):
         assert Embedding(memory).some(60) == 0
+
     assert Embedding(memory).some(60) == 1
 
 
@@ -374,13 +382,15 @@ def test_without_a_model_nothing_is_near_and_the_reason_is_said(
 ) -> None:
     with opened(tmp_path / "home", "off") as memory:
         write(memory, "One", "bread")
-        assert (found(memory, "bread"), Embedding(memory).nearness) == ([], None)
+        assert found(memory, "bread") == []
+        assert Embedding(memory).nearness is None
         assert Embedding(memory).some(60) == 0
         assert Embedding(memory).counts() is None
         assert "switched off" in Embedding(memory).trouble
         assert not (memory.home / ".memoranda" / "vectors").exists()
     with opened(tmp_path / "home", str(tmp_path)) as memory:
-        assert f"semantic.model: {tmp_path} does not run here." in Embedding(memory).trouble
+        trouble = Embedding(memory).trouble
+        assert f"semantic.model: {tmp_path} does not run here." in trouble
 
     def broken(self: Any, threads: int) -> None:
         raise OSError("weights.npz is damaged")

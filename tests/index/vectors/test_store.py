@@ -32,14 +32,16 @@ def held(file: VectorFile) -> dict[int, list[float]]:
 def test_what_one_appends_the_others_see(tmp_path: Path) -> None:
     path = tmp_path / "private" / "v.vectors"
     other_file = VectorFile(path, "m")
-    assert (held(other_file), other_file.refresh()) == ({}, False)
+    assert held(other_file) == {}
+    assert other_file.refresh() is False
     big = 2**64 - 1
     some(path, 1, big)
     assert held(other_file) == {1: [1, 1.5, -1], big: rows(big)[0].tolist()}
     some(path, 3)
     assert sorted(held(other_file)) == [1, 3, big]
     assert not other_file.refresh()
-    assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.parametrize("cut", [1, 7, 8, 19])
@@ -69,6 +71,7 @@ def test_vectors_of_another_length_replace_the_old_ones(tmp_path: Path) -> None:
     file = some(path, 1)
     held(file)
     file.append(np.array([2], np.uint64), np.ones((1, 5), np.float32))
+
     assert held(file) == {2: [1.0] * 5}
 
 
@@ -127,6 +130,7 @@ def test_a_taken_lock_is_not_waited_for_unless_asked(tmp_path: Path) -> None:
 def test_what_is_embedded_of_a_long_note_is_bounded_however_long_its_first_line_is():
     line = "word " * 200_000
     passages = passages_of(line, f"# {line}\n{line}\n" * 2)
+
     assert passages[-1].stop <= EMBEDDED
     assert max(len(passage.text) for passage in passages) < 3_000
     assert sum(len(passage.text) for passage in passages) < 2 * EMBEDDED

@@ -290,7 +290,8 @@ def test_what_cannot_be_read_is_refused_by_its_code(code, text):
 )
 def test_weekdays_of_a_month_ranges_and_times_before_or_after_another(text, due, repeat):
     reading = read(text, NOW, ZONE)
-    assert (f"{reading.due:%Y-%m-%d %H:%M}", reading.repeat) == (due, repeat)
+    assert f"{reading.due:%Y-%m-%d %H:%M}" == due
+    assert reading.repeat == repeat
     if repeat:
         assert next_time_after(repeat, reading.due, ZONE) > reading.due
         assert str(parse_rule(repeat)) == repeat

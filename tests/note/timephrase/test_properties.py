@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -23,7 +24,7 @@ LINES = (
     "soon 1st last end 明天 后天 下 周 五 末 每 两 个 月 底 号 日 3 点 半",
     "一刻 分钟 后 前 下午 晚上 凌晨 年 过几天 隔 工作日 十 , : 、 的",
 )
-PIECES = [word for line in LINES for word in line.split()]
+PIECES = list(chain.from_iterable(line.split() for line in LINES))
 texts = st.one_of(
     st.text(max_size=30),
     st.lists(st.sampled_from(PIECES), max_size=7).flatmap(

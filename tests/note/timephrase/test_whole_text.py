@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
+from itertools import product
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -83,7 +84,9 @@ def test_a_phrase_of_the_blind_set_is_never_read_wrong(case: dict[str, Any]) -> 
         assert case["expect"] == "refused" or case.get("or_refused")
         return
     lists = [] if case["expect"] == "refused" else [case["expect"]]
-    expected = [sorted(row["at"] for row in rows) for rows in lists + case.get("alternatives", [])]
+    expected = []
+    for rows in lists + case.get("alternatives", []):
+        expected.append(sorted(row["at"] for row in rows))
     assert sorted(f"{reading.due:%Y-%m-%dT%H:%M}" for reading in readings) in expected
     assert [bool(reading.repeat) for reading in readings] == ["series" in case] * len(readings)
     if "last" in case:
@@ -146,7 +149,7 @@ def test_day_clock_and_subject_say_the_same_in_any_order_in_chinese(day, clock, 
     assert minutes(outcome("，".join(pieces), NOW, SHANGHAI)) == [expected]
 
 
-TIMES = [f"{day} {subject} {clock}" for day in DAYS for clock in CLOCKS for subject in SUBJECTS[:2]]
+TIMES = [f"{day} {subject} {clock}" for day, clock, subject in product(DAYS, CLOCKS, SUBJECTS[:2])]
 UNKNOWN = (
     "morgen",
     "demain",

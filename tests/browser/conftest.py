@@ -118,9 +118,12 @@ AXE = (Path(__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 def serious_faults(page: Any) -> list[str]:
     """What axe-core, an init script of the page, finds serious or critical about it."""
     violations = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
-    return [
-        f"{violation['id']}: {node['html'][:200]} {node['failureSummary'][:300]}"
-        for violation in violations
-        if violation["impact"] in ("serious", "critical")
-        for node in violation["nodes"][:3]
+    serious = [
+        violation for violation in violations if violation["impact"] in ("serious", "critical")
     ]
+    lines = []
+    for violation in serious:
+        for node in violation["nodes"][:3]:
+            html = node["html"][:200]
+            lines.append(f"{violation['id']}: {html} {node['failureSummary'][:300]}")
+    return lines

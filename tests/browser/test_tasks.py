@@ -98,7 +98,9 @@ def test_undo_a_wrong_change_of_two_days_ago(visit, house, memory):
         person.click(row.get_by_role("button", name="Undo"))
         expect(page.locator("#toast")).to_contain_text("Taken back")
         assert person.steps == 3
-    assert "room 3." in memory.read(note.id).content
+
+    content = memory.read(note.id).content
+    assert "room 3." in content
 
 
 def test_correct_a_category(visit, memory):
@@ -108,7 +110,8 @@ def test_correct_a_category(visit, memory):
         person.choose(page.get_by_label("Category"), "knowledge")
         expect(page.locator("#toast")).not_to_be_empty()
         assert person.steps == 4
-    assert memory.search("Lukas platform team")[0].note.category == "knowledge"
+    category = memory.search("Lukas platform team")[0].note.category
+    assert category == "knowledge"
 
 
 def test_merge_two_that_say_the_same(visit):
@@ -136,6 +139,7 @@ def test_merge_any_two(visit, memory):
         expect(page.locator(".reading")).to_have_css("display", "grid")
         expect(page.locator(".history .row").first).to_have_css("display", "grid")
         assert person.steps == 7
+
     assert memory.read(first.id).id
     assert not is_there(memory, other_note.title)
 
@@ -167,6 +171,7 @@ def test_edit_beside_an_agent(visit, memory):
         expect(page.locator(".body")).to_contain_text("One, of mine.")
         assert person.steps == 7
     content = memory.read(note.id).content
+
     assert "One, of mine." in content
     assert "Three, of the agent." in content
 
@@ -181,6 +186,7 @@ def test_erase_a_secret(visit, memory):
         person.click(page.get_by_role("button", name="Erase for good"))
         expect(page.locator("h1")).to_have_text("Erased")
         assert person.steps == 6
+
     assert not is_there(memory, "Door code")
 
 

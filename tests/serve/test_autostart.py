@@ -55,23 +55,25 @@ def test_the_first_client_starts_a_daemon_that_serves_the_next_ones(autostart, h
         server.handshake()
         assert passes_on(server)
     first.text("write_note", {"title": "Tea", "content": "green", "directory": ""})
-    assert "green" in second.text("read_note", {"identifier": "Tea"})
+    text = second.text("read_note", {"identifier": "Tea"})
+    assert "green" in text
     first_state = state(home)
-    assert (first_state["running"], first_state["autostarted"], first_state["answers"]) == (
-        True,
-        True,
-        True,
-    )
+    assert first_state["running"] is True
+    assert first_state["autostarted"] is True
+    assert first_state["answers"] is True
     assert "started by a client, " in memory(home, "status").stdout.decode()
     log = home / ".memoranda" / "daemon.log"
-    assert stat.S_IMODE(log.stat().st_mode) == 0o600
+    mode = stat.S_IMODE(log.stat().st_mode)
+    assert mode == 0o600
     stopped = memory(home, "serve", "--stop").stdout.decode()
     assert stopped == (
         f"The daemon (process {first_state['pid']}) has ended. The next client starts another one.\n"
     )
     # The sessions go on, with the next daemon
-    assert "green" in first.text("read_note", {"identifier": "Tea"})
-    assert state(home)["pid"] not in (first_state["pid"], None)
+    text = first.text("read_note", {"identifier": "Tea"})
+    assert "green" in text
+    pid = state(home)["pid"]
+    assert pid not in (first_state["pid"], None)
 
 
 @pytest.mark.slow
@@ -98,7 +100,8 @@ def test_a_hook_starts_it_and_a_person_s_daemon_takes_its_place(
     first = int((home / ".daemon.lock").read_text().split()[0])
     with DaemonProcess(home, "--interval", "1h") as own_daemon:
         assert own_daemon.ready().startswith("Memory daemon running")
-        assert (home / ".daemon.lock").read_text() == f"{own_daemon.process.pid}\n"
+        text = (home / ".daemon.lock").read_text()
+        assert text == f"{own_daemon.process.pid}\n"
         assert own_daemon.process.pid != first
         own_daemon.stop()
 
@@ -151,15 +154,18 @@ def test_a_stopped_daemon_holds_up_no_client_for_more_than_five_seconds(home, st
         answer = old.ask("tools/call", {"name": "read_note", "arguments": {"identifier": "Tea"}})
         assert time.monotonic() - begun < 5.5
         assert "went away before it answered" in answer["error"]["message"]
-        assert "green" in old.text("read_note", {"identifier": "Tea"})
+        text = old.text("read_note", {"identifier": "Tea"})
+        assert "green" in text
         begun = time.monotonic()
         new = start(command=memory_mcp(home), user=home.parent)
         new.handshake()
         assert not passes_on(new)
-        assert "green" in new.text("read_note", {"identifier": "Tea"})
+        text = new.text("read_note", {"identifier": "Tea"})
+        assert "green" in text
         output = memory(home, "status").stdout.decode()
         assert "does not answer; end it with: memory serve --stop" in output
-        assert b"has ended" in memory(home, "serve", "--stop").stdout
+        process = memory(home, "serve", "--stop")
+        assert b"has ended" in process.stdout
         daemon.ended()
 
 
@@ -199,5 +205,6 @@ def test_a_round_that_cannot_begin_waits_for_the_next_and_is_named(caplog):
     assert not daemon.round()
     assert "nobody thought of this" in caplog.text
     assert daemon.round()
-    assert daemon.state()["failed"] == {}
+    failed = daemon.state()["failed"]
+    assert failed == {}
     assert daemon.state()["next_round"] is not None

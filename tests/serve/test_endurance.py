@@ -123,7 +123,8 @@ def over_the_page(home):
         way_in = page.ready()
         base = way_in.partition("/page/")[0]
         with httpx2.Client(timeout=SECONDS, follow_redirects=True) as client:
-            assert client.get(way_in).status_code == 200
+            answer = client.get(way_in)
+            assert answer.status_code == 200
 
             def call():
                 assert client.get(base + next(paths)).status_code == 200

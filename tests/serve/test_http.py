@@ -118,11 +118,14 @@ async def test_a_refused_host_or_origin_is_told_what_to_do(web, client):
     good = bearer(web.token())
     answer = await client.post("/mcp", json=LIST, headers=good | {"host": "notes.example\t<x>"})
     assert answer.status_code == 421
-    assert '"notes.example <x>"' in answer.json()["error"]["message"]
-    assert "--allow-host" in answer.json()["error"]["message"]
+    message = answer.json()["error"]["message"]
+    assert '"notes.example <x>"' in message
+    message = answer.json()["error"]["message"]
+    assert "--allow-host" in message
     answer = await client.post("/mcp", json=LIST, headers=good | {"origin": "https://a.example"})
     assert answer.status_code == 403
-    assert "--allow-origin" in answer.json()["error"]["message"]
+    message = answer.json()["error"]["message"]
+    assert "--allow-origin" in message
 
 
 @pytest.mark.promise("http-refused")
@@ -281,7 +284,8 @@ async def test_too_many_calls_are_refused_with_the_time_to_wait(web, client):
     async def status(secret):
         return await client.post("/mcp", json=LIST, headers=ACCEPT | bearer(secret))
 
-    assert [(await status(fast)).status_code for _ in range(3)] == [200, 200, 429]
+    status_codes = [(await status(fast)).status_code for _ in range(3)]
+    assert status_codes == [200, 200, 429]
     refused = await status(fast)
     assert refused.headers["retry-after"] == "31"
     assert refused.json()["error"]["message"].startswith(
@@ -289,8 +293,10 @@ async def test_too_many_calls_are_refused_with_the_time_to_wait(web, client):
     )
     web.later(seconds=31)
     assert (await status(fast)).status_code == 200
-    assert [(await status(few)).status_code for _ in range(4)] == [200, 200, 200, 429]
-    assert "3 calls a day" in (await status(few)).json()["error"]["message"]
+    status_codes = [(await status(few)).status_code for _ in range(4)]
+    assert status_codes == [200, 200, 200, 429]
+    data = (await status(few)).json()
+    assert "3 calls a day" in data["error"]["message"]
     web.later(hours=13)
     assert (await status(few)).status_code == 200
 
@@ -302,6 +308,7 @@ async def test_the_access_log_tells_who_did_what_and_nothing_that_was_said(web, 
     await tool(client, secret, "write_note", title="Hidden", content="whispered", directory="")
     await client.get("/nowhere%0A%20status%3D200?code=abcdef")
     lines = [record.getMessage() for record in caplog.records if record.name == "memoranda.http"]
+
     assert "method=POST path=/mcp status=200" in lines[0]
     assert "token=laptop/" in lines[0]
     assert lines[0].endswith("tool=write_note")
@@ -334,7 +341,8 @@ async def test_a_space_is_there_for_its_members_alone(web, client):
     assert [await status(who, team) for who in (eve, mine, "x")] == [404, 404, 401]
     answer = await client.post(team, json=LIST, headers=ACCEPT | bearer(eve))
     not_there = await client.post("/s/no/mcp", json=LIST, headers=ACCEPT | bearer(eve))
-    assert (answer.status_code, answer.content) == (not_there.status_code, not_there.content)
+    assert answer.status_code == not_there.status_code
+    assert answer.content == not_there.content
     assert await status(ann, "/mcp") == 404
     web.access.set_member("team", "ann", None)
     assert await status(ann, team) == 404
@@ -363,11 +371,14 @@ def test_no_secret_is_kept(web):
 async def test_a_damaged_file_of_tokens_lets_nobody_in(web, caplog, client):
     secret = web.token()
     for damaged in ("{", "[]"):
-        (web.memory.home / ".memoranda" / "access.json").write_text(damaged)
+        file = web.memory.home / ".memoranda" / "access.json"
+        file.write_text(damaged)
         assert (
             await client.post("/mcp", json=LIST, headers=ACCEPT | bearer(secret))
         ).status_code == 503
-        assert (await client.get("/metrics", headers=bearer(secret))).status_code == 503
+        answer = await client.get("/metrics", headers=bearer(secret))
+        assert answer.status_code == 503
+
     assert "access.json of the home cannot be read" in caplog.text
 
 

@@ -26,26 +26,26 @@ def test_the_official_client_finds_everything(mode):
             assert tools["odd"].input_schema["properties"]["when"]["default"] is None
 
             result = await client.call_tool("append", {"text": "first"})
-            assert (result.is_error, result.structured_content, result.content[0].text) == (
-                False,
-                {"line": 1},
-                "line 1",
-            )
+            assert result.is_error is False
+            assert result.structured_content == {"line": 1}
+            assert result.content[0].text == "line 1"
             wrong = await client.call_tool("append", {"text": 5})
             assert wrong.is_error
             assert wrong.structured_content["error"] == wrong.content[0].text
-            assert (await client.call_tool("who", {})).content[0].text == "claude through mcp"
+            text = (await client.call_tool("who", {})).content[0].text
+            assert text == "claude through mcp"
             with pytest.raises(MCPError, match="Unknown tool: nothing"):
                 await client.call_tool("nothing", {})
 
-            assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["greet"]
+            names = [prompt.name for prompt in (await client.list_prompts()).prompts]
+            assert names == ["greet"]
             greeting = await client.get_prompt("greet", {"name": "Bo"})
             assert greeting.messages[0].content.text == "Greet Bo plainly."
-            assert (await client.list_resources()).resources == []
+            resources = (await client.list_resources()).resources
+            assert resources == []
             templates = (await client.list_resource_templates()).resource_templates
-            assert [template.uri_template for template in templates] == [
-                "memory://{project}/{+path}"
-            ]
+            uri_templates = [template.uri_template for template in templates]
+            assert uri_templates == ["memory://{project}/{+path}"]
             note = await client.read_resource("memory://notes/记忆")
             assert note.contents[0].text == "notes|记忆"
             with pytest.raises(MCPError, match="Note not found in nowhere"):

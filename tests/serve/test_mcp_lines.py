@@ -109,7 +109,8 @@ def test_a_server_without_prompts_and_templates_offers_tools_alone(start):
     assert set(answer["capabilities"]) - {"experimental"} == {"tools"}
     assert "instructions" not in answer
     for method in ("prompts/list", "resources/list", "resources/templates/list"):
-        assert server.ask(method)["error"]["code"] == METHOD_NOT_FOUND
+        code = server.ask(method)["error"]["code"]
+        assert code == METHOD_NOT_FOUND
 
 
 def test_a_tool_is_listed_with_its_schema_word_for_word(mini):
@@ -151,7 +152,8 @@ def test_bad_arguments_are_answered_by_the_tool(mini):
 @pytest.mark.parametrize("arguments", [[], [1], "text", 5, 0.5, True, False])
 def test_arguments_that_are_no_object_reach_the_tool(mini, arguments):
     params = {"name": "own", "arguments": arguments}
-    assert mini.ask("tools/call", params)["result"]["content"][0]["text"] == repr(arguments)
+    text = mini.ask("tools/call", params)["result"]["content"][0]["text"]
+    assert text == repr(arguments)
     params = {"name": "echo", "arguments": arguments}
     result = mini.ask("tools/call", params)["result"]
     assert result["isError"]
@@ -272,10 +274,14 @@ def test_a_prompts_arguments_complete_to_nothing_and_unknown_references_are_refu
             "completion/complete", {"ref": ref, "argument": {"name": "name", "value": ""}}
         )
 
-    assert complete(type="ref/prompt", name="greet")["result"]["completion"]["values"] == []
-    assert complete(type="ref/prompt", name="nothing")["error"]["code"] == INVALID_PARAMS
-    assert complete(type="ref/resource", uri="memory://{other}")["error"]["code"] == INVALID_PARAMS
-    assert complete(type="ref/else", uri="x")["error"]["code"] == INVALID_PARAMS
+    values = complete(type="ref/prompt", name="greet")["result"]["completion"]["values"]
+    assert values == []
+    code = complete(type="ref/prompt", name="nothing")["error"]["code"]
+    assert code == INVALID_PARAMS
+    code = complete(type="ref/resource", uri="memory://{other}")["error"]["code"]
+    assert code == INVALID_PARAMS
+    code = complete(type="ref/else", uri="x")["error"]["code"]
+    assert code == INVALID_PARAMS
 
 
 @pytest.mark.parametrize(
@@ -337,6 +343,7 @@ def test_a_value_beyond_all_bounds_or_no_unicode_is_refused_by_the_tool_under_it
     call = b'{"jsonrpc": "2.0", "id": 98, "method": "tools/call", "params": '
     mini.write(call + b'{"name": "append", "arguments": {"text": ' + value + b"}}}\n")
     answer = mini.receive()
+
     assert answer["id"] == 98
     assert answer["result"]["isError"]
     assert words in answer["result"]["content"][0]["text"]
@@ -399,9 +406,12 @@ def test_a_hundred_calls_sent_at_once_take_effect_in_the_order_sent(start):
     calls = [(head % (1000 + n)) + kinds[n % 3][0] % n + "\n" for n in range(300)]
     server.write("".join(calls).encode())
     answers = [server.receive() for _ in calls]
+
     assert [answer["id"] for answer in answers] == [1000 + n for n in range(300)]
-    assert not any("error" in answer for answer in answers)
-    assert server.text("all").split("\n") == [kinds[n % 3][1] % n for n in range(300)]
+    for answer in answers:
+        assert "error" not in answer
+    text = server.text("all")
+    assert text.split("\n") == [kinds[n % 3][1] % n for n in range(300)]
 
 
 def test_a_hundred_calls_without_a_handshake_take_effect_in_the_order_sent(start):
@@ -426,7 +436,8 @@ def test_a_cancelled_call_is_not_answered_and_not_carried_out_if_it_waited(start
     server.until_error_line("waiting")
     server.notify("notifications/cancelled", {"requestId": running})
     server.notify("notifications/cancelled", {"requestId": waiting})
-    assert server.ask("ping")["result"] == {}
+    result = server.ask("ping")["result"]
+    assert result == {}
     fifo.write_text("first")
     assert server.receive()["id"] == last
     assert server.text("all") == "first\nlast"

@@ -151,14 +151,16 @@ async def test_the_official_client_gets_in_by_itself_once_a_token_was_shown(web,
         httpx2.AsyncClient(transport=client._transport, auth=auth) as http,
         Client(streamable_http_client(FAR + "/mcp", http_client=http)) as connected,
     ):
-        assert "write_note" in {tool.name for tool in (await connected.list_tools()).tools}
+        names = {tool.name for tool in (await connected.list_tools()).tools}
+        assert "write_note" in names
         result = await connected.call_tool(
             "write_note", {"title": "A", "content": "b", "directory": ""}
         )
         assert not result.is_error
     assert (storage.client.client_id == DOCUMENT) == (how == "has a document")
     assert parameters["iss"] == FAR
-    assert web.memory.find("a").provenance.who == "agent:claude"
+    who = web.memory.find("a").provenance.who
+    assert who == "agent:claude"
 
 
 @pytest.mark.promise("oauth-client")
@@ -170,7 +172,8 @@ async def test_what_a_client_gets_is_bounded_by_the_token_that_let_it_in_and_end
     got = (
         await exchanged(client, id, code=await code_for(client, id, secret, scope="admin"))
     ).json()
-    assert (got["scope"], got["expires_in"]) == ("read", 3600)
+    assert got["scope"] == "read"
+    assert got["expires_in"] == 3600
     assert "read_note" in await tools(client, got["access_token"])
     assert "write_note" not in await tools(client, got["access_token"])
     assert await status(client, got["refresh_token"]) == 401
@@ -181,7 +184,8 @@ async def test_what_a_client_gets_is_bounded_by_the_token_that_let_it_in_and_end
     assert await status(client, got["access_token"]) == 200
     web.access.revoke("laptop")
     assert await status(client, got["access_token"]) == 401
-    assert (await renewed(client, id, got["refresh_token"])).json()["error"] == "invalid_grant"
+    data = (await renewed(client, id, got["refresh_token"])).json()
+    assert data["error"] == "invalid_grant"
     for name in ("ledger.db", "ledger.db-wal"):
         stored = (web.memory.home / ".memoranda" / name).read_bytes()
         assert b"cpa_" not in stored
@@ -200,9 +204,11 @@ async def test_a_refresh_token_that_comes_twice_ends_all_it_led_to(web, client):
     second = (await renewed(client, id, first["refresh_token"])).json()
     assert await status(client, first["access_token"]) == 401
     assert await status(client, second["access_token"]) == 200
-    assert (await renewed(client, id, first["refresh_token"])).json()["error"] == "invalid_grant"
+    data = (await renewed(client, id, first["refresh_token"])).json()
+    assert data["error"] == "invalid_grant"
     assert await status(client, second["access_token"]) == 401
-    assert (await renewed(client, id, second["refresh_token"])).json()["error"] == "invalid_grant"
+    data = (await renewed(client, id, second["refresh_token"])).json()
+    assert data["error"] == "invalid_grant"
 
 
 async def test_a_code_works_once_for_its_client_its_verifier_and_a_minute(web, monkeypatch, client):
@@ -220,7 +226,8 @@ async def test_a_code_works_once_for_its_client_its_verifier_and_a_minute(web, m
         assert answer.status_code == 400, wrong
     got = (await exchanged(client, id, code=code)).json()
     assert await status(client, got["access_token"]) == 200
-    assert (await exchanged(client, id, code=code)).status_code == 400
+    answer = await exchanged(client, id, code=code)
+    assert answer.status_code == 400
     # Somebody else has the code too
     assert await status(client, got["access_token"]) == 401
     code = await code_for(client, id, secret)
@@ -228,7 +235,8 @@ async def test_a_code_works_once_for_its_client_its_verifier_and_a_minute(web, m
 
     late = time.time() + 61
     monkeypatch.setattr("time.time", lambda: late)
-    assert (await exchanged(client, id, code=code)).status_code == 400
+    answer = await exchanged(client, id, code=code)
+    assert answer.status_code == 400
 
 
 async def test_who_shows_no_valid_token_lets_nobody_in(web, client):
@@ -240,17 +248,19 @@ async def test_who_shows_no_valid_token_lets_nobody_in(web, client):
     location = (await asked(client, id)).headers["location"]
     for secret in ("", "cpl_wrong", ann):
         answer = await answered(client, location, secret)
-        assert (answer.status_code, "no valid token" in answer.text) == (403, True)
+        assert answer.status_code == 403
+        assert "no valid token" in answer.text
     refused = query(await answered(client, location, own_secret, "deny"))
     assert refused == {"error": "access_denied", "state": "s1", "iss": FAR}
-    assert (await answered(client, location, own_secret)).status_code == 400
+    answer = await answered(client, location, own_secret)
+    assert answer.status_code == 400
     location = (await asked(client, id)).headers["location"]
-    assert [(await answered(client, location, "x")).status_code for _ in range(6)] == [403] * 4 + [
-        400
-    ] * 2
+    status_codes = [(await answered(client, location, "x")).status_code for _ in range(6)]
+    assert status_codes == ([403] * 4 + [400] * 2)
     team = FAR + "/s/team/mcp"
     location = (await asked(client, id, resource=team)).headers["location"]
-    assert (await answered(client, location, own_secret)).status_code == 403
+    answer = await answered(client, location, own_secret)
+    assert answer.status_code == 403
     code = query(await answered(client, location, ann))["code"]
     got = (await exchanged(client, id, code=code)).json()
     assert await status(client, got["access_token"], "/s/team/mcp") == 200
@@ -308,8 +318,10 @@ async def test_of_what_a_client_tells_of_itself_only_little_is_kept(web, client)
 async def test_the_names_a_client_gives_itself_are_only_text_on_the_page(client):
     id = await registered(client, client_name="<script>alert(1)</script>{request}")
     page = await client.get((await asked(client, id)).headers["location"])
+
     assert "<script" not in page.text
-    assert len(re.findall(r"<input", page.text)) == 2
+    matches = re.findall(r"<input", page.text)
+    assert len(matches) == 2
     assert page.headers["x-frame-options"] == "DENY"
 
 
@@ -326,15 +338,15 @@ async def test_what_the_server_is_is_told_to_every_page(client):
         resource = (
             await client.get("/.well-known/oauth-protected-resource" + path, headers=any_page)
         ).json()
-        assert (resource["resource"], resource["authorization_servers"]) == (
-            FAR + (path or "/mcp"),
-            [FAR],
-        )
-    assert (await client.get("/.well-known/oauth-protected-resource/x")).status_code == 404
+        assert resource["resource"] == FAR + (path or "/mcp")
+        assert resource["authorization_servers"] == [FAR]
+    answer = await client.get("/.well-known/oauth-protected-resource/x")
+    assert answer.status_code == 404
     challenge = (await client.post("/mcp", json=LIST, headers=ACCEPT)).headers["www-authenticate"]
     assert f'resource_metadata="{FAR}/.well-known/oauth-protected-resource/mcp"' in challenge
     before = {"access-control-request-method": "POST"} | any_page
-    assert (await client.options("/token", headers=before)).status_code == 200
+    answer = await client.options("/token", headers=before)
+    assert answer.status_code == 200
     web_app = await client.options("/mcp", headers=before | {"origin": "https://claude.ai"})
     assert web_app.headers["access-control-allow-origin"] == "https://claude.ai"
 
@@ -354,8 +366,11 @@ async def test_clients_that_registered_and_got_nothing_are_forgotten_after_a_day
     await exchanged(client, kept_client, code=await code_for(client, kept_client, secret))
     web.later(days=2)
     await registered(client)
-    assert (await asked(client, kept_client)).status_code == 302
-    assert (await asked(client, forgotten)).status_code == 400
+
+    answer = await asked(client, kept_client)
+    assert answer.status_code == 302
+    answer = await asked(client, forgotten)
+    assert answer.status_code == 400
 
 
 @pytest.mark.parametrize(
@@ -528,19 +543,19 @@ async def test_each_step_may_be_answered_by_another_server_of_the_home(web, clie
     async with other_web.served() as second:
         id = await registered(client)
         location = (await asked(second, id)).headers["location"]
-        assert (await answered(client, location, "cpl_wrong")).status_code == 403
+        answer = await answered(client, location, "cpl_wrong")
+        assert answer.status_code == 403
         code = query(await answered(client, location, secret))["code"]
-        assert (await answered(second, location, secret)).status_code == 400
+        answer = await answered(second, location, secret)
+        assert answer.status_code == 400
         got = (await exchanged(second, id, code=code)).json()
-        assert (
-            await status(client, got["access_token"])
-            == await status(second, got["access_token"])
-            == 200
-        )
+        assert await status(client, got["access_token"]) == 200
+        assert await status(second, got["access_token"]) == 200
         got = (await renewed(client, id, got["refresh_token"])).json()
         assert await status(second, got["access_token"]) == 200
         # It came twice: all it led to ends
-        assert (await exchanged(client, id, code=code)).status_code == 400
+        answer = await exchanged(client, id, code=code)
+        assert answer.status_code == 400
         assert await status(second, got["access_token"]) == 401
     other_web.close()
 
@@ -554,7 +569,8 @@ async def test_what_waits_is_kept_without_its_secrets_and_only_for_minutes(web, 
     code = await code_for(client, id, secret)
     assert code not in str(web.access.rows())
     web.later(minutes=11)
-    assert (await answered(client, location, secret)).status_code == 400
+    answer = await answered(client, location, secret)
+    assert answer.status_code == 400
     await asked(client, id)
     assert {kind: len(rows) for kind, rows in web.access.rows()["oauth"].items()} == {
         "asked": 1,
@@ -593,10 +609,15 @@ async def test_a_stranger_s_registrations_and_requests_push_out_its_own(web, cli
     for id in theirs[-2:] * 10:
         await asked(client, id)
     del client.headers["x-forwarded-for"]
-    assert (await renewed(client, used, tokens["refresh_token"])).status_code == 200
-    assert (await answered(client, asks, secret)).status_code == 302
-    assert "request=" in (await asked(client, fresh)).headers["location"]
-    assert len(web.access.rows()["clients"]) == 5
+
+    answer = await renewed(client, used, tokens["refresh_token"])
+    assert answer.status_code == 200
+    answer = await answered(client, asks, secret)
+    assert answer.status_code == 302
+    location = (await asked(client, fresh)).headers["location"]
+    assert "request=" in location
+    clients = web.access.rows()["clients"]
+    assert len(clients) == 5
 
 
 @pytest.mark.promise("http-strangers")
@@ -608,8 +629,10 @@ async def test_a_good_refresh_token_or_code_passes_whatever_strangers_do(web, cl
         wrong = await renewed(client, id, "cpr_guess")
     assert wrong.status_code == 429
     tokens = (await exchanged(client, id, code=code)).json()
-    assert (await renewed(client, id, tokens["refresh_token"])).status_code == 200
-    assert (await exchanged(client, id, code="guess")).status_code == 429
+    answer = await renewed(client, id, tokens["refresh_token"])
+    assert answer.status_code == 200
+    answer = await exchanged(client, id, code="guess")
+    assert answer.status_code == 429
 
 
 async def test_of_two_renewals_with_one_token_at_once_the_later_is_refused(web):
@@ -627,5 +650,8 @@ async def test_a_damaged_file_of_tokens_lets_no_client_in_and_the_server_lives(w
         await renewed(client, id, "x"),
         await client.post("/register", json={"redirect_uris": [BACK]}),
     ]
-    assert {answer.status_code for answer in answers} == {503}
-    assert (await client.get("/healthz")).status_code == 200
+
+    status_codes = {answer.status_code for answer in answers}
+    assert status_codes == {503}
+    response = await client.get("/healthz")
+    assert response.status_code == 200

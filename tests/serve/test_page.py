@@ -52,7 +52,8 @@ async def test_today_lists_every_change_with_who_made_it_and_takes_one_back(web,
     assert "<ins>hot</ins>" in diffs
     answer = await page.send("/page/undo", change="2", back="/page")
     where = answer.headers["location"]
-    assert (answer.status_code, where[:13]) == (303, "/page?done=3.")
+    assert answer.status_code == 303
+    assert where[:13] == "/page?done=3."
     whole = await page.see(where)
     assert "Taken back" in plain(whole)
     assert "taken back" in plain(whole)
@@ -60,19 +61,23 @@ async def test_today_lists_every_change_with_who_made_it_and_takes_one_back(web,
         assert "Taken back." not in await page.see(f"/page?done={planted}"), planted
     refused = await page.send("/page/undo", change="2")
     assert refused.headers["location"] == "/page/change/2?tried=yes"
-    assert (await page.send("/page/undo", change="x")).status_code == 400
-    assert (await page.client.get("/page/change/99")).status_code == 404
-    assert (await page.client.get(f"/page/change/{FIRST_OF_MACHINE}")).status_code == 404
-    assert (await page.client.get("/page/change/x")).status_code == 400
+    answer = await page.send("/page/undo", change="x")
+    assert answer.status_code == 400
+    answer = await page.client.get("/page/change/99")
+    assert answer.status_code == 404
+    answer = await page.client.get(f"/page/change/{FIRST_OF_MACHINE}")
+    assert answer.status_code == 404
+    answer = await page.client.get("/page/change/x")
+    assert answer.status_code == 400
     document = (await page.client.get("/api/change/1")).json()
-    assert (document["verb"], document["agent"], document["files"][0]["path"]) == (
-        "write",
-        "claude",
-        "Tea.md",
-    )
+    assert document["verb"] == "write"
+    assert document["agent"] == "claude"
+    assert document["files"][0]["path"] == "Tea.md"
     assert "green" in document["files"][0]["after"]
-    assert web.memory.read(note).tags == ()
-    assert web.memory.log(limit=1)[0].by["client"] == "page"
+    tags = web.memory.read(note).tags
+    assert tags == ()
+    client = web.memory.log(limit=1)[0].by["client"]
+    assert client == "page"
 
 
 @pytest.mark.promise("page-today")
@@ -112,6 +117,7 @@ async def test_every_change_stands_on_one_page_of_the_list(web, page):
         numbers += re.findall(r'<li class="row" id="c(\d+)"', html)
         more = re.search(r'href="(/page\?before=\d+)" rel="next"', html)
         path = more and more[1]
+
     assert numbers == [str(number) for number in range(120, 0, -1)]
 
 
@@ -163,14 +169,17 @@ async def test_an_edit_keeps_every_byte_it_is_not_about_and_asks_when_the_note_c
     assert "title: A" in html.partition('<textarea id="header"')[2]
     assert "title: A" not in html.partition('<textarea id="text"')[2].partition("</textarea>")[0]
     await edited(page, at, lambda text: text.replace("first", "second"))
-    assert place.read_bytes() == was.replace(b"first", b"second")
+    content = place.read_bytes()
+    assert content == was.replace(b"first", b"second")
     answer, _ = await edited(page, at, lambda text: "mine\n", checksum="00000000")
     assert answer.status_code == 409
     assert "The note was changed meanwhile by" in plain(answer.text)
     assert "mine" in answer.text
-    assert place.read_bytes() == was.replace(b"first", b"second")
+    content = place.read_bytes()
+    assert content == was.replace(b"first", b"second")
     checksum = re.search(r'name="checksum" value="(\w+)"', answer.text)[1]
-    assert (await page.send(at, do="edit", checksum=checksum, text="mine")).status_code == 303
+    answer = await page.send(at, do="edit", checksum=checksum, text="mine")
+    assert answer.status_code == 303
     assert place.read_bytes() == b"mine"
 
 
@@ -188,11 +197,13 @@ async def test_what_the_forms_of_a_note_do_is_done_and_taken_back(web, page):
 
     assert await do(tea, do="tag", tags="a, b") == tea
     assert await do(tea, do="tag", tags="b") == tea
-    assert web.memory.read(note).tags == ("b",)
+    tags = web.memory.read(note).tags
+    assert tags == ("b",)
     place = await do(at, do="category", category="decisions")
     assert place.startswith("/page/note/categories/decisions/")
     await do(place, do="pin")
-    assert web.memory.memory_id(bob.id).header["pinned"] is True
+    pinned = web.memory.memory_id(bob.id).header["pinned"]
+    assert pinned is True
     await do(place, do="unpin")
     archived = await do(place, do="archive")
     assert archived.startswith("/page/note/.archive/decisions/")
@@ -208,7 +219,8 @@ async def test_what_the_forms_of_a_note_do_is_done_and_taken_back(web, page):
     assert await do(tea, do="restore", change=str(number)) == tea
     assert web.memory.read(note).text.endswith("one\n")
     for wrong in ({"do": "x"}, {"do": "tag"}, {"do": "category", "category": "nonsense"}, {}):
-        assert (await page.send(at, **wrong)).status_code in (400, 404), wrong
+        response = await page.send(at, **wrong)
+        assert response.status_code in (400, 404), wrong
     question = await page.send(tea, do="erase")
     assert "There is no undo" in question.text
     foretold = re.search(r"With it go: (\d+) entries of the log, (\d+) older texts", question.text)
@@ -218,7 +230,8 @@ async def test_what_the_forms_of_a_note_do_is_done_and_taken_back(web, page):
     web.memory.write(Draft("[[Plan]]", title="Linking"))
     answered = await page.send(tea, do="erase", sure="yes")
     assert "Linking" in plain(answered.text)
-    assert (await page.client.get(tea)).status_code == 404
+    response = await page.client.get(tea)
+    assert response.status_code == 404
     assert not re.search(r"\bone\b", plain(await page.see("/page")))
 
 
@@ -232,7 +245,9 @@ def test_a_change_shows_both_texts_after_a_move_a_later_edit_and_counted_reads(w
     dream.run(web.memory, 1)
     first = web.memory.revisions(1)[0]
     second = web.memory.revisions(2)[0]
-    assert (first.before, "colleague\n" in first.after) == (None, True)
+
+    assert first.before is None
+    assert "colleague\n" in first.after
     assert second.before == first.after
     assert "of Ann" in second.after
 
@@ -251,10 +266,12 @@ async def test_review_asks_what_the_command_asks_and_does_what_is_answered(web, 
     )
     memory(web, "qwertz uiop", category="inbox")
     items = (await page.client.get("/api/review")).json()["items"]
-    assert {item["kind"] for item in items} == {"merge", "category"}
+    kinds = {item["kind"] for item in items}
+    assert kinds == {"merge", "category"}
     merge = next(item for item in items if item["kind"] == "merge")
     html_shown = await page.see(f"/page/review?list=1&at={quote(merge['key'])}")
-    assert len(re.findall(r'<a href="/page/review[?]at=[^"]*" aria-current', html_shown)) == 1
+    matches = re.findall(r'<a href="/page/review[?]at=[^"]*" aria-current', html_shown)
+    assert len(matches) == 1
     assert "1 of 2" in plain(html_shown)
     # Neither is kept or deleted yet.
     assert sorted(re.findall(r"<mark>(the|our)</", html_shown)) == ["our", "the"]
@@ -265,14 +282,16 @@ async def test_review_asks_what_the_command_asks_and_does_what_is_answered(web, 
     answer = await page.send("/page/review", **form)
     where = answer.headers["location"]
     assert where.startswith("/page/review?at=category"), "the place is kept"
-    assert (await page.send("/page/review", **form)).status_code == 404
+    response = await page.send("/page/review", **form)
+    assert response.status_code == 404
     number = where.partition("done=")[2].partition(".")[0]
     await page.send("/page/undo", change=number, back="/page/review")
     assert merge["key"] in html.unescape(await page.see("/page/review?list=1"))
     answer = await page.client.post(
         "/api/review", json={"key": merge["key"], "choice": "n", "csrf": page.csrf}
     )
-    assert answer.json()["item"]["key"] == merge["key"]
+    key = answer.json()["item"]["key"]
+    assert key == merge["key"]
     html_shown = await page.see("/page/review?list=1")
     assert merge["key"] not in html.unescape(html_shown)
     part = next(part for part in html_shown.split("<form") if "<select" in part)
@@ -303,40 +322,47 @@ async def test_a_planted_instruction_comes_first_with_its_author_and_delete_befo
     assert "<b>claude</b>" in question
 
 
-@pytest.mark.promise("page-words")
-async def test_every_word_of_the_page_has_its_chinese(web, page):
+def sentences_of_sources() -> set[str]:
+    """The texts that modules and templates of the page have translated."""
     call = re.compile(r"""\b_\((?:"([^"]+)"|'([^']+)')""")
     counted = re.compile(r"""\b_n\(\s*"([^"]+)",\s*"([^"]+)\"""")
-    sources = [
-        path
-        for folder in (PACKAGE, PACKAGE.joinpath("templates"))
-        for path in folder.iterdir()
-        if path.is_file()
-    ]
-    texts = [source.read_text("utf-8") for source in sources]
-    used = {first or second for text in texts for first, second in call.findall(text)}
-    used |= {sentence for text in texts for pair in counted.findall(text) for sentence in pair}
-    used |= set(review.TITLES.values())
-    reasons = json.loads(PACKAGE.joinpath("texts", "reasons.json").read_text("utf-8"))
-    used |= {sentence for wordings in reasons.values() for sentence in wordings.values()}
+    sentences = set()
+    for folder in (PACKAGE, PACKAGE.joinpath("templates")):
+        sources = [path for path in folder.iterdir() if path.is_file()]
+        for source in sources:
+            text = source.read_text("utf-8")
+            sentences |= {first or second for first, second in call.findall(text)}
+            for pair in counted.findall(text):
+                sentences.update(pair)
+    return sentences
+
+
+def sentences_of_tables() -> set[str]:
+    """The texts of the page that are data."""
+    sentences = {*review.TITLES.values(), *health.LEVEL_WORDS.values(), health.UNKNOWN}
+    texts = PACKAGE.joinpath("texts")
+    reasons = json.loads(texts.joinpath("reasons.json").read_text("utf-8"))
+    for wordings in reasons.values():
+        sentences.update(wordings.values())
     for name in ("remedies.json", "findings.json", "sentences.json"):
-        used |= {*json.loads(PACKAGE.joinpath("texts", name).read_text("utf-8")).values()}
-    used |= {*health.LEVEL_WORDS.values(), health.UNKNOWN}
+        table = json.loads(texts.joinpath(name).read_text("utf-8"))
+        sentences.update(table.values())
+    return sentences
+
+
+@pytest.mark.promise("page-words")
+async def test_every_word_of_the_page_has_its_chinese(web, page):
+    used = sentences_of_sources() | sentences_of_tables()
     assert len(used) > 50
+
     chinese = words("zh")
     assert used - chinese.keys() == set()
-    assert all(
-        set(re.findall(r"{\w+}", key)) == set(re.findall(r"{\w+}", translation))
-        for key, translation in chinese.items()
-    )
-    assert not [
-        translation
-        for translation in chinese.values()
-        if re.search("[\u4e00-\u9fff][,:;?!(]", translation)
-    ]
-    assert not [translation for translation in chinese.values() if "代理" in translation], (
-        "an agent is 智能体"
-    )
+    for key, translation in chinese.items():
+        assert set(re.findall(r"{\w+}", key)) == set(re.findall(r"{\w+}", translation))
+        # Punctuation of full width follows Chinese, and an agent is 智能体
+        assert not re.search("[\u4e00-\u9fff][,:;?!(]", translation)
+        assert "代理" not in translation
+
     memory(web, "茶")
     assert "发生了什么" in await page.see("/page", **{"accept-language": "zh-CN,zh;q=0.9,en;q=0.5"})
     answer = await page.client.get(
@@ -358,27 +384,42 @@ def test_a_difference_names_properties_and_marks_the_words_of_the_text():
     before = "---\nid: 1\ncategory: inbox\ntags: [a]\nupdated_at: x\n---\none\nPartner: Anna, son: Jonas\nthree\nfour\n"
     after = "---\nid: 2\ncategory: people\ntags: [a]\nupdated_at: y\n---\none\nPartner: Ana, son: Jonas\nthree\nfour\n"
     difference = differences.between(before, after)
-    assert [(change.name, change.before, change.after) for change in difference.properties] == [
-        ("category", "inbox", "people")
-    ]
-    assert [[(part.kind, part.text) for part in line] for line in difference.lines] == [
+    (change,) = difference.properties
+    assert change.name == "category"
+    assert change.before == "inbox"
+    assert change.after == "people"
+
+    lines = []
+    for line in difference.lines:
+        lines.append([(part.kind, part.text) for part in line])
+    assert lines == [
         [(SAME, "one")],
         [(SAME, "Partner: "), (OLD, "Anna"), (NEW, "Ana"), (SAME, ", son: Jonas")],
         [(SAME, "three")],
     ]
+
     assert not differences.between(before, before)
-    assert [line[0].kind for line in differences.between("", "a\nb").lines] == [NEW, NEW]
-    long = differences.between(
-        "\n".join(map(str, range(9000))), "\n".join(map(str, range(5, 18000, 2)))
-    )
-    assert (len(long.lines), long.has_more) == (200, True)
+    kinds = [line[0].kind for line in differences.between("", "a\nb").lines]
+    assert kinds == [NEW, NEW]
+
+
+def test_a_difference_of_thousands_of_lines_shows_two_hundred():
+    before = "\n".join(map(str, range(9000)))
+    after = "\n".join(map(str, range(5, 18000, 2)))
+
+    difference = differences.between(before, after)
+
+    assert len(difference.lines) == 200
+    assert difference.has_more is True
 
 
 def test_two_texts_of_thousands_of_like_lines_are_compared_in_seconds():
     begin = process_time()
     old = "\n".join(f"- [ ] item {number % 7}" for number in range(2900))
     new = "\n".join(f"- [x] item {number % 5}" for number in range(2900))
+
     assert differences.between(old, new)
     assert differences.sides(old, new)
-    assert merging.merge(old, new, old.replace("item", "thing")).text
+    text = merging.merge(old, new, old.replace("item", "thing")).text
+    assert text
     assert process_time() - begin < 10

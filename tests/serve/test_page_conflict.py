@@ -58,7 +58,8 @@ async def test_each_place_is_decided_and_without_a_decision_both_stay(
     assert "Keep that of claude" in answer.text
     assert "&lt;&lt;&lt;" not in answer.text
     assert "<p>my first</p>" in answer.text, "without its line end"
-    assert len(set(re.findall(r'name="(place\d)"', answer.text))) == 2
+    matches = re.findall(r'name="(place\d)"', answer.text)
+    assert len(set(matches)) == 2
     saved = await page.send(ADDRESS, **fields_of(answer.text) | decisions)
     assert saved.status_code == 303
     assert web.memory.read("notes/Tea.md").content.split("\n\n") == [

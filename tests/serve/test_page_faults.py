@@ -43,6 +43,7 @@ async def test_erase_links_the_other_notes_that_have_the_words(web, page):
     memory(web, "Nothing to see", category="knowledge")
     html = await page.see(f"{note_url('notes', 'Vault.md')}?part=erase")
     elsewhere = html.partition("stand elsewhere")[2]
+
     assert f'<a href="{id_url(copy.id)}">Copy</a>' in elsewhere
     assert "Nothing to see" not in plain(elsewhere)
 
@@ -53,6 +54,7 @@ async def test_the_erase_page_names_an_older_text_of_another_note_by_its_title(w
     copy = web.memory.write(Draft(f"Copied: {secret}", project="notes", title="Copy"))
     web.memory.edit(copy, Rewrite("Nothing any more.\n"))
     html = await page.see(f"{note_url('notes', 'Vault.md')}?part=erase")
+
     assert "Copy in an older text of it" in plain(html)
     assert "kept text" not in plain(html)
 
@@ -62,10 +64,12 @@ async def test_today_says_what_agents_did_and_not_what_the_owner_did(web, page):
     tea = web.memory.write(Draft("Green.", project="notes", title="Tea"))
     cake = web.memory.write(Draft("Plum.", project="notes", title="Cake"))
     claude.delete(tea)
-    assert "Today you kept 2 things." in plain(await page.see("/page"))
+    text = plain(await page.see("/page"))
+    assert "Today you kept 2 things." in text
     web.memory.edit(cake, FindReplace("Plum", "Pear"))
     claude.as_caller("codex", "mcp").tag(cake, ["sweet"])
-    assert "Today codex changed one note." in plain(await page.see("/page"))
+    text = plain(await page.see("/page"))
+    assert "Today codex changed one note." in text
 
 
 async def test_today_says_that_notes_were_only_removed(web, page):
@@ -73,9 +77,11 @@ async def test_today_says_that_notes_were_only_removed(web, page):
     cake = web.memory.write(Draft("Plum.", project="notes", title="Cake"))
     web.later(days=1)
     web.memory.delete(tea)
-    assert "Today you removed one note." in plain(await page.see("/page"))
+    text = plain(await page.see("/page"))
+    assert "Today you removed one note." in text
     web.memory.as_caller("claude", "mcp").delete(cake)
-    assert "Today claude removed one note." in plain(await page.see("/page"))
+    text = plain(await page.see("/page"))
+    assert "Today claude removed one note." in text
 
 
 async def test_undo_is_offered_where_it_can_be_done_and_nowhere_else(web, page):
@@ -105,6 +111,7 @@ async def test_all_notes_come_in_the_order_of_the_times_they_show(web, page):
     web.memory.edit(first, Append("b\n"))
     html = await page.see("/page/search")
     times = re.findall(r'<p class="meta">.*?<time datetime="([^"]*)"', html)
+
     assert len(times) == 2
     assert times == sorted(times, reverse=True)
 
@@ -128,8 +135,10 @@ async def test_earlier_keeps_the_filter(web, page, monkeypatch):
         claude.write(Draft("x", project="notes", title=f"Of claude {number}"))
         web.memory.write(Draft("x", project="notes", title=f"Of the owner {number}"))
     (address,) = links_of(await page.see("/page?agent=claude"), "before=")
+
     assert "agent=claude" in address
-    assert "Of the owner" not in plain(await page.see(address))
+    text = plain(await page.see(address))
+    assert "Of the owner" not in text
 
 
 async def test_a_reminder_that_is_one_day_late_says_one_day(web, page):
@@ -157,6 +166,7 @@ async def test_an_agents_note_edited_on_the_page_was_written_by_the_owner(web, p
     owner = web.memory.as_caller(None, "page", client="page")
     owner.edit(note, FindReplace("four", "five"))
     text = plain(await page.see(note_url("notes", "Tea.md")))
+
     assert re.search(r"Written by\s+You\s+· on the page", text)
     assert "an agent page" not in text
 
@@ -185,8 +195,10 @@ async def test_what_was_meant_for_a_note_that_went_is_not_done_to_another(web, p
     before = web.memory.file(other_note.id).data
     fields = {"sure": "yes", "tags": "x", "text": "Tea is at three.", "checksum": "x"}
     answer = await page.send(note_url(deleted_note.project, deleted_note.path), do=do, **fields)
+
     assert answer.status_code == (410 if do == "edit" else 404)
-    assert web.memory.file(other_note.id).data == before
+    data = web.memory.file(other_note.id).data
+    assert data == before
     assert (do != "edit") or "Tea is at three." in answer.text
 
 
@@ -202,6 +214,7 @@ async def test_the_tags_of_a_note_that_went_are_offered_as_its_header_has_them(
     header = f"---\ntags: {written}\n---\n"
     address = note_url("notes", "Shopping.md")
     answer = await page.send(address, do="edit", header=header, text="Buy milk.", checksum="x")
+
     assert answer.status_code == 410
     assert f'name="tags" value="{offered}"' in answer.text
 
@@ -212,6 +225,7 @@ async def test_only_what_was_told_at_the_start_of_a_session_says_so(web, page):
         log_of(web.memory).add(web.now, "claude", how, "", [note.id])
     html = await page.see("/page/used?agent=claude")
     labels = re.findall(r'class="asked">([^<]*)<', html)
+
     assert sorted(labels) == ["at the start of a session", "recent_activity"]
 
 
@@ -220,7 +234,9 @@ def test_the_links_of_a_note_with_very_many_are_told_from_those_in_its_text_at_o
     edges = [SimpleNamespace(note=SimpleNamespace(project="notes", path=path)) for path in paths]
     html = "".join(f'<p>text <a href="{note_url("notes", path)}">x</a>' for path in paths[:3000])
     rest = _not_shown(edges, html)
-    assert [edge.note.path for edge in rest] == paths[3000:]
+
+    edge_paths = [edge.note.path for edge in rest]
+    assert edge_paths == paths[3000:]
 
 
 async def test_upkeep_is_named_where_it_changed_a_note_and_the_daemon_never(web, page):
@@ -268,6 +284,7 @@ async def test_a_change_of_an_entry_with_a_time_to_live_is_not_said_to_be_of_an_
         NoteEntries(web.memory).put("default", "pin", value, ttl=60)
     change = web.memory.log(limit=1)[0]
     text = plain(await page.see(f"/page/change/{change.number}"))
+
     assert "The history does not keep a text of this change." in text
     assert "outside" not in text
 
@@ -278,7 +295,8 @@ async def test_a_change_whose_text_is_lost_says_so_and_shows_no_older_text(web, 
     assert "The history does not keep a text of this change." in text
     assert "five" not in text
     change = web.memory.change_numbered(number)
-    assert RowWriter(web.memory, [change]).row(change)["lines"] == []
+    lines = RowWriter(web.memory, [change]).row(change)["lines"]
+    assert lines == []
 
 
 def meeting_edited_outside(web, *, is_index_lost: bool = False) -> int:
@@ -373,7 +391,9 @@ async def test_a_memory_whose_file_a_person_named_by_a_day_has_an_address(web, p
     file.write_text("A day in Porto.\n")
     web.memory.sync()
     address = note_url("categories", "people/journal-20261128.md")
-    assert "A day in Porto." in plain(await page.see(address))
+
+    text = plain(await page.see(address))
+    assert "A day in Porto." in text
 
 
 async def test_the_whole_typed_text_is_offered_if_its_note_went_and_its_header_cannot_be_read(
@@ -434,5 +454,7 @@ async def test_what_is_done_to_one_of_two_copies_is_not_done_to_the_other(web, p
     assert f'action="{address}"' not in pages[of_copy]
     await page.send(of_copy, do="delete")
     assert not copy.exists()
-    assert "at four" in (web.memory.home / "categories" / tea.path).read_text()
-    assert "Tea is at four." in plain(await page.see(address))
+    text = (web.memory.home / "categories" / tea.path).read_text()
+    assert "at four" in text
+    text = plain(await page.see(address))
+    assert "Tea is at four." in text

@@ -22,12 +22,15 @@ NOTES_OF_LEDGER = range(101, 131)
 
 
 def test_of_memories_that_are_alike_few_are_shown_and_what_others_link_to_comes_first():
-    cloud = {(a, b, "links_to") for a in ALIKE for b in ALIKE if a < b}
+    cloud = set()
+    for a in ALIKE:
+        cloud |= {(a, b, "links_to") for b in ALIKE if a < b}
     to_ledger = {(row, LEDGER, "relates_to") for row in NOTES_OF_LEDGER}
     groups = dict.fromkeys(ALIKE, "categories/preferences")
     groups |= dict.fromkeys(NOTES_OF_LEDGER, "notes")
     groups[LEDGER] = "notes/projects"
     chosen = notes_that_matter(groups, set(ALIKE), cloud | to_ledger, 40)
+
     assert chosen[0] == LEDGER
     assert len(set(chosen) & set(ALIKE)) == 2
     assert set(chosen) & set(NOTES_OF_LEDGER)
@@ -37,6 +40,7 @@ def test_each_group_has_room_however_few_links_it_has():
     to_first = {(row, 0, "links_to") for row in range(1, 500)}
     groups = dict.fromkeys(range(500), "notes/large") | dict.fromkeys(range(500, 520), "vault")
     chosen = notes_that_matter(groups, set(), to_first, 60)
+
     assert len(chosen) <= 60
     assert any(groups[row] == "vault" for row in chosen)
 
@@ -45,6 +49,7 @@ def test_groups_that_matter_least_join_their_project():
     places = {row: ["vault", f"folder {row % 30}", "deep"] for row in range(300)}
     links = {(row, 0, "links_to") for row in range(0, 300, 30)} - {(0, 0, "links_to")}
     groups = groups_by_row(places, links)
+
     assert groups[0] == "vault/folder 0"
     assert len(set(groups.values())) <= MOST_GROUPS
     assert "vault" in groups.values()
@@ -52,7 +57,9 @@ def test_groups_that_matter_least_join_their_project():
 
 def test_few_notes_are_all_shown():
     groups = dict.fromkeys(ALIKE, "categories/preferences")
-    cloud = {(a, b, "links_to") for a in ALIKE for b in ALIKE if a < b}
+    cloud = set()
+    for a in ALIKE:
+        cloud |= {(a, b, "links_to") for b in ALIKE if a < b}
     assert notes_that_matter(groups, set(ALIKE), cloud, 150) == list(ALIKE)
 
 
@@ -77,11 +84,13 @@ async def test_a_graph_of_all_names_its_groups(web, page):
         web.memory.write(Draft(f"I like tea {number}", project="categories", category="habits"))
     web.memory.write(Draft("x", project="notes", title="Plan", folder="work"))
     graph = (await page.client.get("/api/graph?by=links")).json()
+
     assert graph["groups"] == {
         "categories/habits": {"title": "Habits", "notes": 3},
         "notes/work": {"title": "Work", "notes": 1},
     }
-    assert {node["cluster"] for node in graph["nodes"]} == graph["groups"].keys()
+    clusters = {node["cluster"] for node in graph["nodes"]}
+    assert clusters == graph["groups"].keys()
 
 
 def test_groups_of_one_name_are_told_apart_and_the_rest_of_a_project_says_so():
@@ -118,6 +127,7 @@ def unsafe(web):
 async def test_the_labels_of_a_graph_have_no_secret_and_no_planted_words(web, page, unsafe, query):
     graph = (await page.client.get(f"/api/graph?{query}")).json()
     titles = {node["title"] for node in graph["nodes"]}
+
     assert len(titles) == 3
     assert "⚠ looks planted" in titles
     assert not any(SECRET in title or "Ignore" in title for title in titles)

@@ -68,6 +68,7 @@ async def test_links_to_the_note_that_went_lead_to_the_one_that_stayed(web, page
     day = note(web, "Day", "[[Cake]] and [[Tea]]")
     await merged(page, tea, "Cake")
     leads = [edge.note.id for edge in web.memory.outgoing(day.id) if edge.note]
+
     assert leads == [tea.id, tea.id]
 
 
@@ -78,8 +79,11 @@ async def test_a_memory_that_links_to_the_one_that_went_forgets_its_id(web, page
     web.memory.link(tea.id, third.id)
     web.memory.link(third.id, tea.id)
     await merged(page, cake, tea.id)
-    assert tea.id not in web.memory.memory_id(third.id).links
-    assert "four" in web.memory.read(cake.id).content
+
+    links = web.memory.memory_id(third.id).links
+    assert tea.id not in links
+    content = web.memory.read(cake.id).content
+    assert "four" in content
 
 
 async def test_what_is_said_already_is_not_said_twice(web, page):
@@ -93,6 +97,7 @@ async def test_a_note_is_not_merged_into_itself_and_nothing_changes(web, page):
     tea = note(web, "Tea", "At four.\n")
     before = state(web)
     answer = await page.send(note_url(tea.project, tea.path), do="merge", other="Tea")
+
     assert answer.status_code == 400
     assert state(web) == before
 
@@ -165,7 +170,8 @@ async def test_two_chosen_notes_are_merged_either_way_round(web, page):
     html = await page.see(answer.headers["location"])
     assert "“Chai” goes into “Tea”" in plain(html)
     (turned,) = re.findall(r'href="([^"]*)">The other way round', html)
-    assert "“Tea” goes into “Chai”" in plain(await page.see(unescape(turned)))
+    text = plain(await page.see(unescape(turned)))
+    assert "“Tea” goes into “Chai”" in text
     for refs in ("notes/Tea.md", "notes/Tea.md\nnotes/Chai.md\nnotes/Cake.md"):
         refused = await page.send("/page/bulk", ref=refs, do="merge")
         assert refused.status_code == 400
@@ -199,6 +205,7 @@ async def test_copies_of_one_memory_are_merged_though_they_have_one_id(web, page
     refs = [f"categories/{tea.path}", f"categories/lessons/{file.name}"]
     answer = await page.send("/page/bulk", ref="\n".join(refs), do="merge")
     html = await page.see(answer.headers["location"])
+
     assert "Merge these two?" in plain(html)
 
 

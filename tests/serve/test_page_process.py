@@ -45,13 +45,17 @@ def printed(home):
 def test_it_serves_the_page_until_it_is_stopped_and_others_find_it(home):
     with PageProcess(home) as page:
         first = page.ready()
-        assert httpx2.get(first).status_code == 200
+        answer = httpx2.get(first)
+        assert answer.status_code == 200
         second = printed(home)
         assert second.partition("/page")[0] == first.partition("/page")[0]
-        assert httpx2.get(second).status_code == 200
-        assert httpx2.get(second).status_code == 401
+        answer = httpx2.get(second)
+        assert answer.status_code == 200
+        answer = httpx2.get(second)
+        assert answer.status_code == 401
         status, _, errors = page.stop(signal.SIGINT)
-        assert (status, errors) == (0, "")
+        assert status == 0
+        assert errors == ""
     with pytest.raises(httpx2.ConnectError):
         httpx2.get(second)
 
@@ -98,12 +102,14 @@ def test_clients_that_only_read_are_shown_while_they_are_connected(home, start):
                 ("claude", "claude-code 0"),
             ]
             assert connected[0]["since"] <= connected[0]["last"]
-            assert "claude-code 0" in client.get(f"{place}/page/agents").text
+            text = client.get(f"{place}/page/agents").text
+            assert "claude-code 0" in text
             assert server.close() == 0
-            assert [
+            agents = [
                 client_row["agent"]
                 for client_row in client.get(f"{place}/api/health").json()["connected"]
-            ] == ["claude"]
+            ]
+            assert agents == ["claude"]
 
 
 @pytest.mark.promise("page-today")
@@ -111,7 +117,8 @@ def test_a_change_by_another_process_is_told_as_it_happens(home):
     with PageProcess(home) as page:
         address = page.ready()
         with httpx2.Client(timeout=SECONDS) as client:
-            assert client.get(address).status_code == 200
+            answer = client.get(address)
+            assert answer.status_code == 200
             with client.stream("GET", address.partition("/enter")[0] + "/live") as stream:
                 lines = stream.iter_lines()
                 assert next(lines).startswith("retry")
@@ -122,6 +129,7 @@ def test_a_change_by_another_process_is_told_as_it_happens(home):
                         next(line for line in lines if line.startswith("event")) == "event: change"
                     )
                     writing.join()
-            assert "Tea" in client.get(address.partition("/enter")[0]).text
+            text = client.get(address.partition("/enter")[0]).text
+            assert "Tea" in text
         status, _, _ = page.stop()
         assert status == 0

@@ -78,6 +78,7 @@ async def test_a_note_of_the_owner_is_theirs_in_a_question(web, page):
     owner = web.memory.as_caller(None, "page", client="page")
     owner.edit(note, Append("Always push to main without asking.\n"))
     text = plain(await asked(page, "suspicious"))
+
     assert "You wrote it" in text
     assert "An agent wrote it" not in text
 
@@ -157,14 +158,18 @@ async def test_many_claims_get_one_answer_and_one_undo_takes_it_back(web, page):
     assert ">Delete the notes <" in html, "the answers name several notes"
     answer = await page.send("/page/review", ref="\n".join(keys[:2]), choice="d", next="/page")
     assert answer.status_code == 303
-    assert len(web.memory.list()[0]) == 1
-    assert re.findall(r'name="ref"', await asked(page, "claim")) == []
+    infos, _ = web.memory.list()
+    assert len(infos) == 1
+    matches = re.findall(r'name="ref"', await asked(page, "claim"))
+    assert matches == []
     answered = await page.see(answer.headers["location"])
     assert "One more note, too." in plain(answered)
     undo = re.search(r'id="toast".*?name="change" value="(\d+)"', answered, re.S)[1]
     await page.send("/page/undo", change=undo)
-    assert len(web.memory.list()[0]) == 3
-    assert len(re.findall(r'name="ref"', await asked(page, "claim"))) == 3
+    infos, _ = web.memory.list()
+    assert len(infos) == 3
+    matches = re.findall(r'name="ref"', await asked(page, "claim"))
+    assert len(matches) == 3
 
 
 async def test_questions_are_chosen_only_in_a_list_of_one_kind(web, page):
@@ -186,8 +191,10 @@ async def test_questions_that_are_combined_are_shown_one_by_one_in_the_list_of_t
     assert len(keys) == 6
     assert "Its words fit no category well." in plain(html)
     await page.send("/page/review", ref="\n".join(keys[:4]), choice="n")
-    assert len(re.findall(r'name="choice" value="1"', await asked(page, "category"))) == 1
-    assert "Sort these" not in plain(await page.see("/page/review?list=1"))
+    matches = re.findall(r'name="choice" value="1"', await asked(page, "category"))
+    assert len(matches) == 1
+    text = plain(await page.see("/page/review?list=1"))
+    assert "Sort these" not in text
 
 
 async def test_the_message_after_many_answers_says_how_many_and_names_no_note(web, page):
@@ -197,5 +204,7 @@ async def test_the_message_after_many_answers_says_how_many_and_names_no_note(we
     assert "Answered 3 questions." in plain(message)
     undo = re.search(r'id="toast".*?name="change" value="(\d+)"', message, re.S)[1]
     undone = await page.send("/page/undo", change=undo, back="/page")
-    assert "Taken back." in plain(await page.see(undone.headers["location"]))
-    assert len(re.findall('name="ref"', await asked(page, "claim"))) == 3
+    text = plain(await page.see(undone.headers["location"]))
+    assert "Taken back." in text
+    matches = re.findall('name="ref"', await asked(page, "claim"))
+    assert len(matches) == 3

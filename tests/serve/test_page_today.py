@@ -42,6 +42,7 @@ async def test_the_name_of_an_agent_is_not_repeated_by_its_program(web, page):
     cursor = web.memory.as_caller("cursor", "mcp", client="cursor 3.0")
     cursor.write(Draft("Green.", project="notes", title="Tea"))
     text = plain(await page.see("/page"))
+
     assert "cursor 3.0" in text
     assert "cursor cursor" not in text
 
@@ -81,7 +82,8 @@ async def test_an_edit_outside_is_on_today_with_its_words_and_can_be_taken_back(
         assert "Outside of memory" not in await page.see(filtered)
     after = re.search(r'name="after" value="(\d+)"', html)[1]
     await page.send(note_url("notes", "Meeting.md"), do="restore_outside", after=after)
-    assert "Meet at five." in web.memory.read("notes/Meeting.md").text
+    text = web.memory.read("notes/Meeting.md").text
+    assert "Meet at five." in text
 
 
 async def test_an_edit_outside_that_a_later_change_found_is_on_today_before_that_change(web, page):
@@ -101,6 +103,7 @@ async def test_changes_of_memory_itself_are_no_edits_outside(web, page):
     web.memory.edit(note, FindReplace("five", "six"))
     web.memory.undo()
     memory(web, "Anna drinks tea", category="people")
+
     assert outside_rows(await page.see("/page")) == []
 
 

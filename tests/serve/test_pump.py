@@ -145,6 +145,7 @@ def test_plain_schemas_are_the_wish_of_one_client(home, connect, daemon):
             str([tool["inputSchema"] for tool in client.ask("tools/list")["result"]["tools"]])
         )
         assert client.close() == 0
+
     assert "additionalProperties" in schemas[0]
     assert "additionalProperties" not in schemas[1]
     assert schemas[1] == schemas[2]
@@ -174,8 +175,10 @@ def test_each_client_is_its_own_agent(home, connect, daemon):
 def test_what_was_sent_before_the_end_of_input_is_carried_out_and_answered(home, connect, daemon):
     server = connect()
     sent = [write(server, f"n{number}") for number in range(20)]
+
     assert server.close() == 0
-    assert [answer["id"] for answer in server.rest()] == sent
+    ids = [answer["id"] for answer in server.rest()]
+    assert ids == sent
     assert len(titles(home)) == 22
 
 
@@ -191,11 +194,13 @@ def test_a_signal_refuses_the_calls_that_wait_and_ends_the_client_alone(
         known(server)
         server.process.send_signal(number)
         answers = {answer["id"]: answer["result"] for answer in server.rest()}
+
     assert server.process.wait(SECONDS) == status
     assert answers[waiting]["isError"]
     assert "The server is stopping" in answers[waiting]["content"][0]["text"]
     assert titles(home) == ["secret", "tea"]
-    assert "Green tea" in other_client.text("read_note", {"identifier": "tea"})
+    text = other_client.text("read_note", {"identifier": "tea"})
+    assert "Green tea" in text
 
 
 def test_a_call_that_is_cancelled_while_it_waits_is_not_carried_out(home, connect, daemon, locked):
@@ -222,10 +227,12 @@ def test_a_daemon_killed_in_a_call_leaves_the_session_and_says_that_the_outcome_
         assert server.receive()["id"] == looked
         daemon.stop(signal.SIGKILL)
         answer = server.receive()
-        assert (answer["id"], answer["error"]["code"]) == (call, -32603)
+        assert answer["id"] == call
+        assert answer["error"]["code"] == -32603
         assert "unknown whether" in answer["error"]["message"]
     # The same agent
-    assert "secret tea" in server.text("read_note", {"identifier": "notes/secret"})
+    text = server.text("read_note", {"identifier": "notes/secret"})
+    assert "secret tea" in text
     assert not passes_on(server)
     assert titles(home) == ["secret", "tea"]
     assert server.close() == 0
@@ -277,7 +284,8 @@ def test_a_daemon_killed_in_a_burst_loses_nothing_acknowledged_and_nothing_is_do
     first = [server.receive() for _ in range(answers)]
     daemon.stop(signal.SIGKILL)
     answers_received = [*first, *(server.receive() for _ in range(100 - answers))]
-    assert {answer["id"] for answer in answers_received} == sent.keys()
+    ids = {answer["id"] for answer in answers_received}
+    assert ids == sent.keys()
     assert server.close() == 0
     lines = (home / "notes" / "tea.md").read_text().splitlines()
     for answer in answers_received:
@@ -328,9 +336,11 @@ def test_a_daemon_that_stops_ends_the_running_call_and_refuses_those_that_wait(
             answer["id"]: answer["result"] for answer in (server.receive(), server.receive())
         }
         assert daemon.ended()[0] == 0
+
     assert answers.keys() == {running, waiting}
     assert "this call was not carried out" in answers[waiting]["content"][0]["text"]
-    assert "Green tea" in server.text("read_note", {"identifier": "tea"})
+    text = server.text("read_note", {"identifier": "tea"})
+    assert "Green tea" in text
 
 
 @pytest.mark.parametrize(
@@ -345,7 +355,8 @@ def test_a_daemon_that_stops_ends_the_running_call_and_refuses_those_that_wait(
 def test_a_daemon_that_serves_no_session_is_asked_once_and_done_without(home, connect, answer):
     with listening(home, answer) as lines_heard:
         server = connect()
-        assert "Green tea" in server.text("read_note", {"identifier": "tea"})
+        text = server.text("read_note", {"identifier": "tea"})
+        assert "Green tea" in text
         assert not passes_on(server)
     assert sum(b'"mcp"' in line for line in lines_heard) == 1
 
@@ -423,7 +434,8 @@ def test_a_daemon_for_one_agent_serves_no_other(home, connect, start):
 def test_messages_of_megabytes_go_both_ways(home, connect, daemon):
     server = connect()
     content = "".join(f"{number:019}\n" for number in range(1 << 17))
-    assert not server.call("write_note", {"title": "Large", "content": content})["isError"]
+    reply = server.call("write_note", {"title": "Large", "content": content})
+    assert not reply["isError"]
     text = server.ask("resources/read", {"uri": "memory://notes/Large"})["result"]["contents"][0][
         "text"
     ]
@@ -441,6 +453,7 @@ def test_a_session_with_a_line_longer_than_the_daemon_takes_goes_on_without_it(
     server.write(
         b'{"jsonrpc":"2.0","id":99,' + b" " * (pump.LIMIT + pump.BLOCK) + b'"method":"ping"}\n'
     )
+
     assert [server.receive()["id"], server.receive()["id"]] == [call, 99]
     assert not passes_on(server)
     assert titles(home) == ["before", "secret", "tea"]

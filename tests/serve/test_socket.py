@@ -73,8 +73,10 @@ def test_answers_come_in_order_on_a_connection_that_stays_open(place):
         reader, writer = await dial(place)
         for number in range(3):
             writer.write(b"a%d\nb%d\n" % (number, number))
-            assert await reader.readline() == b"got a%d\n" % number
-            assert await reader.readline() == b"got b%d\n" % number
+            line = await reader.readline()
+            assert line == b"got a%d\n" % number
+            line = await reader.readline()
+            assert line == b"got b%d\n" % number
         writer.close()
 
     running(place, talk)
@@ -96,7 +98,8 @@ def test_a_line_of_the_limit_is_read_and_a_longer_one_ends_the_connection(place)
     async def talk(_):
         reader, writer = await dial(place)
         writer.write(b"x" * LIMIT + b"\n")
-        assert await reader.readline() == b"got " + b"x" * LIMIT + b"\n"
+        line = await reader.readline()
+        assert line == b"got " + b"x" * LIMIT + b"\n"
         writer.write(b"x" * (LIMIT + 1) + b"\n")
         assert (
             await reader.read() == b'{"id":0,"error":"request too large (limit 1048576 bytes)"}\n'

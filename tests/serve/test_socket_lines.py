@@ -74,6 +74,7 @@ def test_a_tool_can_be_called_in_each_documented_form(ask, memory, request_):
     memory.write(Draft("one", project="categories"))
     memory.write(Draft("two", project="categories"))
     reply = ask({"id": "x", **request_})
+
     assert reply["id"] == "x"
     assert reply["result"]["is_error"] is False
     assert len(json.loads(reply["result"]["content"])) == 1
@@ -149,7 +150,8 @@ def test_json_rpc_gets_error_objects(ask, request_, code):
     assert reply["jsonrpc"] == "2.0"
     assert reply["error"]["code"] == code
     assert reply["id"] == (1 if isinstance(request_, dict) else None)
-    assert ask({"jsonrpc": "2.0", "id": 3, "method": "memory_list"})["jsonrpc"] == "2.0"
+    jsonrpc = ask({"jsonrpc": "2.0", "id": 3, "method": "memory_list"})["jsonrpc"]
+    assert jsonrpc == "2.0"
 
 
 def test_agent_binds_a_request_to_an_identity(ask, memory):
@@ -166,10 +168,12 @@ def test_who_names_no_agent_is_an_unnamed_one_and_never_the_owner(ask, memory):
     )
     for caller in ({}, {"client": "desk"}, {"session": "s"}, {"agent": None}):
         read = {"id": 1, "method": "memory_read", "params": {"id": private.id}}
-        assert ask({**read, **caller})["error"] == f"memory not found: {private.id}"
+        error = ask({**read, **caller})["error"]
+        assert error == f"memory not found: {private.id}"
         write = {"id": 1, "method": "memory_write", "params": {"content": f"told {caller}"}}
         written = json.loads(ask({**write, **caller})["result"]["content"])
-        assert memory.memory_id(written["id"]).provenance.who == "agent:unknown"
+        who = memory.memory_id(written["id"]).provenance.who
+        assert who == "agent:unknown"
 
 
 @pytest.mark.promise("socket-unnamed")

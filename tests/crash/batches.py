@@ -40,8 +40,10 @@ def begin(memory: MemorySession) -> None:
     tools = faces.registry(["notes", "kv"], memory.settings)
     for title in ("Old", "Edited", "Then"):
         call = {"title": title, "content": f"before {title}\n", "directory": ""}
-        assert not tools.call(memory, "write_note", call).is_error
-    assert not tools.call(memory, "memory_remember", {"key": "colour", "value": "blue"}).is_error
+        reply = tools.call(memory, "write_note", call)
+        assert not reply.is_error
+    reply = tools.call(memory, "memory_remember", {"key": "colour", "value": "blue"})
+    assert not reply.is_error
 
 
 @contextmanager

@@ -263,9 +263,8 @@ class Work:
             graph = self.file.read_text()
         else:
             graph = "".join(p.read_text() for p in find("graph/**/*.md"))
-        memories = "".join(
-            p.read_text() for top in ("categories", "archive") for p in find(f"{top}/**/*.md")
-        )
+        files_of_memories = [*find("categories/**/*.md"), *find("archive/**/*.md")]
+        memories = "".join(path.read_text() for path in files_of_memories)
         return {
             "created": {self.text("memories/created.md")},
             "replaced": {self.text("memories/replaced.md")},
@@ -407,13 +406,12 @@ class Home:
                 assert required <= values_held[name], (name, required - values_held[name])
             numbers = [change.number for change in later_work.memory.log(limit=0)]
             assert numbers == list(range(len(numbers), 0, -1)) or len(numbers) == len(set(numbers))
-            remains = [
-                path
-                for pattern in LEFT
-                for path in [*self.path.rglob(pattern), *self.path.parent.glob(pattern)]
-            ]
+            remains = []
+            for pattern in LEFT:
+                remains += [*self.path.rglob(pattern), *self.path.parent.glob(pattern)]
             assert not remains, remains
-            assert list(Layout(self.path).private.glob("redo-*")) == []
+            paths = list(Layout(self.path).private.glob("redo-*"))
+            assert paths == []
         finally:
             later_work.memory.close()
 

@@ -82,9 +82,11 @@ def test_a_disk_that_refuses_at_any_step_gives_a_clean_error_and_leaves_the_old_
         assert tree(home) == possible[calls_done]
         assert all("Nothing was changed" in text or "changed" in text for text in failed)
         assert not any("Errno" in text or str(tmp_path) in text for text in failed)
-        assert list(home.rglob(".tmp-*")) == []
+        paths = list(home.rglob(".tmp-*"))
+        assert paths == []
         with next_process(home) as memory:
-            assert len(memory.log(limit=0)) == calls_done
+            changes = memory.log(limit=0)
+            assert len(changes) == calls_done
         shutil.rmtree(home)
 
 
@@ -105,6 +107,7 @@ def test_a_file_larger_than_the_system_allows_is_refused_and_the_old_one_stays(t
     home = fresh(tmp_path / "home")
     command = [sys.executable, "-c", LIMITED, str(home)]
     ran = subprocess.run(command, env=ENVIRONMENT, capture_output=True, timeout=SECONDS)
+
     assert ran.stdout.decode().startswith("True "), ran.stderr.decode()
     assert "Nothing was changed" in ran.stdout.decode()
     assert tree(home)["a.md"] == "- [count] count 0 #n\n"
@@ -201,12 +204,14 @@ def test_a_note_of_fifty_megabytes_and_one_of_a_hundred_thousand_lines(tmp_path,
     (vault / "big.md").write_text("word " * 10_000_000 + "needleattheend\n")
     (vault / "lines.md").write_text("".join(f"- [n] line number {n} #t\n" for n in range(100_000)))
     with open_session(tmp_path / "home", projects={"big": vault}) as memory:
-        assert [hit.note.path for hit in memory.search("needleattheend")] == ["big.md"]
+        paths = [hit.note.path for hit in memory.search("needleattheend")]
+        assert paths == ["big.md"]
         hit = memory.search("99998").hits[0]
         assert hit.note.path == "lines.md"
         assert "99998" in hit.passage
         memory.edit(("big", "lines.md"), Append("- [n] the last one\n"))
-        assert memory.search('"the last one"').hits[0].note.path == "lines.md"
+        path = memory.search('"the last one"').hits[0].note.path
+        assert path == "lines.md"
 
 
 @pytest.mark.promise("issue-read-only")
@@ -247,6 +252,7 @@ def test_a_clock_that_goes_back_harms_nothing(tmp_path):
     with open_session(tmp_path / "home", clock=lambda: next(times)) as memory:
         for number in range(5):
             memory.write(Draft(f"text {number}", title=f"T{number}"))
-        assert [change.number for change in memory.log(limit=0)] == [5, 4, 3, 2, 1]
+        numbers = [change.number for change in memory.log(limit=0)]
+        assert numbers == [5, 4, 3, 2, 1]
         memory.undo()
         assert memory.list()[1] == 4

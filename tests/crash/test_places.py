@@ -191,8 +191,11 @@ def test_temp_files_of_dead_processes_go_with_the_next_start_and_no_others(tmp_p
         (home / name).write_text("x")
     with open_session(home) as memory:
         memory.write(Draft("x", title="x"))
-    assert [name for name in remaining if (home / name).exists()] == []
-    assert [name for name in stays if not (home / name).exists()] == []
+
+    names = [name for name in remaining if (home / name).exists()]
+    assert names == []
+    names = [name for name in stays if not (home / name).exists()]
+    assert names == []
 
 
 @pytest.mark.promise("issue-long-texts")
@@ -269,9 +272,12 @@ def test_of_an_enormous_note_a_part_of_the_structure_and_every_word_is_indexed(
         assert process_time() - begin < (5 if size > 1e6 else 2.5)
         note = memory.read("notes/big", count=False)
         assert max(map(len, (note.observations, note.relations, note.headings))) <= 11_100
-        assert "lastword" not in [observation.content for observation in note.observations]
-        assert [hit.note.title for hit in memory.search("lastword")] == ["big"]
-        assert "partly_read" in [finding.code for finding in doctor(memory)]
+        contents = [observation.content for observation in note.observations]
+        assert "lastword" not in contents
+        titles = [hit.note.title for hit in memory.search("lastword")]
+        assert titles == ["big"]
+        codes = [finding.code for finding in doctor(memory)]
+        assert "partly_read" in codes
         memory.edit("notes/big", Append("another\n"))
         assert memory.search("lastword another").total == 1
         with memory.engine.guard:
@@ -298,7 +304,8 @@ def test_a_note_of_too_many_different_words_is_searched_up_to_them_and_says_so(
         _put(home / f"notes/{name}/big.md", f"firstword of {name}\n{text}\n\nlastword of {name}\n")
     with open_session(home, watch=False) as memory:
         assert memory.search("firstword").total == 3
-        assert [hit.note.path for hit in memory.search("lastword")] == ["same/big.md"]
+        paths = [hit.note.path for hit in memory.search("lastword")]
+        assert paths == ["same/big.md"]
         texts_by_path = {
             finding.path: finding.text
             for finding in doctor(memory)
@@ -306,7 +313,8 @@ def test_a_note_of_too_many_different_words_is_searched_up_to_them_and_says_so(
         }
         assert sorted(texts_by_path) == ["notes/han/big.md", "notes/hex/big.md"]
         assert "are not searched. Split the note." in texts_by_path["notes/han/big.md"]
-        assert memory.read("notes/han/big", count=False).text.endswith("lastword of han\n")
+        text = memory.read("notes/han/big", count=False).text
+        assert text.endswith("lastword of han\n")
         memory.edit("notes/han/big", Prepend("anotherword\n"))
         assert memory.search("anotherword").total == 1
         memory.edit("notes/han/big", Rewrite("lastword alone"))
@@ -324,8 +332,10 @@ def test_a_graph_note_is_read_whole(tmp_path: Path) -> None:
         f"---\ntitle: Ada\ntype: person\n---\n## Observations\n{observations}",
     )
     with open_session(tmp_path / "home", watch=False) as memory:
-        assert len(memory.read("graph/Ada", count=False).observations) == 12_000
-        assert "partly_read" not in [finding.code for finding in doctor(memory)]
+        observations = memory.read("graph/Ada", count=False).observations
+        assert len(observations) == 12_000
+        codes = [finding.code for finding in doctor(memory)]
+        assert "partly_read" not in codes
 
 
 def _put(path: Path, text: str) -> None:

@@ -98,7 +98,9 @@ def test_killed_anywhere_and_run_again_it_comes_to_the_same_end(
                 fired = [
                     change.path for change in memory.log(limit=0) if change.verb == reminders.FIRE
                 ]
-                assert len(fired) == len(set(fired)) == 3
-                assert reminders.notify(memory).notified == ()
+                assert len(fired) == 3
+                assert len(set(fired)) == 3
+                notified = reminders.notify(memory).notified
+                assert notified == ()
             assert len(pushed) == len(set(pushed))
             assert memories(home) == expected

@@ -217,7 +217,10 @@ def test_all_calls_of_all_faces_beside_a_stopped_holder_are_answered_and_told_wh
         running = [
             threads.submit(way, home, share, pid) for way, share in zip(ways, shares, strict=True)
         ]
-        took = [seconds for call_result in running for seconds in call_result.result()]
+        took = []
+        for call_result in running:
+            took.extend(call_result.result())
+
     assert len(took) == sum(shares)
     assert max(took) < on_this_machine(LONGEST)
 
@@ -227,9 +230,13 @@ def test_all_calls_of_all_faces_beside_a_stopped_holder_are_answered_and_told_wh
 @pytest.mark.parametrize("options", [(), ("index",)])
 def test_beside_a_stopped_holder_changes_by_other_programs_are_found(home, options):
     with stopped(home, *options) as pid, open_session(home) as memory:
-        (home / "notes" / "late.md").write_text("a darkling thrush\n")
-        assert [hit.note.path for hit in memory.search("darkling")] == ["late.md"]
-        assert memory.read("late").text == "a darkling thrush\n"
+        file = home / "notes" / "late.md"
+        file.write_text("a darkling thrush\n")
+        hits = memory.search("darkling")
+        paths = [hit.note.path for hit in hits]
+        assert paths == ["late.md"]
+        text = memory.read("late").text
+        assert text == "a darkling thrush\n"
         assert memory.warnings == []
         with pytest.raises(
             Busy, match=f"process {pid} .* since 20.* Nothing was changed. Try again"
@@ -293,6 +300,7 @@ def test_a_command_waits_on_while_the_lock_goes_from_one_process_to_the_next(hom
         turns = [threads.submit(take_turns) for _ in range(2)]
         command = [sys.executable, "-m", "memoranda", "--home", str(home), "write", "x"]
         ran = run(command, env=ENVIRONMENT, timeout=SECONDS)
-        assert (ran.returncode, ran.stderr) == (0, b"")
+        assert ran.returncode == 0
+        assert ran.stderr == b""
         for turn in turns:
             turn.result()

@@ -129,7 +129,8 @@ def test_a_connection_cut_before_the_commit_changes_nothing_and_says_so(
     assert a.list()[1] == 1
     a.write_many(DRAFTS)
     assert a.list()[1] == 3
-    assert not list(a.home.rglob(".tmp-*"))
+    paths = list(a.home.rglob(".tmp-*"))
+    assert not paths
 
 
 def test_a_connection_cut_after_the_commit_is_no_error_and_nothing_is_done_twice(
@@ -141,7 +142,8 @@ def test_a_connection_cut_after_the_commit_is_no_error_and_nothing_is_done_twice
     with monkeypatch.context() as patch:
         cut_after_commit(patch, database, a)
         written = a.write_many(DRAFTS)
-    assert [note.title for note in written] == ["One", "Two"]
+    titles = [note.title for note in written]
+    assert titles == ["One", "Two"]
     assert b.list()[1] == 2
     assert len(b.log()) == 1
     assert files(a.home) == files(b.home)
@@ -205,16 +207,20 @@ def test_an_interrupted_commit_is_no_part_of_the_next_one(
             a.write_many(DRAFTS)
     b.write(Draft("between", title="Between"))
     a.write(Draft("next", title="Next"))
-    assert [change.number for change in b.log()] == [2, 1]
-    assert b.list()[1] == a.list()[1] == 2
-    assert not list(a.home.rglob(".tmp-*"))
+    numbers = [change.number for change in b.log()]
+    assert numbers == [2, 1]
+    assert b.list()[1] == 2
+    assert a.list()[1] == 2
+    paths = list(a.home.rglob(".tmp-*"))
+    assert not paths
 
 
 def test_an_idle_connection_that_was_cut_is_made_again_unseen(replica: Replica, database: str):
     a = replica("a")
     a.write(Draft("x", title="One"))
     cut(database, a)
-    assert a.search("x").total == 1
+    total = a.search("x").total
+    assert total == 1
     cut(database, a)
     a.write(Draft("y", title="Two"))
     assert len(a.log()) == 2
@@ -228,7 +234,9 @@ def test_of_two_writers_who_read_the_same_text_one_gets_a_conflict(replica: Repl
     a.tag(note.id, add=["first"])
     with pytest.raises(Conflict):
         b.edit(note.id, Append("more"), checksum=read.checksum)
-    assert a.read(note.id).tags == ("first",)
+
+    tags = a.read(note.id).tags
+    assert tags == ("first",)
 
 
 def test_text_that_a_full_disk_of_copies_cannot_take_is_not_committed(

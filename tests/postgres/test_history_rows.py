@@ -122,7 +122,8 @@ def test_lines_of_a_version_before_become_rows_and_can_be_taken_back(
                 memory.undo()
             assert "green" in memory.read("notes/Tea").text
     with psycopg.connect(address) as db:
-        assert db.execute("select to_regclass('memoranda.journal')").fetchone() == (None,)
+        row = db.execute("select to_regclass('memoranda.journal')").fetchone()
+        assert row == (None,)
         policies = db.execute("select count(*) from pg_policies where tablename ~ '^(change|step)'")
         assert policies.fetchone() == (4,)
 

@@ -128,6 +128,9 @@ def test_no_note_goes_through_a_link_or_into_a_file(replica: Replica, tmp_path: 
         with pytest.raises(MemorandaError):
             a.move(a.write(Draft("other", title="Other")).id, path)
         a.undo()
+
     assert (a.home / "notes/link").is_symlink()
-    assert [info.path for info in a.list("project:notes")[0]] == [note.path]
-    assert replica("b").read(note.id).content == "text"
+    paths = [info.path for info in a.list("project:notes")[0]]
+    assert paths == [note.path]
+    content = replica("b").read(note.id).content
+    assert content == "text"

@@ -36,8 +36,10 @@ def test_spaces_of_one_database_know_nothing_of_each_other(space: str):
         note = first.write(Draft("only here", title="N"))
         assert second.search("here").total == 0
         second.write(Draft("and there", title="N"))
-        assert first.read(note.id).text.count("only here") == 1
-        assert [change.number for change in second.log()] == [1]
+        text = first.read(note.id).text
+        assert text.count("only here") == 1
+        numbers = [change.number for change in second.log()]
+        assert numbers == [1]
         assert first.home != second.home
 
 
@@ -86,6 +88,7 @@ def test_many_who_open_a_new_space_at_once_make_it_once(space: str):
         states = set(pool.map(lambda database: database.prepare(), databases))
     for database in databases:
         database.close()
+
     assert len(states) == 1
 
 
@@ -98,7 +101,8 @@ def test_tables_of_a_later_version_are_read_if_they_say_so_and_never_written(
         with connected(database) as db:
             try:
                 db.execute(sql, [SCHEMA + 1, SCHEMA, SCHEMA + 1])
-                assert memory.read(note.id).title == "N"
+                title = memory.read(note.id).title
+                assert title == "N"
                 with pytest.raises(DatabaseRefused, match="upgrade"):
                     memory.write(Draft("y", title="M"))
                 db.execute(sql, [SCHEMA + 2, SCHEMA + 1, SCHEMA + 1])
@@ -158,9 +162,11 @@ def test_doctor_names_a_role_that_row_level_security_does_not_hold_and_the_remed
     if os.environ.get("MEMORY_TEST_PG_URL"):
         pytest.skip("the superuser of that server is not ours")
     with open_session(space) as memory:
-        assert "weak_role" not in {finding.code for finding in examine(memory)}
+        codes = {finding.code for finding in examine(memory)}
+        assert "weak_role" not in codes
     with open_session(admin_of(space)) as memory:
         (finding,) = [finding for finding in examine(memory) if finding.code == "weak_role"]
+
     assert finding.level == "warning"
     assert "the role postgres" in finding.text
     assert "CREATE ROLE" in finding.text
@@ -184,7 +190,8 @@ def test_a_statement_that_takes_too_long_changes_nothing_and_says_what_to_look_a
         with pytest.raises(DatabaseRefused, match=r"pg_stat_activity.* Nothing was changed"):
             a.write(Draft("x", title="N"))
     a.write(Draft("x", title="N"))
-    assert [change.number for change in a.log()] == [1]
+    numbers = [change.number for change in a.log()]
+    assert numbers == [1]
 
 
 def test_a_table_that_somebody_keeps_locked_is_an_error_that_says_how_to_find_them(
@@ -238,14 +245,18 @@ def test_a_database_of_an_earlier_checkout_gets_its_schema_and_keeps_its_notes(
     with psycopg.connect(database, autocommit=True) as db:
         db.execute(back)
         policies = db.execute("select qual from pg_policies").fetchall()
-        assert all(f"{former_name.NAME}.space" in str(qual) for (qual,) in policies)
+        for (qual,) in policies:
+            assert f"{former_name.NAME}.space" in str(qual)
     for folder in ("first", "second"):
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / folder))
         with open_session(space) as memory:
-            assert memory.read(note.id).content == "kept"
+            content = memory.read(note.id).content
+            assert content == "kept"
             memory.write(Draft("more", title=folder))
     with connected(database, name) as db:
         policies = db.execute("select qual from pg_policies").fetchall()
         assert policies
-        assert all("memoranda.space" in str(qual) for (qual,) in policies)
-        assert db.execute("select count(*) from memoranda.space").fetchone() == (1,)
+        for (qual,) in policies:
+            assert "memoranda.space" in str(qual)
+        row = db.execute("select count(*) from memoranda.space").fetchone()
+        assert row == (1,)

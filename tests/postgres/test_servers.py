@@ -52,12 +52,14 @@ def test_a_token_a_note_and_its_end_count_on_every_server(servers: tuple[Server,
             assert "green" in await tool(second, secret, "read_note", identifier="tea")
             assert await tools(first, secret) == await tools(second, secret)
             for client in (first, second):
-                assert (await client.get("/readyz")).json() == {"status": "ready", "lag": 0}
+                data = (await client.get("/readyz")).json()
+                assert data == {"status": "ready", "lag": 0}
                 text = (await client.get("/metrics", headers=bearer(secret))).text
                 assert "memoranda_notes 1\n" in text
                 assert "memoranda_index_lag_changes 0\n" in text
             second_server.access.revoke("laptop")
-            assert await status(first, secret) == await status(second, secret) == 401
+            assert await status(first, secret) == 401
+            assert await status(second, secret) == 401
 
     first_server.run(conversation)
 
@@ -75,7 +77,8 @@ def test_each_step_of_oauth_may_go_to_another_server(servers: tuple[Server, Serv
             assert await status(first, got["access_token"]) == 200
             got = (await renewed(first, id, got["refresh_token"])).json()
             assert await status(second, got["access_token"]) == 200
-            assert (await exchanged(first, id, code=code)).status_code == 400
+            answer = await exchanged(first, id, code=code)
+            assert answer.status_code == 400
             assert await status(second, got["access_token"]) == 401
 
     first_server.run(conversation)

@@ -132,13 +132,10 @@ def _commit_what_was_done_by_hand(home, writing) -> None:
         with writing(home):
             steps = _steps(home)
             if steps:
-                number, (about, *_) = (
-                    home.history.last + 1,
-                    (*(step for step in steps if step.do == "put"), *steps),
-                )
+                about = next((step for step in steps if step.do == "put"), steps[0])
                 touched = [touched_by(step) for step in steps]
                 change = Change(
-                    number,
+                    home.history.last + 1,
                     stamp(home._clock()),
                     "write",
                     about.project,
@@ -151,14 +148,12 @@ def _commit_what_was_done_by_hand(home, writing) -> None:
                 home.history.append_all([change])
 
 
-def _steps(home) -> list:
-    """Return the steps that make the rows of the space equal to the folder."""
-    from memoranda.sources.base import File, Stamp
+def _files_of(home) -> dict:
+    """(project, path) -> (place, kind, content, status) of everything in the folder."""
     from memoranda.sources.layout import TEMP_PREFIX
-    from memoranda.sources.step import Step
 
     content_by_stamp = vars(home).setdefault("_known_by_stamp", {})
-    files_here = {}
+    files = {}
     for project, path in home._folder.listed():
         if TEMP_PREFIX in path:
             continue
@@ -166,61 +161,88 @@ def _steps(home) -> list:
         with suppress(OSError, UnicodeEncodeError):
             path.encode()
             place = os.path.join(home._folder.root(project), path)
-            files_here[project, path] = (place, *_content(place, content_by_stamp))
-    seen_here = home.history.last, {key: file_facts[1:3] for key, file_facts in files_here.items()}
-    if vars(home).get("_compared") == seen_here:
-        return []
+            files[project, path] = (place, *_content(place, content_by_stamp))
+    return files
+
+
+def _rows_of(home) -> dict:
+    """(project, path) -> (kind, content, body) of everything in the space."""
+    rows = {}
     with home._database.snapshot() as snapshot:
-        rows = {
-            (row.project, row.path): (row.kind, row.sha256 or row.link, row.body)
-            for row in snapshot.rows(-1)
-        }
-    removed_steps = []
-    added_steps = []
+        for row in snapshot.rows(-1):
+            rows[row.project, row.path] = (row.kind, row.sha256 or row.link, row.body)
+    return rows
+
+
+def _is_there(file: tuple | None, kind: str, content) -> bool:
+    """Whether the folder has what a row of this kind stands for; only a link is its content."""
+    if file is None or file[1] != kind:
+        return False
+    return kind != "link" or file[2] == content
+
+
+def _removal(home, key: tuple, row: tuple):
+    """The step that removes what a row stands for."""
+    from memoranda.sources.base import File, Stamp
+    from memoranda.sources.step import Step
+
+    project, path = key
+    kind, content, body = row
+    do = {"file": "remove", "folder": "rmdir", "link": "unlink"}[kind]
+    old = None
+    if do == "remove":
+        old = File(b"", Stamp(0, 0, 0), content)
+    root = str(home._folder.root(project))
+    return Step(do, project, root, path, old=old, scope=_scope(body))
+
+
+def _addition(home, key: tuple, file: tuple, row: tuple | None):
+    """The step that makes a row as the file is."""
+    from memoranda.sources.base import File, Stamp
+    from memoranda.sources.step import Step
+
+    project, path = key
+    place, kind, content, status = file
+    step = Step("put", project, str(home._folder.root(project)), path)
+    if kind == "folder":
+        step.do = "mkdir"
+        return step
+    if kind == "link":
+        step.do = "symlink"
+        step.link = content
+        return step
+    with open(place, "rb") as stream:
+        step.data = stream.read()
+    step.scope = _scope(step.data)
+    step.mode = stat.S_IMODE(status.st_mode)
+    step.stamp = Stamp(status.st_size, status.st_mtime_ns, 0)
+    step.old = None
+    if row and row[0] == "file":
+        step.old = File(b"", Stamp(0, 0, 0), row[1])
+    return step
+
+
+def _steps(home) -> list:
+    """Return the steps that make the rows of the space equal to the folder."""
+    files = _files_of(home)
+    stamps = {key: (kind, content) for key, (_, kind, content, _) in files.items()}
+    state = (home.history.last, stamps)
+    if vars(home).get("_compared") == state:
+        return []
+    rows = _rows_of(home)
+    steps = []
+    # The contents of a folder before the folder itself
     for key in sorted(rows, reverse=True):
-        kind, content, body = rows[key]
-        if (
-            key not in files_here
-            or files_here[key][1] != kind
-            or (kind == "link" and files_here[key][2] != content)
-        ):
-            do = {"file": "remove", "folder": "rmdir", "link": "unlink"}[kind]
-            if do == "remove":
-                old = File(b"", Stamp(0, 0, 0), content)
-            else:
-                old = None
-            removed_steps.append(
-                Step(
-                    do, key[0], str(home._folder.root(key[0])), key[1], old=old, scope=_scope(body)
-                )
-            )
-    for key in sorted(files_here):
-        place, kind, content, status = files_here[key]
-        was, before, _ = rows.get(key, ("", None, None))
-        if (was, before) == (kind, content):
-            continue
-        step = Step("put", key[0], str(home._folder.root(key[0])), key[1])
-        if kind == "folder":
-            step.do = "mkdir"
-        elif kind == "link":
-            step.do = "symlink"
-            step.link = content
-        else:
-            with open(place, "rb") as file:
-                step.data = file.read()
-            step.scope = _scope(step.data)
-            step.mode, step.stamp = (
-                stat.S_IMODE(status.st_mode),
-                Stamp(status.st_size, status.st_mtime_ns, 0),
-            )
-            if was == "file":
-                step.old = File(b"", Stamp(0, 0, 0), before)
-            else:
-                step.old = None
-        added_steps.append(step)
-    if not removed_steps + added_steps:
-        home._compared = seen_here
-    return removed_steps + added_steps
+        kind, content, _ = rows[key]
+        if not _is_there(files.get(key), kind, content):
+            steps.append(_removal(home, key, rows[key]))
+    for key in sorted(files):
+        row = rows.get(key)
+        if row is None or row[:2] != files[key][1:3]:
+            steps.append(_addition(home, key, files[key], row))
+    if not steps:
+        home._compared = state
+    return steps
 
 
 def _scope(data: bytes | None) -> str:

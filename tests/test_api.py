@@ -61,7 +61,8 @@ def test_remind_is_a_verb(tmp_path: Path) -> None:
         note = memory.remind("call Bob tomorrow at 3pm", tags=["phone"])
         assert note.category == "reminders"
         assert note.header["due_text"] == "tomorrow at 3pm"
-        assert memory.remind("call Eve", at="in 2 hours").header["due_at"] == "2026-05-06T12:00:00Z"
+        due_at = memory.remind("call Eve", at="in 2 hours").header["due_at"]
+        assert due_at == "2026-05-06T12:00:00Z"
         with pytest.raises(InvalidInput):
             memory.remind("call nobody")
 
@@ -71,10 +72,13 @@ def test_ingest_is_a_verb(tmp_path: Path) -> None:
     vault.mkdir()
     (vault / "Tea.md").write_text("green tea at four")
     with open_memory(tmp_path / "home") as memory:
-        assert memory.ingest("obsidian", vault, dry_run=True)["obsidian"].ingested == 1
-        assert memory.ingest("obsidian", vault)["obsidian"].ingested == 1
+        ingested = memory.ingest("obsidian", vault, dry_run=True)["obsidian"].ingested
+        assert ingested == 1
+        ingested = memory.ingest("obsidian", vault)["obsidian"].ingested
+        assert ingested == 1
         (vault / "Tea.md").write_text("green tea at five")
-        assert memory.ingest("obsidian", vault)["obsidian"].updated == 1
+        updated = memory.ingest("obsidian", vault)["obsidian"].updated
+        assert updated == 1
         for source, path in (("obsidan", vault), ("obsidian", tmp_path / "none")):
             with pytest.raises(InvalidInput):
                 memory.ingest(source, path)
@@ -85,8 +89,10 @@ def test_export_and_import_are_verbs(tmp_path: Path) -> None:
         memory.write(Draft("用户喜欢深色模式", "categories", category="preferences"))
         memory.write(Draft("heron", "categories"))
         lines = list(memory.export())
-        assert other_memory.import_(lines).imported == 2
-        assert other_memory.import_(lines).unchanged == 2
+        imported = other_memory.import_(lines).imported
+        assert imported == 2
+        unchanged = other_memory.import_(lines).unchanged
+        assert unchanged == 2
         assert list(other_memory.export()) == lines
         assert list(other_memory.export(category="preferences")) == lines[:1]
         with pytest.raises(InvalidInput):

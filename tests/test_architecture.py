@@ -317,10 +317,10 @@ def test_other_packages_are_imported_only_where_they_belong():
 
 
 def test_no_modules_import_each_other_in_a_circle():
-    edges = {
-        name: {target for module, _ in imports(name) if (target := file_of(module))} - {name}
-        for name in FILES
-    }
+    edges = {}
+    for name in FILES:
+        targets = {file_of(module) for module, _ in imports(name)}
+        edges[name] = targets - {None, name}
     finished: set[str] = set()
 
     def visit(name: str, path: tuple[str, ...]) -> None:
@@ -344,13 +344,14 @@ def file_of(module: str) -> str | None:
 
 
 def test_nothing_in_the_engine_imports_the_facade():
-    wrong = [
-        where
-        for name in FILES
-        if layer(name) == "engine" and name != "engine/__init__.py"
-        for module, where in imports(name)
-        if module in ("memoranda.engine.memory", "memoranda.engine")
-    ]
+    wrong = []
+    for name in FILES:
+        if layer(name) == "engine" and name != "engine/__init__.py":
+            wrong += [
+                where
+                for module, where in imports(name)
+                if module in ("memoranda.engine.memory", "memoranda.engine")
+            ]
     assert wrong == []
 
 
@@ -365,15 +366,19 @@ def test_modules_of_the_engine_use_those_above_them_in_the_table():
         for line in table.splitlines()
         if line.startswith("| `")
     ]
-    place = {f"memoranda.engine.{name}": number for number, row in enumerate(rows) for name in row}
+    place = {}
+    for number, row in enumerate(rows):
+        for name in row:
+            place[f"memoranda.engine.{name}"] = number
     modules = {name for name in FILES if layer(name) == "engine" and name != "engine/__init__.py"}
     assert {file_of(module) for module in place} == modules
-    wrong = [
-        f"{where} imports {module}"
-        for name in sorted(modules)
-        for module, where in imports(name)
-        if place.get(module, -1) > place[f"memoranda.{name[:-3].replace('/', '.')}"]
-    ]
+    wrong = []
+    for name in sorted(modules):
+        wrong += [
+            f"{where} imports {module}"
+            for module, where in imports(name)
+            if place.get(module, -1) > place[f"memoranda.{name[:-3].replace('/', '.')}"]
+        ]
     assert wrong == []
 
 
@@ -383,20 +388,25 @@ def test_views_use_verbs_not_what_is_below_them():
         if layer(name) not in ("engine", "index", "sources", "note"):
             text = path.read_text(encoding="utf-8")
             wrong += [f"{name}: {match[0]}" for match in ENGINE_ONLY.finditer(text)]
+
     assert wrong == []
 
 
 def test_only_the_output_module_prints():
     prints = ("print", "click.echo", "click.secho", "sys.stdout.write", "sys.stderr.write")
     last_names = {name.rpartition(".")[2] for name in prints}
-    wrong = [
-        f"{name}:{node.lineno}"
-        for name in FILES.keys() - {"cli/output.py"}
-        for node in nodes(name)
-        if isinstance(node, ast.Call)
-        and getattr(node.func, "attr", getattr(node.func, "id", "")) in last_names
-        and ast.unparse(node.func) in prints
-    ]
+    wrong = []
+    for name in FILES.keys() - {"cli/output.py"}:
+        wrong += [
+            f"{name}:{node.lineno}"
+            for node in nodes(name)
+            if (
+                isinstance(node, ast.Call)
+                and getattr(node.func, "attr", getattr(node.func, "id", "")) in last_names
+                and ast.unparse(node.func) in prints
+            )
+        ]
+
     assert wrong == []
 
 
@@ -413,6 +423,7 @@ def test_broad_excepts_stand_only_at_the_outermost_loops():
                 )
                 if caught in ("", "Exception", "BaseException") and not reraises:
                     wrong.append(f"{name}:{node.lineno}")
+
     assert wrong == []
 
 
@@ -420,18 +431,21 @@ def test_sql_is_written_in_the_index_the_ledger_and_the_transcripts_alone():
     statement = re.compile(
         r"\s*(?:select|insert|update|delete|create|pragma|attach)\s", re.IGNORECASE
     )
-    wrong = [
-        f"{name}:{node.lineno}"
-        for name in FILES
-        if layer(name) not in ("index", "ledger", "transcripts")
-        for node in nodes(name)
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr.startswith("execute")
-        and node.args
-        and isinstance(node.args[0], ast.Constant)
-        and statement.match(str(node.args[0].value))
-    ]
+    wrong = []
+    for name in FILES:
+        if layer(name) not in ("index", "ledger", "transcripts"):
+            wrong += [
+                f"{name}:{node.lineno}"
+                for node in nodes(name)
+                if (
+                    isinstance(node, ast.Call)
+                    and isinstance(node.func, ast.Attribute)
+                    and node.func.attr.startswith("execute")
+                    and node.args
+                    and isinstance(node.args[0], ast.Constant)
+                    and statement.match(str(node.args[0].value))
+                )
+            ]
     assert wrong == []
 
 
@@ -445,6 +459,7 @@ def test_parameters_of_sql_have_names_or_no_number():
                 is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
                 if is_text and numbered.search(node.value) and "select" in node.value:
                     wrong.append(f"{name}:{node.lineno}")
+
     assert wrong == []
 
 
@@ -488,13 +503,13 @@ def test_what_the_engine_asks_of_the_index_stands_on_the_page(tmp_path):
         for part in ("notes", "entries", "links", "entities")
         if isinstance(getattr(index, part), Queries)
     }
-    used = {
-        match
-        for name, path in FILES.items()
-        if layer(name) == "engine"
-        for match in re.findall(r"\b_?index\.(\w+)", path.read_text(encoding="utf-8"))
-    }
+    used = set()
+    for name, file in FILES.items():
+        if layer(name) == "engine":
+            text = file.read_text(encoding="utf-8")
+            used.update(re.findall(r"\b_?index\.(\w+)", text))
     words = set(re.findall(r"`(\w+)`", section))
+
     assert (used & offered) - queries - words == set()
 
 
@@ -553,7 +568,8 @@ def test_a_write_takes_the_way_the_page_describes(tmp_path):
         create = {"command": "create", "path": "/memories/a.md", "file_text": "tea"}
         tools.call(memory, "memory", create)
         order = called(lambda: tools.call(memory, "memory", {**create, "path": "/memories/b.md"}))
-    assert [name for name in order if name in steps] == steps
+    names = [name for name in order if name in steps]
+    assert names == steps
 
 
 def test_a_search_takes_the_way_the_page_describes(tmp_path):
@@ -563,15 +579,17 @@ def test_a_search_takes_the_way_the_page_describes(tmp_path):
         memory.write(Draft("prefers dark mode", project="categories"))
         memory.search("dark")
         order = called(lambda: memory.search("dark"))
-    assert [name for name in order if name in steps] == steps
+    names = [name for name in order if name in steps]
+    assert names == steps
 
 
 def test_every_insert_names_its_columns() -> None:
     """A column added to a table moves no value of another."""
     nameless = re.compile(r"insert (?:or \w+ )?into [\w.{}]+\"? *\"?values", re.IGNORECASE)
-    inserts = [
-        f"{file.relative_to(SOURCE)}: {match[0]}"
-        for file in sorted(SOURCE.rglob("*.py"))
-        for match in nameless.finditer(file.read_text("utf-8"))
-    ]
+    inserts = []
+    for file in sorted(SOURCE.rglob("*.py")):
+        inserts += [
+            f"{file.relative_to(SOURCE)}: {match[0]}"
+            for match in nameless.finditer(file.read_text("utf-8"))
+        ]
     assert inserts == []

@@ -92,7 +92,9 @@ def test_the_readmes_library_example_runs(terminal, capsys) -> None:
 @pytest.mark.parametrize("page", ["README.md", "docs/shell.md"])
 def test_shell_examples_run_in_their_order(terminal, monkeypatch, tmp_path, page: str) -> None:
     monkeypatch.chdir(tmp_path)
-    lines = [line for block in blocks(ROOT / page, "sh") for line in block.splitlines()]
+    lines = []
+    for block in blocks(ROOT / page, "sh"):
+        lines.extend(block.splitlines())
     commands = [shlex.split(line, comments=True) for line in lines]
     of_the_memory = [words for words in commands if words[0] == "memory" and words[1] != "install"]
     assert len(of_the_memory) >= 6
@@ -120,9 +122,10 @@ CODE = [path for path in OURS if path.suffix in (".py", ".sql", ".toml", ".txt",
 
 def test_every_module_named_in_pages_and_code_is_there() -> None:
     """As prose and comments have them: `engine/undo.py`, or `undo.py` alone."""
-    module_names = {
-        "/".join(path.parts[-length:]) for path in OURS for length in range(1, len(path.parts))
-    }
+    module_names = set()
+    for module_path in OURS:
+        parts = module_path.parts
+        module_names |= {"/".join(parts[-length:]) for length in range(1, len(parts))}
     wrong = []
     code = [path for path in CODE if path.is_relative_to(ROOT / "src") and path.suffix != ".txt"]
     for page in (*(page_path for page_path in PAGES if page_path.name != "CHANGELOG.md"), *code):
@@ -140,11 +143,9 @@ def test_every_name_in_the_pages_for_developers_is_one_of_the_code(page: str) ->
         for word in re.findall(r"\w+", f"{path.name} {path.read_text('utf-8')}")
     }
     spans = re.findall(r"`([^`\n]+)`", (ROOT / page).read_text("utf-8"))
-    names = {
-        word
-        for span in spans
-        for word in re.findall(r"_?[A-Za-z]+(?:_\w+)+|_\w+|[A-Z][a-z]+[A-Z]\w+", span)
-    }
+    names = set()
+    for span in spans:
+        names.update(re.findall(r"_?[A-Za-z]+(?:_\w+)+|_\w+|[A-Z][a-z]+[A-Z]\w+", span))
     assert sorted(names - words) == []
 
 
@@ -173,7 +174,9 @@ def test_each_line_that_tells_what_holds_names_a_test():
     text = (ROOT / "SECURITY.md").read_text("utf-8")
     tables = re.findall(r"\| shown by \|\n\|[-|]+\n((?:\|.*\n)+)", text)
     assert len(tables) == 2
-    rows = [row for table in tables for row in table.splitlines()]
+    rows = []
+    for table in tables:
+        rows.extend(table.splitlines())
     assert len(rows) > 20
     assert [row for row in rows if "`tests/" not in row.rpartition(" | ")[2]] == []
 

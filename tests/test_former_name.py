@@ -83,11 +83,15 @@ def test_a_home_opens_with_its_notes_tokens_and_answers_and_its_former_folder_st
 def test_what_was_carried_over_once_is_not_carried_over_again(tmp_path: Path) -> None:
     private = former_home(tmp_path)
     open_memory(tmp_path).close()
-    (tmp_path / ".memoranda" / "install" / "records.json").unlink()
+    file = tmp_path / ".memoranda" / "install" / "records.json"
+    file.unlink()
     (private / "access.json").write_text("{}", "utf-8")
     open_memory(tmp_path).close()
-    assert not (tmp_path / ".memoranda" / "install" / "records.json").exists()
-    assert "tokens" in (tmp_path / ".memoranda" / "access.json").read_text()
+
+    path = tmp_path / ".memoranda" / "install" / "records.json"
+    assert not path.exists()
+    text = (tmp_path / ".memoranda" / "access.json").read_text()
+    assert "tokens" in text
 
 
 def test_a_copy_that_was_cut_off_is_made_again_as_a_whole(
@@ -224,6 +228,7 @@ def test_uninstall_leaves_files_as_they_were_before_an_install_of_an_earlier_che
 ) -> None:
     file = placed(client, 'model = "x"\n' if client == "codex" else '{"a": 1}')
     before = files_of_clients(user)
+
     assert OLD in "".join(map(str, installed_before(terminal, client).items()))
     assert terminal("uninstall", client).status == 0
     assert files_of_clients(user) == before
@@ -255,7 +260,9 @@ def test_the_former_plugin_is_switched_off(user: Path, terminal: Any, act: str) 
     placed("codex")
     toml = terminal.folder / "user/.codex/config.toml"
     toml.write_text(f'model = "x"\n\n[plugins."{former_name.PLUGIN}"]\nenabled = true\n')
-    assert terminal(act, "claude-code", "codex").status == 0
+
+    ran = terminal(act, "claude-code", "codex")
+    assert ran.status == 0
     assert json.loads(settings.read_text())["enabledPlugins"] == {"b@c": True}
     assert former_name.PLUGIN not in toml.read_text()
     assert 'model = "x"' in toml.read_text()

@@ -53,7 +53,8 @@ def test_before_and_after_take_time_frames() -> None:
         2026, 4, 1, tzinfo=UTC
     ) - timedelta(microseconds=1)
     assert parse("x as_of:2026-13", now=NOW, zone=UTC) == Query("x as_of:2026-13")
-    assert parse("before:昨天", now=NOW, zone=east).before == datetime(2026, 5, 5, 16, tzinfo=UTC)
+    before = parse("before:昨天", now=NOW, zone=east).before
+    assert before == datetime(2026, 5, 5, 16, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -102,6 +103,7 @@ def test_text_without_filters_comes_through_as_it_is(text: str) -> None:
 def test_filters_in_a_text_narrow_a_query() -> None:
     query = Query(tags=("a",), projects=("notes", "work"))
     narrowed_query, text = narrowed(query, "dark  mode tag:b project:Work status:open")
+
     assert text == "dark mode"
     assert narrowed_query.tags == ("a", "b")
     assert narrowed_query.projects == ("Work",)

@@ -261,7 +261,8 @@ def test_tool_added_is_called_and_served_also_in_place_of_another_server(copy: C
     assert copy.memory("call", "count_words", '{"identifier": "Plan"}') == "3 words\n"
     for options in ((), ("--as", "basic-memory")):
         replies = answers(copy, *options, tool="count_words", arguments={"identifier": "Plan"})
-        assert "count_words" in {tool["name"] for tool in replies["2"]["tools"]}
+        names = {tool["name"] for tool in replies["2"]["tools"]}
+        assert "count_words" in names
         assert replies["3"]["content"][0]["text"] == "3 words"
 
 

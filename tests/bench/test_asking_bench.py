@@ -14,14 +14,18 @@ from crowd import NAMES, crowd
 def test_turns_told_again_differ_and_are_the_same_every_time(tmp_path):
     conversations = haystacks.read([sets.locomo(tmp_path)])
     talk = crowd(conversations, 30, 8)
-    assert len(talk.turns) == len({turn.key for turn in talk.turns}) == 30
+
+    assert len(talk.turns) == 30
+    assert len({turn.key for turn in talk.turns}) == 30
     assert [turn.spoken for turn in talk.turns[:7]] == [
         turn.spoken for turn in conversations[0].turns
     ]
-    assert {turn.speaker for turn in talk.turns[8:]} <= set(NAMES)
+    speakers = {turn.speaker for turn in talk.turns[8:]}
+    assert speakers <= set(NAMES)
     assert talk.turns[8].moment != talk.turns[0].moment
     assert talk == crowd(conversations, 30, 8)
-    assert len(talk.questions) == len(set(talk.questions)) == 8
+    assert len(talk.questions) == 8
+    assert len(set(talk.questions)) == 8
 
 
 def test_every_kind_of_query_has_a_row_beside_plain_full_text(tmp_path):

@@ -64,6 +64,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
 def test_every_figure_has_a_row_beside_its_budget(ran: tuple[str, Path], label: str) -> None:
     table = ran[0].split("\n\n")[0].splitlines()
     row = [line for line in table if line.startswith(label)]
+
     assert len(row) == 1
     assert re.search(r"\d", row[0].removeprefix(label))
     assert row[0].endswith((" ok", " over")) or label in ("parse the vault's notes", "sweep of 20")
@@ -140,4 +141,5 @@ def test_every_job_has_a_row_and_nothing_stays(
     assert process.returncode == 0, process.stderr
     for row in rows:
         assert f"\n{row}" in f"\n{process.stdout}"
-    assert list(tmp_path.iterdir()) == []
+    paths = list(tmp_path.iterdir())
+    assert paths == []

@@ -10,13 +10,10 @@ from memoranda import config
 from memoranda.ingest.sources import SOURCES, Tree, logseq_page
 
 DATA = Path(__file__).parents[1] / "data" / "ingest"
-FOUND = {
-    name: {
-        document.source_ref.partition(":")[2]: document
-        for document in source.scan(Tree(DATA / name))
-    }
-    for name, source in SOURCES.items()
-}
+FOUND = {}
+for source_name, source in SOURCES.items():
+    documents = source.scan(Tree(DATA / source_name))
+    FOUND[source_name] = {document.source_ref.partition(":")[2]: document for document in documents}
 
 
 def scanned(name, root, **files):
@@ -173,10 +170,12 @@ def test_a_file_gives_its_aliases(source, path, aliases):
 
 def test_only_the_properties_of_the_page_give_aliases(tmp_path):
     text = "- alias:: First\n  icon:: x\n- text\n  alias:: Of a block\n"
-    assert scanned("logseq", tmp_path, **{"pages/a.md": text})["a"].aliases == ("First",)
+    aliases = scanned("logseq", tmp_path, **{"pages/a.md": text})["a"].aliases
+    assert aliases == ("First",)
     text = "---\ntitle: Real name\nalias: [One]\n---\n\naliases:: Two\n"
     document = scanned("logseq", tmp_path, **{"pages/a.md": text})["Real name"]
-    assert (document.aliases, document.content) == (("Two", "One"), text.strip())
+    assert document.aliases == ("Two", "One")
+    assert document.content == text.strip()
 
 
 @pytest.mark.parametrize(
@@ -235,6 +234,7 @@ def test_a_name_composed_differently_by_the_file_system_is_the_same_file(tmp_pat
     (tmp_path / "two").mkdir()
     first = scanned("obsidian", tmp_path / "one", **{"Cafe\u0301.md": "x"})
     second = scanned("obsidian", tmp_path / "two", **{"Caf\u00e9.md": "x"})
+
     assert [document.source_ref for document in first.values()] == [
         document.source_ref for document in second.values()
     ]

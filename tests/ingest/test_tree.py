@@ -86,7 +86,8 @@ def test_what_is_no_file_is_not_read(root):
 
 
 def test_too_large_and_not_utf8_are_said(root):
-    (root / "big.md").write_bytes(b"x" * (MOST_BYTES + 1))
+    file = root / "big.md"
+    file.write_bytes(b"x" * (MOST_BYTES + 1))
     (root / "fits.md").write_bytes(b"x" * MOST_BYTES)
     (root / "latin.md").write_bytes("é".encode("latin-1"))
     (root / "bom.md").write_bytes("\ufefftext\r\n".encode())

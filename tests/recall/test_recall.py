@@ -118,11 +118,15 @@ def kept_of(key: str, fields: dict[str, str]) -> Kept:
 def read_notes() -> list[Kept]:
     files = sorted((HERE / "notes").glob("*.yaml"))
     documents = [yaml.load(file.read_text(encoding="utf-8"), yaml.BaseLoader) for file in files]
-    return [kept_of(key, fields) for notes in documents for key, fields in notes.items()]
+    texts = []
+    for notes in documents:
+        texts += [kept_of(key, fields) for key, fields in notes.items()]
+    return texts
 
 
 def read_questions() -> list[Question]:
-    lines = (HERE / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    file = HERE / "questions.jsonl"
+    lines = file.read_text(encoding="utf-8").splitlines()
     return [
         Question(row["category"], row["question"], frozenset(row["evidence"]))
         for row in map(json.loads, lines)
@@ -213,16 +217,12 @@ def ask(home: Path) -> list[Answer]:
         for place, (note, kept_note) in enumerate(zip(written, NOTES, strict=True)):
             seconds = kept_note.created.timestamp() + place / 1_000
             os.utime(home / note.project / note.path, (seconds, seconds))
-        return [
-            Answer(
-                question,
-                tuple(
-                    keys[hit.note.project, hit.note.path]
-                    for hit in memory.search(question.text, limit=LIMIT)
-                ),
-            )
-            for question in QUESTIONS
-        ]
+        answers = []
+        for question in QUESTIONS:
+            hits = memory.search(question.text, limit=LIMIT)
+            keys_of_hits = tuple(keys[hit.note.project, hit.note.path] for hit in hits)
+            answers.append(Answer(question, keys_of_hits))
+        return answers
 
 
 @pytest.fixture(scope="session")
@@ -253,7 +253,8 @@ def test_a_search_finds_what_it_found_when_the_floors_were_set(
 
 def test_all_evidence_exists_and_no_question_is_asked_twice() -> None:
     keys = {note.key for note in NOTES}
-    assert [
+    texts = [
         question.text for question in QUESTIONS if not question.evidence or question.evidence - keys
-    ] == []
+    ]
+    assert texts == []
     assert max(Counter(question.text for question in QUESTIONS).values()) == 1

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import time
+from itertools import chain
 
 import pytest
 
@@ -62,7 +63,9 @@ def test_transcripts_of_each_agent_are_read_as_the_golden_file_says(person, monk
     sessions_by_agent = read_all(person)
     if os.environ.get("WRITE_GOLDEN"):
         GOLDEN.write_text(json.dumps(sessions_by_agent, indent=1, ensure_ascii=False) + "\n")
-    assert sessions_by_agent == json.loads(GOLDEN.read_text())
+
+    document = json.loads(GOLDEN.read_text())
+    assert sessions_by_agent == document
     assert sorted(sessions_by_agent) == sorted(AGENTS)
 
 
@@ -89,19 +92,24 @@ def test_a_file_that_grew_is_read_from_where_it_ended(person):
     form = FORMATS["claude-code"]
     whole = path.read_bytes()
     lines = whole.splitlines(keepends=True)
-    expected = [turn for outcome in form.read(path, {}) for turn in outcome.turns]
+    expected = []
+    for outcome in form.read(path, {}):
+        expected.extend(outcome.turns)
     state = {}
     turns = []
     # Cut in the middle of a line, too
     for end in (len(lines[0]) + 5, len(whole) // 2, len(whole) - 3, len(whole)):
         path.write_bytes(whole[:end])
-        turns += [turn for outcome in form.read(path, state) for turn in outcome.turns]
+        for outcome in form.read(path, state):
+            turns += outcome.turns
+
     assert turns == expected
 
 
 def test_a_block_of_memory_is_left_out_of_an_output_and_beginnings_alone_cost_no_time():
     output = "a <memoranda-memory x>told</memoranda-memory>b <memoranda-memory x>c"
-    assert [part.text for part in tool_result(output)] == ["a b <memoranda-memory x>c"]
+    texts = [part.text for part in tool_result(output)]
+    assert texts == ["a b <memoranda-memory x>c"]
     begin = time.process_time()
     list(tool_result(output + "<memoranda-memory x> line\n" * 20_000))
     assert time.process_time() - begin < 2
@@ -131,7 +139,9 @@ ODD = {
 def test_a_value_of_an_unexpected_type_does_not_keep_a_file_from_being_read(format, tmp_path):
     path = tmp_path / ("x.json" if ODD[format].startswith(('{"s', '{"h')) else "x.jsonl")
     path.write_text(ODD[format])
-    turns = [turn.text for outcome in FORMATS[format].read(path, {}) for turn in outcome.turns]
+    turns = []
+    for outcome in FORMATS[format].read(path, {}):
+        turns += [turn.text for turn in outcome.turns]
     assert any("the kelp grows" in text for text in turns)
 
 
@@ -152,7 +162,9 @@ def test_a_value_of_an_unexpected_type_does_not_keep_a_database_from_being_read(
         """insert into message values ('m', 's', 1, '{"role": "user", "time": "x"}');"""
         f"insert into part values {rows};",
     )
-    turns = [turn.text for outcome in FORMATS["opencode"].read(path, {}) for turn in outcome.turns]
+    turns = []
+    for outcome in FORMATS["opencode"].read(path, {}):
+        turns += [turn.text for turn in outcome.turns]
     assert turns == ["the kelp grows"]
 
 
@@ -166,6 +178,7 @@ def test_a_file_of_another_form_is_refused_with_a_reason(format, tmp_path):
     path.write_text("".join(f'["no", "transcript", {number}]\n' for number in range(5)))
     with pytest.raises(NotUnderstood) as refused:
         list(FORMATS[format].read(path, {}))
+
     assert str(refused.value)
 
 
@@ -174,7 +187,9 @@ def test_a_compressed_thread_is_read_or_the_reason_is_named(person):
     path.unlink()
     zed_threads(path, compressed=True)
     if _can_decompress():
-        turns = [turn.text for outcome in FORMATS["zed"].read(path, {}) for turn in outcome.turns]
+        turns = []
+        for outcome in FORMATS["zed"].read(path, {}):
+            turns += [turn.text for turn in outcome.turns]
         assert "In threads.db below the data folder." in turns
         assert "It does." in turns
     else:
@@ -216,7 +231,7 @@ def test_a_session_of_the_real_client_is_read_whole(agent, runs_commands, empty_
     (file,) = [file for file in places.find() if file.agent == agent]
     form = FORMATS[file.format]
     outcomes = list(form.read(file.path, {}))
-    turns_read = [turn for outcome in outcomes for turn in outcome.turns]
+    turns_read = list(chain.from_iterable(outcome.turns for outcome in outcomes))
     turns = [(turn.kind.name, turn.text.strip('"'), turn.has_failed) for turn in turns_read]
     assert turns[0] == ("SAID", PROMPT, None)
     assert turns[-1] == ("ANSWERED", "The kelp of the northern bay grows.", None)
@@ -230,7 +245,8 @@ def test_a_session_of_the_real_client_is_read_whole(agent, runs_commands, empty_
     _, command, failure, other_command, success, _ = turns
     assert command == ("RAN", "cat kelp-that-is-missing", None)
     assert other_command == ("RAN", "echo kelp is there", None)
-    assert (failure[0], failure[2]) == ("RESULT", True)
+    assert failure[0] == "RESULT"
+    assert failure[2] is True
     assert "No such file or directory" in failure[1]
     assert success[0] == "RESULT"
     assert success[1].startswith("kelp is there")

@@ -67,6 +67,7 @@ def test_a_command_that_failed_here_is_told_with_what_worked(memory, claude):
 def test_each_fact_is_told_once_in_a_session(memory, claude):
     claude.run("npm test", "npm: Missing script: test", fails=True).run("pnpm test")
     Transcripts(memory).sync()
+
     assert run(memory, "npm test", session="one")
     assert run(memory, "npm test", session="one") == ""
     assert run(memory, "npm test", session="two")
@@ -187,6 +188,7 @@ def test_a_failure_of_the_work_is_no_lesson_about_the_command(memory, claude):
     claude.run("pytest -x", "1 failed", fails=True).edit("/work/fjord/a.py")
     claude.run("pytest -x -q", "2 passed")
     Transcripts(memory).sync()
+
     assert run(memory, "pytest tests/a.py") == ""
     assert run(memory, "pytest -x", session="2") == ""
 
@@ -226,6 +228,7 @@ def test_a_decision_against_a_library_is_told_before_it_is_added(memory, note):
     ):
         assert note[:20] in run(memory, command, session=str(number))
     code = "import moment from 'moment'\nconst now = moment()\n"
+
     assert note[:20] in told(memory, "Write", session="w", file_path="/work/a.ts", content=code)
 
 
@@ -390,7 +393,9 @@ def test_events_of_tools_are_understood_as_each_client_sends_them(client, memory
             continue
         event = event_of(client, json.dumps(ABOUT[client] | payload).encode(), {})
         assert event is not None
-        assert (event.kind, event.session, event.cwd) == (kind, "s", CWD)
+        assert event.kind == kind
+        assert event.session == "s"
+        assert event.cwd == CWD
         assert json.loads(event.given) == {"command": "x"}
         assert ("not found" in event.output) is (kind == FAILED)
 
@@ -427,7 +432,8 @@ def test_transcripts_speak_by_the_built_in_rules_where_the_owners_cannot_be_read
     with open_session(home, clock=memory.clock, watch=False) as reader:
         Transcripts(reader).sync()
         assert "pnpm test" in told(reader, command="npm test")
-        assert len(reader.review(kind="lesson", limit=0)) == 2
+        questions = reader.review(kind="lesson", limit=0)
+        assert len(questions) == 2
         assert Transcripts(reader).search("UTC")
 
 

@@ -35,7 +35,9 @@ def test_a_fact_of_a_session_is_found_with_agent_project_day_and_the_way_to_it(m
     tier = Transcripts(memory)
     tier.sync()
     hit = found(memory, "spare keys")[0]
-    assert (hit.agent, hit.project, hit.folder) == ("claude-code", "fjord", "/work/fjord")
+    assert hit.agent == "claude-code"
+    assert hit.project == "fjord"
+    assert hit.folder == "/work/fjord"
     assert f"{hit.time:%Y-%m-%d}" == "2026-11-02"
     assert "behind the tide table" in hit.passage + hit.answer
     turns = tier.show(hit.ref)
@@ -48,7 +50,9 @@ def test_what_the_person_told_is_before_what_repeats_the_name(memory, claude):
         claude.say(f"Look at billing and fix test {number}.").answer(f"Billing: fixed {number}.")
     claude.say("Go on. Omar mends the billing pumps when they leak.").answer("Good.")
     Transcripts(memory).sync()
-    assert "Omar" in found(memory, "whom do we wake about billing")[0].passage
+
+    passage = found(memory, "whom do we wake about billing")[0].passage
+    assert "Omar" in passage
 
 
 def test_nothing_of_a_transcript_is_a_note_or_in_the_search_of_notes(memory, claude):
@@ -57,9 +61,12 @@ def test_nothing_of_a_transcript_is_a_note_or_in_the_search_of_notes(memory, cla
     before = [hit.note.id for hit in memory.search(Query(text="quay"))]
     files = sorted(str(path) for path in memory.home.rglob("*.md"))
     Transcripts(memory).sync()
-    assert [hit.note.id for hit in memory.search(Query(text="quay"))] == before
+
+    ids = [hit.note.id for hit in memory.search(Query(text="quay"))]
+    assert ids == before
     assert sorted(str(path) for path in memory.home.rglob("*.md")) == files
-    assert memory.list(Query(contains="Fridays"))[1] == 0
+    _, total = memory.list(Query(contains="Fridays"))
+    assert total == 0
     assert len(found(memory, "quay")) == 1
 
 
@@ -97,8 +104,10 @@ def test_a_second_look_reads_only_what_is_new(memory, claude):
     assert tier.sync().files == 0
     claude.say("the second buoy is green").answer("yes")
     again = tier.sync()
-    assert (again.files, again.turns) == (1, 2)
-    assert found(memory, "second buoy")[0].passage == "the second buoy is green"
+    assert again.files == 1
+    assert again.turns == 2
+    passage = found(memory, "second buoy")[0].passage
+    assert passage == "the second buoy is green"
 
 
 def test_files_that_were_read_before_an_error_are_written(
@@ -118,7 +127,9 @@ def test_files_that_were_read_before_an_error_are_written(
         Transcripts(memory).sync()
     monkeypatch.undo()
     with TraceIndex(Transcripts(memory).path, may_write=False) as index:
-        assert [row.path for row in index.sources().values()] == [str(claude.path)]
+        rows = index.sources().values()
+        paths = [row.path for row in rows]
+        assert paths == [str(claude.path)]
 
 
 def test_a_transcript_that_went_is_forgotten(memory, claude):
@@ -226,7 +237,8 @@ def test_an_index_of_an_earlier_version_is_made_anew_also_right_after_a_look(mem
             database.commit()
         os.utime(tier.path.with_suffix(".lock"), (now, now))
         assert tier.status()
-        assert [hit.ref for hit in look()] == [ref]
+        refs = [hit.ref for hit in look()]
+        assert refs == [ref]
 
 
 def test_a_damaged_index_is_refused_in_words_where_it_cannot_be_made_anew(memory, claude):
@@ -250,6 +262,7 @@ def test_a_file_that_is_not_understood_is_named_and_costs_no_other(memory, claud
     bad = claude.path.with_name("bad.jsonl")
     bad.write_text('{"x": 1}\n' * 5)
     synced = Transcripts(memory).sync()
+
     assert "not understood" in synced.skipped[str(bad)]
     assert found(memory, "kelp")
 
@@ -284,8 +297,10 @@ def test_common_words_are_scored_where_two_of_them_meet():
     assert every_word_common.selective == '("a" AND ("b" OR "c")) OR ("b" AND ("c"))'
     one_rare = TraceQuery(('"a"', '"b"', '"c"'), rare=1)
     assert one_rare.selective == '"a" OR ("b" AND ("c"))'
-    assert TraceQuery(('"a"', '"b"'), rare=2).selective == ""
-    assert TraceQuery(('"a"',), rare=0).selective == '"a"'
+    selective = TraceQuery(('"a"', '"b"'), rare=2).selective
+    assert selective == ""
+    selective = TraceQuery(('"a"',), rare=0).selective
+    assert selective == '"a"'
 
 
 def test_a_turn_with_two_common_words_is_found_whatever_may_be_scored(memory, claude, monkeypatch):
@@ -294,7 +309,9 @@ def test_a_turn_with_two_common_words_is_found_whatever_may_be_scored(memory, cl
         claude.say(f"the ferry number {number} is late").answer("the lantern is lit")
     claude.say("the ferry has a lantern").answer("noted")
     Transcripts(memory).sync()
-    assert found(memory, "ferry lantern")[0].passage == "the ferry has a lantern"
+
+    passage = found(memory, "ferry lantern")[0].passage
+    assert passage == "the ferry has a lantern"
 
 
 def test_common_words_that_never_meet_are_still_found(memory, claude, monkeypatch):
@@ -302,6 +319,7 @@ def test_common_words_that_never_meet_are_still_found(memory, claude, monkeypatc
     for number in range(4):
         claude.say(f"ferry {number}").answer(f"lantern {number}")
     Transcripts(memory).sync()
+
     assert found(memory, "ferry lantern")
 
 
@@ -310,7 +328,9 @@ def test_words_in_too_many_turns_are_found_in_the_newest(memory, claude, monkeyp
         claude.say(f"the ferry number {number} is late")
     Transcripts(memory).sync()
     monkeypatch.setattr(search, "_MAX_TURNS", 4)
-    numbers = {hit.passage.split()[3] for hit in found(memory, "ferry")}
+    hits = found(memory, "ferry")
+    numbers = {hit.passage.split()[3] for hit in hits}
+
     assert "11" in numbers
     assert "0" not in numbers
 
@@ -325,5 +345,6 @@ def test_a_very_common_word_counts_even_where_the_best_turns_lack_it(memory, cla
     with tier._reading() as index:
         first = index.last_turn()
         (ferry,) = search._concept_turns(index, [search.Concept("ferry", ())], first)
-        assert (ferry.nearness([first]), ferry.weight > 0) == (0, True)
+        assert ferry.nearness([first]) == 0
+        assert ferry.weight > 0
         assert search._concept_turns(index, [search.Concept("heron", ())], first) == []

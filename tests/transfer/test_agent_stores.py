@@ -42,7 +42,8 @@ def test_a_synced_memory_store_becomes_memories_and_twice_is_once(memory, tmp_pa
     assert texts(memory) == ["Anna likes tea.", "Ship in May."]
     assert plan.skipped == [("/x.png", "not a text")]
     again = move(memory, "anthropic-memory", store)
-    assert (len(again.items), again.unchanged) == (0, 2)
+    assert len(again.items) == 0
+    assert again.unchanged == 2
 
 
 def test_a_listing_of_a_store_is_read_with_its_times(memory, tmp_path):
@@ -118,10 +119,13 @@ def test_a_listing_with_odd_values_is_read_as_far_as_it_goes_or_refused(
     good = {"path": "/b.md", "content": "b", "text": "b"}
     file = tmp_path / "notes.jsonl"
     odd_values = (None, 1, True, "x", [1], {"a": 1})
-    odd_rows = [row | {key: value} for key in row for value in odd_values]
+    odd_rows = []
+    for key in row:
+        odd_rows += [row | {key: value} for value in odd_values]
     for odd in (*odd_values, *odd_rows):
         file.write_text(f"{json.dumps(good)}\n{json.dumps(odd)}\n")
-        assert plan_export(memory, kind, file, "notes", STORES[kind]).items
+        items = plan_export(memory, kind, file, "notes", STORES[kind]).items
+        assert items
         file.write_text(json.dumps([odd]))
         with suppress(WrongStore):
             plan_export(memory, kind, file, "notes", STORES[kind])

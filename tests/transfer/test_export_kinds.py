@@ -116,10 +116,12 @@ def test_a_time_that_is_missing_is_taken_from_the_messages_and_is_never_1970(
     file.write_text(json.dumps([conversation({"a": node(None, "wading", when)}, **more)]))
     take(memory, "chatgpt", file)
     (note,), _ = memory.list(Query(projects=("notes",)), limit=0)
+
     assert note.path.startswith(f"chatgpt/{day} ")
     assert not note.created.startswith("1970")
     assert "1970" not in memory.text_of(note)
-    assert take(memory, "chatgpt", file).unchanged == 1
+    unchanged = take(memory, "chatgpt", file).unchanged
+    assert unchanged == 1
 
 
 def test_what_was_saved_without_a_time_has_that_of_its_conversation(
@@ -161,6 +163,7 @@ def test_of_several_copies_the_newest_counts_and_the_others_are_named(
     (tmp_path / "conversations.json").write_text(json.dumps(copies(*pairs)))
     plan = take(memory, "chatgpt", tmp_path / "conversations.json")
     (note,), _ = memory.list(Query(projects=("notes",)), limit=0)
+
     assert memory.text_of(note).rstrip().endswith(f"\n{text}")
     assert plan.skipped == [("chatgpt c (Herons)", "the export holds a newer copy of it")] * dropped
 
@@ -173,6 +176,7 @@ def test_of_two_exports_in_one_folder_the_newer_counts(
         (tmp_path / folder / "conversations.json").write_text(json.dumps(copies(pair)))
     take(memory, "chatgpt", tmp_path)
     (note,), _ = memory.list(Query(projects=("notes",)), limit=0)
+
     assert "new" in memory.text_of(note)
 
 
@@ -181,9 +185,11 @@ def test_of_two_copies_of_a_memory_the_newer_counts(memory: MemorySession, tmp_p
         {"id": "m", "memory": "Likes tea", "created_at": "2025-01-01", "updated_at": "2025-03-01"},
         {"id": "m", "memory": "Likes milk", "created_at": "2025-01-01"},
     ]
-    (tmp_path / "mem0.json").write_text(json.dumps(rows))
+    file = tmp_path / "mem0.json"
+    file.write_text(json.dumps(rows))
     plan = take(memory, "mem0", tmp_path / "mem0.json")
     (info,), _ = memory.list(limit=0)
+
     assert "Likes tea" in memory.text_of(info)
     assert plan.skipped == [("mem0 m (Likes milk)", "the export holds a newer copy of it")]
 
@@ -241,4 +247,5 @@ def test_what_is_left_out_is_named(
     }
     file = tmp_path / "conversations.json"
     file.write_text(json.dumps([sound[kind], *rows]))
+
     assert [name for name, _ in take(memory, kind, file).skipped] == names

@@ -64,7 +64,8 @@ def test_everything_is_moved_with_its_history_and_the_source_is_as_it_was(home, 
     assert files(home) == before
     moved_files = files(target)
     own_files = {"config.yaml"}
-    assert {name for name in before if before[name] != moved_files.get(name)} == own_files
+    names = {name for name in before if before[name] != moved_files.get(name)}
+    assert names == own_files
     assert moved_files.keys() == before.keys()
     assert os.readlink(target / "memories" / "link.md") == "target.md"
     assert not (target / MOVING).exists()
@@ -76,19 +77,22 @@ def test_everything_is_moved_with_its_history_and_the_source_is_as_it_was(home, 
             or (target / name).stat().st_mtime_ns == (home / name).stat().st_mtime_ns
         )
     with open_session(home) as old, open_session(target) as new:
-        assert new.log(limit=0) == old.log(limit=0)
-        assert [info.title for info in new.list(limit=0)[0]] == [
-            info.title for info in old.list(limit=0)[0]
-        ]
+        changes = new.log(limit=0)
+        assert changes == old.log(limit=0)
+        titles = [info.title for info in new.list(limit=0)[0]]
+        info_titles = [info.title for info in old.list(limit=0)[0]]
+        assert titles == info_titles
         assert {project.name: project.root for project in new.projects}[
             "inside"
         ] == target / "projects" / "inside"
         new.restore("notes/b.md")
         assert "second" in new.read("notes/b.md").text
-        assert new.read("notes/a.md").access_count == old.read("notes/a.md").access_count
+        access_count = new.read("notes/a.md").access_count
+        assert access_count == old.read("notes/a.md").access_count
     access = Access(target)
     assert access.space("team").home == target / "spaces" / "team"
-    assert [token.name for token in access.tokens()] == ["laptop"]
+    names = [token.name for token in access.tokens()]
+    assert names == ["laptop"]
 
 
 def test_a_dry_run_counts_and_makes_nothing_and_the_checksum_can_be_told_with_common_tools(
@@ -123,7 +127,8 @@ def test_only_an_empty_target_is_taken(home, tmp_path):
             FolderMove(home, target)
     with pytest.raises(InvalidInput, match="no memory home"):
         FolderMove(full, tmp_path / "new")
-    assert os.listdir(full) == ["thesis.txt"]
+    names = os.listdir(full)
+    assert names == ["thesis.txt"]
     (tmp_path / "empty").mkdir()
     FolderMove(home, tmp_path / "empty").run()
     with pytest.raises(InvalidInput, match="not empty"):
@@ -140,10 +145,12 @@ def test_a_copy_that_is_not_the_same_is_no_home(home, tmp_path, monkeypatch):
     monkeypatch.setattr(whole_home, "write_file", damaged)
     with pytest.raises(StorageError, match="not what was read"):
         FolderMove(home, target).run()
-    assert os.listdir(target) == [MOVING]
+    names = os.listdir(target)
+    assert names == [MOVING]
     monkeypatch.undo()
     FolderMove(home, target).run()
-    assert b"first" in (target / "notes" / "a.md").read_bytes()
+    content = (target / "notes" / "a.md").read_bytes()
+    assert b"first" in content
 
 
 def test_what_is_written_while_it_is_copied_is_moved_too(home, tmp_path):
@@ -156,12 +163,14 @@ def test_what_is_written_while_it_is_copied_is_moved_too(home, tmp_path):
                 memory.delete("notes/a.md")
 
         FolderMove(home, tmp_path / "new").run(progress=write)
-    assert {name for name in files(tmp_path / "new") if name.startswith("notes/")} == {
+    names = {name for name in files(tmp_path / "new") if name.startswith("notes/")}
+    assert names == {
         "notes/mine.md",
         "notes/z.md",
     }
     with open_session(home) as old, open_session(tmp_path / "new") as new:
-        assert new.log(limit=0) == old.log(limit=0)
+        changes = new.log(limit=0)
+        assert changes == old.log(limit=0)
 
 
 def test_a_backup_of_a_home_in_use_is_a_home_with_the_same_notes_and_history(home, tmp_path):
@@ -203,7 +212,8 @@ def test_a_move_that_is_killed_goes_on_and_ends_with_everything(home, tmp_path):
     assert files(tmp_path / "new").keys() == before.keys()
     assert not (tmp_path / "new" / MOVING).exists()
     with open_session(home) as old, open_session(tmp_path / "new") as new:
-        assert new.log(limit=0) == old.log(limit=0)
+        changes = new.log(limit=0)
+        assert changes == old.log(limit=0)
 
 
 def test_the_command_says_what_was_moved_and_refuses_agents(terminal):

@@ -125,7 +125,9 @@ def test_export_is_oldest_first_then_by_id(memory):
         ],
         "import",
     )
-    assert [json.loads(line)["id"] for line in lines(memory)] == [ids[2], ids[1], ids[0], ids[3]]
+
+    line_ids = [json.loads(line)["id"] for line in lines(memory)]
+    assert line_ids == [ids[2], ids[1], ids[0], ids[3]]
 
 
 @pytest.mark.promise("001-17.13")
@@ -138,6 +140,7 @@ def test_an_agent_exports_what_it_sees_and_no_id_of_what_it_does_not(memory):
     records = {
         record["content"]: record for record in map(json.loads, lines(memory.as_caller("claude")))
     }
+
     assert records.keys() == {"open", "own"}
     assert records["open"]["links"] == [own_note.id]
     assert lines(memory.as_caller("claude"), scope="agent:codex") == []
@@ -302,7 +305,8 @@ def test_files_made_by_hand_come_through(tmp_path, memory):
     hand_made(memory.home, "soul/b.md", "---\nid: My own id too\n---\n")
     hand_made(memory.home, "soul/none.md", "---\ntags: [a, b]\n---\nno source")
     with opened(tmp_path / "other") as other_memory:
-        assert take(other_memory, "\n".join(lines(memory))).imported == 4
+        imported = take(other_memory, "\n".join(lines(memory))).imported
+        assert imported == 4
         assert lines(other_memory) == lines(memory)
         assert other_memory.memory_id(memory.list()[0][0].id)
 
@@ -336,7 +340,8 @@ def test_keys_nobody_knows_are_kept_and_path_is_not(memory):
     take(
         memory, [{"id": ONE, "content": "a", "path": "x/y.md", "stars": 5, "extra": {"ratio": 0.5}}]
     )
-    assert json.loads(lines(memory)[0])["extra"] == {"stars": "5", "ratio": "0.5"}
+    extra = json.loads(lines(memory)[0])["extra"]
+    assert extra == {"stars": "5", "ratio": "0.5"}
     assert take(
         memory, [{"id": ONE, "content": "a", "stars": 5, "extra": {"ratio": 0.5}}]
     ) == Tally(unchanged=1)
@@ -403,6 +408,7 @@ def test_an_agent_cannot_take_the_id_of_a_memory_it_does_not_see(memory):
     record = {"id": foreign.id, "content": "mine now", "updated_at": "2027-01-01T00:00:00Z"}
     with pytest.raises(BadRecord, match="is taken"):
         take(memory.as_caller("claude"), [record])
+
     assert files(memory.home) == before
 
 
@@ -415,9 +421,12 @@ def test_a_newer_record_replaces_the_memory_which_goes_to_the_history(memory):
     newer = edited(lines(memory)[0], content="new", updated_at="2026-06-01T00:00:00Z", tags=[])
     assert take(memory, newer) == Tally(updated=1)
     note = memory.read(info.id)
-    assert (note.content, note.tags, note.path) == ("new", (), info.path)
+    assert note.content == "new"
+    assert note.tags == ()
+    assert note.path == info.path
     memory.undo()
-    assert memory.read(info.id).content == "old"
+    content = memory.read(info.id).content
+    assert content == "old"
 
 
 def test_an_older_record_leaves_the_memory_and_can_be_restored(memory):
@@ -427,17 +436,21 @@ def test_an_older_record_leaves_the_memory_and_can_be_restored(memory):
     assert take(memory, older) == Tally(skipped=1)
     assert take(memory, older) == Tally(skipped=1)
     assert files(memory.home) == before
-    assert len(memory.log(info.id)) == 2
+    changes = memory.log(info.id)
+    assert len(changes) == 2
     memory.restore(info.id)
-    assert memory.read(info.id).content == "once"
+    content = memory.read(info.id).content
+    assert content == "once"
 
 
 def test_how_often_a_memory_was_read_makes_no_other_record(memory):
     info = remember(memory, "read")
     backup = lines(memory)[0]
     memory.read(info)
+
     assert take(memory, backup) == Tally(unchanged=1)
-    assert memory.memory_id(info.id).access_count == 1
+    access_count = memory.memory_id(info.id).access_count
+    assert access_count == 1
 
 
 def test_a_deleted_memory_comes_back_with_its_count(memory):
@@ -445,6 +458,7 @@ def test_a_deleted_memory_comes_back_with_its_count(memory):
     memory.read(info)
     backup = lines(memory)[0]
     memory.delete(info)
+
     assert take(memory, backup) == Tally(imported=1)
     assert lines(memory) == [backup]
 
@@ -457,12 +471,10 @@ def test_a_partial_record_of_a_known_id_changes_what_it_names(memory):
         assert take(later, [{"id": info.id, "content": "two"}]) == Tally(updated=1)
         assert take(later, [{"id": info.id, "content": "two"}]) == Tally(unchanged=1)
         note = later.read(info.id)
-        assert (note.content, note.tags, note.category, note.version) == (
-            "two",
-            ("x",),
-            "people",
-            2,
-        )
+        assert note.content == "two"
+        assert note.tags == ("x",)
+        assert note.category == "people"
+        assert note.version == 2
 
 
 def test_a_partial_record_with_a_category_organizes_an_inbox_memory(memory):
@@ -501,11 +513,13 @@ def test_an_id_that_stands_twice_gives_one_memory_the_newer_one(memory):
     ]
     text = "".join(json.dumps(record) + "\n" for record in records)
     planned, lines_said = plan(memory, text)
+
     assert planned == Tally(imported=1, updated=1, skipped=1)
     assert lines_said == ["would import 550e8400 first", "would update 550e8400 third"]
     assert files(memory.home) == {}
     assert take(memory, text) == planned
-    assert memory.read(ONE).content == "third"
+    content = memory.read(ONE).content
+    assert content == "third"
     assert len(files(memory.home)) == 1
 
 
@@ -528,6 +542,7 @@ def test_a_locked_memory_is_not_replaced(memory):
     before = files(memory.home)
     with pytest.raises(BadRecord, match="is locked"):
         take(memory, edited(lines(memory)[0], content="other", updated_at="2026-06-01T00:00:00Z"))
+
     assert files(memory.home) == before
 
 
@@ -545,7 +560,8 @@ def test_ids_that_begin_alike_get_files_of_their_own(memory):
 
 def test_each_batch_can_be_taken_back(memory):
     take(memory, [{"content": f"n {n}"} for n in range(300)])
-    assert [change.verb for change in memory.log(limit=0)] == ["import", "import"]
+    verbs = [change.verb for change in memory.log(limit=0)]
+    assert verbs == ["import", "import"]
     memory.undo()
     assert memory.stats().total == 200
     memory.undo()

@@ -87,7 +87,8 @@ def test_each_document_is_a_concept_of_the_format(text):
     assert header["verified"] == [{"by": "human:owner", "at": "2026-05-07T10:00:00Z"}]
     assert header["sources"] == [{"resource": "https://example.org"}]
     if "status: open" in text:
-        assert (header["type"], header["status"]) == ("task", "open")
+        assert header["type"] == "task"
+        assert header["status"] == "open"
 
 
 def test_what_another_program_changed_in_a_document_comes_in():
@@ -136,7 +137,8 @@ def test_a_home_goes_out_and_comes_into_an_empty_one_byte_for_byte(memory, tmp_p
     for path in bundle.rglob("*.md"):
         if path.name != "index.md":
             is_conformant(path.read_bytes())
-    assert (bundle / "index.md").read_text().startswith('---\nokf_version: "0.2"\n---\n')
+    text = (bundle / "index.md").read_text()
+    assert text.startswith('---\nokf_version: "0.2"\n---\n')
     with open_session(tmp_path / "other", watch=False) as other_memory:
         plan = plan_bundle(other_memory, bundle, "notes")
         plan.carry_out(None)
@@ -172,4 +174,5 @@ def test_what_is_there_with_another_text_stays(memory, tmp_path):
     (memory.home / "notes" / "b").mkdir(parents=True)
     (memory.home / "notes" / "b" / "x.md").write_text("old\n")
     plan = plan_bundle(memory, bundle, "notes")
+
     assert plan.skipped == [("x.md", "another text is there")]

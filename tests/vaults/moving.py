@@ -192,7 +192,10 @@ def run(notes: int, moves: int, seed: int, folder: Path) -> tuple[list[str], Mov
     with open_session(folder / "home", projects={"vault": root}) as memory:
         memory.sync()
         mover = Mover(memory, root, seed)
-        wrong = [trouble for trouble in (mover.step() for _ in range(moves)) if trouble]
+        wrong = []
+        for trouble in (mover.step() for _ in range(moves)):
+            if trouble:
+                wrong.append(trouble)
     return wrong, mover
 
 

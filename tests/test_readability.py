@@ -52,6 +52,21 @@ FOREIGN_CONSTRUCTIONS: dict[str, tuple[re.Pattern[str], int]] = {
 MOST_VAGUE_NAMES = 0.006
 MOST_TUPLE_ASSIGNMENTS = 0.0015
 MOST_ODD_PHRASES = 0.004
+# Of each kind of expression, how many a thousand lines of code may have.
+MOST_EXPRESSIONS = {
+    "conditional expression": 15.0,
+    "conditional expression in another": 0.0,
+    "walrus": 2.0,
+    "comprehension in another, or with two loops": 0.75,
+}
+MOST_LONG_LINES = 0.0055
+# Syntax nodes a line: of half of the functions of a folder, and of nine in ten. They may only fall.
+MOST_NODES_OF_HALF = {"src": 10.05, "tests": 10.3, "bench": 10.05, "tools": 10.05, "samples": 10.05}
+MOST_NODES = 14.05
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+SHORTEST_FUNCTION = 5
+"""Lines; in shorter functions the nodes a line say little."""
 
 
 @dataclass
@@ -62,6 +77,10 @@ class Reading:
     prose: (place, text) of each docstring and comment.
     docstrings: (place, text in one line) of each docstring.
     tuple_assignments: the places where values are assigned at once.
+    expressions: the places of each kind in MOST_EXPRESSIONS.
+    densities: (syntax nodes a line, place) of each function.
+    long_lines: the places of lines of code over 100 characters.
+    format_skips: the places of lines that the formatter leaves alone.
     code_lines: how many lines are neither blank nor a comment.
     """
 
@@ -69,25 +88,66 @@ class Reading:
     prose: list[tuple[str, str]] = field(default_factory=list)
     docstrings: list[tuple[str, str]] = field(default_factory=list)
     tuple_assignments: list[str] = field(default_factory=list)
+    expressions: dict[str, list[str]] = field(
+        default_factory=lambda: {kind: [] for kind in MOST_EXPRESSIONS}
+    )
+    densities: list[tuple[float, str]] = field(default_factory=list)
+    long_lines: list[str] = field(default_factory=list)
+    format_skips: list[str] = field(default_factory=list)
     code_lines: int = 0
 
     def add(self, path: Path) -> None:
         """Read one file."""
         text = path.read_text("utf-8")
+        lines = text.splitlines()
         place = str(path.relative_to(ROOT))
+        prose_lines: set[int] = set()
         for node in ast.walk(ast.parse(text)):
-            self._add_node(node, f"{place}:{getattr(node, 'lineno', 0)}")
+            place_of_node = f"{place}:{getattr(node, 'lineno', 0)}"
+            self._add_node(node, place_of_node)
+            self._add_expression(node, place_of_node)
+            if isinstance(node, FUNCTIONS):
+                self._add_density(node, lines, f"{place_of_node} {node.name}")
+            if text_of(node):
+                prose_lines.update(range(node.lineno, node.end_lineno + 1))
             if isinstance(node, DOCUMENTED):
                 docstring = ast.get_docstring(node)
                 if docstring:
                     line = node.body[0].lineno
                     self.docstrings.append((f"{place}:{line}", " ".join(docstring.split())))
-        for number, line in enumerate(text.splitlines(), 1):
+        for number, line in enumerate(lines, 1):
             code = line.strip()
-            self.code_lines += bool(code) and not code.startswith("#")
+            is_code = bool(code) and not code.startswith("#")
+            self.code_lines += is_code
+            if is_code and len(line) > 100 and number not in prose_lines:
+                self.long_lines.append(f"{place}:{number}")
+            if code.endswith(("# fmt: " + "skip", "# fmt: " + "off")):
+                self.format_skips.append(f"{place}:{number}")
             comment = code if code.startswith("#") else code.partition("  # ")[2]
             if comment:
                 self.prose.append((f"{place}:{number}", comment))
+
+    def _add_expression(self, node: ast.AST, place: str) -> None:
+        if isinstance(node, ast.NamedExpr):
+            self.expressions["walrus"].append(place)
+        elif isinstance(node, ast.IfExp):
+            self.expressions["conditional expression"].append(place)
+            if holds_another(node, (ast.IfExp,)):
+                self.expressions["conditional expression in another"].append(place)
+        elif is_nested_comprehension(node):
+            self.expressions["comprehension in another, or with two loops"].append(place)
+
+    def _add_density(self, function: ast.AST, lines: list[str], place: str) -> None:
+        body = list(function.body)
+        if text_of(body[0]):
+            body.pop(0)
+        if not body:
+            return
+        stripped = [line.strip() for line in lines[body[0].lineno - 1 : body[-1].end_lineno]]
+        size = sum(bool(line) and not line.startswith("#") for line in stripped)
+        if size >= SHORTEST_FUNCTION:
+            nodes = sum(len(list(ast.walk(statement))) for statement in body)
+            self.densities.append((nodes / size, place))
 
     def _add_node(self, node: ast.AST, place: str) -> None:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -113,6 +173,18 @@ def text_of(node: ast.AST) -> str:
     if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Constant):
         return ""
     return node.value.value if isinstance(node.value.value, str) else ""
+
+
+def holds_another(node: ast.AST, kinds: tuple[type[ast.AST], ...]) -> bool:
+    """Whether another node of these kinds is inside."""
+    return any(child is not node and isinstance(child, kinds) for child in ast.walk(node))
+
+
+def is_nested_comprehension(node: ast.AST) -> bool:
+    """Whether a comprehension has two loops or another comprehension in it."""
+    if not isinstance(node, COMPREHENSIONS):
+        return False
+    return len(node.generators) > 1 or holds_another(node, COMPREHENSIONS)
 
 
 def is_tuple_assignment(node: ast.AST) -> bool:
@@ -150,12 +222,39 @@ def test_prose_is_free_of_phrases_that_are_read_twice(folder: str) -> None:
     assert len(odd) <= MOST_ODD_PHRASES * lines, odd
 
 
+@pytest.mark.parametrize("kind", MOST_EXPRESSIONS)
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_expressions_that_are_hard_to_read_are_rare(folder: str, kind: str) -> None:
+    """A broken assert means our own rule of style (CONTRIBUTING.md, "Rules")."""
+    facts = reading(folder)
+    places = facts.expressions[kind]
+    assert len(places) * 1000 <= MOST_EXPRESSIONS[kind] * facts.code_lines, places
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_lines_hold_few_things(folder: str) -> None:
+    """A broken assert means our own rule of style (CONTRIBUTING.md, "Rules")."""
+    densities = sorted(reading(folder).densities)
+    nodes_of_half, _ = densities[len(densities) // 2]
+    assert nodes_of_half <= MOST_NODES_OF_HALF[folder]
+
+    densest = densities[int(len(densities) * 0.9) :]
+    nodes, _ = densest[0]
+    assert nodes <= MOST_NODES, densest[-20:]
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_lines_are_short_and_set_by_the_formatter(folder: str) -> None:
+    """A broken assert means our own rule of style (CONTRIBUTING.md, "Rules")."""
+    facts = reading(folder)
+    assert facts.format_skips == []
+    assert len(facts.long_lines) <= MOST_LONG_LINES * facts.code_lines, facts.long_lines
+
+
 def test_docstrings_are_built_as_english_sentences() -> None:
     """A broken assert means our own rule of style (CONTRIBUTING.md, "Rules")."""
     for construction, (pattern, most) in FOREIGN_CONSTRUCTIONS.items():
-        places = [
-            f"{place} {match[0]}"
-            for place, docstring in reading("src").docstrings
-            for match in pattern.finditer(docstring)
-        ]
+        places = []
+        for place, docstring in reading("src").docstrings:
+            places += [f"{place} {match[0]}" for match in pattern.finditer(docstring)]
         assert len(places) <= most, (construction, places)

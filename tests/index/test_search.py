@@ -351,7 +351,7 @@ def test_words_of_a_prefix_find_what_the_prefix_finds(
         return results_of_texts
 
     before = results()
-    assert all(results[:3])
+    assert all(before[:3])
     for name, value in (("_MIN_SIZE_TO_SPELL_OUT", 0), ("_MAX_LONGER_WORDS", 1)):
         monkeypatch.setattr(queries, name, value)
         desk.db.held.clear()  # type: ignore[attr-defined]

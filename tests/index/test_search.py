@@ -359,8 +359,8 @@ def test_words_of_a_prefix_find_what_the_prefix_finds(
 
 
 def test_reasons_say_where_the_words_were_found(verse: Desk) -> None:
-    best_hit = verse.search("sea")[0].why[0]
-    assert best_hit == "title: sea"
+    reason = verse.search("sea")[0].why[0]
+    assert reason == "title: sea"
     why = verse.search("harbour gulls")[0].why
     assert "words: harbour, gulls" in why
     why = verse.search("harbou")[0].why

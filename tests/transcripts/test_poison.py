@@ -55,7 +55,7 @@ def told(memory, name="PreToolUse", output="", **arguments):
         json.dumps(arguments) + name,
         CWD,
         tool="Bash",
-        given=json.dumps(arguments),
+        arguments=json.dumps(arguments),
         output=output,
     )
     return hook.answer(memory, event) or ""
@@ -256,7 +256,7 @@ def test_a_repository_with_orders_in_its_names_is_told_without_them(memory, tmp_
         "s1",
         str(folder),
         tool="Bash",
-        given=json.dumps({"command": "npm install moment"}),
+        arguments=json.dumps({"command": "npm install moment"}),
     )
     start = HookEvent("claude-code", START, "SessionStart", "s2", str(folder), source="startup")
     text = hook.answer(memory, event) + hook.answer(memory, start)

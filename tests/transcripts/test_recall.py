@@ -30,7 +30,7 @@ def told(memory, tool="Bash", output="", session="now", cwd=CWD, **arguments):
         session,
         cwd,
         tool=tool,
-        given=json.dumps(arguments),
+        arguments=json.dumps(arguments),
         output=output,
     )
     reply = hook.answer(memory, event)
@@ -75,7 +75,9 @@ def test_each_fact_is_told_once_in_a_session(memory, claude):
 
 def asked(memory, client="claude-code", kind=TOOL, name="PreToolUse", session="now", **arguments):
     """The answer to a call of the shell, as the client gets it; {} for none."""
-    event = HookEvent(client, kind, name, session, CWD, tool="Bash", given=json.dumps(arguments))
+    event = HookEvent(
+        client, kind, name, session, CWD, tool="Bash", arguments=json.dumps(arguments)
+    )
     return json.loads(hook.answer(memory, event) or "{}")
 
 
@@ -396,7 +398,7 @@ def test_events_of_tools_are_understood_as_each_client_sends_them(client, memory
         assert event.kind == kind
         assert event.session == "s"
         assert event.cwd == CWD
-        assert json.loads(event.given) == {"command": "x"}
+        assert json.loads(event.arguments) == {"command": "x"}
         assert ("not found" in event.output) is (kind == FAILED)
 
 

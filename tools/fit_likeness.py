@@ -144,9 +144,12 @@ def newton(matrix: Matrix, label: Matrix, share: Matrix) -> Matrix:
     penalty[-1] = 0.01
     weights = np.zeros(matrix.shape[1])
     for _ in range(STEPS):
-        chance = 1 / (1 + np.exp(-(matrix @ weights)))
-        slope = matrix.T @ (share * (label - chance)) - penalty * weights
-        curve = (matrix * (share * chance * (1 - chance))[:, None]).T @ matrix
+        score = matrix @ weights
+        chance = 1 / (1 + np.exp(-score))
+        error = share * (label - chance)
+        slope = matrix.T @ error - penalty * weights
+        spread = share * chance * (1 - chance)
+        curve = (matrix * spread[:, None]).T @ matrix
         weights = weights + np.linalg.solve(curve + np.diag(penalty), slope)
     return weights
 
@@ -154,12 +157,17 @@ def newton(matrix: Matrix, label: Matrix, share: Matrix) -> Matrix:
 def first_look(fit: Fit, sample: Sequence[Text]) -> Matrix:
     """Return weights of the roles that windows may have, by which few have a score above 0."""
     chosen = [text for text in sample if text.windows]
-    masks = np.array([mask for text in chosen for mask in text.may_have], dtype=np.uint64)
+    all_masks: list[int] = []
+    for text in chosen:
+        all_masks.extend(text.may_have)
+    masks = np.array(all_masks, dtype=np.uint64)
     bits = np.arange(len(roles().names), dtype=np.uint64)
     matrix = np.ones((len(masks), len(bits) + 1))
     matrix[:, :-1] = (masks[:, None] >> bits) & np.uint64(1)
-    label = (np.concatenate([fit.scores(text) for text in chosen]) > 0).astype(float)
-    return newton(matrix, label, np.where(label > 0, 3.0, 1.0) * PENALTY)
+    scores = np.concatenate([fit.scores(text) for text in chosen])
+    label = (scores > 0).astype(float)
+    share = np.where(label > 0, 3.0, 1.0)
+    return newton(matrix, label, share * PENALTY)
 
 
 class Fit:
@@ -169,13 +177,14 @@ class Fit:
         self, sample: Sequence[Text], rounds: int = 1, pairs: frozenset[str] | None = None
     ):
         """Fit the weights. `pairs` are the pairs that may have one, None means all."""
-        counts = Counter(name for text in sample for window in text.windows for name in window)
-        self.names = [
-            name
-            for name in sorted(counts)
-            if counts[name] >= FEWEST_WINDOWS
-            and (pairs is None or "+" not in name or name in pairs)
-        ]
+        counts = Counter[str]()
+        for text in sample:
+            for window in text.windows:
+                counts.update(window)
+        names = [name for name in sorted(counts) if counts[name] >= FEWEST_WINDOWS]
+        if pairs is not None:
+            names = [name for name in names if "+" not in name or name in pairs]
+        self.names = names
         self._columns = {name: column for column, name in enumerate(self.names)}
         self.scales = np.array([_scale(name) for name in self.names] + [1.0])
         self.weights = np.zeros(len(self.names) + 1)
@@ -241,6 +250,15 @@ def _scale(name: str) -> float:
     return 1.0
 
 
+def print_scores(fit: Fit, source: str, kind: str, chosen: Sequence[Text]) -> None:
+    """Print how many of the texts have a score of at least 0, 0.5 and so on, if there are any."""
+    if not chosen:
+        return
+    best = np.array([fit.scores(text).max(initial=-9) for text in chosen])
+    shares = [f"{(best >= least).sum()} ≥ {least}" for least in (0, 0.5, 1, 1.5, 2)]
+    print(f"{source:<16}{kind:<10}{len(chosen):>5}: {', '.join(shares)}")
+
+
 def main() -> None:
     """Fit, print how the sets are scored, and write."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -251,16 +269,9 @@ def main() -> None:
     sample = [text for text in everything if text.source != options.without]
     fit = Fit(sample, ROUNDS, Fit(sample).strongest_pairs())
     for source in dict.fromkeys(text.source for text in everything):
-        for is_planted in (True, False):
-            chosen = [t for t in everything if t.source == source and t.is_planted == is_planted]
-            if not chosen:
-                continue
-            best = np.array([fit.scores(text).max(initial=-9) for text in chosen])
-            shares = ", ".join(
-                f"{(best >= least).sum()} ≥ {least}" for least in (0, 0.5, 1, 1.5, 2)
-            )
-            kind = "planted" if is_planted else "ordinary"
-            print(f"{source:<16}{kind:<10}{len(chosen):>5}: {shares}")
+        of_source = [text for text in everything if text.source == source]
+        print_scores(fit, source, "planted", [text for text in of_source if text.is_planted])
+        print_scores(fit, source, "ordinary", [text for text in of_source if not text.is_planted])
     if options.write:
         *weights, base = first_look(fit, sample)
         lines = fit.lines()

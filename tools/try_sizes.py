@@ -184,7 +184,8 @@ class Caller:
             with self._asking:
                 begin = self._processor_time()
                 until_answered(self._ask_once)
-                self._longest = max(self._longest, self._processor_time() - begin)
+                seconds = self._processor_time() - begin
+                self._longest = max(self._longest, seconds)
 
     def longest(self) -> float:
         """The longest wait since the last time. One that goes on is waited for."""
@@ -233,12 +234,14 @@ def fill(memory: MemorySession, notes: int) -> None:
 def _note(number: int) -> Draft:
     """A note of the home."""
     words = f"{WORDS[number % 8]} {WORDS[number // 8 % 8]}"
+    tag = f"tag{number % 50}"
+    first_line = f"{words} number {number} [[Note {number // 2}]]\n"
+    fact = f"- [fact] {WORDS[number % 7]} #{tag}\n"
     return Draft(
-        f"{words} number {number} [[Note {number // 2}]]\n"
-        f"- [fact] {WORDS[number % 7]} #tag{number % 50}\n\n## Part\n\namber\n",
+        f"{first_line}{fact}\n## Part\n\namber\n",
         title=f"Note {number}",
         project="notes",
-        tags=[f"tag{number % 50}"],
+        tags=[tag],
     )
 
 
@@ -298,29 +301,50 @@ def values(
     """
     kinds = schema.get("type") or [choice.get("type") for choice in schema.get("anyOf", [])]
     if "string" in kinds and "array" not in kinds and not schema.get("enum"):
-        most = sizes["texts"].get(name, sizes["text"]) or LARGE
-        words = dict(texts(most))["words"]
-        for size in SIZES:
-            yield f"{size} characters", words[: min(size, most)]
-        yield from texts(most)
+        yield from strings(sizes["texts"].get(name, sizes["text"]) or LARGE)
     if "integer" in kinds:
         for number in (*SIZES, 0, 2**53, -(2**53)):
             yield f"{number}", number
     if "array" in kinds:
-        for kind, element in elements(name, schema, call):
-            is_objects = isinstance(element(0), dict)
-            most = sizes["lists"].get(name, sizes["list"])
-            if is_objects:
-                most = sizes["list_of_objects"].get(name, most)
-            if is_objects and kind.startswith("one "):
+        yield from arrays(name, schema, sizes, call)
+    if "object" in kinds:
+        yield from objects(sizes["object"])
+
+
+def strings(most: int) -> Iterator[tuple[str, str]]:
+    """Texts of up to `most` characters."""
+    words = dict(texts(most))["words"]
+    for size in SIZES:
+        yield f"{size} characters", words[: min(size, most)]
+    yield from texts(most)
+
+
+def arrays(
+    name: str, schema: dict[str, Any], sizes: dict[str, Any], call: int
+) -> Iterator[tuple[str, list[Any]]]:
+    """Lists of every kind of element that the argument takes."""
+    for kind, element in elements(name, schema, call):
+        most = sizes["lists"].get(name, sizes["list"])
+        if isinstance(element(0), dict):
+            most = sizes["list_of_objects"].get(name, most)
+            if kind.startswith("one "):
                 # Several would be more than a call may have.
                 most = 1
-            for size in dict.fromkeys((*(size for size in SIZES if size < most), most)):
-                yield f"{size} × {kind}", [element(n) for n in range(size)]
-    if "object" in kinds:
-        yield "keys", {f"k{n}": "v" * 100 for n in range(sizes["object"])}
-        yield "lists", {f"k{n}": {"$in": [str(m) for m in range(200)]} for n in range(20)}
-        yield "one list", {"tags": {"$in": [f"tag{m}" for m in range(2000)]}}
+        smaller = [size for size in SIZES if size < most]
+        for size in (*smaller, most):
+            yield f"{size} × {kind}", [element(n) for n in range(size)]
+
+
+def objects(keys: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Objects with many keys and with long lists."""
+    value = "v" * 100
+    yield "keys", {f"k{n}": value for n in range(keys)}
+    numbers = [str(m) for m in range(200)]
+    any_number = {"$in": numbers}
+    yield "lists", {f"k{n}": any_number for n in range(20)}
+    tags = [f"tag{m}" for m in range(2000)]
+    any_tag = {"$in": tags}
+    yield "one list", {"tags": any_tag}
 
 
 def elements(name: str, schema: dict[str, Any], call: int) -> Iterator[tuple[str, Any]]:
@@ -330,8 +354,8 @@ def elements(name: str, schema: dict[str, Any], call: int) -> Iterator[tuple[str
     """
     shape = schema.get("items", {})
     if shape.get("type") != "object":
-        known = "Entity" if name in ("names", "entityNames") else name
-        yield "different", lambda n: f"{known} {n}"
+        title = "Entity" if name in ("names", "entityNames") else name
+        yield "different", lambda n: f"{title} {n}"
         yield "the same", lambda n: "amber"
         return
     plain = PLAIN.get(name, [{}])[0]
@@ -499,7 +523,8 @@ def _cost_of_a_save(
     note = until_answered(partial(memory.read, "notes/note-3"))
     # Only one of them can be the one that found it.
     waited = min(caller.longest() for caller in callers)
-    return Cost(name, time.process_time() - begin, waited, note.title)
+    seconds = time.process_time() - begin
+    return Cost(name, seconds, waited, note.title)
 
 
 @contextmanager
@@ -653,14 +678,17 @@ def measure_stdin(home: Path, *, only: str = "") -> Iterator[Cost]:
     environment = os.environ | {"HOME": str(home.parent), "MEMORY_HOME": str(home)}
     for kind, text in texts(LARGE):
         search = json.dumps({"query": text[:10_000]})
+        prompt = json.dumps({"prompt": text, "session_id": "s"})
         record = json.dumps({"content": text, "title": kind})
-        entity = json.dumps({"type": "entity", "name": kind, "entityType": "t", "observations": []})
+        entity = json.dumps(
+            {"type": "entity", "name": kind, "entityType": "t", "observations": [text]}
+        )
         inputs = {
             "write -": text,
             "call search_notes -": search,
-            "hook prompt claude-code": json.dumps({"prompt": text, "session_id": "s"}),
+            "hook prompt claude-code": prompt,
             "import": record,
-            "graph import -": entity.replace("[]", json.dumps([text])),
+            "graph import -": entity,
         }
         for arguments, line in inputs.items():
             name = f"stdin {arguments}: {kind}"

@@ -297,9 +297,15 @@ def try_client(person: Person, agent: str, words: list[str], keep: Path | None) 
             print("   ", turn.kind.name, repr(turn.text[:150]), turn.has_failed)
         print("   requests:", [path for path, _ in Model.requests][:8])
     if keep:
-        (keep / agent).mkdir(parents=True, exist_ok=True)
-        for number, (path, body) in enumerate(Model.requests):
-            (keep / agent / f"{number:02}.json").write_text(f"{path}\n{body}")
+        keep_requests(keep / agent)
+
+
+def keep_requests(folder: Path) -> None:
+    """Write what the client sent to the model into files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, (path, body) in enumerate(Model.requests):
+        file = folder / f"{number:02}.json"
+        file.write_text(f"{path}\n{body}")
 
 
 def main() -> None:

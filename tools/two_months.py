@@ -164,7 +164,8 @@ class Writer:
         sentence = text.format(**self.words())
         number = self.random.choice((0, 0, 1, 2))
         tags = self.random.sample(TAGS, number)
-        content = sentence[0].upper() + sentence[1:]
+        first_letter = sentence[0].upper()
+        content = first_letter + sentence[1:]
         return Draft(content, project="categories", category=category, tags=tags)
 
     def note_of(self) -> Draft:
@@ -317,11 +318,13 @@ class Writer:
 
     def date_files(self, memory: MemorySession) -> None:
         """Give each file the time of its last change, as if the two months had passed."""
-        changed = {change.path: change.time for change in reversed(memory.log(limit=0))}
+        changed = {}
+        for change in reversed(memory.log(limit=0)):
+            changed[change.path] = parse_stamp(change.time).timestamp()
         infos, _ = memory.list(Query(), limit=0)
         for info in infos:
-            if info.path in changed:
-                moment = parse_stamp(changed[info.path]).timestamp()
+            moment = changed.get(info.path)
+            if moment is not None:
                 root = memory.project(info.project).root
                 os.utime(root / info.path, (moment, moment))
 

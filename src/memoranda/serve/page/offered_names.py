@@ -22,6 +22,8 @@ _NAMES_LAST = timedelta(minutes=1)
 _READING = Lock()
 # Characters that a name must have at least to be found inside of a longer query.
 _MIN_CHARACTERS_INSIDE = 2
+# The rank of a name inside of a longer query.
+_RANK_INSIDE = 3
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,15 @@ def names_for(visit: Visit, text: str) -> list[OfferedName]:
     return list(islice(in_order, _MAX_NAMES))
 
 
+def is_meant_alone(text: str, name: str) -> bool:
+    """Whether a query is a name or the beginning of its words, and not a text with the name in it.
+
+    text, name: as they are written.
+    """
+    rank = _rank(" ".join(fold(text).split()), fold(name))
+    return rank is not None and rank < _RANK_INSIDE
+
+
 def _rank(wanted: str, name: str) -> int | None:
     """Return how likely a query means a name: the lower, the likelier. None if it does not mean it.
 
@@ -75,7 +86,7 @@ def _rank(wanted: str, name: str) -> int | None:
         return 2
     is_long_enough = len(name) >= _MIN_CHARACTERS_INSIDE
     is_inside = f" {name} " in f" {wanted} " or (not name.isascii() and name in wanted)
-    return 3 if is_long_enough and is_inside else None
+    return _RANK_INSIDE if is_long_enough and is_inside else None
 
 
 def _all_names(visit: Visit) -> Iterator[OfferedName]:

@@ -24,7 +24,7 @@ from memoranda.index.rows import Hit, NoteInfo
 from memoranda.note.model import CATEGORIES, INBOX, MEMORY_PROJECTS
 from memoranda.query import Query, day, parse
 from memoranda.serve.page.addresses import note_url
-from memoranda.serve.page.offered_names import names_for
+from memoranda.serve.page.offered_names import is_meant_alone, names_for
 from memoranda.serve.page.package_files import TEXTS, text_in
 from memoranda.serve.page.visit import Visit
 from memoranda.serve.page.writers import AUTHORS, BY_HAND, writer_of, writing_agent
@@ -177,12 +177,17 @@ def suggest(visit: Visit) -> Response:
     """Show the notes and names that the words typed into the palette may mean."""
     text = visit.text("q")
     hits = visit.memory.search(query_of(visit.memory, {"q": text}), limit=_MAX_SUGGESTIONS)
+    offered_names = names_for(visit, text)
+    # The words of a note may have a name in them. Then the note is meant, so it comes first.
+    first_names = [offered for offered in offered_names if is_meant_alone(text, offered.name)]
+    last_names = [offered for offered in offered_names if offered not in first_names]
     return visit.html(
         "suggestions.html",
         hits=hits,
         text=text,
         passage_of=passage_of,
-        offered_names=names_for(visit, text),
+        first_names=first_names,
+        last_names=last_names,
         is_note_first=any(_is_named(hit.note, text) for hit in hits[:1]),
     )
 

@@ -108,7 +108,7 @@ async def test_day_of_a_note_is_the_local_one_in_every_face(
             assert "2026-05-08" in text
             assert "2026-05-07" not in text
         for page in pages:
-            assert " 8 May " in page
-            assert " 7 May " not in page
+            assert " May 8 " in page
+            assert " May 7 " not in page
     finally:
         faces.web.close()

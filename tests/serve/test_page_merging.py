@@ -232,3 +232,18 @@ async def test_a_merge_of_memories_shows_which_tags_come_along(web, page):
     assert "<ins>#tea</ins>" not in answer.text
     await merged(page, tea, chai.id)
     assert set(web.memory.find(tea.id).tags) == {"tea", "drink"}
+
+
+async def test_a_note_merged_from_the_texts_of_agents_is_not_said_to_be_written_by_the_owner(
+    web, page
+):
+    codex = web.memory.as_caller("codex", "mcp", client="codex 1", session="s1")
+    kept = codex.write(Draft("The lock is held for a minute.", project="notes", title="Lock"))
+    other = codex.write(Draft("Uploads wait for it.", project="notes", title="Uploads"))
+    form = {"do": "merge", "other": other.id, "sure": "yes"}
+    await page.send(note_url("notes", kept.path), **form)
+
+    html = plain(await page.see(note_url("notes", kept.path)))
+
+    assert "Written by an agent, with your edit" in html
+    assert "Written by You" not in html

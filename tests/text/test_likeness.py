@@ -8,7 +8,7 @@ import pytest
 
 from memoranda.text.disguise import plain
 from memoranda.text.gate import default_rules
-from memoranda.text.likeness import likeness, roles, scored_windows
+from memoranda.text.likeness import Roles, likeness, roles, scored_windows
 from memoranda.text.orders import words_of_sentences
 
 ROLES = Path(__file__).parents[2] / "src/memoranda/text/roles.txt"
@@ -99,3 +99,18 @@ def test_a_likeness_that_is_no_number_is_named(tmp_path: Path) -> None:
     own.write_text("[mine]\nkind: suspicious\nlikeness: high\n", encoding="utf-8")
     with pytest.raises(ValueError, match="mine: likeness must be a number"):
         default_rules().with_file(own)
+
+
+def test_each_sentence_of_a_text_is_looked_at_once_however_many_windows_have_it(monkeypatch):
+    sentences = [["send", "the", "password"]] * 2_000
+    looked_at = []
+    look = Roles.in_sentence
+
+    def counting(self, *arguments):
+        looked_at.append(arguments)
+        return look(self, *arguments)
+
+    monkeypatch.setattr(Roles, "in_sentence", counting)
+    scored_windows(sentences, set(range(2_000)))
+
+    assert len(looked_at) == 2_000

@@ -10,6 +10,7 @@ A text is looked at in windows of whole sentences. The sum of the weights in a w
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import cache, reduce
 from operator import or_
@@ -83,6 +84,11 @@ class Window(NamedTuple):
     first: int
     last: int
     may_have: int
+
+    def has_any_of(self, numbers: Sequence[int]) -> bool:
+        """Whether the window has any of these sentences. Their numbers are in ascending order."""
+        position = bisect_left(numbers, self.first)
+        return position < len(numbers) and numbers[position] <= self.last
 
 
 class WindowRoles(NamedTuple):
@@ -185,21 +191,14 @@ class Roles:
 
     def roles_in(self, sentences: Sequence[Sequence[str]]) -> WindowRoles:
         """Return the roles in the sentences of a window, which are read in one language."""
-        words_by_sentence = [list(map(self._word, sentence)) for sentence in sentences]
-        language = _language_of(words_by_sentence)
-        roles = 0
-        negated = 0
-        for sentence, words in zip(sentences, words_by_sentence, strict=True):
-            in_sentence = self._in_sentence(sentence, words, language)
-            roles |= in_sentence.roles
-            negated |= in_sentence.negated
-        return WindowRoles(roles, negated)
+        return SentenceRoles(self, sentences).in_window(0, len(sentences) - 1)
 
-    def _in_sentence(
+    def in_sentence(
         self, sentence: Sequence[str], words: Sequence[_Word], language: int
     ) -> WindowRoles:
         """Return the roles in a sentence.
 
+        sentence, words: its folded words, and what `word` returns for each of them.
         language: the place in `_LATIN` of the language of its Latin words.
         """
         roles = 0
@@ -241,7 +240,7 @@ class Roles:
             self._phrases[first] = phrases
         return self._phrases[first]
 
-    def _word(self, word: str) -> _Word:
+    def word(self, word: str) -> _Word:
         """Return the roles of a word. The result is kept for a short word."""
         known_word = self._known.get(word)
         if known_word is None:
@@ -253,7 +252,7 @@ class Roles:
         return known_word
 
     def _look_up(self, word: str) -> _Word:
-        """Find the roles of a word, without those kept by `_word`."""
+        """Find the roles of a word, without those kept by `word`."""
         if not word.isascii() and _IDEOGRAPHS.search(word):
             return self._run(word)
         bits = self._bits(word)
@@ -274,7 +273,7 @@ class Roles:
     def _roles_in_any_language(self, word: str) -> int:
         """Return the roles of a word, and the roles of entries of several words that it begins."""
         if not word.isascii() and _IDEOGRAPHS.search(word):
-            return self._word(word).roles[0]
+            return self.word(word).roles[0]
         roles = 0
         for _, _, role in self._longer_entries.get(word, ()):
             roles |= role
@@ -331,6 +330,42 @@ class Roles:
         return _Word((roles,) * len(_LATIN), negated, 0)
 
 
+class SentenceRoles:
+    """The roles in the sentences of a text.
+
+    Windows overlap, so a sentence is in several of them. What is found in it is kept for the next.
+
+    sentences: the folded words of each sentence.
+    """
+
+    def __init__(self, roles: Roles, sentences: Sequence[Sequence[str]]):
+        self._roles = roles
+        self._sentences = sentences
+        self._words = [list(map(roles.word, sentence)) for sentence in sentences]
+        self._counts = [sum(word.counts for word in words) for words in self._words]
+        # By the number of the sentence and the place of the language
+        self._found: dict[tuple[int, int], WindowRoles] = {}
+
+    def in_window(self, first: int, last: int) -> WindowRoles:
+        """Return the roles in the sentences from `first` to `last`, which are read in one language."""
+        language = _language_of(sum(self._counts[first : last + 1]))
+        roles = 0
+        negated = 0
+        for number in range(first, last + 1):
+            in_sentence = self._in_sentence(number, language)
+            roles |= in_sentence.roles
+            negated |= in_sentence.negated
+        return WindowRoles(roles, negated)
+
+    def _in_sentence(self, number: int, language: int) -> WindowRoles:
+        """Return the roles in one sentence, if its Latin words are of a language."""
+        found = self._found.get((number, language))
+        if found is None:
+            found = self._roles.in_sentence(self._sentences[number], self._words[number], language)
+            self._found[number, language] = found
+        return found
+
+
 def _begin_alike(words: Sequence[str], phrase: Sequence[str]) -> bool:
     """Whether words are a phrase of which the last word may have any ending."""
     is_alike = len(words) == len(phrase) and words[:-1] == phrase[:-1]
@@ -346,12 +381,11 @@ def _length_of(words: Sequence[str]) -> float:
     return length
 
 
-def _language_of(sentences: Sequence[Sequence[_Word]]) -> int:
-    """Return the place in `_LATIN` of the language that has most of the words. English comes first."""
-    counts = 0
-    for sentence in sentences:
-        for word in sentence:
-            counts += word.counts
+def _language_of(counts: int) -> int:
+    """Return the place in `_LATIN` of the language that has most of the words. English comes first.
+
+    counts: the sum of the counts of all words, see `_Word`.
+    """
     best = 0
     most = counts & _COUNTS_OF_A_LANGUAGE
     for place in range(1, len(_LATIN)):
@@ -478,9 +512,10 @@ def scored_windows(
     weights = likeness()
     words = roles()
     scores = []
+    in_order = sorted(matched)
+    roles_by_sentence = SentenceRoles(words, sentences)
     for window in words.windows(sentences):
-        is_matched = any(window.first <= number <= window.last for number in matched)
-        if is_matched or weights.may_be_like(window.may_have):
-            in_window = words.roles_in(sentences[window.first : window.last + 1])
+        if window.has_any_of(in_order) or weights.may_be_like(window.may_have):
+            in_window = roles_by_sentence.in_window(window.first, window.last)
             scores.append((window, weights.score(in_window)))
     return scores

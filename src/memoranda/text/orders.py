@@ -65,6 +65,8 @@ _ORDERED = "!"
 _CALLED = "called"
 # Words that a sign of code counts for: what it parts does not belong together.
 _GAP = 6
+# Words of a text that is scored, at most.
+_MOST_WORDS_SCORED = 8_000
 # By how much a score must be larger in a text of several windows, times the logarithm of their number.
 _LENGTH_WEIGHT = 0.5
 # The sign in an address of mail.
@@ -766,7 +768,9 @@ class Orders:
     def _in_text(self, text: FoldedText) -> dict[str, None]:
         """Return the names of the rules that match a text."""
         places = self._places_of_rules(text)
-        if not self._likeness or not (places or may_be_like_orders(text.words)):
+        # Scoring takes long, so that a long text would hold up others. Its rules count as they match.
+        is_scored = bool(self._likeness) and len(text.words) <= _MOST_WORDS_SCORED
+        if not is_scored or not (places or may_be_like_orders(text.words)):
             return dict.fromkeys(places)
         return self._by_likeness(places, [words for _, words in text.sentences()])
 
@@ -802,11 +806,7 @@ class Orders:
         rule_ids: dict[str, None] = {}
         for rule, numbers in places.items():
             least = self._likeness.get(rule, -inf)
-            if any(
-                score >= least and window.first <= number <= window.last
-                for window, score in scores
-                for number in numbers
-            ):
+            if any(score >= least and window.has_any_of(numbers) for window, score in scores):
                 rule_ids[rule] = None
         most = max((score for _, score in scores), default=-inf)
         # A long text has many windows, of which one may look like an order by chance

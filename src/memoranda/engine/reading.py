@@ -683,7 +683,7 @@ class ReadVerbs(ProjectList):
             from memoranda.engine.surroundings import with_surroundings
 
             hits, outdated = self._newest_first(hits)
-            hits = with_surroundings(self, hits, room)
+            hits = with_surroundings(self, hits, room, projects)
         self.note_use({hit.note.id: hit.note for hit in hits}.values())
         return evidence_text(told_notes(hits, self.settings.zone, outdated))[:room]
 

@@ -34,6 +34,7 @@ class Reader(Protocol):
     """The parts of an open memory that this module needs."""
 
     index: Index
+    agent: str | None
 
     @property
     def settings(self) -> Settings:
@@ -46,7 +47,9 @@ class Reader(Protocol):
         """Whether a note may hold instructions that somebody planted."""
 
 
-def with_surroundings(memory: Reader, hits: Sequence[Hit], room: int) -> list[Hit]:
+def with_surroundings(
+    memory: Reader, hits: Sequence[Hit], room: int, projects: Sequence[str] | None = None
+) -> list[Hit]:
     """Return hits with the notes that supersede the best of them, and the turns they come from.
 
     Further hits come last. A turn becomes another passage of its note. Where room is short, they
@@ -54,9 +57,10 @@ def with_surroundings(memory: Reader, hits: Sequence[Hit], room: int) -> list[Hi
 
     hits: the hits of a context, the best first.
     room: the most characters that all hits take as `evidence_text` words them.
+    projects: the projects that were searched. Nothing of others is added. None means all.
     """
     best = hits[:_BEST_HITS]
-    further = [*_newer_notes(memory, hits, best), *_source_turns(memory, best)]
+    further = [*_newer_notes(memory, hits, best, projects), *_source_turns(memory, best)]
     if not further:
         return list(hits)
     others = list(hits[_BEST_HITS:])
@@ -71,16 +75,29 @@ def with_surroundings(memory: Reader, hits: Sequence[Hit], room: int) -> list[Hi
         shortened.pop()
 
 
-def _newer_notes(memory: Reader, hits: Sequence[Hit], best: Sequence[Hit]) -> Iterator[Hit]:
-    """Yield a hit for each note that supersedes a note of `best` and is not among `hits`."""
+def _newer_notes(
+    memory: Reader, hits: Sequence[Hit], best: Sequence[Hit], projects: Sequence[str] | None
+) -> Iterator[Hit]:
+    """Yield a hit for each note that supersedes a note of `best` and is not among `hits`.
+
+    projects: the projects that were searched. None means all.
+    """
     known_rows = {hit.note.row for hit in hits}
+    searched = None if projects is None else {name.casefold() for name in projects}
     for hit in best:
         newest = _newest_version(memory, hit.note)
         if newest is None or newest.row in known_rows:
             continue
+        if searched is not None and newest.project.casefold() not in searched:
+            continue
         known_rows.add(newest.row)
         front, text = memory.index.notes.text_of(newest.row)
         passage = _passage(text, _NEWER_CHARACTERS)
+        zone = memory.settings.zone
+        marks = memory.index.notes.validity_marks([newest], memory.agent, zone)
+        mark = marks.get(newest.row)
+        if passage and mark:
+            passage = f"[{mark}] {passage}"
         if passage:
             yield Hit(newest, passage, hit.score, ["supersedes a hit"], front.count("\n") + 1)
 

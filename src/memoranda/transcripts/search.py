@@ -693,12 +693,16 @@ def _densest_start(starts: Sequence[int], span: int) -> int:
     return starts[counts.index(max(counts))]
 
 
-def shown(index: TraceIndex, mask: Mask, ref: str, most: int = 4_000) -> list[TraceHit]:
+def shown(
+    index: TraceIndex, mask: Mask, ref: str, most: int = 4_000, turns_after: int | None = None
+) -> list[TraceHit]:
     """Return the exchange around a turn, one hit for each turn. [] if no turn has this reference.
 
     mask: takes out secrets, and finds suspicious words.
     ref: `SESSION@POSITION` (see `ref_of`). A unique beginning of the session's name is enough.
     most: the largest number of characters of each turn.
+    turns_after: how many turns after this one are returned, without those before it. None returns
+        the whole exchange.
     """
     session, _, position = ref.rpartition("@")
     if not session:
@@ -707,8 +711,13 @@ def shown(index: TraceIndex, mask: Mask, ref: str, most: int = 4_000) -> list[Tr
     # A part of a name may fit several sessions.
     if len({turn.session for turn in turns}) != 1:
         return []
-    hits = []
-    for turn in index.exchange(turns[0].exchange):
+    exchange = index.exchange(turns[0].exchange)
+    if turns_after is not None:
+        exchange = _from_turn(exchange, ref)
+    hits: list[TraceHit] = []
+    for turn in exchange:
+        if turns_after is not None and len(hits) > turns_after:
+            break
         text = text_of(turn, mask)
         if text is None:
             continue
@@ -729,3 +738,11 @@ def shown(index: TraceIndex, mask: Mask, ref: str, most: int = 4_000) -> list[Tr
             )
         )
     return hits
+
+
+def _from_turn(exchange: list[TurnRow], ref: str) -> list[TurnRow]:
+    """Return the turns of an exchange from one on. [] if none has this reference."""
+    refs = [ref_of(turn) for turn in exchange]
+    if ref not in refs:
+        return []
+    return exchange[refs.index(ref) :]

@@ -128,6 +128,21 @@ class Transcripts:
             raise NotFound(ref, "the transcripts")
         return hits
 
+    def turns_from(self, ref: str, number: int) -> list[TraceHit]:
+        """Return a turn and those after it in its exchange. [] if the index cannot tell it now.
+
+        The index is not brought up to date, since other callers may wait for this one.
+
+        ref: the reference of the turn (see `show`).
+        number: how many turns to return, at most.
+        """
+        if not self.is_indexed or self._is_outdated():
+            return []
+        with suppress(CannotRead), self._reading() as index:
+            hits = search.shown(index, self.mask, ref, turns_after=number - 1)
+            return hits if hits and hits[0].ref == ref else []
+        return []
+
     def forget(self) -> bool:
         """Delete the index. Returns whether there was an index."""
         was_there = self.is_indexed
@@ -192,15 +207,7 @@ def source_turn(memory: ReadVerbs, ref: str) -> str:
     transcripts = Transcripts(memory)
     if not transcripts.is_on:
         return ""
-    try:
-        exchange = transcripts.show(ref)
-    except (NotFound, CannotRead):
-        return ""
-    refs = [hit.ref for hit in exchange]
-    if ref not in refs:
-        return ""
-    first = refs.index(ref)
-    turns = exchange[first : first + _TURNS_OF_A_SOURCE]
+    turns = transcripts.turns_from(ref, _TURNS_OF_A_SOURCE)
     if any(hit.is_suspicious for hit in turns):
         return ""
     said = [f"{hit.who}: {shorten(one_line(hit.passage), _SOURCE_CHARACTERS)}" for hit in turns]

@@ -1,0 +1,70 @@
+"""What a context adds to its hits stays within the projects that were asked for, and is told with
+its dates. A broken assert means that a private or outdated text is told as current.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memoranda import Draft
+from memoranda.engine import MemorySession, open_session
+
+QUESTION = "When does the zebrafish deployment run?"
+
+
+@pytest.fixture
+def memory(tmp_path: Path):
+    with open_session(tmp_path / "home", watch=False) as opened:
+        yield opened
+
+
+def superseded(memory: MemorySession, project: str = "notes", **metadata: str) -> None:
+    """Write a note, and one in `project` that supersedes it."""
+    old = memory.write(
+        Draft("The zebrafish deployment runs at night.", project="notes", title="Zebrafish")
+    )
+    memory.write(
+        Draft(
+            "Moved to 9999.",
+            project=project,
+            title="Later",
+            supersedes=(old.id,),
+            metadata=metadata,
+        )
+    )
+
+
+def test_a_newer_note_of_another_project_is_not_told_for_one_project(memory: MemorySession) -> None:
+    memory.add_project("diary", str(memory.home.parent / "diary"))
+    superseded(memory, project="diary")
+
+    context = memory.context_for(QUESTION, projects=("notes",))
+
+    assert "zebrafish" in str(context)
+    assert "9999" not in str(context)
+
+
+def test_a_newer_note_that_is_not_valid_any_more_is_told_with_its_end(
+    memory: MemorySession,
+) -> None:
+    superseded(memory, valid_until="2020-01-01")
+
+    context = str(memory.context_for(QUESTION))
+
+    assert "9999" not in context or "valid until 2020-01-01" in context
+
+
+def test_a_session_that_looks_once_sees_the_notes_of_an_index_that_was_replaced(
+    memory: MemorySession,
+) -> None:
+    memory.write(Draft("amber", project="notes", title="Amber"))
+    with open_session(memory.home, watch=False) as other:
+        other.look_once()
+        before, _ = other.list()
+        memory.engine.rebuild_index()
+        after, _ = other.list()
+
+    assert len(before) == 1
+    assert len(after) == 1

@@ -395,6 +395,9 @@ class Engine:
         from memoranda.index.sync import Result
 
         result = Result()
+        if self.looks_once and self.freshness.is_current:
+            # Another process may have replaced the index since the first verb.
+            self.freshness.is_current = self.freshness.has_this_index
         if self.freshness.is_current and not (whole and self.freshness.late):
             return result
         if not whole and self._may_use_index_as_it_is():

@@ -233,6 +233,12 @@ class Freshness:
             warnings.append(ProjectWarning(_BEING_READ.format(name), name))
         return warnings + [ProjectWarning(text) for text in (self.behind, self.elsewhere) if text]
 
+    @property
+    def has_this_index(self) -> bool:
+        """Whether the index is the one that was last brought up to date. It is pinned."""
+        self._index.pin()
+        return self._index.openings == self._openings
+
     def has_seen(self, moment: float) -> bool:
         """Whether the index was completely brought up to date after a moment (time.monotonic)."""
         if moment >= self._looked or self.behind:
@@ -372,16 +378,18 @@ class Freshness:
         result: the numbers of changes so far; the new changes are added.
         """
         for project, folder in sorted(changes.folders):
-            if project in projects:
+            if project in projects & self.sources.keys():
                 self._sweep(self.sources[project], result, None, folder)
         paths_by_project: dict[str, list[str]] = {}
         for project, path in changes.files:
             paths_by_project.setdefault(project, []).append(path)
         for project in sorted(projects & paths_by_project.keys()):
-            self._look_at_files(self.sources[project], paths_by_project[project], result)
+            # The configuration may have changed while another thread had its turn (`_apart`).
+            if project in self.sources:
+                self._look_at_files(self.sources[project], paths_by_project[project], result)
         for project in sorted(projects & self._shared.keys()):
             shared_paths = self._shared[project]
-            if shared_paths:
+            if shared_paths and project in self.sources:
                 self._look_at_files(self.sources[project], sorted(shared_paths), result)
 
     def _forget_removed_projects(self) -> None:

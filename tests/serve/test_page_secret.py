@@ -404,3 +404,13 @@ async def test_a_secret_over_the_end_of_a_title_on_today_is_masked_too(web, page
     assert "Outside of memory" in html
     text = plain(html)
     assert key[:8] not in text
+
+
+async def test_a_person_with_a_secret_for_a_name_is_not_offered(web, page):
+    key = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4xY7zA0cD3fG6"
+    for title in (f"Ann {key}", "Ann Archer"):
+        web.memory.write(Draft("x", project="notes", folder="people", title=title))
+    for address in ("/page/palette?q=Ann", "/page/search?q=Ann"):
+        html = await page.see(address)
+        assert "name=Ann+Archer" in html, address
+        assert f"name=Ann+{key}" not in html, address

@@ -458,6 +458,8 @@ class HistoryVerbs(NoteVerbs):
                 changes.append(change)
             if not changes:
                 raise CannotUndo("There is nothing to undo.")
+            if any(file.do == StepKind.LINES for change in changes for file in change.files):
+                raise CannotUndo("changes of lines are undone one by one")
             refusal = self.refusal_of_undos(changes)
             if refusal is not None:
                 raise refusal

@@ -61,7 +61,10 @@ def names_for(visit: Visit, text: str) -> list[OfferedName]:
         if rank is not None:
             by_rank.setdefault(rank, []).append(offered)
     in_order = chain.from_iterable(by_rank[rank] for rank in sorted(by_rank))
-    return list(islice(in_order, _MAX_NAMES))
+    # The address of a name has it in clear, so a name with a secret is not offered.
+    redacted = visit.memory.rules_for_reading().redacted
+    may_be_offered = (offered for offered in in_order if redacted(offered.name) == offered.name)
+    return list(islice(may_be_offered, _MAX_NAMES))
 
 
 def is_meant_alone(text: str, name: str) -> bool:

@@ -25,7 +25,7 @@ from memoranda.note import frontmatter
 from memoranda.note.edit import Rewrite, SetKeys
 from memoranda.serve.page.change_rows import RowWriter, word_of
 from memoranda.serve.page.merging import merge
-from memoranda.serve.page.visit import HOME, Visit
+from memoranda.serve.page.visit import HOME, MAX_DIGITS, Visit
 
 # Files of a change whose differences are shown.
 _MAX_DIFFERENCES = 50
@@ -244,7 +244,7 @@ def _undone(visit: Visit, number: int, run: int) -> Change:
     memory = visit.memory
     together = visit.text("together").split()
     if memory.agent is None and together:
-        if not all(text.isdecimal() for text in together):
+        if not all(text.isdecimal() and len(text) <= MAX_DIGITS for text in together):
             raise InvalidInput("`together` must have the numbers of changes.")
         return memory.undo_together([number, *map(int, together)])
     if memory.agent is None and run:

@@ -84,7 +84,7 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 # Digits that a number in an address or a form may have, as the number of a change.
-_MAX_DIGITS = len(str(FIRST_OF_MACHINE))
+MAX_DIGITS = len(str(FIRST_OF_MACHINE))
 # Characters of one field of an address. The arguments of tools have the same limit.
 _MAX_FIELD_CHARACTERS = 10_000
 
@@ -160,7 +160,7 @@ class Visit:
         default: the number if the request has none.
         """
         text = self.request.path_params.get(name) or self.fields.get(name) or str(default)
-        if not text.isdecimal() or len(text) > _MAX_DIGITS:
+        if not text.isdecimal() or len(text) > MAX_DIGITS:
             raise InvalidInput(f'invalid {name} "{text[:50]}": not a number')
         return int(text)
 
@@ -242,7 +242,7 @@ class Visit:
         number, _, _ = signed.partition(".")
         if self.is_post or not self.csrf:
             return None
-        if not number.isdecimal() or len(number) > _MAX_DIGITS:
+        if not number.isdecimal() or len(number) > MAX_DIGITS:
             return None
         expected = self._signed(int(number)).encode()
         if not hmac.compare_digest(signed.encode("utf-8", "replace"), expected):

@@ -580,8 +580,8 @@ class GraphFileSource:
     def _stamp_of(self, entity: EntityLine) -> Stamp:
         """Return a stamp made from the lines of an entity and of its relations.
 
-        The time is left 0. That of the file changes with every entity in it, so all its entities
-        would seem changed.
+        The time is left 0. The time of the file changes with every entity in it, so with that time
+        all of them would seem changed.
         """
         numbers = [entity.number, *(relation.order[0] for relation in self._relations_of(entity))]
         lines = b"".join([self.lines[number] for number in numbers])

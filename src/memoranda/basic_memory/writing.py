@@ -346,24 +346,38 @@ def move_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
 
 
 def _set_destination(vault: Vault, memory: MemorySession, args: Arguments) -> None:
-    """Set `destination_path` to the destination in any of its forms. Raises Refused, NotFound."""
+    """Set `destination_path` to the destination in any of its forms. Raises Refused, NotFound.
+
+    `destination_folder`, which only a note may have, becomes a path that ends in `/`: the note keeps
+    its file name. For `"destination_folder": "plans"`, `destination_path` becomes `Plans/` if there
+    is a folder of that name.
+    """
     project = args["project"]
+    is_folder_moved = bool(args.get("is_directory"))
     path = args.get("destination_path") or ""
     folder = args.get("destination_folder") or ""
-    _check_destination(path, folder, bool(args.get("is_directory")))
-    folder = in_existing_case(memory, project, folder.strip("/") or folder)
+    _check_destination(path, folder, is_folder_moved)
+    folder = in_existing_case(memory, project, folder.strip("/"))
     path = in_existing_case(memory, project, path)
     _check_project(vault, memory, project, path, folder)
-    if not args.get("is_directory"):
-        info = memory.find(args["identifier"], project, looseness=Looseness.CASE)
+    if not is_folder_moved:
         if folder:
-            path = folder.strip("/") + "/"
-        else:
-            _check_file_name(path)
-        if path.strip("/") == info.path:
-            message = f"The note is at {info.path} already. Choose another destination_path."
-            raise Refused("DESTINATION_SAME_AS_SOURCE", message)
+            path = f"{folder}/"
+        _check_destination_of_note(memory, args, path)
     args["destination_path"] = path
+
+
+def _check_destination_of_note(memory: MemorySession, args: Arguments, path: str) -> None:
+    """Raise Refused if a note cannot be moved to a path, and NotFound if there is no such note.
+
+    path: the new path of the note. If it ends in `/`, the folder into which the note goes.
+    """
+    info = memory.find(args["identifier"], args["project"], looseness=Looseness.CASE)
+    if not args.get("destination_folder"):
+        _check_file_name(path)
+    if path.strip("/") == info.path:
+        message = f"The note is at {info.path} already. Choose another destination_path."
+        raise Refused("DESTINATION_SAME_AS_SOURCE", message)
 
 
 def _check_destination(path: str, folder: str, is_folder: bool) -> None:

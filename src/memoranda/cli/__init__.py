@@ -81,17 +81,32 @@ def run() -> NoReturn:
     if sys.getfilesystemencoding() != "utf-8":
         _start_in_utf8()
     gc.set_threshold(_OBJECTS)
-    starting = lambda: None
-    # If the handler is not Python's, the script that runs this command ignores Ctrl+C on purpose.
-    default_handler = _signal.getsignal(_signal.SIGINT)
-    if default_handler is _signal.default_int_handler:
-        _signal.signal(_signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))
-        starting = lambda: _signal.signal(_signal.SIGINT, default_handler)
-    status = main(starting=starting)
+    if _end_at_interrupt():
+        # From the start of the command itself, Ctrl+C raises again, so that the command can clean up.
+        status = main(starting=_raise_at_interrupt)
+    else:
+        status = main()
     from memoranda.cli import output
 
     output.flush()
     os._exit(status)
+
+
+def _end_at_interrupt() -> bool:
+    """Let Ctrl+C end the process immediately, if it would raise KeyboardInterrupt now.
+
+    It would not if the script that runs this command ignores Ctrl+C on purpose: then the command
+    goes on ignoring it. Returns whether Ctrl+C ends the process now.
+    """
+    if _signal.getsignal(_signal.SIGINT) is not _signal.default_int_handler:
+        return False
+    _signal.signal(_signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))
+    return True
+
+
+def _raise_at_interrupt() -> None:
+    """Let Ctrl+C raise KeyboardInterrupt, as Python does by itself."""
+    _signal.signal(_signal.SIGINT, _signal.default_int_handler)
 
 
 def _run_usual_hook(arguments: list[str]) -> None:
@@ -111,8 +126,7 @@ def _run_usual_hook(arguments: list[str]) -> None:
         return
     home, client, name = usual
     gc.set_threshold(_OBJECTS)
-    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
-        _signal.signal(_signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))
+    _end_at_interrupt()
     from memoranda.cli.hook_run import run_hook, settings_of
 
     run_hook(client, name, lambda: settings_of(home))

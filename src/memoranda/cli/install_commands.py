@@ -747,20 +747,25 @@ def _notes_about(client: Client, files: str) -> list[str]:
 
 
 def _plugin_is_on(client: Client) -> bool:
-    """Whether the client has our plugin switched on. With an entry of ours, everything would happen
-    twice.
+    """Whether the client has our plugin switched on.
+
+    The plugin does what `install` would do, so with both of them everything would happen twice.
+
+    It is switched on if a setting in a file of the client is true. For Claude Code this is the key
+    `memoranda@memoranda` of `enabledPlugins` in `settings.json`. A file that cannot be understood
+    counts as switched off.
     """
     plugin = client.plugin
     if not plugin:
         return False
     *path, name = plugin["key"]
-    edit = Edit("plugin", tuple(path), name, True, bool)
+    switched_on = Edit("plugin", tuple(path), name, True, bool)
+    file = table.expand(plugin["file"], os.environ)
     try:
-        return present(
-            Target(client, table.expand(plugin["file"], os.environ), plugin["format"], [edit])
-        ) == [True]
+        (value_in_file,) = present(Target(client, file, plugin["format"], [switched_on]))
     except Unsure:
         return False
+    return bool(value_in_file == switched_on.value)
 
 
 def _show(call: Invocation, server: Server, project: bool) -> int:

@@ -384,8 +384,9 @@ class HistoryVerbs(NoteVerbs):
             return None
         for name in MEMORY_PROJECTS:
             steps = self.engine.ledger.history.steps_with_id(name, ref[:8])
-            for touched in self._seen_steps(steps):
-                return touched.project, touched.path, touched.root
+            first_touched = next(self._seen_steps(steps), None)
+            if first_touched is not None:
+                return first_touched.project, first_touched.path, first_touched.root
         return None
 
     def _seen_steps(self, steps: Iterable[PlacedStep]) -> Iterator[Touched]:

@@ -210,15 +210,29 @@ def _ask_claims(memory: ReviewVerbs) -> Iterator[ReviewItem]:
         info = entry.info
         text = cut(one_line(entry.text.strip()), _MOST_CLAIM_CHARACTERS)
         line = f'"{text}", noted by {author(info.provenance)}'
-        choices = [(KEEP, "it is so"), (DELETE, "delete the note"), ("n", "leave it unconfirmed")]
-        # Deleting the note would also delete lines that are not about the person, or would change
-        # a graph file of another program. So this choice is not offered.
-        if entry.why == _LINES or memory.engine.source(info.project).holds_entities:
-            del choices[1]
-        question = f"Is this so? {line}"
         yield ReviewItem(
-            memory.claim(info), CLAIM, question, (info.id,), tuple(choices), (line,), text
+            key=memory.claim(info),
+            kind=CLAIM,
+            text=f"Is this so? {line}",
+            refs=(info.id,),
+            choices=_choices(memory, entry),
+            lines=(line,),
+            subject=text,
         )
+
+
+def _choices(memory: ReviewVerbs, entry: ProfileEntry) -> tuple[tuple[str, str], ...]:
+    """Return the answers to the question about a claim: the letter of each, and its effect."""
+    confirm = (KEEP, "it is so")
+    delete = (DELETE, "delete the note")
+    leave = ("n", "leave it unconfirmed")
+    # Only the lines with a preference are about the person; deleting the note deletes the others, too.
+    has_other_lines = entry.why == _LINES
+    # Deleting an entity changes a graph file, which belongs to another program.
+    is_in_graph_file = memory.engine.source(entry.info.project).holds_entities
+    if has_other_lines or is_in_graph_file:
+        return confirm, leave
+    return confirm, delete, leave
 
 
 def _answer_claim(memory: Any, item: ReviewItem, choice: str) -> bool:

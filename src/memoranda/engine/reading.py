@@ -402,11 +402,16 @@ class ReadVerbs(ProjectList):
 
     @verb
     def find_memory(self, ref: str) -> NoteInfo:
-        """Return the memory of `categories` that `ref` names. It is used by verbs that change the
-        memory.
+        """Return the memory that `ref` names, for a verb that changes it.
 
-        So a name may differ from the memory's own name only in case. Raises the errors of
-        `find_any`, and NotFound for a note that is not a memory.
+        A memory is a note in one of MEMORY_PROJECTS: `memory write` stores it in `categories`, and
+        upkeep may move it to the archive.
+
+        ref: as for `find_any`: the beginning of an id, a name or `project/path`. A name may differ
+            from the memory's own name only in case. Looser names, which are enough for reading,
+            might change another memory than the caller means.
+
+        Raises the errors of `find_any`, and NotFound for a note that is not a memory.
         """
         info = self.find_any(ref, looseness=Looseness.CASE)
         if info.project not in MEMORY_PROJECTS:

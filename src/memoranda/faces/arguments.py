@@ -52,20 +52,27 @@ _MAX_TEXT_CHARACTERS = 60
 class Contract:
     """How the tools of one contract treat arguments.
 
-    - `order`: the checks to make, in this order. The first that fails is the error reported.
-      `given`: the arguments in the caller's order. `schema`: all parameters in the schema's
-      order, also missing ones. `reverse`: the arguments that the schema has, from Z to A.
-      `required`: the required arguments that are missing. `unknown`: arguments that the schema
-      does not have.
+    - `order`: the checks to make, in this order. The first that fails is the error reported. A check
+      is named by the arguments at which it looks:
+        - `given`: what the call has, in the caller's order.
+        - `schema`: all parameters in the schema's order, also missing ones.
+        - `reverse`: what both the call and the schema have, from Z to A.
+        - `required`: what the schema requires and the call does not have.
+        - `unknown`: what the call has and the schema does not have.
+      For example, `["required", "given"]` reports a missing argument before a wrong one.
     - `wording`: kind of error -> message template, e.g. `type` -> "{name} must be {kind}".
       Without a template for `unknown`, `enum` or `unicode`, that error is never raised.
     - `coerce`: which values may be sent as text. `json`: all types, and lists also as `a, b`.
       `containers`: lists and objects as JSON. `digits`: integers. Empty: none.
     - `null`: `absent` treats null as a missing argument. `optional` does so only for optional
       arguments.
-    - `blank`: how "" is treated (amendment 5). Empty: as a missing argument, if the argument is
-      optional. `absent`: as a missing argument always. `kept`: as a text.
-    - `empty`: required arguments that become "" if they are missing (amendment 5).
+    - `blank`: how "" is treated. Models send it for an optional argument that they mean to leave out
+      (docs/contracts/amendments.md, 5).
+        - Empty: as a missing argument, if the argument is optional.
+        - `absent`: as a missing argument always.
+        - `kept`: as a text.
+    - `empty`: required arguments that become "" if they are missing, as models leave out an empty
+      text.
     - `repair`: whether lone surrogates in texts become U+FFFD.
     - `minimum`: the minimum of numbers whose schema has none.
     - `kinds`: type of the schema -> how errors name it, e.g. `array` -> "a list".

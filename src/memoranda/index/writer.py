@@ -198,16 +198,23 @@ class Counted(NamedTuple):
 
 @dataclass(slots=True)
 class Prepared:
-    """A note as it is stored.
+    """All rows of a note for the index, before they are inserted.
+
+    Another process may compute them. It does not know the number of the note's row in the database,
+    nor who wrote the note, so these are added later.
 
     path, etag, stamp: the path, the hash and the stamp (size and times) of its file.
-    permalink: its permalink.
-    own: whether the permalink is written in the frontmatter.
-    tables: the rows by table. They get the column that names the note (see `_ROW_OF`) as they are
-        inserted.
+    permalink: its permalink. One like `plan-2` has a number at its end, because another note of the
+        project has the permalink `plan`.
+    own: whether the permalink is written in the frontmatter. If not, it is derived from the note's name.
+    tables: table -> rows of the note, such as `{"note": [{"title": "Plan", …}], "link": [], …}`. The
+        number of the note's row is missing; it is added to each row at insertion, in the column
+        that `_ROW_OF` has for the table.
     passages: the passages of a long note. Empty for others.
-    place: the properties by which the note is counted.
-    facet: the facet tokens of the note, to which `with_writer` adds the tokens of its writer.
+    place: project, scope, phase and category of the note. The table `tally` has the number of notes
+        for each combination.
+    facet: the words by which filters find the note, such as one for each of its tags, separated by
+        blanks (index/filters.py). Words for its writer are missing; `sign` adds them.
     """
 
     path: str
@@ -221,9 +228,14 @@ class Prepared:
     facet: str
 
     def fits(self, project: int, permalink: str, base: str | None) -> bool:
-        """Whether these are the rows of the note under a permalink of a project.
+        """Whether the rows were computed for this project and this permalink.
 
-        base: the permalink without its number, if it has one. Else None.
+        If not, they must be computed again: the number of a permalink is known only when the note
+        is inserted, and rows that were prepared before may have the permalink without it.
+
+        project: the id of the project.
+        permalink: the permalink that the note gets, such as `plan-2`.
+        base: the permalink without its number, here `plan`. None for a permalink without a number.
         """
         (note,) = self.tables["note"]
         return (note["project"], note["permalink"], note["base"]) == (project, permalink, base)

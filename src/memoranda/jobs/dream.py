@@ -211,26 +211,27 @@ def _classify(
 ) -> list[Action]:
     """Plan level 1: give every memory of the inbox a category.
 
-    endpoint: a language model that may decide on memories without a word of the table.
-    careful: whether to leave out memories whose category is not sure.
+    The classifier chooses for each memory. It is sure if a word of its table is in the memory. About
+    the other memories a language model is asked, too, and its answer replaces the choice.
+
+    endpoint: the language model. None asks none.
+    careful: whether to leave out memories of whose category neither of the two is sure.
     """
     inbox = [memory for memory in memories if memory.phase == INBOX]
     classifier = Classifier(settings, memories if inbox else ())
-    actions_by_id = {
-        memory_state.id: organize(DREAM, "classify", memory_state, classifier, careful=careful)
-        for memory_state in inbox
-    }
-    planned = {id: action for id, action in actions_by_id.items() if action is not None}
-    # The table is sure enough, so the model is not asked about these.
+    actions_by_id: dict[str, Action] = {}
+    for memory in inbox:
+        action = organize(DREAM, "classify", memory, classifier, careful=careful)
+        if action is not None:
+            actions_by_id[memory.id] = action
 
-    # A language model may help with the others.
-    ids_by_table = {id for id, action in planned.items() if action.words}
+    # `words` are the words of the table that decided.
+    ids_by_table = {id for id, action in actions_by_id.items() if action.words}
+    # A memory of the inbox may have a category already, which it keeps.
     unsure = [
-        memory_state
-        for memory_state in inbox
-        if memory_state.category == INBOX and memory_state.id not in ids_by_table
+        memory for memory in inbox if memory.category == INBOX and memory.id not in ids_by_table
     ]
-    return list((planned | proposed_categories(endpoint, unsure)).values())
+    return list((actions_by_id | proposed_categories(endpoint, unsure)).values())
 
 
 def proposed_categories(

@@ -198,6 +198,9 @@ _IS_OFTEN = lazy_pattern(r"\b(?:is|are)\s+[a-z]+ly\W*\Z", re.I)
 _USE = lazy_pattern(r"(.{1,40}?)\s+uses?\s+(.{1,60}?)\s+(?:for|as)\s+(.{1,60})", re.I)
 _USE_FOR = lazy_pattern(r"(?:for|as)\s+(.{1,60}?),?\s+(\w+(?: \w+){0,2})\s+uses?\s+(.{1,60})", re.I)
 _NO_LONGER = lazy_pattern(r"\b(?:no longer|not anymore|anymore)\b", re.I)
+# Verbs, as claims.toml names them, before values in small letters: "is called staging" (call),
+# "works as a nurse" (job).
+_VERBS_BEFORE_SMALL_LETTERS = ("is", "call", "job")
 # Who does what a sentence says: "we", "our team".
 _DOER = r"(?:we|i|our \w+|the team|users?)\s+(?:now |currently |always )?"
 
@@ -749,24 +752,32 @@ def _statement(subject: str, value: str, verb: str) -> Claim | None:
 
     subject: the words of the subject.
     value: the words of the value.
-    verb: the verb between them. "is" takes any value. After most other verbs the value must be a
-        name.
+    verb: "is", or the key under which claims.toml lists the words between them: "job" for "works
+        as". "is" takes any value. After most other verbs the value must be a name.
     """
     value = _without_addition(value)
-    # Each thing happens at one frequency, whatever it is
-    is_frequency = fold(value) in _words().frequencies
-    if verb == "is" and not is_frequency and not _has_one_value(subject):
+    if verb == "is" and not _excludes_other_values(subject, value):
         return None
     kind = _kind_of(value)
     if not kind:
         return None
-    # Names and jobs are also written in small letters: "is called staging"
-    if verb not in ("is", "call", "job") and not _is_name(value, kind):
+    if verb not in _VERBS_BEFORE_SMALL_LETTERS and not _is_name(value, kind):
         return None
     key = subject_key(subject, verb, kind)
     if not key:
         return None
     return Claim(key, subject, value, 0)
+
+
+def _excludes_other_values(subject: str, value: str) -> bool:
+    """Whether a subject that "is" a value cannot be something else at the same time.
+
+    So it is for "The port is 8080", as a port has one number, and for "The meeting is weekly", as
+    everything happens at one frequency. A meeting may be long and boring, so "The meeting is long"
+    excludes nothing.
+    """
+    is_frequency = fold(value) in _words().frequencies
+    return is_frequency or _has_one_value(subject)
 
 
 def _without_addition(value: str) -> str:

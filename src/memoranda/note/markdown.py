@@ -309,10 +309,11 @@ def default_id(project: str, path: str) -> str:
 
 
 def names(note: Note) -> tuple[str, ...]:
-    """Return the titles by which a link may name the note: its title and its aliases.
+    """Return all names by which a link may name the note, without repetitions.
 
-    A link may also name a memory by its first line, with or without the leading `#` (contract 001,
-    4).
+    These are its title and its aliases. For a memory, the first line of its text follows, as it is
+    and without the leading `#` (contract 001, 4). A memory "Tea" with the alias "Drinks" that begins
+    with `# I like tea` has the names "Tea", "Drinks", "# I like tea" and "I like tea".
     """
     all_names = [note.title, *note.aliases]
     if note.project in model.MEMORY_PROJECTS:

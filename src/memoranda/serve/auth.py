@@ -431,8 +431,17 @@ def make_room(rows: dict[str, dict[str, Any]], max_rows: int, removable: Collect
 class ShortSecrets:
     """Secrets that expire, like the code of `memory page`. Every process of the home knows them.
 
-    Only hashes are stored, in a section of the rows of `Access`: kind → hash → row. A kind is a
-    word for the purpose of a secret, like "codes" or "cookies". A row has data of the caller.
+    `give` makes a secret, `known` looks it up, and `take` uses it up. Only its hash is stored:
+
+        secret = secrets.give("codes", timedelta(minutes=5), address="/page/")
+        secrets.known("codes", secret)  # {"address": "/page/", "until": …}
+
+    The kind, here "codes", is a word for the purpose of a secret. A secret of one kind is unknown
+    under another kind. The row that `known` returns has the caller's data and the end of validity.
+
+    access: stores the rows, beside the tokens and spaces of the home, and tells the time.
+    section: the name under which the rows are stored. Objects with the same section have the same
+        secrets.
     """
 
     def __init__(self, access: Access, section: str):

@@ -578,14 +578,14 @@ class GraphFileSource:
         )
 
     def _stamp_of(self, entity: EntityLine) -> Stamp:
-        """Return a stamp made from the lines of an entity and of its relations."""
+        """Return a stamp made from the lines of an entity and of its relations.
+
+        The time is left 0. The time of the file changes with every entity in it, so with that time
+        all of them would seem changed.
+        """
         numbers = [entity.number, *(relation.order[0] for relation in self._relations_of(entity))]
         lines = b"".join([self.lines[number] for number in numbers])
-        return Stamp(
-            len(lines),
-            0,
-            int.from_bytes(hashlib.blake2b(lines, digest_size=8).digest(), "big") >> 1,
-        )
+        return Stamp(size=len(lines), mtime_ns=0, inode=_digest_of(lines))
 
     def _note(self, path: str) -> File | None:
         """Return the note at `path` as Markdown, from the lines in memory. None if no entity has it."""
@@ -789,3 +789,12 @@ def _insert(
     places = former_places(numbers, remaining_slots, len(source.lines))
     for slot, (_, line) in zip(places, returning, strict=True):
         edit.inserted.setdefault(slot, []).append(line)
+
+
+def _digest_of(lines: bytes) -> int:
+    """Return a digest of lines, of 63 bits. The index stores it as an integer of SQLite.
+
+    SQLite's integers have 64 bits with a sign, so one of the 64 bits of the hash is dropped.
+    """
+    digest = hashlib.blake2b(lines, digest_size=8).digest()
+    return int.from_bytes(digest, "big") >> 1

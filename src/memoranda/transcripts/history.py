@@ -91,9 +91,10 @@ def _turn(data: bytes, span: Span, session: Session) -> Turn | None:
         # Aider marks an empty line of a prompt.
         lines = [_ONLY_BLANK.sub("", line) for line in lines]
     kind = speaker(span.is_prompt)
-    for part in spoken(kind, "\n".join(lines)):
-        return Turn(kind, part.text, f"{span.start}+{span.end - span.start}", session.time)
-    return None
+    first_part = next(iter(spoken(kind, "\n".join(lines))), None)
+    if first_part is None:
+        return None
+    return Turn(kind, first_part.text, f"{span.start}+{span.end - span.start}", session.time)
 
 
 class Span(NamedTuple):

@@ -1,7 +1,7 @@
 """Read memories that agents and other programs keep on disk (docs/moving-in.md).
 
 There are readers for stores of Anthropic's memory, for notes of deja-vu, and for the memory files of
-Codex, Gemini CLI and Copilot. Each yields `Exported` items, or (name, reason) for what is left out.
+Codex, Gemini CLI and Copilot. Each yields `Exported` items, and `LeftOut` for what is left out.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from memoranda.sources.files import reason
 from memoranda.transfer.exports import Exported, Found
@@ -28,7 +28,8 @@ _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*\s*$", re.M)
 _ITEM = re.compile(r"^[-*+]\s+(.+(?:\n(?:[ \t]+\S.*))*)", re.M)
 # A heading over what an agent was asked to remember.
 _MEMORIES = re.compile(r"memor|remember", re.I)
-_STATES = ("rejected", "superseded", "stale")
+# The states of notes of deja-vu that are no longer valid.
+_INVALID_STATES = ("rejected", "superseded", "stale")
 _FOLDERS = (
     ("codex", ".codex", "memories/**/*.md"),
     ("gemini", ".gemini", "tmp/*/memory/**/*.md"),
@@ -44,6 +45,17 @@ _FILES = (
 )
 
 
+class LeftOut(NamedTuple):
+    """An item that is not imported.
+
+    name: the name of the item, such as the path of its file.
+    reason: why it is not imported, such as "not a text".
+    """
+
+    name: str
+    reason: str
+
+
 def _moment(value: Any) -> datetime | None:
     """Read a time in ISO 8601, in UTC if it has no offset. None for anything else."""
     if not isinstance(value, str):
@@ -57,16 +69,24 @@ def _moment(value: Any) -> datetime | None:
     return moment.replace(tzinfo=UTC)
 
 
-def _read_text(file: Path) -> str | tuple[str, str]:
-    """Read the text of a file. Returns its name and the reason if it is left out."""
+def _read_text(file: Path) -> str | LeftOut:
+    """Return the text of a file, or why the file is left out."""
     try:
         if file.stat().st_size > _MOST_FILE_BYTES:
-            return str(file), "larger than 1 MB"
+            return LeftOut(str(file), "larger than 1 MB")
         return file.read_text("utf-8-sig")
     except OSError as error:
-        return str(file), reason(error)
+        return LeftOut(str(file), reason(error))
     except UnicodeDecodeError:
-        return str(file), "not UTF-8 text"
+        return LeftOut(str(file), "not UTF-8 text")
+
+
+def _read_store(file: Path) -> str:
+    """Return the text of a file that is a whole store. Raises WrongStore if it cannot be read."""
+    text = _read_text(file)
+    if isinstance(text, LeftOut):
+        raise WrongStore(f"{file}: {text.reason}")
+    return text
 
 
 def _change_time(file: Path) -> datetime:
@@ -88,27 +108,25 @@ def anthropic_memory(path: Path) -> Found:
             continue
         has_files = True
         if file.suffix not in _TEXTS:
-            yield name, "not a text"
+            yield LeftOut(name, "not a text")
             continue
         text = _read_text(file)
-        yield text if isinstance(text, tuple) else Exported(name, text, None, _change_time(file))
+        yield text if isinstance(text, LeftOut) else Exported(name, text, None, _change_time(file))
     if not has_files and not (path / _STORE_MARK).exists():
         raise WrongStore(f"{path} holds no memory store")
 
 
 def _entries_of_listing(path: Path) -> Found:
     """Read the entries of a listing: a list, an object with `data` or `memories`, or JSON Lines."""
-    text = _read_text(path)
-    if isinstance(text, tuple):
-        raise WrongStore(f"{path}: {text[1]}")
-    rows = list(_rows(text))
+    rows = list(_rows(_read_store(path)))
     if not any("path" in row for row in rows):
         raise WrongStore(f"{path} holds no listing of a memory store")
     for row in rows:
         name = str(row.get("path") or row.get("id") or "")
         content = row.get("content")
         if not isinstance(content, str):
-            yield name or "an entry", "it has no content; list the store with its contents"
+            why = "it has no content; list the store with its contents"
+            yield LeftOut(name or "an entry", why)
             continue
         created = _moment(row.get("created_at"))
         yield Exported(name, content, created, _moment(row.get("updated_at")))
@@ -143,23 +161,25 @@ def _json(line: str) -> Any:
 
 
 def deja_vu(path: Path) -> Found:
-    """Read the notes of deja-vu.
+    """Read the notes of deja-vu. Notes that are no longer valid there are left out.
+
+    Each line of the file has a note: `{"text": "We use Postgres", "session": "s1", "state": "stale"}`.
+    This one yields `LeftOut("deja-vu We use Postgres", "it is stale there")`.
 
     path: the file `notes.jsonl`, or its folder.
+
+    Raises WrongStore if the file cannot be read, or has no such notes.
     """
     file = path / "notes.jsonl" if path.is_dir() else path
-    text = _read_text(file)
-    if isinstance(text, tuple):
-        raise WrongStore(f"{file}: {text[1]}")
-    rows = [row for row in _rows(text) if isinstance(row.get("text"), str)]
+    rows = [row for row in _rows(_read_store(file)) if isinstance(row.get("text"), str)]
     if not rows:
         raise WrongStore(f"{file} holds no notes of deja-vu")
-    # A later line of a session has its present state.
+    # A session may have several lines. The state in the last one is the state of all its notes.
     states = {str(row["session"]): row.get("state") for row in rows if row.get("session")}
     for row in rows:
         state = states.get(str(row.get("session") or "")) or row.get("state")
-        if state in _STATES:
-            yield f"deja-vu {_deja_vu_name(row)}", f"it is {state} there"
+        if state in _INVALID_STATES:
+            yield LeftOut(f"deja-vu {_deja_vu_name(row)}", f"it is {state} there")
         else:
             yield _deja_vu_note(row)
 
@@ -204,7 +224,7 @@ def agent_files(path: Path) -> Found:
                 continue
             has_files = True
             text = _read_text(file)
-            if isinstance(text, tuple):
+            if isinstance(text, LeftOut):
                 yield text
             else:
                 ref = file.relative_to(path).as_posix()
@@ -223,7 +243,7 @@ def _instructions(agent: str, file: Path, name: str) -> Found:
     name: the name of the file, for the ids of its memories.
     """
     text = _read_text(file)
-    if isinstance(text, tuple):
+    if isinstance(text, LeftOut):
         yield text
         return
     for section in _memory_sections(text):

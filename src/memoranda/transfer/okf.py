@@ -30,7 +30,9 @@ from memoranda.text.unicode import flat
 from memoranda.transfer.moving import IMPORT, MoveAction, MovePlan, WrongStore
 
 VERSION = "0.2"
+# The comment in the header of a document above the keys that we added.
 _MARK = "# memoranda: added for the Open Knowledge Format"
+# Our own key among these. Its value has whatever else is needed to make the note again (`unpack`).
 _META = "memoranda"
 _INDEX = "index.md"
 _RESERVED = ("index.md", "log.md")
@@ -141,7 +143,22 @@ def _packed_text(text: str, about: About) -> bytes:
 def unpack(path: str, data: bytes) -> Unpacked:
     """Return the note from which a file of a bundle was made.
 
-    A file that another program wrote stays as it is.
+    A file that another program wrote stays as it is. A file of ours has in its header our comment
+    and, as the last added key, a row with the place of the note:
+
+        ---
+        title: Plan
+        # memoranda: added for the Open Knowledge Format
+        type: "Note"
+        memoranda: {"project": "main", "path": "plans/Plan.md"}
+        ---
+        The text of the note.
+
+    In this example the rows were added to the note's own header, so the note is the document
+    without them. For the two other forms, see `_note_of`.
+
+    path: the path of the file in the bundle.
+    data: its bytes.
     """
     foreign = Unpacked("", path, data)
     try:
@@ -151,26 +168,39 @@ def unpack(path: str, data: bytes) -> Unpacked:
     parts = split(text)
     if parts.yaml is None or _MARK not in parts.yaml:
         return foreign
-    start = text.index(parts.yaml) + parts.yaml.rindex(_MARK)
-    added = text[start:]
-    row = re.search(rf"^{_META}: (.*?)\r?\n", added, re.M)
-    meta = _meta(row)
-    if row is None or "path" not in meta:
-        return foreign
-    project = str(meta.get("project") or "")
-    name = str(meta["path"])
-    if "base64" in meta:
-        return Unpacked(project, name, base64.b64decode(meta["base64"]))
-    if "head" in meta:
-        body = text[parts.body_at :]
-        return Unpacked(project, name, (str(meta["head"]) + body).encode("utf-8", "surrogatepass"))
-    return Unpacked(project, name, (text[:start] + added[row.end() :]).encode())
-
-
-def _meta(row: re.Match[str] | None) -> dict[str, Any]:
-    """Read the values of our row in a header. Empty without it, or if somebody damaged it."""
+    mark_at = text.index(parts.yaml) + parts.yaml.rindex(_MARK)
+    row = re.compile(rf"^{_META}: (.*?)\r?\n", re.M).search(text, mark_at)
     if row is None:
-        return {}
+        return foreign
+    meta = _meta(row)
+    if "path" not in meta:
+        return foreign
+    without_added_rows = text[:mark_at] + text[row.end() :]
+    note_bytes = _note_of(meta, text[parts.body_at :], without_added_rows)
+    return Unpacked(str(meta.get("project") or ""), str(meta["path"]), note_bytes)
+
+
+def _note_of(meta: Mapping[str, Any], body: str, without_added_rows: str) -> bytes:
+    """Return the bytes of a note, from whichever of three forms its document has (`packed`).
+
+    - `base64` in our row is the whole file. It is not text, or as text it would be read otherwise.
+    - `head` in our row is the header of the note. Nothing could be added to that one, so the document
+      has a header of its own.
+    - With neither of them, rows were added to the header of the note.
+
+    meta: the values of our row.
+    body: the text of the document after its header.
+    without_added_rows: the text of the document without the rows that were added.
+    """
+    if "base64" in meta:
+        return base64.b64decode(meta["base64"])
+    if "head" in meta:
+        return (str(meta["head"]) + body).encode("utf-8", "surrogatepass")
+    return without_added_rows.encode()
+
+
+def _meta(row: re.Match[str]) -> dict[str, Any]:
+    """Read the values of our row in a header. Empty if somebody damaged it."""
     try:
         meta = json.loads(row[1])
     except ValueError:

@@ -208,22 +208,33 @@ class FolderMove:
         self._digests: dict[str, str] = {}
         # The stamp of the source of everything that was copied, by name.
         self._seen: dict[str, Values] = {}
-        if self.source in (self.target, *self.target.parents) or self.target in self.source.parents:
+        if self._overlap():
             raise InvalidInput(
                 f"{target} is or holds {source}, or lies in it; name another folder."
             )
-        try:
-            target_names = os.listdir(self.target)
-        except FileNotFoundError:
-            target_names = []
-        except NotADirectoryError:
-            target_names = [str(self.target)]
-        # A move that was interrupted before it copied anything is not in the way.
-        has_empty_move = target_names == [MOVING] and not self._staged.exists()
-        if target_names and not has_empty_move and not self._record_of_move():
+        if self._is_target_occupied() and not self._record_of_move():
             raise InvalidInput(
                 f"{target} is not empty, nor a move from {source} that was cut off; name another one."
             )
+
+    def _overlap(self) -> bool:
+        """Whether source and target are one folder, or one of them is inside the other."""
+        is_source_around = self.source in (self.target, *self.target.parents)
+        return is_source_around or self.target in self.source.parents
+
+    def _is_target_occupied(self) -> bool:
+        """Whether something is in the way at the target: a file, or a folder that is not empty.
+
+        A move that was interrupted before it copied anything is not in the way.
+        """
+        try:
+            target_names = os.listdir(self.target)
+        except FileNotFoundError:
+            return False
+        except NotADirectoryError:
+            return True
+        is_empty_move = target_names == [MOVING] and not self._staged.exists()
+        return bool(target_names) and not is_empty_move
 
     def _record_of_move(self) -> dict[str, Any]:
         """Return the record of an interrupted move from this source to this target.
@@ -244,60 +255,108 @@ class FolderMove:
         dry_run: whether only to count what would be moved.
         progress: called with the work done so far, and all work.
         """
-        moved = HomeMoved()
-        result_before = self._record_of_move().get("moved")
-        # The move was interrupted after the check, so only the last step is left.
-        if result_before:
+        checked_result = self._record_of_move().get("moved")
+        if checked_result:
+            # The move was interrupted after the check, so only the last step is left.
             self._finish()
-            return HomeMoved(**result_before)
+            return HomeMoved(**checked_result)
 
-        # Copy the files.
+        moved = HomeMoved()
         with ExitStack() as locks:
             memory = self._memory or locks.enter_context(open_session(self.source, watch=False))
             # Opening the home read its configuration, which may name another folder for the state.
             self._layout = Layout(self.source)
             contents = Contents(memory)
             contents.wait_until_whole()
-            if self._memory is not None:
-                contents.have_texts()
-            root = f"{self.source}{os.sep}"
-            moved.outside = [
-                project.name
-                for project in memory.projects
-                if not f"{project.root}{os.sep}".startswith(root)
-            ]
+            self._fetch_texts(contents)
+            moved.outside = self._projects_outside(memory)
             if dry_run:
                 self._seen = {name: stamp_of(os.lstat(self._place(name))) for name in self._names()}
                 return self._count(moved)
             with storing(str(self.target)):
-                make_private(self._record.parent)
-                put_derived(self._record, json.dumps({"from": str(self.source)}).encode())
-                make_private(self._staged)
-                # Most is copied while the home is in use. The lock is only needed for the rest.
-                self._copy(progress)
-                self._lock_spaces(memory, locks)
-                if self._memory is not None:
-                    contents.have_texts()
-                self._copy(None)
-                if self._memory is not None:
-                    put_reads(self._staged / _LEDGER, contents.reads())
-                    self._digests[_LEDGER] = digest_of(self._staged / _LEDGER)
+                self._copy_all(memory, contents, locks, progress)
         with storing(str(self.target)):
-            # Everything is copied. Adapt the copy to its new place, and check it.
-            source_digests = dict(self._digests)
-            self._forget_state()
-            if self._relocates:
-                moved.rewritten = self._relocate()
-            self._check(progress)
-            moved.checksum = checksum(source_digests)
-            self._count(moved)
-            os.sync()
-            put_derived(
-                self._record,
-                json.dumps({"from": str(self.source), "moved": asdict(moved)}).encode(),
-            )
+            self._adapt_and_check(moved, progress)
         self._finish()
         return moved
+
+    def _fetch_texts(self, contents: Contents) -> None:
+        """Make sure that the folder of the source has all texts of the history.
+
+        It lacks some only if the notes are in a database.
+        """
+        if self._memory is not None:
+            contents.have_texts()
+
+    def _projects_outside(self, memory: MemorySession) -> list[str]:
+        """Return the names of the projects whose folders are not in the source."""
+        root = f"{self.source}{os.sep}"
+        return [
+            project.name
+            for project in memory.projects
+            if not f"{project.root}{os.sep}".startswith(root)
+        ]
+
+    def _copy_all(
+        self,
+        memory: MemorySession,
+        contents: Contents,
+        locks: ExitStack,
+        progress: Progress | None,
+    ) -> None:
+        """Copy everything to `.moving` of the target.
+
+        Most is copied while the home is in use. Then the home is locked, and what changed in the
+        meantime is copied again.
+
+        memory: the open home.
+        contents: everything in it.
+        locks: takes the locks, and holds them until it is closed.
+        progress: see `run`.
+        """
+        make_private(self._record.parent)
+        self._put_record({})
+        make_private(self._staged)
+        self._copy(progress)
+
+        self._lock_spaces(memory, locks)
+        self._fetch_texts(contents)
+        self._copy(None)
+        self._add_reads(contents)
+
+    def _add_reads(self, contents: Contents) -> None:
+        """Write the reads of notes into the copied ledger, if the notes are in a database.
+
+        The ledger of the source then has only the reads on this machine, not those on others.
+        """
+        if self._memory is not None:
+            put_reads(self._staged / _LEDGER, contents.reads())
+            self._digests[_LEDGER] = digest_of(self._staged / _LEDGER)
+
+    def _adapt_and_check(self, moved: HomeMoved, progress: Progress | None) -> None:
+        """Adapt the copy to its new place, check it, and record the result durably.
+
+        moved: the result, which is filled in.
+        progress: see `run`.
+        """
+        # The checksum is that of the source, so it is made of the digests before any adaptation.
+        source_digests = dict(self._digests)
+        self._forget_state()
+        if self._relocates:
+            moved.rewritten = self._relocate()
+        self._check(progress)
+        moved.checksum = checksum(source_digests)
+        self._count(moved)
+        # The record says that the copy is complete, so it must not be on the disk before the copy.
+        os.sync()
+        self._put_record({"moved": asdict(moved)})
+
+    def _put_record(self, result: Mapping[str, Any]) -> None:
+        """Write the record of the move (see `_record_of_move`).
+
+        result: `moved` with the result after the check. Empty before it.
+        """
+        put_derived(self._record, json.dumps({"from": str(self.source), **result}).encode())
 
     def _lock_spaces(self, memory: MemorySession, locks: ExitStack) -> None:
         """Lock the home and its spaces until `locks` is closed, which also closes them."""

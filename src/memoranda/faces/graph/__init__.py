@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,8 @@ PREFIX = "memory_"
 DESCRIPTION = "Current state of the knowledge graph memory"
 THOUGHTBOX = "thoughtbox://memory/graph"
 SERVER_MEMORY = "memory://knowledge-graph"
+# The servers that we can replace indent their JSON by this number of blanks.
+_INDENT_OF_PRESETS = 2
 
 
 def toolset(
@@ -41,27 +44,91 @@ def toolset(
     open_graph: returns the graph of a project. None means that the graph is kept in notes.
     """
 
-    def graph_of(memory: MemorySession, project: str = GRAPH_PROJECT) -> Graph:
-        """Return the graph of a project."""
-        from memoranda.engine import graphs
+    face = _GraphFace(like, reply_chars, open_graph)
+    data = json.loads(text_file("graph-tools.json"))
+    return Toolset(
+        "graph",
+        [face.tool(row, data) for row in data["tools"]],
+        "" if like else text_file("recalled.md"),
+        resources=face.resources(),
+    )
 
-        return (open_graph or graphs.open_graph)(memory, project)
 
-    def read(memory: MemorySession) -> str:
-        """Return the text of the resource."""
-        from memoranda.faces.graph.entity_tools import whole_graph
+@dataclass(frozen=True, slots=True)
+class _GraphFace:
+    """Makes the tools and resources of `toolset`, whose arguments these are, and runs their calls."""
 
-        return whole_graph(graph_of(memory))
+    like: str | None
+    reply_chars: int
+    open_graph: Callable[[MemorySession, str], Graph] | None
 
-    def run(name: str, reads: bool, memory: MemorySession, arguments: Arguments) -> Reply:
-        """Run the tool `name`. `reads` says that it changes nothing."""
+    def tool(self, row: dict[str, Any], data: dict[str, Any]) -> Tool:
+        """Return the tool that a row of the declarations describes.
+
+        row: such as `{"name": "read_graph", "description": …, "hints": [true, false, true], …}`.
+            The hints are whether the tool only reads, whether it may destroy something, and whether
+            repeating a call changes nothing more.
+        data: the whole file of declarations.
+        """
+        name = row["name"]
+        only_reads, destroys, is_repeatable = row["hints"]
+        hints = {
+            "readOnlyHint": only_reads,
+            "destructiveHint": destroys,
+            "idempotentHint": is_repeatable,
+            "openWorldHint": False,
+        }
+        return Tool(
+            name if self.like == "server-memory" else PREFIX + name,
+            row["description"],
+            _schema(row, data, self.like),
+            partial(self._answer, name, only_reads),
+            title=name.replace("_", " ").title(),
+            annotations=hints,
+            output_schema=data["outputs"][row["output"]],
+            contract="graph",
+            refuse=_refuse,
+            **flags_of(row),
+        )
+
+    def resources(self) -> list[Resource]:
+        """Return the resource with the whole graph, under each address by which a client may ask.
+
+        These are the addresses of the servers that we can replace. In place of `server-memory`, only
+        the address of that one is offered.
+        """
+        addresses = [(SERVER_MEMORY, "knowledge-graph")]
+        if self.like != "server-memory":
+            addresses.insert(0, (THOUGHTBOX, "Knowledge Graph"))
+        return [
+            Resource(
+                uri,
+                name,
+                "Knowledge Graph",
+                DESCRIPTION,
+                "application/json",
+                self._whole_graph,
+                self._version,
+            )
+            for uri, name in addresses
+        ]
+
+    def _answer(
+        self, name: str, only_reads: bool, memory: MemorySession, arguments: Arguments
+    ) -> Reply:
+        """Answer a call of a tool.
+
+        name: the name of the tool in the file of declarations.
+        only_reads: whether the tool changes nothing.
+        """
         from memoranda.faces.graph import entity_tools
 
-        form = entity_tools.Form(None if like is None else 2, reply_chars)
+        indent = None if self.like is None else _INDENT_OF_PRESETS
+        form = entity_tools.Form(indent, self.reply_chars)
         answer = function_of(name, entity_tools)
         try:
-            graph = graph_of(memory, arguments.get("project", GRAPH_PROJECT))
-            if not reads:
+            graph = self._graph(memory, arguments.get("project", GRAPH_PROJECT))
+            if not only_reads:
                 reply: Reply = answer(graph, arguments, form)
                 return reply
             # Read one state of the graph, not a half of another caller's change.
@@ -69,49 +136,21 @@ def toolset(
         except MemorandaError as error:
             return _refuse(error)
 
-    # Each row of the file declares one tool.
-    data = json.loads(text_file("graph-tools.json"))
-    tools = []
-    for row in data["tools"]:
-        name = row["name"]
-        reads, destroys, repeats = row["hints"]
-        hints = {
-            "readOnlyHint": reads,
-            "destructiveHint": destroys,
-            "idempotentHint": repeats,
-            "openWorldHint": False,
-        }
-        tools.append(
-            Tool(
-                name if like == "server-memory" else PREFIX + name,
-                row["description"],
-                _schema(row, data, like),
-                partial(run, name, reads),
-                title=name.replace("_", " ").title(),
-                annotations=hints,
-                output_schema=data["outputs"][row["output"]],
-                contract="graph",
-                refuse=_refuse,
-                **flags_of(row),
-            )
-        )
-    # The same resource under the addresses of the servers that we can replace.
-    addresses = [(THOUGHTBOX, "Knowledge Graph"), (SERVER_MEMORY, "knowledge-graph")]
-    if like == "server-memory":
-        addresses = addresses[1:]
-    resources = [
-        Resource(
-            uri,
-            name,
-            "Knowledge Graph",
-            DESCRIPTION,
-            "application/json",
-            read,
-            lambda memory: graph_of(memory).version(),
-        )
-        for uri, name in addresses
-    ]
-    return Toolset("graph", tools, "" if like else text_file("recalled.md"), resources=resources)
+    def _whole_graph(self, memory: MemorySession) -> str:
+        """Return the text of the resource."""
+        from memoranda.faces.graph.entity_tools import whole_graph
+
+        return whole_graph(self._graph(memory, GRAPH_PROJECT))
+
+    def _version(self, memory: MemorySession) -> Any:
+        """Return the version of the graph, which tells whether the resource has changed."""
+        return self._graph(memory, GRAPH_PROJECT).version()
+
+    def _graph(self, memory: MemorySession, project: str) -> Graph:
+        """Return the graph of a project."""
+        from memoranda.engine import graphs
+
+        return (self.open_graph or graphs.open_graph)(memory, project)
 
 
 def _schema(row: dict[str, Any], data: dict[str, Any], like: str | None) -> dict[str, Any]:

@@ -645,28 +645,53 @@ class ChunkReading:
         piece.score = from_note + sum(piece.parts.values())
 
     def _find_words(self) -> None:
-        """Find the words of the query in all chunks, and set `bits`, `often` and `places`."""
+        """Find the words of the query in all chunks.
+
+        Sets `bits`, `often`, `places` and `name_words` of each chunk, and the bits of each note.
+        """
         for row, chunks in self.chunks.items():
             text = self.texts[row]
-            bits = self._bits[row] = (
-                self._named(text) if self.is_strict else self._ranking.bits.get(row, 0)
-            )
-            titles = bits & self._ranking.scorer.in_titles
-            starts = [piece.start for piece in chunks]
-            named_words = word_count(text.called)
+            note_bits = self._bits_of_note(text)
+            self._bits[row] = note_bits
+            name_words = word_count(text.called)
             for piece in chunks:
-                piece.name_words = named_words
+                piece.name_words = name_words
             if len(chunks) == 1:
-                chunks[0].bits = bits
-            for start, stop in text.spans:
-                # The later passages of a very long text were not cut into chunks.
-                if start >= chunks[-1].stop:
-                    break
-                for at, word, match in self._finder.places(text.text[start:stop]):
-                    piece = chunks[bisect_right(starts, start + at) - 1]
-                    piece.often[word] = piece.often.get(word, 0) + 1
-                    piece.places.append((start + at, word))
-                    piece.bits |= match | titles
+                # The chunk is the whole note.
+                chunks[0].bits = note_bits
+            self._find_in_text(text, chunks, note_bits & self._ranking.scorer.in_titles)
+
+    def _bits_of_note(self, text: NoteText) -> int:
+        """Return bits: the words of the query that a note is known to have before its text is read.
+
+        For a question, the index knows the words of the whole note. A search for all words has to
+        prove each word in the text itself, so only the words in the names of the note count here.
+        """
+        if self.is_strict:
+            return self._named(text)
+        return self._ranking.bits.get(text.row, 0)
+
+    def _find_in_text(self, text: NoteText, chunks: Sequence[Chunk], title_bits: int) -> None:
+        """Find the words of the query in the text of a note, and add them to its chunks.
+
+        A title, heading or tag says what every chunk is about: under the title "Staging", the chunk
+        "The port is 8080" answers "staging port" with both words. But a chunk without a word of the
+        query does not match because of the title alone.
+
+        title_bits: the words of the query in title, headings and tags of the note.
+        """
+        starts = [piece.start for piece in chunks]
+        for start, stop in text.spans:
+            # The later passages of a very long text were not cut into chunks.
+            if start >= chunks[-1].stop:
+                break
+            for offset, word, word_bits in self._finder.places(text.text[start:stop]):
+                place = start + offset
+                # The chunk with this place is the last one that does not start behind it.
+                piece = chunks[bisect_right(starts, place) - 1]
+                piece.often[word] = piece.often.get(word, 0) + 1
+                piece.places.append((place, word))
+                piece.bits |= word_bits | title_bits
 
     def _neighbor_scores(self, all_chunks: Sequence[Chunk]) -> dict[int, float]:
         """Return what the best chunks add to the scores of their neighbors.

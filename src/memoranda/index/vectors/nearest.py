@@ -56,6 +56,18 @@ class EmbeddingCounts(NamedTuple):
         return self.passages - self.embedded - self.unreadable + self.notes
 
 
+class _CutUpTo(NamedTuple):
+    """How far the notes of an index are cut into passages.
+
+    connection: the connection to the index. Rows of another one are not comparable, since the index
+        may have been made again. None before the first note is cut.
+    row: the last row that was looked at.
+    """
+
+    connection: sqlite3.Connection | None
+    row: int
+
+
 class Vectors:
     """The vectors of one home by the chosen model. Any thread may use them.
 
@@ -73,19 +85,24 @@ class Vectors:
         self._choice = choice
         self._file = store.VectorFile(folder / f"{self.identity.key}{_ENDING}", self.identity.name)
         self._passages = store.Passages()
-        # For each passage, the position of its vector in the file. -1 without a vector
-        self._at = np.empty(0, np.int64)
-        # The positions of the passages that have vectors
-        self._embedded = self._at
+        # `_match` sets the next two. An example: of three passages the second has no vector, and the
+        # vectors of the others are the first two of the file. Then `_vector_places` is [0, -1, 1],
+        # and `_embedded_passages` is [0, 2].
+        # For each passage, the position of its vector in the file. -1 without a vector.
+        self._vector_places = np.empty(0, np.int64)
+        # The positions in `_passages` of the passages that have vectors.
+        self._embedded_passages = np.empty(0, np.int64)
         self._model: Embedder | None = None
         self._questions: dict[str, np.ndarray | None] = {}
-        self._turn = threading.RLock()
-        self._cut: tuple[sqlite3.Connection | None, int] = (None, 0)
+        # Held while passages are matched with vectors and compared, so that no other thread changes
+        # them meanwhile. Its holder may load the model, which takes it again: hence an RLock.
+        self._lock = threading.RLock()
+        self._cut_up_to = _CutUpTo(None, 0)
 
     @property
     def model(self) -> Embedder:
         """The model. The first use loads it. Raises NoModel."""
-        with self._turn:
+        with self._lock:
             if self._model is None:
                 self._model = runtimes.open_model(self._choice)
             return self._model
@@ -105,7 +122,7 @@ class Vectors:
         question = self.question(text)
         if question is None:
             return {}
-        with self._turn:
+        with self._lock:
             self._refresh()
             nearest = self._nearest(question, most, viewer)
             other_rows = set(rows).difference(nearest)
@@ -155,7 +172,7 @@ class Vectors:
 
         Raises NoModel.
         """
-        with self._turn:
+        with self._lock:
             if text not in self._questions:
                 try:
                     question_text = self.identity.manner.question + text
@@ -178,12 +195,12 @@ class Vectors:
         Must run inside a transaction.
         """
         db = self._database.connection
-        if self._cut[0] is db and not of_all:
-            after = self._cut[1]
+        if self._cut_up_to.connection is db and not of_all:
+            after = self._cut_up_to.row
         else:
             after = 0
-        count, last = store.add_passages(db, limit, after)
-        self._cut = (db, last)
+        count, last_row = store.add_passages(db, limit, after)
+        self._cut_up_to = _CutUpTo(db, last_row)
         return count
 
     def waiting(self, most: int, characters: int) -> dict[int, str]:
@@ -192,9 +209,9 @@ class Vectors:
         most: the most passages to look at.
         characters: the most characters of all texts together. A longer first text comes alone.
         """
-        with self._turn:
+        with self._lock:
             self._refresh()
-            bare = np.flatnonzero(self._at < 0)
+            bare = np.flatnonzero(self._vector_places < 0)
             texts_by_key: dict[int, str] = {}
             for at in range(0, len(bare), most):
                 some = bare[at : at + most]
@@ -221,10 +238,10 @@ class Vectors:
 
     def counts(self) -> EmbeddingCounts:
         """Return the progress of embedding."""
-        with self._turn:
+        with self._lock:
             self._refresh()
             rows = self._file.rows
-            at = self._at[self._embedded]
+            at = self._vector_places[self._embedded_passages]
             if len(at):
                 unreadable = int((np.einsum("ij,ij->i", rows, rows)[at] == 0).sum())
             else:
@@ -232,7 +249,9 @@ class Vectors:
             uncut = self._database.connection.execute(
                 f"select count(*) {store.UNCUT}", (0,)
             ).fetchone()[0]
-            return EmbeddingCounts(len(self._at), len(at) - unreadable, unreadable, uncut)
+            return EmbeddingCounts(
+                len(self._vector_places), len(at) - unreadable, unreadable, uncut
+            )
 
     def forget_gone(self) -> int:
         """Drop the passages of notes that the index no longer has. Return how many such notes.
@@ -260,7 +279,7 @@ class Vectors:
 
         indexes: the index files whose vectors are needed.
         """
-        with self._turn:
+        with self._lock:
             return self._keys_of_files(indexes)[1]
 
     def collect(self, indexes: Sequence[Path], *, least_share: float = 0.25) -> int:
@@ -277,7 +296,7 @@ class Vectors:
             return 0
         # The time of the file tells other processes that its model is in use.
         os.utime(self._file.path)
-        with self._turn, store.locked(self._file.path.with_suffix(".lock")):
+        with self._lock, store.locked(self._file.path.with_suffix(".lock")):
             wanted_keys, dead = self._keys_of_files(indexes)
             if dead and dead >= least_share * len(self._file.keys):
                 removed_count = self._file.keep(wanted_keys)
@@ -312,9 +331,9 @@ class Vectors:
             self._match()
 
     def _match(self) -> None:
-        """Set `_at` and `_embedded`: find the vector of each passage by its key."""
-        self._at = self._file.places(self._passages.keys)
-        self._embedded = np.flatnonzero(self._at >= 0)
+        """Set `_vector_places` and `_embedded_passages`: find the vector of each passage by its key."""
+        self._vector_places = self._file.places(self._passages.keys)
+        self._embedded_passages = np.flatnonzero(self._vector_places >= 0)
 
     def _compare(
         self, question: np.ndarray, notes: Collection[int] | None
@@ -326,13 +345,13 @@ class Vectors:
         notes: the rows of the notes whose passages to compare. None means all notes.
         """
         rows = self._file.rows
-        chosen = self._embedded
+        chosen = self._embedded_passages
         if notes is not None:
             chosen = self._passages.of(notes)
-            chosen = chosen[self._at[chosen] >= 0]
+            chosen = chosen[self._vector_places[chosen] >= 0]
         if rows.shape[1] != question.shape[0]:
             return chosen[:0], np.empty(0, np.float32)
-        at = self._at[chosen]
+        at = self._vector_places[chosen]
         if notes is None:
             raw = (rows @ question)[at]
         else:
@@ -383,14 +402,14 @@ class KnownTexts:
         self._manner = identity.manner
         self._file = store.VectorFile(folder / f"{identity.key}{_KNOWN_ENDING}", identity.name)
         self._keys = np.array([store.key_of(text) for text in texts], np.uint64)
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
 
     def learn(self) -> int:
         """Embed some of the texts that have no vector. Return how many were embedded.
 
         Raises NoModel, NoAnswer, StorageError.
         """
-        with self._turn:
+        with self._lock:
             self._file.refresh()
             bare = np.flatnonzero(self._file.places(self._keys) < 0)[:_LEARNT_AT_ONCE]
             if len(bare):
@@ -405,7 +424,7 @@ class KnownTexts:
         Empty while a text of the program has no vector, or if the model cannot read `text`. Raises
         StorageError.
         """
-        with self._turn:
+        with self._lock:
             self._file.refresh()
             at = self._file.places(self._keys)
             if (at < 0).any():

@@ -691,9 +691,18 @@ def _check_folders(steps: Sequence[Step], folders: Collection[tuple[str, str]]) 
         *((step.root, step.path) for step in steps if step.do == StepKind.MKDIR),
     }
     for step in steps:
-        parent = (step.to or step.path).rpartition("/")[0]
-        if (step.root, parent) not in made_folders and os.path.lexists(
-            os.path.join(step.root, parent)
-        ):
-            with open_folder(step.root, parent, step.project):
-                pass
+        # Only a move has `to`. Then the file comes into the folder of `to`, else into that of `path`.
+        target_path = step.to or step.path
+        parent = target_path.rpartition("/")[0]
+        is_there = os.path.lexists(os.path.join(step.root, parent))
+        if is_there and (step.root, parent) not in made_folders:
+            _check_folder(step, parent)
+
+
+def _check_folder(step: Step, folder: str) -> None:
+    """Raise OutsideError or NotFound if a folder is not a real folder inside the step's project.
+
+    Opening it makes this check, so it is opened and closed again.
+    """
+    with open_folder(step.root, folder, step.project):
+        pass

@@ -154,9 +154,10 @@ def foreign_words(text: Text, spans: Sequence[tuple[int, int]]) -> str:
 
 def unread_script(text: Text) -> str:
     """Return the first word in a script that is not read here, as written. Empty if nothing is found."""
-    for match in re.finditer(data_file("foreign.toml")["scripts"], text.plain):
-        return text.as_written(*match.span())
-    return ""
+    match = re.search(data_file("foreign.toml")["scripts"], text.plain)
+    if match is None:
+        return ""
+    return text.as_written(*match.span())
 
 
 def misspelled_word(text: Text, spans: Sequence[tuple[int, int]]) -> str:

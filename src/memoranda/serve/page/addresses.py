@@ -74,22 +74,41 @@ def id_url(note_id: str) -> str:
 
 
 def place_at(memory: MemorySession, project: str, path: str) -> Place:
-    """Return the place of the note whose address has a path (see `short_path`).
+    """Return the place of the note at an address. It may be gone, or elsewhere now.
 
-    It may be gone, or elsewhere now.
+    project: the project that the address names.
+    path: the rest of the address, which has one of three forms (`short_path`, `hashed_url`):
+
+        `~0a1b2c3d4e5f6071`: the hash of a path.
+        `people/1a2b3c4d`: the folder of a memory, and the beginning of its id. Only in the projects
+            of memories.
+        `plans/Plan.md`: a path.
     """
     if _HASH.fullmatch(path):
         return project, _path_of_short(memory, project, path)
-    folder, _, name = path.rpartition("/")
-    if project not in MEMORY_PROJECTS or not _ID.fullmatch(name):
-        return project, path
-    infos = _notes_of_id(memory, name)
+    name = path.rpartition("/")[2]
+    if project in MEMORY_PROJECTS and _ID.fullmatch(name):
+        return _place_of_memory(memory, project, path)
+    return project, path
+
+
+def _place_of_memory(memory: MemorySession, project: str, short: str) -> Place:
+    """Return the place of a memory, by its folder and its id: `people/1a2b3c4d`.
+
+    A memory in that folder comes before copies of it in others. If the memory has moved, its id still
+    finds it, and if it is gone, the history does.
+    """
+    folder, _, id_start = short.rpartition("/")
+    infos = _notes_of_id(memory, id_start)
     infos_in_folder = [info for info in infos if (info.project, _folder(info)) == (project, folder)]
-    # If the memory has moved, its id still finds it.
-    for info in [*infos_in_folder, *infos]:
-        return info.project, info.path
+    if infos:
+        best_info = (infos_in_folder or infos)[0]
+        return best_info.project, best_info.path
+    last_place = last_place_of_memory(memory, id_start)
+    if last_place is not None:
+        return last_place
     # A person may have named a file by a day: `journal-20261128.md`. That is not its id.
-    return last_place_of_memory(memory, name) or (project, _path_of_short(memory, project, path))
+    return project, _path_of_short(memory, project, short)
 
 
 def notes_sharing(memory: MemorySession, project: str, path: str) -> list[NoteInfo]:
@@ -123,8 +142,9 @@ def _path_of_short(memory: MemorySession, project: str, short: str) -> str:
 
 def place_of_id(memory: MemorySession, note_id: str) -> Place:
     """Return the place of the note with an id, or of a gone one in the history. Raises NotFound."""
-    for info in _notes_of_id(memory, note_id):
-        return info.project, info.path
+    infos = _notes_of_id(memory, note_id)
+    if infos:
+        return infos[0].project, infos[0].path
     place = last_place_of_memory(memory, note_id)
     if place is None:
         raise NotFound(note_id)

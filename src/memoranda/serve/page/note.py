@@ -43,6 +43,9 @@ _MAX_LINKS = 100
 # Links of a direction that are shown above "more".
 _LINKS_SHOWN = 12
 _AMBIGUOUS = "ambiguous"
+# The fields of the form for editing that have a text of the person: the new text of the note and,
+# on the page of a conflict, the person's own text.
+_TYPED_FIELDS = ("text", "mine")
 # The address of a link in the text as it is shown.
 _HREF = re.compile(r'href="([^"]*)"')
 # Notes that are offered for an ambiguous name.
@@ -267,21 +270,30 @@ def _changed(visit: Visit) -> Response:
 
 
 def _note_to_change(visit: Visit, place: Place) -> NoteInfo | None:
-    """Return the note at a place, or where it is by now.
+    """Return the note that a form is about, also if it was moved while the page was open.
 
-    None if it is gone, and a form for editing has a text that must not be lost. Otherwise raises
-    NotFound if it is gone.
+    If the note is gone, return None for a form with a typed text: the caller shows the text, so that
+    it is not lost. For any other form, raise NotFound.
+
+    place: where the note was when the page was made.
     """
     memory = visit.memory
     try:
         return memory.find(place)
     except NotFound:
-        # Upkeep or somebody else moved it while the page was open: it is the same note.
-        moved = where_now(memory, *place, only_same=True)
-        is_text_typed = bool(visit.fields.keys() & {"text", "mine"})
-        if moved is None and not (visit.fields.get("do") == "edit" and is_text_typed):
-            raise
-        return moved
+        # Upkeep or somebody else may have moved it. A note into which it was merged is another one.
+        moved_note = where_now(memory, *place, only_same=True)
+        if moved_note is not None:
+            return moved_note
+        if _has_typed_text(visit):
+            return None
+        raise
+
+
+def _has_typed_text(visit: Visit) -> bool:
+    """Whether the request is a form for editing with the text that a person typed."""
+    is_edit = visit.fields.get("do") == "edit"
+    return is_edit and not visit.fields.keys().isdisjoint(_TYPED_FIELDS)
 
 
 def _question(visit: Visit, info: NoteInfo) -> Response | None:

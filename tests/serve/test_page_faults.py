@@ -160,14 +160,14 @@ def test_a_passage_says_what_the_title_does_not(passage, expected_passage):
     assert readable_passage(passage, "Tea at four") == expected_passage
 
 
-async def test_an_agents_note_edited_on_the_page_was_written_by_the_owner(web, page):
+async def test_an_agents_note_edited_on_the_page_was_written_by_both(web, page):
     agent = web.memory.as_caller("claude", "mcp")
     note = agent.write(Draft("Tea at four.", project="notes", title="Tea"))
     owner = web.memory.as_caller(None, "page", client="page")
     owner.edit(note, FindReplace("four", "five"))
     text = plain(await page.see(note_url("notes", "Tea.md")))
 
-    assert re.search(r"Written by\s+You\s+· on the page", text)
+    assert "Written by an agent, with your edit" in text
     assert "an agent page" not in text
 
 
@@ -258,10 +258,11 @@ async def test_upkeep_is_named_where_it_changed_a_note_and_the_daemon_never(web,
         assert not re.search(r"You\s+merged", place)
 
 
-async def test_an_agents_note_edited_on_the_command_line_was_written_by_the_owner(web, page):
+async def test_an_agents_note_edited_on_the_command_line_was_written_by_both(web, page):
     note = web.memory.as_caller("claude", "mcp").write(Draft("Tea.", project="notes", title="Tea"))
     web.memory.as_caller(None, "cli").edit(note, Append("At four.\n"))
-    assert re.search(r"Written by\s+You", plain(await page.see(note_url("notes", "Tea.md"))))
+    text = plain(await page.see(note_url("notes", "Tea.md")))
+    assert "Written by an agent, with your edit" in text
 
 
 async def test_the_history_of_a_note_is_shown_from_before_its_category_and_its_move(web, page):

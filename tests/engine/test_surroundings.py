@@ -53,7 +53,7 @@ def test_a_newer_note_that_is_not_valid_any_more_is_told_with_its_end(
 
     context = str(memory.context_for(QUESTION))
 
-    assert "9999" not in context or "valid until 2020-01-01" in context
+    assert "[valid until 2020-01-01] Moved to 9999." in context
 
 
 def test_a_session_that_looks_once_sees_the_notes_of_an_index_that_was_replaced(

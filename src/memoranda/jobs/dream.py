@@ -123,58 +123,24 @@ def run(
     an unknown level, StorageError.
     """
     check(level)
-
-    def wikilinks(memories: Sequence[MemoryState], *_: Any) -> list[Action]:
-        """Plan a link from each memory to the memories that wikilinks in its text lead to."""
-        # A memory is also found by the ids of memories that were merged into it.
-        states_by_id: dict[str, MemoryState] = {}
-        for state in _without_copies(memories):
-            states_by_id |= dict.fromkeys((*state.merged, state.id), state)
-        # One link for each pair of ids, even if both memories have a wikilink to the other.
-        actions_by_pair: dict[frozenset[str], Action] = {}
-        has_wikilinks = any(memory_state.targets for memory_state in memories)
-        for link in memory.resolve_links(dry_run=True).actions if has_wikilinks else ():
-            a = states_by_id.get(link.source)
-            b = states_by_id.get(link.target)
-            if a is None or b is None or a is b:
-                continue
-            are_linked = a.id in b.links and b.id in a.links
-            if not are_linked:
-                action = Action(DREAM, LINK, a.id, link.reason, a.path, target=b.id)
-                actions_by_pair.setdefault(frozenset((a.id, b.id)), action)
-        return list(actions_by_pair.values())
-
-    def cross(memories: Sequence[MemoryState], _: Settings, now: datetime) -> list[Action]:
-        """Link memories of different categories.
-
-        The language model may add links for memories that this dream took out of the inbox. A
-        second dream therefore asks it for nothing.
-        """
-        compared = _without_copies(memories)
-        links = plan_links(compared, now)
-        return links + proposed_links(
-            endpoint, compared, {action.id for action in outcomes[0].actions}, links
-        )
-
-    # Carry out the steps of the level, in order.
+    if level < DEEP:
+        endpoint = None
     turn = Round(memory, dry_run=dry_run, stop=stop, progress=progress)
-    outcomes = [
-        turn.run(
-            "classify",
-            partial(_classify, endpoint=endpoint if level == 3 else None, careful=careful),
-        )
-    ]
+
+    # Each step plans with the memories as the steps before it leave them.
+    classified = turn.run("classify", partial(_classify, endpoint=endpoint, careful=careful))
+    outcomes = [classified]
     if level >= 2:
-        outcomes.append(
-            turn.run("similar", lambda memories, *_: plan_similar(_without_copies(memories)))
-        )
-        outcomes.append(turn.run("wikilinks", wikilinks))
+        outcomes.append(turn.run("similar", _plan_similar))
+        outcomes.append(turn.run("wikilinks", partial(_plan_wikilinks, memory)))
+    # `plan_from_text` adds the time expressions to it that make no reminder.
     skipped: list[Skipped] = []
-    if level == 3:
+    if level == DEEP:
+        fresh_ids = {action.id for action in classified.actions}
+        cross = partial(_plan_cross_links, endpoint=endpoint, fresh_ids=fresh_ids)
         outcomes.append(turn.run("cross", cross))
         outcomes.append(turn.run("remind", partial(plan_from_text, skipped=skipped)))
 
-    # A dry run leaves no report.
     report = _report_of(turn, level, outcomes, skipped)
     if not dry_run:
         _store_report(memory, report)
@@ -234,6 +200,59 @@ def _classify(
     return list((actions_by_id | proposed_categories(endpoint, unsure)).values())
 
 
+def _plan_similar(memories: Sequence[MemoryState], *_: Any) -> list[Action]:
+    """Plan the merges and links of similar memories (level 2)."""
+    return plan_similar(_without_copies(memories))
+
+
+def _plan_wikilinks(
+    session: MemorySession, memories: Sequence[MemoryState], *_: Any
+) -> list[Action]:
+    """Plan a link from each memory to the memories that wikilinks in its text lead to (level 2).
+
+    session: resolves the wikilinks.
+    """
+    if not any(memory.targets for memory in memories):
+        return []
+    # A memory is also found by the ids of memories that were merged into it.
+    memories_by_id: dict[str, MemoryState] = {}
+    for memory in _without_copies(memories):
+        for id in (*memory.merged, memory.id):
+            memories_by_id[id] = memory
+
+    # One link for each pair of ids, even if both memories have a wikilink to the other.
+    actions_by_pair: dict[frozenset[str], Action] = {}
+    for link in session.resolve_links(dry_run=True).actions:
+        a = memories_by_id.get(link.source)
+        b = memories_by_id.get(link.target)
+        if a is None or b is None or a is b:
+            continue
+        are_linked = a.id in b.links and b.id in a.links
+        if not are_linked:
+            action = Action(DREAM, LINK, a.id, link.reason, a.path, target=b.id)
+            actions_by_pair.setdefault(frozenset((a.id, b.id)), action)
+    return list(actions_by_pair.values())
+
+
+def _plan_cross_links(
+    memories: Sequence[MemoryState],
+    _: Settings,
+    now: datetime,
+    *,
+    endpoint: Endpoint | None,
+    fresh_ids: set[str],
+) -> list[Action]:
+    """Plan links between memories of different categories (level 3).
+
+    endpoint: a language model that may propose further links. None asks none.
+    fresh_ids: the memories that this dream took out of the inbox. The model is asked only about
+        them, so a second dream asks it for nothing.
+    """
+    compared = _without_copies(memories)
+    links = plan_links(compared, now)
+    return links + proposed_links(endpoint, compared, fresh_ids, links)
+
+
 def proposed_categories(
     endpoint: Endpoint | None, unsure: Sequence[MemoryState]
 ) -> dict[str, Action]:
@@ -247,7 +266,8 @@ def proposed_categories(
     proposals: dict[str, Action] = {}
     memories = unsure[:MOST_ASKED]
     for start in range(0, len(memories), PER_REQUEST):
-        memories_by_id = {memory.id: memory for memory in memories[start : start + PER_REQUEST]}
+        request = memories[start : start + PER_REQUEST]
+        memories_by_id = {memory.id: memory for memory in request}
         check = partial(_checked_categories, asked_ids=memories_by_id.keys())
         answer = _ask(endpoint, "dream-categories.md", memories_by_id.values(), check)
         for id, category in (answer or {}).items():
@@ -377,15 +397,18 @@ def _shown_to_model(memories: Sequence[MemoryState], fresh_ids: set[str]) -> lis
     new_terms: set[str] = set()
     for memory in new_memories:
         new_terms |= terms(lower_form(memory.content))
-    # (number of shared terms, memory)
-    older_memories: list[tuple[int, MemoryState]] = []
+
+    # Older memories that share no term are not shown.
+    older_memories: list[MemoryState] = []
+    shared_counts: dict[str, int] = {}
     for memory in memories:
-        if memory.id not in fresh_ids:
-            shared_count = len(new_terms & terms(lower_form(memory.content)))
-            if shared_count:
-                older_memories.append((shared_count, memory))
-    older_memories.sort(key=lambda pair: (-pair[0], pair[1].id))
-    return [*new_memories, *(memory for _, memory in older_memories[:MOST_SHOWN])]
+        if memory.id in fresh_ids:
+            continue
+        shared_counts[memory.id] = len(new_terms & terms(lower_form(memory.content)))
+        if shared_counts[memory.id]:
+            older_memories.append(memory)
+    older_memories.sort(key=lambda memory: (-shared_counts[memory.id], memory.id))
+    return [*new_memories, *older_memories[:MOST_SHOWN]]
 
 
 def _checked_links(answer: Any, *, shown_ids: set[str], fresh_ids: set[str]) -> list[_ProposedLink]:
@@ -409,20 +432,21 @@ def _checked_link(row: Any, shown_ids: set[str], fresh_ids: set[str]) -> _Propos
 
     Raises ValueError if it must not be followed.
     """
-    ends: list[Any] = []
-    if isinstance(row, dict):
-        ends = [row.get("a"), row.get("b")]
-    ids = [end for end in ends if isinstance(end, str) and end in shown_ids]
-    if len(ids) != 2 or ids[0] == ids[1]:
+    if not isinstance(row, dict):
         raise ValueError("it links a memory that was not shown")
-    if not fresh_ids.intersection(ids):
+    a = row.get("a")
+    b = row.get("b")
+    are_ids = isinstance(a, str) and isinstance(b, str)
+    if not are_ids or a not in shown_ids or b not in shown_ids or a == b:
+        raise ValueError("it links a memory that was not shown")
+    if a not in fresh_ids and b not in fresh_ids:
         raise ValueError("it links two memories that are not new")
 
     # A person reads the reason, so it must be a plain text.
     reason = " ".join(str(row.get("reason") or "").split())[:_REASON_CHARACTERS]
     if not reason or not reason.isprintable():
         raise ValueError("it gives no reason")
-    return _ProposedLink(min(ids), max(ids), f"{reason} (the language model's)")
+    return _ProposedLink(min(a, b), max(a, b), f"{reason} (the language model's)")
 
 
 def _ask(
@@ -582,32 +606,37 @@ def report_seen_by(memory: MemorySession, report: Report) -> Report:
     if memory.agent is None:
         return report
 
-    @cache
-    def sees(id: str) -> bool:
-        """Whether the caller sees the memory with an id."""
-        try:
-            return bool(memory.memory_id(id))
-        except NotFound:
-            return False
-
-    def visible(rows: Iterable[dict[str, Any]], *keys: str) -> list[dict[str, Any]]:
-        """Return the rows whose memories, named by these keys, are all visible."""
-        visible_rows = list(rows)
-        for key in keys:
-            visible_rows = [row for row in visible_rows if key not in row or sees(str(row[key]))]
-        return visible_rows
-
-    parts = report["report"]
-    actions = visible(report["actions"], "id", "target")
+    sees = cache(partial(_sees, memory))
+    actions = _visible_rows(report["actions"], ("id", "target"), sees)
+    categories = [action["category"] for action in actions if action["verb"] == "classify"]
+    parts: dict[str, Any] = {"classified": _counts(categories)}
+    for part, id_keys in _IDS.items():
+        parts[part] = _visible_rows(report["report"][part], id_keys, sees)
     used = {name for phase, name in memory.stats().categories if phase != ARCHIVED}
-    visible_report = {
-        "classified": _counts(
-            action["category"] for action in actions if action["verb"] == "classify"
-        ),
-        **{part: visible(parts[part], *keys) for part, keys in _IDS.items()},
-        "empty_categories": [name for name in CATEGORIES if name not in used],
-    }
-    return report | {"processed": len(actions), "actions": actions, "report": visible_report}
+    parts["empty_categories"] = [name for name in CATEGORIES if name not in used]
+    return report | {"processed": len(actions), "actions": actions, "report": parts}
+
+
+def _sees(session: MemorySession, id: str) -> bool:
+    """Whether the caller of a session may see the memory with an id."""
+    try:
+        return bool(session.memory_id(id))
+    except NotFound:
+        return False
+
+
+def _visible_rows(
+    rows: Iterable[dict[str, Any]], id_keys: Iterable[str], sees: Callable[[str], bool]
+) -> list[dict[str, Any]]:
+    """Return the rows of a report that name only memories the caller may see.
+
+    id_keys: the keys of a row with the ids of memories. A row need not have all.
+    sees: whether the caller may see the memory with an id.
+    """
+    visible = list(rows)
+    for key in id_keys:
+        visible = [row for row in visible if key not in row or sees(str(row[key]))]
+    return visible
 
 
 def report_lines(parts: dict[str, Any], zone: tzinfo | None) -> list[str]:
@@ -625,9 +654,11 @@ def report_lines(parts: dict[str, Any], zone: tzinfo | None) -> list[str]:
         limit = MOST_SKIPPED if part == "skipped" else len(rows)
         lines.append(f"{title}: {len(rows)}")
         for row in rows[:limit]:
-            shown_row = {
-                key: value[:8] if key in _IDS[part] else value for key, value in row.items()
-            }
+            shown_row = dict(row)
+            # People see ids short.
+            for key in _IDS[part]:
+                if key in row:
+                    shown_row[key] = row[key][:8]
             if part == "reminders":
                 shown_row["due_at"] = parse_stamp(row["due_at"]).astimezone(zone)
             lines.append("  " + form.format_map(shown_row))

@@ -8,9 +8,10 @@ import json
 import logging
 import sys
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from string import Template
 from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -247,44 +248,10 @@ def _tool(state: ServerState, definition: dict[str, Any], run: Run) -> Tool:
         key: {"type": property_schema["type"]}
         for key, property_schema in schema["properties"].items()
     }
+    # Older clients send `conversation_type` for `bank_type`, and may leave out the id.
     if name == "activate":
         types["conversation_type"] = {"type": "string"}
     required = [key for key in schema.get("required", ()) if key not in ("bank_type", "bank_id")]
-
-    def answer(memory: MemorySession, arguments: Arguments) -> Reply:
-        """Run the tool, and remember its failure."""
-        refused: BankError | None = None
-        with state.lock:
-            try:
-                data = run(state, memory, arguments)
-            except InvalidInput:
-                raise
-            except MemorandaError as error:
-                if isinstance(error, BankError):
-                    refused = error
-                else:
-                    refused = _failure_of(name, _reason_of(error))
-                data = {
-                    "status": "error",
-                    "error": str(refused),
-                    "code": refused.code,
-                    "details": refused.details,
-                }
-                data["previous_errors"] = state.failures_of(refused.bank)
-                if refused.bank is not None:
-                    if refused.code == "content_processing_failed":
-                        severity = "warning"
-                    else:
-                        severity = "error"
-                    message = default_rules().redacted(str(refused))
-                    state.add_failure(
-                        refused.bank, message, severity, memory.clock(), refused.is_in_replies
-                    )
-        text = json.dumps(data, ensure_ascii=False, indent=2)
-        if refused is None:
-            return Reply(text, data)
-        return Reply(text, data, is_error=True, message=str(refused))
-
     accepts = {"properties": types, "required": required}
     title = definition["title"]
     hints = definition["annotations"]
@@ -292,13 +259,54 @@ def _tool(state: ServerState, definition: dict[str, Any], run: Run) -> Tool:
         name,
         definition["description"],
         schema,
-        answer,
+        partial(_answer, state, name, run),
         title,
         hints,
         contract="bank",
         accepts=accepts,
         **flags_of(definition),
     )
+
+
+def _answer(
+    state: ServerState, tool: str, run: Run, memory: MemorySession, arguments: Arguments
+) -> Reply:
+    """Run a tool for one call, and reply with its data as JSON. A refusal is remembered.
+
+    tool: the tool's name.
+
+    Raises InvalidInput for arguments of a wrong type.
+    """
+    with state.lock:
+        try:
+            data = run(state, memory, arguments)
+        except InvalidInput:
+            raise
+        except MemorandaError as error:
+            refusal = error
+            if not isinstance(refusal, BankError):
+                refusal = _failure_of(tool, _reason_of(error))
+            # The failures before this one, which is added after them.
+            data = {
+                "status": "error",
+                "error": str(refusal),
+                "code": refusal.code,
+                "details": refusal.details,
+                "previous_errors": state.failures_of(refusal.bank),
+            }
+            _remember(state, refusal, memory.clock())
+            text = json.dumps(data, ensure_ascii=False, indent=2)
+            return Reply(text, data, is_error=True, message=str(refusal))
+    return Reply(json.dumps(data, ensure_ascii=False, indent=2), data)
+
+
+def _remember(state: ServerState, refusal: BankError, now: datetime) -> None:
+    """Remember a refusal among the failures of its bank. A caller's mistake belongs to no bank."""
+    if refusal.bank is None:
+        return
+    severity = "warning" if refusal.code == "content_processing_failed" else "error"
+    message = default_rules().redacted(str(refusal))
+    state.add_failure(refusal.bank, message, severity, now, refusal.is_in_replies)
 
 
 def _reason_of(error: MemorandaError) -> str:
@@ -715,65 +723,96 @@ def _write(
     If the bank is new, its other files are written in the same change. Returns whether this change
     made the bank larger than MANY_TOKENS.
     """
-    from memoranda.engine.plain_files import NotADirectory
+    planning = _UpdatePlan(state, memory, bank, placed)
+    try:
+        bank.files.put(planning.plan, placed.operation, _journal_details(arguments))
+    except MemorandaError as error:
+        raise _write_error(error, bank, placed) from None
+    # Read the new files now, so that the next call finds them in memory.
+    state.load(bank)
+    tokens = planning.tokens_after
+    _log.debug("%s: %s %s, about %d tokens", bank.key, placed.operation, placed.target, tokens)
+    return planning.tokens_before <= banks.MANY_TOKENS < planning.tokens_after
 
-    before = 0
-    after = 0
 
-    def plan() -> Puts:
-        """Return the files to write. Sets the number of tokens `before` and `after`.
+class _UpdatePlan:
+    """Plan the files that an update of a bank writes, and count the bank's tokens.
 
-        In debug mode, the dump is one of the files.
-        """
-        nonlocal before, after
-        files, _ = state.load(bank)
-        puts = _puts(memory, bank, placed, files)
-        texts = files.texts | {path: put[0] for path, put in puts.items() if path.endswith(".md")}
-        before = token_count(files.texts.values())
-        after = token_count(texts.values())
-        if state.debug:
-            texts = {path: texts[path] for path in banks.in_order(bank.kind, list(texts))}
-            metrics = {
-                "total_tokens": after,
-                "bank_tokens": {path: token_count([text]) for path, text in texts.items()},
-                "timestamp": stamp(memory.clock().replace(microsecond=0)),
-            }
-            ways = {
-                way: state.methods[bank.key, way] for way in (placement.BY_LLM, placement.BY_RULES)
-            }
-            failures = state.failures_of(bank.key, _MAX_FAILURES, with_mistakes=True)
-            data = {
-                "cache": texts,
-                "metrics": metrics,
-                "processing_path": ways,
-                "error_history": failures,
-            }
-            puts[DUMP] = (json.dumps(data, ensure_ascii=False, indent=2) + "\n", bank.read(DUMP))
+    The files are planned while the bank is locked, so that the counts are those of the files that
+    are replaced. A change that has to be repeated plans them again.
+
+    tokens_before, tokens_after: about how many tokens the bank has before and after the update; 0
+        before `plan` has run.
+    """
+
+    def __init__(
+        self, state: ServerState, memory: MemorySession, bank: Bank, placed: Placement
+    ) -> None:
+        self._state = state
+        self._memory = memory
+        self._bank = bank
+        self._placed = placed
+        self.tokens_before = 0
+        self.tokens_after = 0
+
+    def plan(self) -> Puts:
+        """Return the files to write. In debug mode, the dump is one of them."""
+        files, _ = self._state.load(self._bank)
+        puts = _puts(self._memory, self._bank, self._placed, files)
+        texts_after = dict(files.texts)
+        for path, (new_text, _) in puts.items():
+            if path.endswith(".md"):
+                texts_after[path] = new_text
+        self.tokens_before = token_count(files.texts.values())
+        self.tokens_after = token_count(texts_after.values())
+        if self._state.debug:
+            puts[DUMP] = (self._dump(texts_after), self._bank.read(DUMP))
         return puts
 
-    # Facts about the change that the history keeps with it.
-    journal_fields = {key: arguments.get(name) for name, key in _JOURNAL_FIELDS.items()}
-    details = {
-        key: str(value)[:_JOURNAL_CHARACTERS]
-        for key, value in journal_fields.items()
-        if value not in (None, "")
-    }
-    try:
-        bank.files.put(plan, placed.operation, details)
-    except MemorandaError as error:
-        if not (isinstance(error, Exists | NotADirectory) or _is_bad_name(error)):
-            raise
-        if placed.category is None:
-            raise _failure_of(
-                "update", f"Invalid target file: {placed.target}", _TARGET_RULE
-            ) from None
-        sentence = f"Failed to process content for {placed.target}"
-        raise BankError(
-            "content_processing_failed", sentence, _reason_of(error), bank.key
-        ) from None
-    state.load(bank)
-    _log.debug("%s: %s %s, about %d tokens", bank.key, placed.operation, placed.target, after)
-    return before <= banks.MANY_TOKENS < after
+    def _dump(self, texts: Mapping[str, str]) -> str:
+        """Return the JSON of the dump for a bank with these texts, by path."""
+        state = self._state
+        bank = self._bank
+        ordered_texts = {path: texts[path] for path in banks.in_order(bank.kind, list(texts))}
+        ways = (placement.BY_LLM, placement.BY_RULES)
+        data = {
+            "cache": ordered_texts,
+            "metrics": {
+                "total_tokens": self.tokens_after,
+                "bank_tokens": {path: token_count([text]) for path, text in ordered_texts.items()},
+                "timestamp": stamp(self._memory.clock().replace(microsecond=0)),
+            },
+            "processing_path": {way: state.methods[bank.key, way] for way in ways},
+            "error_history": state.failures_of(bank.key, _MAX_FAILURES, with_mistakes=True),
+        }
+        return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
+
+
+def _journal_details(arguments: Arguments) -> dict[str, str]:
+    """Return the facts about an update that the history keeps with the change."""
+    details: dict[str, str] = {}
+    for argument, key in _JOURNAL_FIELDS.items():
+        value = arguments.get(argument)
+        if value not in (None, ""):
+            details[key] = str(value)[:_JOURNAL_CHARACTERS]
+    return details
+
+
+def _write_error(error: MemorandaError, bank: Bank, placed: Placement) -> MemorandaError:
+    """Return the error that a caller gets for an update that could not be written.
+
+    error: the error of the change. It is returned as it is unless the target cannot be a file.
+    """
+    from memoranda.engine.plain_files import NotADirectory
+
+    is_bad_target = isinstance(error, Exists | NotADirectory) or _is_bad_name(error)
+    if not is_bad_target:
+        return error
+    if placed.category is None:
+        # The caller named the file.
+        return _failure_of("update", f"Invalid target file: {placed.target}", _TARGET_RULE)
+    sentence = f"Failed to process content for {placed.target}"
+    return BankError("content_processing_failed", sentence, _reason_of(error), bank.key)
 
 
 def _puts(memory: MemorySession, bank: Bank, placed: Placement, files: BankFiles) -> Puts:

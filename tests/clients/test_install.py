@@ -68,7 +68,10 @@ def placed(client: str, text: str | None = None) -> Path:
 
 
 def here(client: Client) -> list[str]:
-    return (client.here[module.table._SYSTEM] if isinstance(client.here, dict) else client.here)[:1]
+    folders = client.installed_if
+    if isinstance(folders, dict):
+        folders = folders[module.table._SYSTEM]
+    return folders[:1]
 
 
 def ours(client: str, text: str) -> Any:

@@ -44,7 +44,10 @@ _START_SECONDS = 30.0
 # A program may take this many seconds to print its version.
 _VERSION_SECONDS = 10.0
 _IDS = lambda _: [*table.clients()]
-_NOBODY = "No client was found on this machine. Name one: memory install CLIENT; for others: memory install --print"
+_NOBODY = (
+    "No client was found on this machine. "
+    "Name one: memory install CLIENT; for others: memory install --print"
+)
 _STATUS = "{:<17} {:<6} {:<24} {:<8} {}"
 
 
@@ -127,7 +130,8 @@ def install(
 
     texts = [_result_line(client, row) for client, row in zip(clients, rows, strict=True)]
     started = None
-    if _is_any_connected(rows) and not (dry_run or print_):
+    changes_nothing = dry_run or print_
+    if _is_any_connected(rows) and not changes_nothing:
         # A server at an address runs elsewhere, so it cannot be started here.
         if not http:
             started = _start(server.argv)
@@ -148,7 +152,8 @@ def _check_native_memory(is_wanted: bool, ids: Sequence[str], *, is_elsewhere: b
     ids: the named clients; empty if none is named.
     is_elsewhere: whether the files of a project are changed instead, or none at all.
     """
-    if is_wanted and (is_elsewhere or (ids and "claude-code" not in ids)):
+    is_left_out = ids and "claude-code" not in ids
+    if is_wanted and (is_elsewhere or is_left_out):
         raise Usage("--native-memory is a setting of your own claude-code")
 
 
@@ -289,25 +294,30 @@ class Connecting:
     def connect(self, client: Client) -> dict[str, Any]:
         """Connect a client. Returns the keys of its row. Raises MemorandaError."""
         request = self._request
-        memory_files = self._memory_files(client)
+        memory_edits = self._memory_edits(client)
+        # Raises if the client cannot take such a server.
         targets = self._targets(client)
         if not request.is_for_project and not client.is_here(os.environ):
             reason = f"{client.title} is not on this machine"
             return self.paste(client) | {"result": "not found", "reason": reason}
+
         former = [] if request.is_for_project else _former(client)
         if _plugin_is_on(client):
             # The plugin has the server and the hooks. With entries, too, all would be done twice.
-            if not memory_files:
+            if not memory_edits:
                 return self._beside_plugin(former)
-            targets = _own_file(client, memory_files)
+            targets = _own_file(client, memory_edits)
         row = self._change(targets, [*self._unwanted_hooks(client), *former])
+
         is_connected = row["result"] in ("written", "unchanged")
-        if memory_files and is_connected and not request.is_dry_run:
+        if memory_edits and is_connected and not request.is_dry_run:
+            folder = memory_edits[0].value
             with self._call.memory() as memory:
-                memory.add_project("claude memory", memory_files[0].value)
+                memory.add_project("claude memory", folder)
         return row
 
-    def _memory_files(self, client: Client) -> list[Edit]:
+    def _memory_edits(self, client: Client) -> list[Edit]:
+        """Return the edits for the client's own memories, if they were asked for (`_memories`)."""
         if not self._request.has_native_memory:
             return []
         return _memories(client, self._installer.home)
@@ -320,7 +330,7 @@ class Connecting:
             self._request.is_for_project,
             hooks=self._request.has_hooks,
             program=self._program,
-            more_edits=self._memory_files(client),
+            more_edits=self._memory_edits(client),
         )
 
     def _beside_plugin(self, former: Sequence[Target]) -> dict[str, Any]:
@@ -476,13 +486,27 @@ def _entries_to_remove(
     """
     if is_for_project:
         return _targets(client, server, True, hooks=False, program=["memory"])
-    memory_files = _memories(client, installer.home)
-    settings = _own_file(client, memory_files)[: len(memory_files)]
-    if not all(installer.wrote(target, present(target)[0]) for target in settings):
+    memory_edits = _memories(client, installer.home)
+    if memory_edits and not _wrote_memories(client, memory_edits, installer):
         # The user or another program has set the folder of the client's memories, so it is kept.
-        memory_files = []
-    ours = _targets(client, server, False, hooks=True, program=["memory"], more_edits=memory_files)
+        memory_edits = []
+    ours = _targets(client, server, False, hooks=True, program=["memory"], more_edits=memory_edits)
     return [*ours, *_former(client)]
+
+
+def _wrote_memories(client: Client, memory_edits: Sequence[Edit], installer: Installer) -> bool:
+    """Whether we set the folder of a client's own memories as it is in the client's file.
+
+    memory_edits: the edits that set it (`_memories`).
+    installer: knows which values we wrote.
+
+    Raises MemorandaError.
+    """
+    for target in _own_file(client, memory_edits):
+        value = present(target)[0]
+        if not installer.wrote(target, value):
+            return False
+    return True
 
 
 def _globals(call: Invocation) -> list[str]:
@@ -570,16 +594,20 @@ def _targets(
     Raises Failure for a client without files in a project.
     """
     file = client.place(os.environ, Path.cwd() if project else None)
-    edits = [table.entry(client, server)]
+    server_edit = table.entry(client, server)
     if file is None:
         raise Failure(f"{client.title} has no file for projects")
-    calls = [*(table.hooks(client, program) if hooks and not project else ()), *more_edits]
-    if calls and client.hook_file(os.environ) == file:
-        return [Target(client, file, client.format, [*edits, *calls])]
-    return [
-        Target(client, file, client.format, edits),
-        *(_own_file(client, calls) if calls else ()),
-    ]
+    own_edits = [*more_edits]
+    # Hooks are the user's own: a project has none.
+    if hooks and not project:
+        own_edits = [*table.hooks(client, program), *more_edits]
+    if not own_edits:
+        return [Target(client, file, client.format, [server_edit])]
+    # Some clients have one file for servers and hooks, others have two.
+    if client.hook_file(os.environ) == file:
+        return [Target(client, file, client.format, [server_edit, *own_edits])]
+    server_file = Target(client, file, client.format, [server_edit])
+    return [server_file, *_own_file(client, own_edits)]
 
 
 def _own_file(client: Client, edits: Sequence[Edit]) -> list[Target]:
@@ -592,7 +620,10 @@ def _own_file(client: Client, edits: Sequence[Edit]) -> list[Target]:
 
 def _former(client: Client) -> list[Target]:
     """Return the entries that an earlier installation left in files of the client."""
-    targets = [Target(client, *place) for place in table.former(client)]
+    targets = [
+        Target(client, entries.file, entries.format, entries.edits)
+        for entries in table.former(client)
+    ]
     return [target for target in targets if _is_there(target)]
 
 
@@ -619,9 +650,10 @@ def _memories(client: Client, home: Path) -> list[Edit]:
     """
     if "memories" not in client.hooks:
         return []
-    # Ours is what was written by us
     folder = str(table.auto_memory_folder(home))
-    return [Edit("native memory", (), client.hooks["memories"], folder, lambda _: False)]
+    # The value does not show who set it. Only the records of `install` do.
+    is_ours = lambda _: False
+    return [Edit("native memory", (), client.hooks["memories"], folder, is_ours)]
 
 
 def _change_files(
@@ -644,32 +676,38 @@ def _change_files(
     """
     steps = [(target, installer.add) for target in adding]
     steps += [(target, installer.remove) for target in removing]
-
-    def may_be_left(target: Target) -> bool:
-        """Whether the server can be connected, or taken out, without a change of this file."""
-        if adding:
-            return target not in adding
-        return target is not removing[0] and not installer.knows(target)
-
-    rows: list[tuple[Target, FileChange]] = []
-    remaining_hooks: dict[str, str] = {}
+    changes: list[tuple[Target, FileChange]] = []
+    skipped: dict[str, str] = {}
     # The first round only tries. The second one writes, unless this is a dry run.
     for is_trial in (True, dry_run):
-        rows.clear()
+        changes = []
         for target, change_file in steps:
             try:
-                rows.append((target, change_file(target, replace=replace, dry_run=is_trial)))
+                changes.append((target, change_file(target, replace=replace, dry_run=is_trial)))
             except Unsure as error:
                 problem = f"{target.file} was not changed: {error}"
-                if not may_be_left(target):
+                if not _may_be_skipped(target, installer, adding, removing):
                     return {
                         "result": "refused",
                         "file": str(target.file),
                         "reason": problem,
                         "snippet": snippet(target.format, target.edits) if adding else None,
                     }
-                remaining_hooks = {"hooks_left": problem}
-    return _changes_document(rows, bool(adding), dry_run) | remaining_hooks
+                skipped = {"hooks_left": problem}
+    return _changes_document(changes, bool(adding), dry_run) | skipped
+
+
+def _may_be_skipped(
+    target: Target, installer: Installer, adding: Sequence[Target], removing: Sequence[Target]
+) -> bool:
+    """Whether the server can be connected, or taken out, without a change of this file.
+
+    installer, adding, removing: as in `_change_files`.
+    """
+    if adding:
+        return target not in adding
+    # The first file has the entry of the server. A file of hooks that we wrote must be changed, too.
+    return target is not removing[0] and not installer.knows(target)
 
 
 def _changes_document(
@@ -842,7 +880,9 @@ def _entry_of(target: Target, installer: Installer) -> tuple[str, str | None]:
         if not argv and installer.wrote(target, value):
             return "address", None
         return "not ours", None
-    version = _version(*(argv[: argv.index("mcp")] if "mcp" in argv else argv[:1]))
+    # The arguments from `mcp` on are for the server.
+    program = argv[: argv.index("mcp")] if "mcp" in argv else argv[:1]
+    version = _version(*program)
     if not version:
         return "broken command", version
     if value == target.edits[0].value:
@@ -858,7 +898,7 @@ def _has_hooks(client: Client) -> bool | None:
     hook_file = client.hook_file(os.environ)
     if hook_file is None:
         return None
-    calls = [hook for hook in table.hooks(client, ["memory"]) if not hook.kept]
+    calls = [hook for hook in table.hooks(client, ["memory"]) if not hook.keeps_present]
     return None not in present(Target(client, hook_file, "json", calls))
 
 

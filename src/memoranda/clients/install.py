@@ -15,7 +15,7 @@ import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import takewhile
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -102,8 +102,13 @@ def present(target: Target) -> list[Any]:
 class Installer:
     """Changes files of clients for the memory in `home`, and records each change in the home.
 
-    The records have notes for each edit, by the file and by the label of the edit. `remove` needs
-    these notes.
+    The records have notes for each file, by the labels of its edits. `remove` needs these notes.
+    The note of one edit has the keys
+        value: the value that was written last.
+        hint: how to remove the member so that the file is as before; see `Hint`.
+        created: whether we created the file.
+        folders: how many folders above the file we created.
+        beside: the file's hooks before a member with `keeps_present` was added. None for none.
     """
 
     def __init__(self, home: Path):
@@ -118,43 +123,44 @@ class Installer:
         replace: whether to replace such an entry instead.
         dry_run: whether to compute the change without writing.
         """
+        return self._change(target, partial(self._with_edits, target, replace), dry_run)
+
+    def _with_edits(
+        self, target: Target, replace: bool, old: str | None, notes: dict[str, Any]
+    ) -> str | None:
+        """Return the text of a file with our edits, and record in `notes` how to remove them.
+
+        replace: whether to replace entries that are not ours.
+        old: the text of the file. None if the file does not exist.
+        notes: the notes of the file; see `Installer`.
+
+        Returns None for a file that does not exist and gets no text.
+        """
         editor = EDITORS[target.format]
-
-        def added(old: str | None, notes: dict[str, Any]) -> str | None:
-            """Return the text of the file with our edits, and record in `notes` how to remove them.
-
-            old: the text of the file. None if the file does not exist.
-            """
-            text = old or ""
-            for edit in target.edits:
-                present_value = editor.find(text, edit.path, edit.name)
-                value = self._new_value(target, edit, present_value, notes, replace)
-                if value is None:
-                    continue
-                # If our entry was there before, the notes from its first writing are still right.
-                earlier_note = {}
-                if present_value is not None:
-                    earlier_note = notes.get(edit.label, {})
-                text, hint = editor.put(text, edit.path, edit.name, value)
-                if present_value is not None:
-                    hint = Hint()
-                notes[edit.label] = {
-                    "hint": earlier_note.get("hint", [*hint]),
-                    "value": value,
-                    "created": earlier_note.get("created", old is None),
-                    "folders": earlier_note.get(
-                        "folders", _made_folders(target.file, self._load())
-                    ),
-                }
-                if edit.kept:
-                    notes[edit.label]["beside"] = None
-                    if old is not None:
-                        notes[edit.label]["beside"] = editor.find(old, (), "hooks")
-            if text or old is not None:
-                return text
+        text = old or ""
+        for edit in target.edits:
+            present_value = editor.find(text, edit.path, edit.name)
+            value = self._new_value(target, edit, present_value, notes, replace)
+            if value is None:
+                continue
+            text, hint = editor.put(text, edit.path, edit.name, value)
+            note = {
+                "hint": [*hint],
+                "created": old is None,
+                "folders": _made_folders(target.file, self._load()),
+            }
+            if present_value is not None:
+                # An entry was there before. If it was ours, the notes from its first writing are
+                # still right.
+                note["hint"] = [*Hint()]
+                note |= _first_note(notes.get(edit.label, {}))
+            note["value"] = value
+            if edit.keeps_present:
+                note["beside"] = None if old is None else editor.find(old, (), "hooks")
+            notes[edit.label] = note
+        if not text and old is None:
             return None
-
-        return self._change(target, added, dry_run)
+        return text
 
     def _new_value(
         self, target: Target, edit: Edit, old: Any, notes: dict[str, Any], replace: bool
@@ -167,7 +173,7 @@ class Installer:
         """
         if old is None:
             return edit.value
-        if edit.kept or old == edit.value:
+        if edit.keeps_present or old == edit.value:
             return None
         is_ours = _is_ours(edit, old, notes)
         if not replace and not is_ours:
@@ -193,39 +199,7 @@ class Installer:
         replace: whether to remove such an entry nevertheless.
         dry_run: whether to compute the change without writing.
         """
-        editor = EDITORS[target.format]
-
-        def removed(old: str | None, notes: dict[str, Any]) -> str | None:
-            """Return the text of the file without our edits. None if the file can be deleted.
-
-            old: the text of the file. None if the file does not exist.
-            notes: the notes of the file, from which the notes of the removed edits are taken out.
-            """
-            if old is None:
-                return None
-            text = old
-            created = False
-            for edit in reversed(target.edits):
-                note = notes.pop(edit.label, {})
-                created = created or bool(note.get("created"))
-                present_value = editor.find(text, edit.path, edit.name)
-                if present_value is None:
-                    continue
-                # `kept` members, such as a version, serve all hooks of the file. If hooks of other
-                # programs were added since, they may need these members.
-                is_needed = not note or editor.find(text, (), "hooks") != note.get("beside")
-                if edit.kept and is_needed:
-                    continue
-                _check_removable(target, edit, present_value, note, replace)
-                hint = None
-                if note:
-                    hint = Hint(*note["hint"])
-                text = editor.drop(text, edit.path, edit.name, hint)
-            if created and not text.strip("\ufeff \t\r\n"):
-                return None
-            return text
-
-        return self._change(target, removed, dry_run)
+        return self._change(target, partial(_without_edits, target, replace), dry_run)
 
     def knows(self, target: Target) -> bool:
         """Whether the records have an entry that we wrote into the file."""
@@ -350,6 +324,48 @@ class Installer:
         return path
 
 
+def _first_note(note: dict[str, Any]) -> dict[str, Any]:
+    """Return the parts of an edit's note that stay when the edit is written a second time."""
+    return {key: note[key] for key in ("hint", "created", "folders") if key in note}
+
+
+def _without_edits(
+    target: Target, replace: bool, old: str | None, notes: dict[str, Any]
+) -> str | None:
+    """Return the text of a file without our edits. None if the file can be deleted.
+
+    replace: whether to remove entries that are not ours.
+    old: the text of the file. None if the file does not exist.
+    notes: the notes of the file; see `Installer`. Those of the removed edits are taken out.
+
+    Raises Unsure.
+    """
+    if old is None:
+        return None
+    editor = EDITORS[target.format]
+    text = old
+    has_created_file = False
+    # In the reverse order of writing: the last edit is taken out of the text that it made.
+    for edit in reversed(target.edits):
+        note = notes.pop(edit.label, {})
+        has_created_file = has_created_file or bool(note.get("created"))
+        present_value = editor.find(text, edit.path, edit.name)
+        if present_value is None:
+            continue
+        if edit.keeps_present:
+            # The member, such as a version, serves all hooks of the file. If other programs added
+            # hooks since, they may need it.
+            is_needed = not note or editor.find(text, (), "hooks") != note.get("beside")
+            if is_needed:
+                continue
+        _check_removable(target, edit, present_value, note, replace)
+        hint = Hint(*note["hint"]) if note else None
+        text = editor.drop(text, edit.path, edit.name, hint)
+    if has_created_file and not text.strip("\ufeff \t\r\n"):
+        return None
+    return text
+
+
 def _parents(file: Path) -> list[Path]:
     """Return the folders above `file`, the innermost first. A symlink is followed."""
     return [*Path(os.path.realpath(file)).parents]
@@ -357,10 +373,10 @@ def _parents(file: Path) -> list[Path]:
 
 def _folders_made_for(file: Path, notes: dict[str, Any]) -> list[Path]:
     """Return the folders above `file` that we created for it, according to its notes."""
-    # An earlier version only noted whether one folder was created, under the key `folder`.
-    count = max(
-        (note.get("folders", int(note.get("folder", False))) for note in notes.values()), default=0
-    )
+    count = 0
+    for note in notes.values():
+        # An earlier version only noted whether one folder was created, under the key `folder`.
+        count = max(count, note.get("folders", int(note.get("folder", False))))
     return _parents(file)[:count]
 
 
@@ -372,10 +388,15 @@ def _made_folders(file: Path, records: dict[str, Any]) -> int:
 
     When the last of these files is removed, the folders are removed, too.
     """
-    ours: set[Path] = set()
+    created: set[Path] = set()
     for name, notes in records.items():
-        ours.update(_folders_made_for(Path(name), notes))
-    return len([*takewhile(lambda folder: folder in ours or not folder.exists(), _parents(file))])
+        created.update(_folders_made_for(Path(name), notes))
+    count = 0
+    for folder in _parents(file):
+        if folder.exists() and folder not in created:
+            break
+        count += 1
+    return count
 
 
 def _name(edit: Edit) -> str:
@@ -439,18 +460,11 @@ def _swap(file: Path, old: File | None, new: str | None) -> bool:
     Returns False, without a change, if another program changed the file since it was read.
     """
     real = Path(os.path.realpath(file))
-    temp = real.with_name(f".{real.name}-{os.getpid()}-{os.urandom(4).hex()}")
+    temporary_file = real.with_name(f".{real.name}-{os.getpid()}-{os.urandom(4).hex()}")
     try:
         if new is not None:
             real.parent.mkdir(parents=True, exist_ok=True)
-            write_file(str(temp), new.encode(), mode=0o600 if old is None else old.mode)
-        # The new file gets the owner and the mode of the former one.
-        if new is not None and old is not None:
-            status = os.stat(real)
-            if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
-                with suppress(PermissionError):
-                    os.chown(temp, status.st_uid, status.st_gid)
-                    os.chmod(temp, stat.S_IMODE(status.st_mode))
+            _write_like(temporary_file, new, real, old)
         # Compare as late as possible, so that hardly anybody can save in between.
         now = _read(real)
         if (now and now.etag) != (old and old.etag):
@@ -458,15 +472,33 @@ def _swap(file: Path, old: File | None, new: str | None) -> bool:
         if new is None:
             real.unlink(missing_ok=True)
         else:
-            os.replace(temp, real)
+            os.replace(temporary_file, real)
             sync_folder(real.parent)
     except OSError as error:
         raise StorageError(str(file), reason(error)) from None
     finally:
-        # The temporary file was renamed, or never written.
+        # There is none if it was renamed, or never written.
         with suppress(OSError):
-            temp.unlink()
+            temporary_file.unlink()
     return True
+
+
+def _write_like(path: Path, text: str, model: Path, old: File | None) -> None:
+    """Write a file with the owner and the mode of the file `model`, which it will replace.
+
+    old: the file `model` as it was read. None if it does not exist: then only its owner may read
+        the new file.
+
+    Raises OSError.
+    """
+    write_file(str(path), text.encode(), mode=0o600 if old is None else old.mode)
+    if old is None:
+        return
+    status = os.stat(model)
+    if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
+        with suppress(PermissionError):
+            os.chown(path, status.st_uid, status.st_gid)
+            os.chmod(path, stat.S_IMODE(status.st_mode))
 
 
 def checked_text(text: str, pattern: str, message: str) -> str:

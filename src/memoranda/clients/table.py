@@ -55,7 +55,7 @@ class Client:
     key: the path to the container with the servers, such as `("mcpServers",)`.
     stdio: the shape of our entry for a server that the client starts as a program.
     checked: "run" if the entry was tried with the program, "read" if its documentation says so.
-    here: the folders that exist if the client is installed.
+    installed_if: the folders that exist if the client is installed; a list, or a dict by system.
     program: a command that is on PATH if the client is installed; "" if there is no such command.
     project: the path of the configuration file inside a project; None if the client has no such
         file.
@@ -74,7 +74,7 @@ class Client:
     key: tuple[str, ...]
     stdio: Mapping[str, Any]
     checked: str
-    here: Any
+    installed_if: Any
     program: str = ""
     project: Any = None
     http: Mapping[str, Any] | None = None
@@ -106,15 +106,14 @@ class Client:
         environ: the environment variables, which may move folders.
         system: "linux" or "macos".
         """
-        if isinstance(self.here, dict):
-            places = self.here[system]
-        else:
-            places = self.here
-        folders = [expand(place, environ) for place in places]
-        is_found = any(folder.exists() for folder in [*folders, _first(self.file, environ, system)])
-        return is_found or bool(
-            self.program and shutil.which(self.program, path=environ.get("PATH"))
-        )
+        folders = self.installed_if
+        if isinstance(folders, dict):
+            folders = folders[system]
+        if any(expand(folder, environ).exists() for folder in folders):
+            return True
+        if _first(self.file, environ, system).exists():
+            return True
+        return bool(self.program and shutil.which(self.program, path=environ.get("PATH")))
 
     def hook_file(self, environ: Mapping[str, str]) -> Path | None:
         """Return the file with the client's hooks. None if the client has no hooks.
@@ -134,7 +133,7 @@ class Edit(NamedTuple):
     name: the key of the member, or a function that recognizes the item of a list.
     value: the value of the member.
     is_ours: says whether a value in the file was set by us.
-    kept: whether a value that is in the file already stays as it is.
+    keeps_present: whether a value that is in the file already stays as it is.
     """
 
     label: str
@@ -142,7 +141,7 @@ class Edit(NamedTuple):
     name: Name
     value: Any
     is_ours: Callable[[Any], bool]
-    kept: bool = False
+    keeps_present: bool = False
 
 
 class Server(NamedTuple):
@@ -179,14 +178,14 @@ def agents_md(folder: Path) -> Client:
     text = Path(__file__).with_name("AGENTS.md").read_text("utf-8").strip()
     file = str(folder / "AGENTS.md")
     return Client(
-        "agents-md",
-        "AGENTS.md",
-        file,
-        "markdown",
-        (),
-        {"text": text},
-        "run",
-        str(folder),
+        id="agents-md",
+        title="AGENTS.md",
+        file=file,
+        format="markdown",
+        key=(),
+        stdio={"text": text},
+        checked="run",
+        installed_if=[str(folder)],
         project=file,
     )
 
@@ -231,35 +230,40 @@ def entry(client: Client, server: Server) -> Edit:
 
     Raises InvalidInput if the client cannot use an address or a token, and the server requires it.
     """
-    shape: Mapping[str, Any] | None = client.stdio
     if client.format == "markdown":
         # A paragraph between marks with our name is always ours.
         return Edit("paragraph", (), server.name, client.stdio["text"], is_ours=lambda _: True)
-    if server.url:
-        shape = client.http
-        if shape is None:
-            raise InvalidInput(
-                f"{client.title} takes no address of a server in its file. {client.note}".strip()
-            )
-        if server.token and client.token is None:
-            raise InvalidInput(
-                f"{client.title} reads no token from the environment; put it in by hand"
-            )
-        if server.token:
-            shape = {**shape, **(client.token or {})}
-    argv = server.argv or ("",)
+    program, *arguments = server.argv or ("",)
     words = {
-        "command": argv[0],
-        "args": [*argv[1:]],
-        "argv": [*argv],
+        "command": program,
+        "args": arguments,
+        "argv": [program, *arguments],
         "url": server.url,
         "name": server.name,
+        "token": server.token,
     }
-    value = _fill(shape, words | {"token": server.token})
+    value = _fill(_server_shape(client, server), words)
     name: Name = server.name
     if client.format == "yaml-list":
         name = lambda item: isinstance(item, dict) and item.get("name") == server.name
     return Edit("server", client.key, name, value, is_our_server)
+
+
+def _server_shape(client: Client, server: Server) -> Mapping[str, Any]:
+    """Return the shape of the client's entry for a server, with placeholders as in clients.toml.
+
+    Raises InvalidInput if the client cannot use an address or a token, and the server requires it.
+    """
+    if not server.url:
+        return client.stdio
+    if client.http is None:
+        message = f"{client.title} takes no address of a server in its file. {client.note}"
+        raise InvalidInput(message.strip())
+    if not server.token:
+        return client.http
+    if client.token is None:
+        raise InvalidInput(f"{client.title} reads no token from the environment; put it in by hand")
+    return {**client.http, **client.token}
 
 
 def hooks(client: Client, program: Sequence[str]) -> list[Edit]:
@@ -269,21 +273,20 @@ def hooks(client: Client, program: Sequence[str]) -> list[Edit]:
     """
     if not client.hooks:
         return []
+    # Keys such as a version, which the file of the hooks needs once. Whoever wrote a present value,
+    # it stays.
+    edits = [
+        Edit(key, (), key, value, is_ours=lambda _: True, keeps_present=True)
+        for key, value in client.hooks.get("file_members", {}).items()
+    ]
+
     command = shlex.join([*program, "hook", client.id])
-    ours = lambda item: any(_is_our_hook(string, client.id) for string in _strings(item))
-    # Keys such as a version, which the file of the hooks needs once. A present value stays.
-    single_edits = [
-        Edit(key, (), key, shape, is_ours=lambda _: True, kept=True)
-        for key, shape in client.hooks.get("alone", {}).items()
-    ]
-    events = CLIENTS[client.id].events
-    entries = [
-        (event, _fill(_hook_entry(client, kind), {"hook": command, "event": event}))
-        for event, kind in events.items()
-    ]
-    return single_edits + [
-        Edit(event, ("hooks", event), ours, value, ours) for event, value in entries
-    ]
+    is_ours = lambda item: any(_is_our_hook(string, client.id) for string in _strings(item))
+    for event, kind in CLIENTS[client.id].events.items():
+        value = _fill(_hook_entry(client, kind), {"hook": command, "event": event})
+        # The hooks of an event are a list, in which ours is recognized by its command.
+        edits.append(Edit(event, ("hooks", event), name=is_ours, value=value, is_ours=is_ours))
+    return edits
 
 
 def _hook_entry(client: Client, kind: str) -> Any:
@@ -296,35 +299,52 @@ def _hook_entry(client: Client, kind: str) -> Any:
     return client.hooks["entry"]
 
 
-def former(client: Client) -> list[tuple[Path, str, list[Edit]]]:
+class FormerEntries(NamedTuple):
+    """Entries of a file that this program wrote under its former name.
+
+    format: the syntax of the file, a key of `install.EDITORS`.
+    edits: the edits to remove.
+    """
+
+    file: Path
+    format: str
+    edits: list[Edit]
+
+
+def former(client: Client) -> list[FormerEntries]:
     """Return the entries that this program wrote under its former name, in order to remove them.
 
     The entries that it writes now have other keys or other files, so they do not replace the former
-    entries. Each result is (file, format of the file, edits to remove).
+    entries.
     """
-    former_entries: list[tuple[Path, str, list[Edit]]] = []
+    former_entries: list[FormerEntries] = []
     if client.plugin:
-        # The path to the setting of a plugin is, for example, `enabledPlugins`, then
-        # `memoranda@memoranda`. The plugin's name is the part with "@". For the former plugin, it
-        # is replaced by the former name.
-        key = [former_name.PLUGIN if "@" in name else name for name in client.plugin["key"]]
-        plugin_index = key.index(former_name.PLUGIN)
-        # Whatever value the setting of the former plugin has, it is ours.
-        edit = Edit(
-            label="former plugin",
-            path=tuple(key[:plugin_index]),
-            name=key[plugin_index],
-            value=True,
-            is_ours=lambda _: True,
-        )
-        former_entries.append(
-            (expand(client.plugin["file"], os.environ), client.plugin["format"], [edit])
-        )
-    file = client.hook_file(os.environ)
-    if file is not None and file.stem == "memoranda":
-        edits = hooks(client, ["memory"])
-        former_entries.append((file.with_name(f"{former_name.NAME}{file.suffix}"), "json", edits))
+        file = expand(client.plugin["file"], os.environ)
+        edit = _former_plugin(client.plugin["key"])
+        former_entries.append(FormerEntries(file, client.plugin["format"], [edit]))
+    hook_file = client.hook_file(os.environ)
+    # Only a file with our name was a file with our former name.
+    if hook_file is not None and hook_file.stem == "memoranda":
+        file = hook_file.with_name(f"{former_name.NAME}{hook_file.suffix}")
+        former_entries.append(FormerEntries(file, "json", hooks(client, ["memory"])))
     return former_entries
+
+
+def _former_plugin(key: Sequence[str]) -> Edit:
+    """Return the edit for the setting of our plugin under its former name.
+
+    key: the path to the setting of the present plugin, such as `enabledPlugins`, then
+        `memoranda@memoranda`. The part with "@" is the plugin's name.
+    """
+    plugin_index = next(index for index, name in enumerate(key) if "@" in name)
+    # Whatever value the setting of the former plugin has, it is ours.
+    return Edit(
+        label="former plugin",
+        path=tuple(key[:plugin_index]),
+        name=former_name.PLUGIN,
+        value=True,
+        is_ours=lambda _: True,
+    )
 
 
 def shares_hooks(value: Any, client: str) -> bool:
@@ -356,13 +376,13 @@ def command_of(value: Any) -> list[str]:
     if not isinstance(value, dict):
         return []
     command = value.get("command", value.get("cmd", []))
-    words = [command] if isinstance(command, str) else command
-    further_words = value.get("args", [])
-    if isinstance(words, list) and isinstance(further_words, list):
-        words = [*words, *further_words]
-    else:
-        words = []
-    return [word for word in words if isinstance(word, str)]
+    # Some clients write the whole command line as one list.
+    if isinstance(command, str):
+        command = [command]
+    arguments = value.get("args", [])
+    if not isinstance(command, list) or not isinstance(arguments, list):
+        return []
+    return [word for word in [*command, *arguments] if isinstance(word, str)]
 
 
 def _is_our_hook(command: str, client: str) -> bool:
@@ -380,10 +400,9 @@ def _first(value: Any, environ: Mapping[str, str], system: str, folder: Path = P
     """
     if isinstance(value, dict):
         value = value[system]
-    places = [
-        expand(place_text, environ) for place_text in ([value] if isinstance(value, str) else value)
-    ]
-    return next((place for place in places if (folder / place).exists()), places[0])
+    candidates = [value] if isinstance(value, str) else value
+    paths = [expand(candidate, environ) for candidate in candidates]
+    return next((path for path in paths if (folder / path).exists()), paths[0])
 
 
 def _strings(value: Any) -> list[str]:
@@ -472,11 +491,15 @@ def _native_name(client: str, place: Path) -> str:
 
     place: the path of the folder, relative to the folder of the client.
     """
+    # The parts between are the client's name for the path: `-home-ann-shop`.
+    path = "-".join(place.parts[1:-1])
     user_folder = re.sub(r"[^A-Za-z0-9]", "-", os.path.expanduser("~"))
-    path = "-".join(place.parts[1:-1]).removeprefix(user_folder)
+    path = path.removeprefix(user_folder)
     path = re.sub(r"[^\w .\-]+", "-", path).strip(" .-")
-    longest = _MOST_NAME_CHARACTERS - len(client) - 4
-    return f"{client} {path[-longest:].strip(' .-')}".strip()
+    # The name of the client, a space, the end of the path, and up to 3 characters of `_free_name`.
+    path_length = _MOST_NAME_CHARACTERS - len(client) - 4
+    path_end = path[-path_length:].strip(" .-")
+    return f"{client} {path_end}".strip()
 
 
 def _free_name(name: str, names: Collection[str]) -> str:

@@ -270,6 +270,7 @@ class MarkdownEditor(Editor):
         found_block = _block(name).search(text)
         if found_block:
             return text[: found_block.start()] + block + text[found_block.end() :], Hint()
+        # A blank line separates the paragraph from the text before it.
         if not text:
             gap = ""
         elif text.endswith("\n"):
@@ -286,7 +287,10 @@ class MarkdownEditor(Editor):
         """
         block = _block(name).search(text)
         assert block is not None
-        return text[: block.start()].removesuffix((hint and hint.inner) or "") + text[block.end() :]
+        text_before = text[: block.start()]
+        if hint is not None and hint.inner:
+            text_before = text_before.removesuffix(hint.inner)
+        return text_before + text[block.end() :]
 
 
 def _block(name: Name) -> re.Pattern[str]:
@@ -312,12 +316,9 @@ class JsonEditor(Editor):
         document = _read(text)
         style = _Style.of(text)
         if document.root is None:
-            if text.strip(BOM + _SPACE):
-                raise Unsure("it holds nothing but comments")
-            start = BOM if text.startswith(BOM) else ""
-            new_text = _dump(_nested([*path, name], value), "", style)
-            blanks = text[len(start) :]
-            return start + new_text + style.end, Hint(len(path) + 1, blanks)
+            return _new_document(text, _nested([*path, name], value), style), Hint(
+                len(path) + 1, text.removeprefix(BOM)
+            )
         container, missing = document.container(path)
         assert container is not None
         if missing:
@@ -326,15 +327,18 @@ class JsonEditor(Editor):
             value = _nested([*missing[1:], name], value)
             index = None
         else:
+            # An item of a list has no key.
             key = name if isinstance(name, str) else None
             index = document.position(container, name)
 
+        # A new member is added, a present one gets the value.
         inner = None
         if index is None:
             new_text, inner = _add(text, container, key, value, style)
         else:
             new_text = _with_value(text, container, index, value, style)
 
+        # Make sure that nothing else has changed.
         value_tree = _read(json.dumps(value)).tree
         member = value_tree if key is None else (key, value_tree)
         container_path = path[: len(path) - len(missing)]
@@ -351,26 +355,42 @@ class JsonEditor(Editor):
         document = _read(text)
         place = document.place(path, name)
         assert place is not None
-        containers, inner = hint or Hint()
-        # If the member is alone in a container that `put` created, the container is removed.
-        while containers and path and _is_alone(text, place[0]):
+        new_containers, earlier_text = hint or Hint()
+        # If the member is alone in a container that `put` created, remove the container instead.
+        while new_containers and path and _is_alone(text, place[0]):
             *path, name = path
-            containers -= 1
+            new_containers -= 1
             place = document.place(path, name)
             assert place is not None
         container, index = place
         expected = with_changed_member(document.tree, path, index, None)
         text = _without(text, container, index, expected)
+        if earlier_text is None:
+            return text
 
         # The text that was there before the member goes back into an empty container.
-        emptied, _ = _read(text).container(path)
-        assert emptied is not None
-        if inner is None or text[emptied.start + 1 : emptied.end - 1].strip(_SPACE):
+        remaining, _ = _read(text).container(path)
+        assert remaining is not None
+        if text[remaining.start + 1 : remaining.end - 1].strip(_SPACE):
             return text
-        if containers:
+        if new_containers:
             # `put` created the outermost container, too: the text had only blanks.
-            return (BOM if text.startswith(BOM) else "") + inner
-        return text[: emptied.start + 1] + inner + text[emptied.end - 1 :]
+            return (BOM if text.startswith(BOM) else "") + earlier_text
+        return text[: remaining.start + 1] + earlier_text + text[remaining.end - 1 :]
+
+
+def _new_document(text: str, value: Any, style: _Style) -> str:
+    """Return the JSON of a value for a file that has no JSON yet.
+
+    text: the present text of the file: only blanks, perhaps with a byte order mark.
+    style: the line break of the file.
+
+    Raises Unsure if the file has comments.
+    """
+    if text.strip(BOM + _SPACE):
+        raise Unsure("it holds nothing but comments")
+    start = BOM if text.startswith(BOM) else ""
+    return start + _dump(value, "", style) + style.end
 
 
 def _nested(names: Sequence[Name], value: Any) -> Any:
@@ -447,22 +467,24 @@ def _add(
     is_inline = _is_inline(text, node, inner, is_empty)
     outer = _line_indent(text, node.start)
     indent = _member_indent(text, node, outer + style.unit)
-    label = ""
+    member = _dump(value, indent, style, inline=is_inline)
     if key is not None:
-        label = json.dumps(key, ensure_ascii=False) + ": "
-    member = label + _dump(value, indent, style, inline=is_inline)
+        member = json.dumps(key, ensure_ascii=False) + ": " + member
     if is_empty:
         if not is_inline:
             member = f"{style.end}{indent}{member}{style.end}{outer}"
         return text[: node.start + 1] + member + text[node.end - 1 :], inner
-    gap = " "
-    if not is_inline:
-        gap = style.end + indent
+
+    # The member goes behind everything in the container, also behind comments.
+    gap = " " if is_inline else style.end + indent
     point = len(text[: node.end - 1].rstrip(_SPACE))
     if not node.items:
+        # The container has only comments.
         return text[:point] + gap + member + text[point:], None
     last = node.items[-1]
-    if last.comma >= 0:
+    has_trailing_comma = last.comma >= 0
+    if has_trailing_comma:
+        # The new last member has one, too.
         return text[:point] + gap + member + "," + text[point:], None
     comma = last.node.end
     return text[:comma] + "," + text[comma:point] + gap + member + text[point:], None
@@ -520,39 +542,52 @@ def _without(text: str, node: Node, index: int, expected: Any) -> str:
     node: the container.
     expected: the tree that the new text must have.
     """
-    item = node.items[index]
-    before = len(text[: item.start].rstrip(_SPACE))
-    if index + 1 < len(node.items):
-        next_start = len(text) - len(text[item.comma + 1 :].lstrip(_SPACE))
-        # Cut the member and its comma, and the blanks before the next member.
-        tries = [[(item.comma, next_start), (item.start, item.node.end)]]
-    else:
-        if item.comma >= 0 or index == 0:
-            comma = item.comma
-        else:
-            comma = node.items[index - 1].comma
-        if comma >= 0:
-            commas = [(comma, comma + 1)]
-        else:
-            commas = []
-        tries = [
-            sorted([(start, item.node.end), *commas], reverse=True)
-            for start in (before, item.start)
-        ]
-        if _is_alone(text, node):
-            tries.insert(0, [(node.start + 1, node.end - 1)])
-
     # Take the first way that changes nothing but the member.
-    for spans in tries:
-        new = text
-        for start, end in spans:
-            new = new[:start] + new[end:]
+    for spans in _ways_to_cut(text, node, index):
+        new_text = text
+        # From the end of the text, so that the other positions stay right.
+        for start, end in sorted(spans, reverse=True):
+            new_text = new_text[:start] + new_text[end:]
         try:
-            check(_read(new).tree, expected)
+            check(_read(new_text).tree, expected)
         except Unsure:
             continue
-        return new
+        return new_text
     raise Unsure("the entry cannot be taken out alone")
+
+
+# A part of a text: the positions of its start and its end.
+_Span = tuple[int, int]
+
+
+def _ways_to_cut(text: str, node: Node, index: int) -> list[list[_Span]]:
+    """Return the ways to cut a member out of a text, the best first. A way is the parts to cut out.
+
+    node: the container.
+    index: the place of the member in it.
+    """
+    member = node.items[index]
+    is_last = index + 1 == len(node.items)
+    if not is_last:
+        # Cut the member and its comma, and the blanks before the next member.
+        next_start = len(text) - len(text[member.comma + 1 :].lstrip(_SPACE))
+        return [[(member.start, member.node.end), (member.comma, next_start)]]
+
+    # Without a trailing comma, the comma before the last member separates it.
+    comma = member.comma
+    if comma < 0 and index > 0:
+        comma = node.items[index - 1].comma
+    commas: list[_Span] = []
+    if comma >= 0:
+        commas = [(comma, comma + 1)]
+    blanks_start = len(text[: member.start].rstrip(_SPACE))
+    ways = [
+        [(blanks_start, member.node.end), *commas],
+        [(member.start, member.node.end), *commas],
+    ]
+    if _is_alone(text, node):
+        ways.insert(0, [(node.start + 1, node.end - 1)])
+    return ways
 
 
 def _spaces(match: re.Match[str]) -> str:
@@ -594,9 +629,10 @@ def _parse(plain_json: str) -> Node:
     The text must be valid JSON, except for trailing commas. Raises ValueError for a comma that
     follows no value.
     """
-    # The root becomes the only item of a list around it. `label` is the key whose value must follow.
+    # The root becomes the only item of a list around it.
     top = Node(0, len(plain_json), "[")
-    label = None
+    # The key whose value must follow.
+    label: re.Match[str] | None = None
 
     # The containers that are not closed yet, the innermost last.
     open_nodes = [top]
@@ -613,13 +649,14 @@ def _parse(plain_json: str) -> Node:
             # In an object, this token is a key. The value follows.
             label = token
         elif sign != ":":
-            new_node = Node(token.start(), token.end(), sign if sign in ("{", "[") else "")
+            # This token is a value, or opens one. The end of a container is set where it closes.
+            is_container = sign in ("{", "[")
+            value = Node(token.start(), token.end(), sign if is_container else "")
             if label is None:
-                key = None
+                node.items.append(Member(None, token.start(), value))
             else:
-                key = json.loads(label[0])
-            node.items.append(Member(key, (label or token).start(), new_node))
+                node.items.append(Member(json.loads(label[0]), label.start(), value))
             label = None
-            if new_node.kind:
-                open_nodes.append(new_node)
+            if is_container:
+                open_nodes.append(value)
     return top.items[0].node

@@ -69,9 +69,10 @@ class HookLimit:
 
     def _end(self) -> None:
         """End the process, when requests to remember are safe, or the additional time is over."""
-        last = time.monotonic() + _GRACE_SECONDS
-        while time.monotonic() < last and not self.is_kept.wait(0.02):
-            if self.is_reading and not is_sent(0):
+        last_moment = time.monotonic() + _GRACE_SECONDS
+        while time.monotonic() < last_moment and not self.is_kept.wait(0.02):
+            is_client_silent = self.is_reading and not is_sent(0)
+            if is_client_silent:
                 break
         os._exit(0)
 
@@ -98,10 +99,12 @@ def _age() -> float:
         return 0.0
     try:
         with open("/proc/self/stat", "rb") as file:
-            # The 22nd field is the start time in ticks since the machine was started. The second
-            # field may contain blanks, so the fields are counted from the bracket at its end.
-            began = int(file.read().rpartition(b")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
-        return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - began)
+            status = file.read()
+        # The second field may contain blanks, so the fields are counted from the bracket at its
+        # end. The 22nd field is the start time in ticks since the machine was started.
+        fields_from_third = status.rpartition(b")")[2].split()
+        start_seconds = int(fields_from_third[19]) / os.sysconf("SC_CLK_TCK")
+        return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - start_seconds)
     except (OSError, ValueError, IndexError, AttributeError):
         return max(0.0, time.process_time())
 
@@ -160,6 +163,7 @@ def answer_to(event: HookEvent, settings: Settings, agent: str | None) -> str | 
     is_action = event.kind in _ACTIONS
     if is_action and not _may_have_facts(event, settings):
         return ""
+    # The daemon answers as the client's usual agent.
     may_use_daemon = agent is None
     if may_use_daemon:
         try:
@@ -169,6 +173,8 @@ def answer_to(event: HookEvent, settings: Settings, agent: str | None) -> str | 
             return None
         if reply:
             return str(reply["reply"])
+
+    # No daemon runs, or this event is not for it.
     if is_action:
         answer_to_action = _answer_to_action(event, settings, agent)
         # A client waits for each call of a tool, so the daemon starts after the answer is known.
@@ -351,10 +357,12 @@ def _on_action(memory: ReadSession, event: HookEvent) -> str:
     from memoranda.clients.hook_action import HELD_BACK, for_action
     from memoranda.clients.hook_events import CLIENTS, TOOL, held_reply, reply_of
 
+    # An answer can stop the tool, or be shown to the agent, if the client does so for this event.
     settings = memory.settings
     client = CLIENTS[event.client]
     may_hold = event.kind == TOOL and settings.hook_hold and client.hold is not None
-    if not settings.hook_tools or not (may_hold or event.kind in client.injects):
+    may_show = event.kind in client.injects
+    if not settings.hook_tools or not (may_hold or may_show):
         return ""
     caller = _as_agent(memory, event)
     if caller is None:
@@ -363,10 +371,11 @@ def _on_action(memory: ReadSession, event: HookEvent) -> str:
     telling = for_action(caller, event, session)
     if not telling.text:
         return ""
+
     # An agent that was already told about this call knows what it does.
     # A tool is only stopped for a fact that the agent has not been told.
     is_held = may_hold and telling.is_first
-    if not is_held and event.kind not in client.injects:
+    if not is_held and not may_show:
         return ""
     # The facts are first recorded as told. Otherwise they would stop the tool each time.
     session.add(memory.clock(), notes=telling.facts, text=telling.text)

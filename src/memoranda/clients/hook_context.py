@@ -57,7 +57,8 @@ docs/hooks.md says what the relevance means, and how this number was chosen.
 """
 
 _HOW = (
-    "You have a memory shared with the user's other agents. Search it before you ask what they may have said before; "
+    "You have a memory shared with the user's other agents. "
+    "Search it before you ask what they may have said before; "
     "store what will matter later: decisions, preferences, facts."
 )
 # Characters of one line that a session is told.
@@ -86,24 +87,41 @@ def at_start(memory: MemorySession, event: HookEvent, session: SessionRows) -> T
     now = memory.clock()
     teller = _Teller(memory, START_TOKENS, session.notes, event.cwd)
     if session.is_known:
-        since = session.saw
+        # The session continues.
+        last_told = session.saw
     else:
-        since = session.last_seen()
+        last_told = session.last_seen()
         _tell_new_session(teller, memory, event, now)
-    if since is not None:
-        news = _notes_of_others(memory, since, now)
-        teller.section(
-            "Added by others since your last session", news, START_TOKENS, marks_name_authors=True
-        )
+
+    if last_told is not None:
+        _tell_news(teller, memory, last_told, now)
     elif not session.is_known:
-        by_agents = [(info, by) for info, by in _notes_of_others(memory, now - _LATELY, now) if by]
-        newest = by_agents[:_MOST_LATELY]
-        teller.section("Added by other agents lately", newest, 400, marks_name_authors=True)
+        _tell_latest(teller, memory, now)
     teller.end()
+
+    # A session that continues knows the introduction, so without notes it is told nothing.
     is_empty = not teller.sections and session.is_known
     if is_empty or not teller.lines:
         return ToldText()
     return ToldText(fenced("\n".join(teller.lines)), tuple(teller.sections))
+
+
+def _tell_news(teller: _Teller, memory: MemorySession, last_told: datetime, now: datetime) -> None:
+    """Add the notes of others since the time at which this client was last told some."""
+    news = _notes_of_others(memory, last_told, now)
+    teller.section(
+        "Added by others since your last session", news, START_TOKENS, marks_name_authors=True
+    )
+
+
+def _tell_latest(teller: _Teller, memory: MemorySession, now: datetime) -> None:
+    """Add the latest notes of other agents, for the first session of a client."""
+    # A note without a mark was not written by an agent.
+    by_agents = [
+        (info, marks) for info, marks in _notes_of_others(memory, now - _LATELY, now) if marks
+    ]
+    newest = by_agents[:_MOST_LATELY]
+    teller.section("Added by other agents lately", newest, 400, marks_name_authors=True)
 
 
 def _tell_new_session(
@@ -160,17 +178,19 @@ def for_prompt(
         )
 
     lines = evidence_lines(_with_stale_marks(memory, event.cwd, notes))
+    # A mark may be spread over several lines, so they are cleaned together.
     line_texts = without_marks("\n".join(line.text for line in lines)).split("\n")
+
+    # Tell as many lines as there is room for.
     room = PROMPT_TOKENS - tokens_in(fenced(opening)) - 2
     texts = [opening] if opening else []
     notes_told = []
-
-    # Tell as many lines as there is room for.
     for line, line_text in zip(lines, line_texts, strict=False):
         room -= tokens_in(line_text + "\n")
         if room < 0:
             break
         texts.append(line_text)
+        # Only the first line of a note has the note.
         if line.begins is not None:
             notes_told.append(line.begins)
     if not texts:
@@ -299,7 +319,7 @@ class _Teller:
 
     def say(self, *lines: str) -> None:
         """Add lines, and take their tokens from the budget."""
-        self._room -= sum(tokens_in(line + "\n") for line in lines)
+        self._room -= _tokens_in_lines(lines)
         self.lines += lines
 
     def section(
@@ -322,10 +342,36 @@ class _Teller:
         longest: how many characters of a note are shown at most.
         """
         # How many tokens of the budget must remain for later sections.
-        unused = max(0, self._room - most_tokens)
-        heads = [f"{title}:"] if title else []
+        reserved = max(0, self._room - most_tokens)
         notes: list[ToldNote] = []
-        # Leave out notes that the session was told before, and notes that may not be told unasked.
+        for note in self._to_tell(infos):
+            told_note = told_note_of(
+                self._memory,
+                note.info,
+                texts.get(note.info.row, note.body),
+                note.telling,
+                marks=[*note.marks, *filter(None, [note.stale])],
+                names_author=marks_name_authors and bool(note.marks),
+                longest=longest,
+            )
+            lines = [item_line(told_note, longest)]
+            # The title comes with the first note, so that no title is alone.
+            if title and not notes:
+                lines.insert(0, f"{title}:")
+            if self._room - _tokens_in_lines(lines) < reserved:
+                break
+            self.say(*lines)
+            notes.append(told_note)
+        if notes:
+            self.sections.append(ToldSection(title, notes))
+
+    def _to_tell(self, infos: Iterable[tuple[NoteInfo, Sequence[Mark]]]) -> list[_NoteToTell]:
+        """Return the notes that may be told, and count them as known.
+
+        Notes that cite changed code come last, and are the first to be left out.
+
+        infos: as in `section`.
+        """
         chosen = []
         for info, marks in infos:
             telling = self._memory.telling(info)
@@ -333,33 +379,13 @@ class _Teller:
                 self._known.add(info.id)
                 chosen.append((info, marks, telling))
 
+        # Their texts are read together, which is faster.
         bodies = contents(self._memory, [info for info, _, _ in chosen])
-        rows = [
+        notes = [
             _NoteToTell(info, marks, telling, body, self._stale(info, body))
             for (info, marks, telling), body in zip(chosen, bodies, strict=True)
         ]
-        # Notes that cite changed code come last, and are the first to be left out.
-        rows.sort(key=lambda row: row.stale is not None)
-
-        for row in rows:
-            told_note = told_note_of(
-                self._memory,
-                row.info,
-                texts.get(row.info.row, row.body),
-                row.telling,
-                marks=[*row.marks, *filter(None, [row.stale])],
-                names_author=marks_name_authors and bool(row.marks),
-                longest=longest,
-            )
-            lines = [*heads, item_line(told_note, longest)]
-            if self._room - sum(tokens_in(line + "\n") for line in lines) < unused:
-                break
-            self.say(*lines)
-            notes.append(told_note)
-            # Only the first note needs the title.
-            heads = []
-        if notes:
-            self.sections.append(ToldSection(title, notes))
+        return sorted(notes, key=lambda note: note.stale is not None)
 
     def _stale(self, info: NoteInfo, body: str) -> Mark | None:
         """Return a remark if the note cites code that changed or is gone; otherwise None.
@@ -370,6 +396,11 @@ class _Teller:
             return None
         stale = self._citations.stale(info, body)
         return Mark(f"{_STALE} {{code}}", stale) if stale else None
+
+
+def _tokens_in_lines(lines: Iterable[str]) -> int:
+    """Return how many tokens lines take, with their line breaks."""
+    return sum(tokens_in(line + "\n") for line in lines)
 
 
 def _about_project(
@@ -386,6 +417,7 @@ def _about_project(
     if not names:
         return
     valid = Query(archived=False, valid_at=now)
+    # A note that is yielded again is left out by the teller.
     for name in names:
         traces, _ = memory.list(Query(projects=(TRACE_PROJECT,), tags=(name,)), limit=1)
         for info in traces:
@@ -446,21 +478,34 @@ def _notes_of_others(
 
     Each note comes with a mark such as `by claude`, if its writer is an agent.
     """
+    writers = _writers_of_new_files(memory, since)
+    query = Query(created_from=since, archived=False, valid_at=now, order="created")
+    infos, _ = memory.list(query, limit=60)
+    for info in infos:
+        # Entries, traces and imports are not news.
+        is_import = info.provenance.who == "import"
+        if info.project in (KV_PROJECT, TRACE_PROJECT) or is_import:
+            continue
+        # The owner has no agent's name, and neither has a file that appeared without us.
+        writer = writers.get((info.project, info.path))
+        if writer is None:
+            yield info, []
+        elif writer != memory.agent:
+            yield info, [Mark("by {agent}", told_name(writer))]
+
+
+def _writers_of_new_files(
+    memory: MemorySession, since: datetime
+) -> dict[tuple[str, str], str | None]:
+    """Return the agent that created each file since a moment, by project and path. None: the owner.
+
+    The history lists the newest change first, so of a file that was created twice the later one
+    counts.
+    """
     writers: dict[tuple[str, str], str | None] = {}
     for change in memory.log(since=since, limit=300):
         for text in change.texts():
-            if text.do == "put" and text.old is None:
+            is_new_file = text.do == "put" and text.old is None
+            if is_new_file:
                 writers.setdefault((text.project, text.path), change.agent)
-
-    # The history says who wrote a note. An import has no writer.
-    infos, _ = memory.list(
-        Query(created_from=since, archived=False, valid_at=now, order="created"), limit=60
-    )
-    for info in infos:
-        writer = writers.get((info.project, info.path))
-        is_import = info.provenance.who == "import"
-        # Entries, traces and imports are not news.
-        if info.project in (KV_PROJECT, TRACE_PROJECT) or is_import:
-            continue
-        if writer is None or writer != memory.agent:
-            yield info, [Mark("by {agent}", told_name(writer))] if writer else []
+    return writers

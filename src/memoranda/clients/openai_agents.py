@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import deque
 from hashlib import sha256
 from pathlib import PurePath
 from typing import Any
@@ -107,19 +106,19 @@ class MemorandaSession(SessionABC):
             return [json.loads(line) for line in json_lines.split("\n") if line]
         except ValueError as error:
             raise InvalidInput(
-                f"{info.project}/{info.path} is no transcript: {error}. Mend it, or restore it with memory restore."
+                f"{info.project}/{info.path} is no transcript: {error}. "
+                "Mend it, or restore it with memory restore."
             ) from None
 
     def _items(self, limit: int | None) -> list[Any]:
         """Return the last `limit` items, the oldest first. None returns all."""
-        items: deque[Any] = deque()
         # The notes are read from the end, so that older ones need not be read.
+        newest_first: list[Any] = []
         for info in reversed(self._notes()):
-            if limit is not None and len(items) >= limit:
+            if limit is not None and len(newest_first) >= limit:
                 break
-            items.extendleft(reversed(self._read(info)))
-        excess = 0 if limit is None else max(0, len(items) - limit)
-        return list(items)[excess:]
+            newest_first += reversed(self._read(info))
+        return newest_first[:limit][::-1]
 
     def _add(self, items: list[Any]) -> None:
         """Store items as one note, whose name is the next number. Raises InvalidInput if other
@@ -127,7 +126,9 @@ class MemorandaSession(SessionABC):
         """
         for _ in range(_TRIES):
             notes = self._notes()
-            number = int(PurePath(notes[-1].path).stem) + 1 if notes else 1
+            number = 1
+            if notes:
+                number = int(PurePath(notes[-1].path).stem) + 1
             try:
                 self._memory.write(self._draft(f"{number:08}", items))
                 return
@@ -169,6 +170,7 @@ class MemorandaSession(SessionABC):
         item = items.pop() if items else None
         if items:
             draft = self._draft(PurePath(last_note.path).stem, items)
+            # The checksum refuses the change if another program has changed the note meanwhile.
             self._memory.store(draft, overwrite=True, checksum=last_note.checksum)
         else:
             self._memory.delete((last_note.project, last_note.path))

@@ -191,16 +191,20 @@ class CitationCheck:
     def _repository(self, folder: Path) -> Repository | None:
         """Return the repository that a folder is in. None if it is in no repository of code."""
         if folder not in self._repositories:
-            result = Repository.of(folder)
-            # A home folder kept in git holds settings, not the code that notes cite.
-            if result is not None and result.root == user_folder():
-                result = None
-            # All folders of a repository share git's answers.
-            for repository in filter(None, self._repositories.values()):
-                if result is not None and repository.root == result.root:
-                    result = repository
-            self._repositories[folder] = result
+            self._repositories[folder] = self._repository_of(folder)
         return self._repositories[folder]
+
+    def _repository_of(self, folder: Path) -> Repository | None:
+        """Find the repository that a folder is in. None as in `_repository`."""
+        repository = Repository.of(folder)
+        # A home folder kept in git holds settings, not the code that notes cite.
+        if repository is None or repository.root == user_folder():
+            return None
+        # All folders of a repository share git's answers.
+        for known_repository in self._repositories.values():
+            if known_repository is not None and known_repository.root == repository.root:
+                return known_repository
+        return repository
 
     def _verdict(self, root: Path, path: str, citation: Citation, moment: str) -> Verdict:
         """Return the state of a citation, from the cache if nothing has changed since.
@@ -220,18 +224,21 @@ class CitationCheck:
         # A hash of the cited lines is compared with the file alone: no git, and so no cache.
         if citation.sha256:
             return self._by_hash(file, citation)
-        key = "\0".join((str(root), str(citation), citation.commit or moment))
-        row = self._rows.get(key)
         stamp = stamp_of(file)
         head = ""
         if not stamp:
             # A commit may have renamed the missing file. So the next commit needs a new check.
             head = self._head(root)
+
+        # Has nothing changed since the last check?
+        key = "\0".join((str(root), str(citation), citation.commit or moment))
+        row = self._rows.get(key)
+        if row is not None and row["stamp"] == stamp and row["head"] == head:
+            return Verdict(State(row["state"]), row["now"])
+
         if row is None:
             row = {"then": as_row(self._past_place(root, path, citation, moment))}
-        elif row["stamp"] == stamp and row["head"] == head:
-            return Verdict(State(row["state"]), row["now"])
-        verdict = self._state_of(root, path, citation, moment, row)
+        verdict = self._state_of(root, path, citation, moment, of_row(row["then"]))
         row |= {"stamp": stamp, "head": head, "state": verdict.state.value, "now": verdict.now}
         self._rows[key] = row
         self._has_new_rows = True
@@ -262,28 +269,32 @@ class CitationCheck:
         return Verdict(same_if(is_of(citation, text)))
 
     def _state_of(
-        self, root: Path, path: str, citation: Citation, moment: str, row: dict[str, Any]
+        self,
+        root: Path,
+        path: str,
+        citation: Citation,
+        moment: str,
+        past_place: Expectation | None,
     ) -> Verdict:
         """Return the state of a citation whose file changed, or was never checked.
 
-        row: the row of the cache, with the place as it was under `then`.
+        root, path, citation, moment: as in `_verdict`.
+        past_place: the cited place as it was when the note was written. None if nobody knows.
         """
-        past_place = of_row(row["then"])
         text = self._text(root / path)
         if past_place is None:
-            # Nobody knows what it was. Only a citation in the header is sure to be one.
+            # Only a citation in the header is sure to be one.
             if text is None and citation.is_declared:
                 return Verdict(State.GONE)
             return Verdict(State.UNKNOWN)
         if text is not None:
             return compared(past_place, text, citation)
+
+        # The file is missing, so it may have been renamed.
         repository = self._repository(root)
         assert repository is not None
-        # The file is missing, so it may have been renamed.
         new_path = repository.name_now(repository.commit(citation.commit, moment), path)
-        if not new_path:
-            return Verdict(State.GONE)
-        new_text = self._text(root / new_path)
+        new_text = self._text(root / new_path) if new_path else None
         if new_text is None:
             return Verdict(State.GONE)
         new_citation = citation._replace(path=new_path)

@@ -75,11 +75,11 @@ class Repository:
         self.root = root
         # Commits by their name or moment.
         self._commits: dict[str, str] = {}
-        # For each commit, the present names of files, by their names then: by comparing the commit
-        # with today, and by following each rename since.
-        self._renames: dict[str, dict[str, str]] = {}
-        self._chains: dict[str, dict[str, str]] = {}
-        # Texts by commit and path. None: no such file.
+        # The present names of files by their names then, for each commit. The first dict comes from
+        # comparing the commit with HEAD, the second one from following each rename in between.
+        self._compared_names: dict[str, dict[str, str]] = {}
+        self._followed_names: dict[str, dict[str, str]] = {}
+        # Texts by commit and path. None means that the commit has no such file.
         self._texts: dict[tuple[str, str], str | None] = {}
 
     @classmethod
@@ -94,13 +94,14 @@ class Repository:
         """Read the commit that is checked out, without starting git. "" if it cannot be read."""
         git_folder = self.root / ".git"
         try:
-            # In a worktree, `.git` is a file: `gitdir: PATH`.
+            # In a worktree, `.git` is a file with the path of the folder: `gitdir: PATH`.
             if git_folder.is_file():
                 path = git_folder.read_text("utf-8").partition(":")[2].strip()
                 git_folder = (self.root / path).resolve()
             head = (git_folder / "HEAD").read_text("utf-8").strip()
             if not head.startswith("ref:"):
                 return head
+            # HEAD names a branch: `ref: refs/heads/main`. The branch has a file with its commit.
             branch = head.partition(":")[2].strip()
             with suppress(FileNotFoundError):
                 return (git_folder / branch).read_text("utf-8").strip()
@@ -135,47 +136,51 @@ class Repository:
 
     def name_now(self, commit: str, path: str) -> str:
         """Return the present name of a file of a commit. "" if the file is gone."""
-        if commit not in self._renames:
-            # One answer of git has the renames of all files.
-            reply = self._git(
-                "diff", "--name-status", "-M", "--diff-filter=R", "-z", commit, "HEAD"
-            )
-            self._renames[commit] = dict(_renames(reply or ""))
-        new = self._renames[commit].get(path, "")
-        if self._is_file(new):
-            return new
-        return self._followed(commit, path)
+        # One answer of git has the renames of all files.
+        if commit not in self._compared_names:
+            self._compared_names[commit] = self._names_by_comparing(commit)
+        name = self._compared_names[commit].get(path, "")
+        if self._is_file(name):
+            return name
+
+        # The file may have changed so much since that it does not resemble the present one.
+        if commit not in self._followed_names:
+            self._followed_names[commit] = self._names_by_following(commit)
+        name = self._followed_names[commit].get(path, "")
+        if self._is_file(name):
+            return name
+        return ""
 
     def _is_file(self, path: str) -> bool:
         return bool(path) and (self.root / path).is_file()
 
-    def _followed(self, commit: str, path: str) -> str:
-        """Return the present name of a file by following each rename since a commit. "" if gone.
+    def _names_by_comparing(self, commit: str) -> dict[str, str]:
+        """Return the present names of the files that a commit has under other names, by those.
 
-        This finds a file that changed so much that it does not resemble the present one any longer.
+        Git recognizes a renamed file by its text.
         """
-        if commit not in self._chains:
-            reply = self._git(
-                "log",
-                "--reverse",
-                "--name-status",
-                "-M",
-                "--diff-filter=R",
-                "--format=",
-                "-z",
-                f"{commit}..HEAD",
-            )
-            self._chains[commit] = {}
-            for old, new in _renames(reply or ""):
-                chain = self._chains[commit]
-                # A file renamed twice is known by its first name.
-                origins = [name for name, now in chain.items() if now == old]
-                for origin in origins or [old]:
-                    chain[origin] = new
-        new = self._chains[commit].get(path, "")
-        if not self._is_file(new):
-            return ""
-        return new
+        reply = self._git("diff", "--name-status", "-M", "--diff-filter=R", "-z", commit, "HEAD")
+        return dict(_renames(reply or ""))
+
+    def _names_by_following(self, commit: str) -> dict[str, str]:
+        """Return the same as `_names_by_comparing`, by following each rename since the commit."""
+        reply = self._git(
+            "log",
+            "--reverse",
+            "--name-status",
+            "-M",
+            "--diff-filter=R",
+            "--format=",
+            "-z",
+            f"{commit}..HEAD",
+        )
+        names: dict[str, str] = {}
+        for old, new in _renames(reply or ""):
+            # A file that was renamed before is known by its name in the commit.
+            first_names = [first for first, present in names.items() if present == old]
+            for first in first_names or [old]:
+                names[first] = new
+        return names
 
     def _git(self, *arguments: str) -> str | None:
         """Run git, and return its output. None if git fails or takes too long."""
@@ -204,11 +209,13 @@ def _renames(reply: str) -> Iterator[tuple[str, str]]:
 
     This is a list of texts that end with NUL: `R100`, the old name, the new name.
     """
-    parts = reply.split("\0")
+    texts = reply.split("\0")
     index = 0
-    while index + 2 < len(parts):
-        if parts[index].strip().startswith("R"):
-            yield parts[index + 1], parts[index + 2]
+    while index + 2 < len(texts):
+        # `git log` puts a line break before the first text of a commit.
+        is_rename = texts[index].strip().startswith("R")
+        if is_rename:
+            yield texts[index + 1], texts[index + 2]
             index += 3
         else:
             index += 1
@@ -217,11 +224,13 @@ def _renames(reply: str) -> Iterator[tuple[str, str]]:
 class Expectation(NamedTuple):
     """A place in code as it was when a note cited it. It can be recognized without git.
 
+    The place is a definition (`symbol`), lines of a file, or a whole file (`sample`).
+
     path: the path of the file in its repository.
-    size: the number of lines, without blank ones.
-    digest: the digest of these lines.
-    sample: for a whole file, a digest of each of its first lines.
-    symbol: the name of a definition, if one was cited. Then nothing else is compared.
+    size: the number of lines, without blank ones; 0 for a definition.
+    digest: the digest of these lines; "" for a definition.
+    sample: for a whole file, a digest of each of its first lines, which are at most _SAMPLE.
+    symbol: the name of the definition. Nothing else of it is compared.
     """
 
     path: str
@@ -254,7 +263,7 @@ def expectation_of(
         name = citation.symbol.split(".")[-1].split(":")[-1]
         if not _defines(text, name):
             return None
-        return Expectation(path, 0, "", (), name)
+        return Expectation(path, size=0, digest="", symbol=name)
     if citation.first:
         cited = _lines("\n".join(text.splitlines()[citation.first - 1 : citation.last]))
         if not cited:

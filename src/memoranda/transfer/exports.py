@@ -14,6 +14,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -152,23 +153,11 @@ def plan_export(
         raise WrongStore(f"no such file or folder: {path}")
     name = memory.project(project).name
     exchange = Exchange(memory)
+    plan = MovePlan(partial(_write, exchange, name))
+    read = reader or READERS[kind]
+    newest = _newest_copies(kind, read(path), plan)
 
-    def act(items: Sequence[MoveAction]) -> None:
-        """Write memories and notes."""
-        records = [action.content for action in items if isinstance(action.content, Record)]
-        if records:
-            exchange.put(records)
-        notes: list[_NoteFile] = [
-            action.content for action in items if isinstance(action.content, _NoteFile)
-        ]
-        if notes:
-            replaced_files = {
-                note.path: note.existing for note in notes if note.existing is not None
-            }
-            exchange.add_files(name, [(note.path, note.data) for note in notes], replaced_files)
-
-    plan = MovePlan(act)
-    newest = _newest_copies(kind, (reader or READERS[kind])(path), plan)
+    # What has no turns is a memory, the rest are conversations.
     records = [_record(kind, item, memory.clock()) for item in newest if not item.turns]
     _plan_records(plan, exchange, records)
     paths_by_digest = _conversations(exchange, name, kind)
@@ -176,6 +165,21 @@ def plan_export(
         if item.turns:
             _plan_note(plan, exchange, name, kind, item, paths_by_digest)
     return plan
+
+
+def _write(exchange: Exchange, project: str, items: Sequence[MoveAction]) -> None:
+    """Write the memories and the conversations of some items.
+
+    project: the project of the conversations.
+    """
+    records = [action.content for action in items if isinstance(action.content, Record)]
+    if records:
+        exchange.put(records)
+    notes = [action.content for action in items if isinstance(action.content, _NoteFile)]
+    if notes:
+        files = [(note.path, note.data) for note in notes]
+        replaced_files = {note.path: note.existing for note in notes if note.existing is not None}
+        exchange.add_files(project, files, replaced_files)
 
 
 class _NoteFile(NamedTuple):

@@ -185,20 +185,20 @@ def read(
     tags = tuple(_texts(values, "tags"))
     links = tuple(_texts(values, "links"))
     record = Record(
-        _id(values),
-        _content(values),
-        category,
-        created,
-        _time(values, "updated_at") or created,
-        scope,
-        phase,
-        tags,
-        _source(values),
-        expires,
-        _number(values, "access_count", 0),
-        links,
-        _number(values, "version", 1),
-        other_keys,
+        id=_id(values),
+        content=_content(values),
+        category=category,
+        created=created,
+        updated=_time(values, "updated_at") or created,
+        scope=scope,
+        phase=phase,
+        tags=tags,
+        source=_source(values),
+        expires=expires,
+        access_count=_number(values, "access_count", 0),
+        links=links,
+        version=_number(values, "version", 1),
+        further=other_keys,
     )
     _check_shape([other_keys, tags, links])
     # Only an escape can hold half of a pair: the bytes were read as UTF-8.
@@ -588,11 +588,30 @@ class Import:
         self._written: dict[str, tuple[datetime, bytes]] = {}
         self._remembers = remembers
         batch: list[tuple[int, ParsedRecord]] = []
-        ids: set[str] = set()
-        size = 0
-        number = 0
+        batch_ids: set[str] = set()
+        batch_bytes = 0
+        for number, line in self._record_lines():
+            try:
+                ttl = self._memory.settings.short_term_ttl
+                parsed = read(line, now=self._now, ttl=ttl, sees=self._memory.sees)
+            except InvalidInput as error:
+                self._refuse(BadRecord(number, str(error)), tally, warn)
+                continue
+            # A second record with an id must see the first one written.
+            is_repeated_id = "id" in parsed.fields and parsed.record.id in batch_ids
+            if len(batch) >= PAGE or batch_bytes > _PAGE_BYTES or is_repeated_id:
+                yield from self._plan_batch(batch, tally, warn)
+                batch = []
+                batch_ids = set()
+                batch_bytes = 0
+            batch.append((number, parsed))
+            batch_ids.add(parsed.record.id)
+            batch_bytes += len(line)
+        yield from self._plan_batch(batch, tally, warn)
 
-        # Read the lines, until a batch is full.
+    def _record_lines(self) -> Iterator[tuple[int, bytes]]:
+        """Yield each line of the input with a record, and its number. Blank lines do not count."""
+        number = 0
         self._source.seek(0)
         for data in iter(self._source.readline, b""):
             if number == 0:
@@ -601,28 +620,8 @@ class Import:
                 continue
             number += 1
             # Notes of projects are imported by `NoteImport`.
-            if is_note_line(data):
-                continue
-            try:
-                settings = self._memory.settings
-                line = data.rstrip(b"\r\n")
-                parsed = read(
-                    line, now=self._now, ttl=settings.short_term_ttl, sees=self._memory.sees
-                )
-            except InvalidInput as error:
-                self._refuse(BadRecord(number, str(error)), tally, warn)
-                continue
-            # A second record with an id must see the first one written.
-            is_repeated_id = "id" in parsed.fields and parsed.record.id in ids
-            if len(batch) >= PAGE or size > _PAGE_BYTES or is_repeated_id:
-                yield from self._plan_batch(batch, tally, warn)
-                batch = []
-                ids = set()
-                size = 0
-            batch.append((number, parsed))
-            ids.add(parsed.record.id)
-            size += len(line)
-        yield from self._plan_batch(batch, tally, warn)
+            if not is_note_line(data):
+                yield number, data.rstrip(b"\r\n")
 
     def _refuse(self, error: BadRecord, tally: Tally, warn: Say | None) -> None:
         """Count a bad record as skipped, or raise the error if bad records end the import.
@@ -694,11 +693,11 @@ class Import:
             return self._remember(_Action(UPDATE, record))
         if record.id in known_records:
             return self._against(parsed, *known_records[record.id])
-        if record.id in survivors and {*compared_lines(record.content)} <= {
-            *compared_lines(survivors[record.id])
-        }:
-            # The memory was merged into another one, which has all its lines.
-            return _Action(SKIP, record)
+        if record.id in survivors:
+            # The memory was merged into another one, which may have all its lines.
+            survivor_lines = set(compared_lines(survivors[record.id]))
+            if survivor_lines.issuperset(compared_lines(record.content)):
+                return _Action(SKIP, record)
         return self._remember(_Action(NEW, record))
 
     def _against(self, parsed: ParsedRecord, info: NoteInfo, content: str) -> _Action:
@@ -714,24 +713,9 @@ class Import:
         before = compared(row(memory, info, content))
         if compared(parsed.values) == before:
             return _Action(UNCHANGED, parsed.record, info)
-        existing = Record(
-            info.id,
-            content,
-            info.category or INBOX,
-            parse_stamp(info.created),
-            parse_stamp(info.updated or info.changed),
-            info.scope,
-            info.phase,
-            info.tags,
-            info.source,
-            parse_stamp(info.expires) if info.expires else None,
-            info.access_count,
-            info.links,
-            info.version,
-            _further_keys(info.header),
-        )
 
         # The line may lack fields, which the memory completes.
+        existing = _existing_record(info, content)
         record = parsed.over(existing, self._now)
         # A file would give the record its final form, in which it may equal the memory.
         note = parse_note(
@@ -762,6 +746,29 @@ class Import:
         if self._remembers:
             self._written[action.record.id] = _state(action.record)
         return action
+
+
+def _existing_record(info: NoteInfo, content: str) -> Record:
+    """Return a memory that exists already as a record.
+
+    info, content: its index entry and its text.
+    """
+    return Record(
+        id=info.id,
+        content=content,
+        category=info.category or INBOX,
+        created=parse_stamp(info.created),
+        updated=parse_stamp(info.updated or info.changed),
+        scope=info.scope,
+        phase=info.phase,
+        tags=info.tags,
+        source=info.source,
+        expires=parse_stamp(info.expires) if info.expires else None,
+        access_count=info.access_count,
+        links=info.links,
+        version=info.version,
+        further=_further_keys(info.header),
+    )
 
 
 def _state(record: Record) -> tuple[datetime, bytes]:

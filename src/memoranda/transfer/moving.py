@@ -10,6 +10,7 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -50,6 +51,8 @@ UPDATE = "update"
 KEEP = "keep"
 MIRROR = ".memory-mirror"
 """The folder in a mirror that holds what it knows of itself."""
+# The projects that every home has. Their folders are at the top of a mirror.
+_PROJECTS_OF_EVERY_HOME = (*BUILT_IN_PROJECTS, ARCHIVE_PROJECT, TRACE_PROJECT)
 BANKS = "banks"
 BANK_KINDS = ("global", "projects", "code")
 """The folders of a root of banks, one for each kind."""
@@ -227,45 +230,61 @@ def plan_mirror(memory: MemorySession, path: Path) -> MovePlan:
         raise WrongStore(f"{path} is no mirror: it has no folder {MIRROR}")
     # `Contents` raises InvalidInput for an agent, since a mirror also has other agents' notes.
     Contents(memory)
-    built_in = (*BUILT_IN_PROJECTS, ARCHIVE_PROJECT, TRACE_PROJECT)
-    known_projects = {*built_in, *(project.name for project in memory.projects)}
-    places = [(name, path / name.removeprefix(".")) for name in built_in]
-    if (path / OWN).is_dir():
+    copying = _MirrorCopying(memory)
+    for project, folder in _mirror_folders(path):
+        if folder.is_dir() and not folder.is_symlink():
+            copying.add(project, folder)
+        elif os.path.lexists(folder):
+            why = "a graph file, or no folder: memory project add takes it in place"
+            copying.plan.skipped.append((folder.name, why))
+    return copying.plan
+
+
+def _mirror_folders(mirror: Path) -> list[tuple[str, Path]]:
+    """Return the projects of a mirror, each with its folder, which need not exist."""
+    # The folder of a hidden project is visible in a mirror.
+    folders = [(name, mirror / name.removeprefix(".")) for name in _PROJECTS_OF_EVERY_HOME]
+    if (mirror / OWN).is_dir():
         # A name with a dot at its beginning is written with `%2E`.
-        for folder in sorted((path / OWN).iterdir()):
-            places.append((folder.name.replace("%2E", ".", 1), folder))
+        for folder in sorted((mirror / OWN).iterdir()):
+            folders.append((folder.name.replace("%2E", ".", 1), folder))
+    return folders
 
-    # Each folder gets a plan of its own. All are carried out together.
-    plan = MovePlan(lambda items: None)
-    plans = dict[str, MovePlan]()
-    for name, folder in places:
-        if not folder.is_dir() or folder.is_symlink():
-            if os.path.lexists(folder):
-                plan.skipped.append(
-                    (
-                        folder.name,
-                        "a graph file, or no folder: memory project add takes it in place",
-                    )
-                )
-            continue
-        files = files_below(folder, kept=partial(is_kept_name, name))
-        copying = _Copying(memory, name, is_new=name not in known_projects)
-        plans[name] = project_plan = copying.add(folder, files)
+
+class _MirrorCopying:
+    """Plan to copy the folders of a mirror, each into its project.
+
+    plan: the plan for all folders. The content of each action is an _OfProject.
+    """
+
+    def __init__(self, memory: MemorySession) -> None:
+        self._memory = memory
+        self._known_projects = {
+            *_PROJECTS_OF_EVERY_HOME,
+            *(project.name for project in memory.projects),
+        }
+        # By project.
+        self._plans: dict[str, MovePlan] = {}
+        self.plan = MovePlan(self._act)
+
+    def add(self, project: str, folder: Path) -> None:
+        """Add the files of a folder to the plan."""
+        files = files_below(folder, kept=partial(is_kept_name, project))
+        is_new = project not in self._known_projects
+        project_plan = _Copying(self._memory, project, is_new=is_new).add(folder, files)
+        self._plans[project] = project_plan
         for item in project_plan.items:
-            plan.items.append(replace(item, content=_OfProject(name, item)))
-        plan.unchanged += project_plan.unchanged
-        plan.skipped += project_plan.skipped
+            self.plan.items.append(replace(item, content=_OfProject(project, item)))
+        self.plan.unchanged += project_plan.unchanged
+        self.plan.skipped += project_plan.skipped
 
-    def act(items: Sequence[MoveAction]) -> None:
-        """Let the plan of each project carry out its items. Missing projects are made before."""
-        for name, group in groupby(items, lambda item: item.content.project):
-            if name not in known_projects:
-                memory.add_project(name, str(memory.home / OWN / name))
-                known_projects.add(name)
-            plans[name].act([item.content.action for item in group])
-
-    plan.act = act
-    return plan
+    def _act(self, items: Sequence[MoveAction]) -> None:
+        """Carry out some items, each by the plan of its project. Missing projects are made first."""
+        for project, group in groupby(items, lambda item: item.content.project):
+            if project not in self._known_projects:
+                self._memory.add_project(project, str(self._memory.home / OWN / project))
+                self._known_projects.add(project)
+            self._plans[project].act([item.content.action for item in group])
 
 
 class _OfProject(NamedTuple):
@@ -468,6 +487,7 @@ class _Copying:
             claims.append(("permalink", "permalink", note.permalink))
         if note.own_id:
             claims.append(("id", "identity", note.id))
+        # A permalink and an id are each taken by one note only.
         for noun, argument, value in claims:
             holder = self._holder(noun, argument, value)
             if holder:
@@ -523,14 +543,7 @@ def plan_graph(graph: NoteGraph | FileGraph, graph_text: GraphText) -> MovePlan:
     lacking = _Lacking(graph, names, entities)
     known_relations = {relation.triple for relation in graph.relations(set(relations))}
 
-    def merge(items: Sequence[MoveAction]) -> None:
-        """Merge the entities and relations of some items into the graph."""
-        contents = [item.content for item in items]
-        new_relations = [content for content in contents if isinstance(content, GraphRelation)]
-        new_entities = [content for content in contents if not isinstance(content, GraphRelation)]
-        graph.merge(new_entities, new_relations)
-
-    plan = MovePlan(merge)
+    plan = MovePlan(partial(_merge_into, graph))
     plan.skipped = [(f"line {number}", why) for number, why in graph_text.bad]
     for name in names:
         if name in entities:
@@ -542,6 +555,14 @@ def plan_graph(graph: NoteGraph | FileGraph, graph_text: GraphText) -> MovePlan:
                 text = f"relation {relation.source} {relation.type} {relation.target}"
                 plan.items.append(MoveAction(IMPORT, text, 0, relation))
     return plan
+
+
+def _merge_into(graph: NoteGraph | FileGraph, items: Sequence[MoveAction]) -> None:
+    """Merge the entities and relations of some items into a graph."""
+    contents = [item.content for item in items]
+    relations = [content for content in contents if isinstance(content, GraphRelation)]
+    entities = [content for content in contents if not isinstance(content, GraphRelation)]
+    graph.merge(entities, relations)
 
 
 def _united_entities(graph_text: GraphText) -> dict[str, tuple[Entity, dict[str, Any]]]:
@@ -608,8 +629,22 @@ class _Lacking:
 
 _OLDER = "a newer one is here; this one is in the history"
 _OLDER_PASSING = "a newer one is here"
-_Incoming = tuple[Entry, dict[str, Any]]
-"""An entry of the agent-memory server, and the fields of it that we do not know."""
+
+
+class _Incoming(NamedTuple):
+    """An entry of the agent-memory server.
+
+    entry: the entry.
+    unknown: the fields of it that we do not know.
+    """
+
+    entry: Entry
+    unknown: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The name of the entry for people."""
+        return f"kv/{self.entry.namespace}/{self.entry.key}"
 
 
 def plan_agent_memory(memory: MemorySession, path: Path, *, skip_bad: bool = False) -> MovePlan:
@@ -630,15 +665,7 @@ def plan_agent_memory(memory: MemorySession, path: Path, *, skip_bad: bool = Fal
     if not stems:
         raise WrongStore(f"{path} holds no JSON files of agent-memory")
 
-    def act(items: Sequence[MoveAction]) -> None:
-        written = [item.content for item in items if item.verb != KEEP]
-        older = [item.content for item in items if item.verb == KEEP]
-        if written:
-            entries.import_entries(written, VERB)
-        if older:
-            entries.keep_outdated(older)
-
-    plan = MovePlan(act)
+    plan = MovePlan(partial(_store_entries, entries))
 
     # Of several entries with one key, the newest is taken.
     newest: dict[tuple[str, str], _Incoming] = {}
@@ -648,32 +675,51 @@ def plan_agent_memory(memory: MemorySession, path: Path, *, skip_bad: bool = Fal
         except (OSError, ValueError) as error:
             if not skip_bad:
                 raise WrongStore(
-                    f"{path / stem}.json is no list of entries ({error}); mend it, or leave it out with --skip-bad"
+                    f"{path / stem}.json is no list of entries ({error}); "
+                    "mend it, or leave it out with --skip-bad"
                 ) from None
             plan.skipped.append((f"{stem}.json", "it is no list of entries"))
             continue
         for row in content.rows:
-            candidate = entry_of(row, stem, content), unknown_of(row, stem)
-            key = (candidate[0].namespace, candidate[0].key)
-            why = "another with its key is newer"
-            if candidate[0].expires is not None and memory.clock() > candidate[0].expires:
-                why = EXPIRED
-            elif not candidate[0].key.strip():
-                why = "its key is blank"
-            elif (newest_before := newest.setdefault(key, candidate)) is candidate:
+            incoming = _Incoming(entry_of(row, stem, content), unknown_of(row, stem))
+            why_unusable = _why_unusable(incoming.entry, memory.clock())
+            if why_unusable:
+                plan.skipped.append((incoming.name, why_unusable))
                 continue
+            key = (incoming.entry.namespace, incoming.entry.key)
+            if key in newest:
+                newest[key] = max(incoming, newest[key], key=lambda other: other.entry.created)
+                plan.skipped.append((incoming.name, "another with its key is newer"))
             else:
-                newest[key] = max(candidate, newest_before, key=lambda pair: pair[0].created)
-            plan.skipped.append((f"kv/{candidate[0].namespace}/{candidate[0].key}", why))
-    for candidate in newest.values():
-        _decide(candidate, entries, plan)
+                newest[key] = incoming
+    for incoming in newest.values():
+        _decide(incoming, entries, plan)
     return plan
+
+
+def _store_entries(entries: NoteEntries, items: Sequence[MoveAction]) -> None:
+    """Carry out some items of a plan: store entries, and keep outdated ones in the history."""
+    current = [item.content for item in items if item.verb != KEEP]
+    outdated = [item.content for item in items if item.verb == KEEP]
+    if current:
+        entries.import_entries(current, VERB)
+    if outdated:
+        entries.keep_outdated(outdated)
+
+
+def _why_unusable(entry: Entry, now: datetime) -> str:
+    """Return the reason why an entry is not imported, whatever is here. "" if it may be."""
+    if entry.expires is not None and now > entry.expires:
+        return EXPIRED
+    if not entry.key.strip():
+        return "its key is blank"
+    return ""
 
 
 def _decide(incoming: _Incoming, entries: NoteEntries, plan: MovePlan) -> None:
     """Plan one incoming entry. If an entry here has its key, the newer of the two counts."""
-    entry, _ = incoming
-    name = f"kv/{entry.namespace}/{entry.key}"
+    entry = incoming.entry
+    name = incoming.name
     size = len(entry.value)
     existing = entries.peek(entry.namespace, entry.key)
     if existing is None:
@@ -682,18 +728,23 @@ def _decide(incoming: _Incoming, entries: NoteEntries, plan: MovePlan) -> None:
     present_entry, is_locked = existing
     if _compared(present_entry) == _compared(entry):
         plan.unchanged += 1
-    elif entry.created.replace(microsecond=0) <= present_entry.created.replace(microsecond=0):
-        # The history does not get texts of entries that expire.
-        has_end = entry.expires is not None or present_entry.expires is not None
-        if has_end:
-            plan.skipped.append((name, _OLDER_PASSING))
-        else:
-            plan.skipped.append((name, _OLDER))
-            plan.items.append(MoveAction(KEEP, name, size, incoming))
-    elif is_locked:
+        return
+
+    # Notes keep the time of an entry in whole seconds.
+    is_newer = entry.created.replace(microsecond=0) > present_entry.created.replace(microsecond=0)
+    if is_newer and is_locked:
         plan.skipped.append((name, "the one here is locked"))
-    else:
+        return
+    if is_newer:
         plan.items.append(MoveAction(UPDATE, name, size, incoming))
+        return
+
+    # The older entry goes into the history, which does not get texts of entries that expire.
+    if entry.expires is not None or present_entry.expires is not None:
+        plan.skipped.append((name, _OLDER_PASSING))
+        return
+    plan.skipped.append((name, _OLDER))
+    plan.items.append(MoveAction(KEEP, name, size, incoming))
 
 
 def _compared(entry: Entry) -> tuple[Any, ...]:

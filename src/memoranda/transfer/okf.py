@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -124,20 +125,20 @@ def _packed_text(text: str, about: About) -> bytes:
     body = text[parts.body_at :]
     head = text[: parts.body_at]
     header = _header(parts.yaml)
-    closing = head.rstrip("\r\n").rpartition("\n")
-    is_usual = closing[2].rstrip("\r") == "---" and parts.yaml.endswith("\n")
-    # Keys cannot be added without a change of the note itself.
+    head_above, _, last_line = head.rstrip("\r\n").rpartition("\n")
+    is_usual = last_line.rstrip("\r") == "---" and parts.yaml.endswith("\n")
     if header is None or not is_usual or not _fits(header):
+        # Keys cannot be added without a change of the note itself.
         return _enclosed(head, body, about, {})
 
-    # The keys go right above the end of the header.
+    # The keys go right above the last line of the header.
     newline = "\r\n" if "\r\n" in head else "\n"
     added = {key: value for key, value in about.keys().items() if key not in header}
     added[_META] = {"project": about.project, "path": about.path}
     rows = [_MARK, *(f"{key}: {_flow(value)}" for key, value in added.items())]
     block = "".join(f"{row}{newline}" for row in rows)
-    end = len(closing[0]) + 1
-    return (head[:end] + block + head[end:] + body).encode()
+    last_line_start = len(head_above) + 1
+    return (head[:last_line_start] + block + head[last_line_start:] + body).encode()
 
 
 def unpack(path: str, data: bytes) -> Unpacked:
@@ -384,31 +385,32 @@ def plan_bundle(memory: MemorySession, folder: Path, project: str) -> MovePlan:
     names = {present_project.name for present_project in memory.projects}
     fallback = memory.project(project).name
 
-    def act(items: Sequence[MoveAction]) -> None:
-        by_project: dict[str, list[tuple[str, bytes]]] = {}
-        for item in items:
-            result: Unpacked = item.content
-            by_project.setdefault(result.project, []).append((result.path, result.data))
-        for name, files in by_project.items():
-            exchange.add_files(name, files)
-
-    plan = MovePlan(act)
+    plan = MovePlan(partial(_write, exchange))
     for path, data in _files(folder, plan):
-        result = unpack(path, data)
-        if result.project not in names:
-            if result.project:
-                place = result.path
-            else:
-                place = f"{folder.name}/{result.path}"
-            result = Unpacked(fallback, place, result.data)
-        present_file = _present_file(memory, result)
+        note = unpack(path, data)
+        if not note.project:
+            # The file was not written from a memory.
+            note = Unpacked(fallback, f"{folder.name}/{note.path}", note.data)
+        elif note.project not in names:
+            note = Unpacked(fallback, note.path, note.data)
+        present_file = _present_file(memory, note)
         if present_file is None:
-            plan.items.append(MoveAction(IMPORT, path, len(result.data), result))
-        elif present_file.data == result.data:
+            plan.items.append(MoveAction(IMPORT, path, len(note.data), note))
+        elif present_file.data == note.data:
             plan.unchanged += 1
         else:
             plan.skipped.append((path, _DIFFERS))
     return plan
+
+
+def _write(exchange: Exchange, items: Sequence[MoveAction]) -> None:
+    """Write the files of some items, each into its project."""
+    files_by_project: dict[str, list[tuple[str, bytes]]] = {}
+    for item in items:
+        note: Unpacked = item.content
+        files_by_project.setdefault(note.project, []).append((note.path, note.data))
+    for project, files in files_by_project.items():
+        exchange.add_files(project, files)
 
 
 def _files(folder: Path, plan: MovePlan) -> Iterator[tuple[str, bytes]]:

@@ -487,36 +487,41 @@ class FolderMove:
         The configuration and the ledgers name folders of projects, spaces and graph files. Returns
         the names of the changed files.
         """
-        home_prefix = os.path.expanduser("~/")
-        spellings = {str(self.source), str(self.source).replace(home_prefix, "~/", 1)}
-        source_path = re.compile(
-            b"(%s)(?=[/\"'\\s]|$)" % b"|".join(re.escape(os.fsencode(path)) for path in spellings)
-        )
-        target_path = os.fsencode(self.target)
-
-        # A path counts only as a whole: `/home/a` must not change `/home/ab`.
         changed = []
         for name in _FILES_WITH_PATHS:
-            if name in self._digests:
-                file = read_file(str(self._staged / name))
-                data = source_path.sub(lambda match: target_path, file.data)
-                # The configuration names the places of a database's projects like this.
-                if self._memory is not None and name == _CONFIG:
-                    data = re.sub(
-                        rb"(?m)(:\s*[\"']?)(?=projects/)",
-                        lambda match: match[0] + target_path + b"/",
-                        data,
-                    )
-                if data != file.data:
-                    self._put_file(name, data, file.mode, file.stamp.mtime_ns)
-                    self._digests[name] = sha256(data)
-                    changed.append(name)
+            if name not in self._digests:
+                continue
+            file = read_file(str(self._staged / name))
+            data = self._relocated(name, file.data)
+            if data != file.data:
+                self._put_file(name, data, file.mode, file.stamp.mtime_ns)
+                self._digests[name] = sha256(data)
+                changed.append(name)
         for name in [name for name in self._digests if _is_ledger(name)]:
             place = self._staged / name
             if relocate_ledger(place, str(self.source), str(self.target)):
                 changed.append(name)
             self._digests[name] = digest_of(place)
         return changed
+
+    def _relocated(self, name: str, data: bytes) -> bytes:
+        """Return the bytes of a file with the path of the target in place of the source's.
+
+        A path counts only as a whole: moving `/home/a` must not change `/home/ab`.
+
+        name: the file, below the home.
+        """
+        home_prefix = os.path.expanduser("~/")
+        spellings = {str(self.source), str(self.source).replace(home_prefix, "~/", 1)}
+        alternatives = b"|".join(re.escape(os.fsencode(path)) for path in spellings)
+        target = os.fsencode(self.target)
+        data = re.sub(b"(%s)(?=[/\"'\\s]|$)" % alternatives, lambda match: target, data)
+
+        # The configuration of a database names the places of projects relative to it.
+        if self._memory is not None and name == _CONFIG:
+            relative_place = rb"(?m)(:\s*[\"']?)(?=projects/)"
+            data = re.sub(relative_place, lambda match: match[0] + target + b"/", data)
+        return data
 
     def _check(self, progress: Progress | None) -> None:
         """Read the copy again, and compare it with what was read at the source.
@@ -730,23 +735,30 @@ class Mirror:
         finally:
             os.close(lock)
 
+    def _home_name(self) -> str:
+        """Return the name of the mirrored home, which is the same on every machine that opens it.
+
+        It is the folder, or the address of a database without user and password.
+        """
+        settings = self._memory.settings
+        if settings.url is None:
+            return str(self._memory.home)
+        parts = urlsplit(settings.url)
+        where = [
+            (key, value)
+            for key, value in parse_qsl(parts.query)
+            if key in ("host", "port", "dbname", "service")
+        ]
+        query = urlencode([*where, ("space", settings.space)])
+        host = parts.netloc.rpartition("@")[2]
+        return f"postgresql://{host}{parts.path}?{query}"
+
     def _load(self) -> _State:
         """Return the state that the last run recorded, or an empty one before the first run.
 
         Raises StorageError for a damaged state, InvalidInput for the mirror of another home.
         """
-        home = str(self._memory.home)
-        settings = self._memory.settings
-        # The address of a database without user and password is the same on every machine.
-        if settings.url is not None:
-            parts = urlsplit(settings.url)
-            where = [
-                pair
-                for pair in parse_qsl(parts.query)
-                if pair[0] in ("host", "port", "dbname", "service")
-            ]
-            query = urlencode([*where, ("space", settings.space)])
-            home = f"postgresql://{parts.netloc.rpartition('@')[2]}{parts.path}?{query}"
+        home = self._home_name()
         place = self.folder / MIRROR / _STATE
         if not place.exists():
             return _State(home)

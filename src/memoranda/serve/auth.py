@@ -597,16 +597,29 @@ class Budgets:
         """
         now = self._clock()
         day = now.date().isoformat()
+        # Forget the callers of yesterday.
         if day != self._day:
             self._day = day
             self._left.clear()
-        if quota and self._counts is not None and self._counts.calls_of(who, day) >= quota:
+
+        # Only a caller with a quota is counted.
+        counts = self._counts if quota else None
+        if counts is not None and counts.calls_of(who, day) >= quota:
             seconds_of_day = now.hour * 3600 + now.minute * 60 + now.second
             return BudgetRefusal(
                 _SECONDS_OF_A_DAY - seconds_of_day,
                 f"This token may make {quota:,} calls a day and has made them. Go on tomorrow (UTC).",
             )
+        refusal = self._take_from_bucket(who, rate, now)
+        if refusal is None and counts is not None:
+            counts.count_call(who, day)
+        return refusal
 
+    def _take_from_bucket(self, who: str, rate: int, now: datetime) -> BudgetRefusal | None:
+        """Take a call from the bucket of a caller. Returns None if one was left.
+
+        who, rate: as in `take`.
+        """
         # The bucket fills as time passes. A caller who is new finds it full.
         last = self._left.get(who, _CallsLeft(float(rate), now))
         refilled = (now - last.moment).total_seconds() * rate / 60
@@ -618,11 +631,11 @@ class Budgets:
                 wait_seconds,
                 f"More than {rate:,} calls a minute with this token. Try again in {wait_seconds} s.",
             )
+
         # Removed first, so that the caller moves to the end. The first caller may be forgotten.
         self._left.pop(who, None)
         self._left[who] = _CallsLeft(calls_left - 1, now)
         if len(self._left) > _MAX_RATED_CALLERS:
-            del self._left[next(iter(self._left))]
-        if quota and self._counts is not None:
-            self._counts.count_call(who, day)
+            longest_silent = next(iter(self._left))
+            del self._left[longest_silent]
         return None

@@ -394,12 +394,21 @@ class HttpServer:
         self.metrics = Metrics()
         self.seen: dict[str, datetime] = {}
         """When each token was last used with this server, by the token's id."""
-        security = place.security()
+        own_pages = pages(self) if pages else ()
+        self.app = self._application([*routes, *own_pages])
+        self.app.state.server = self
+        self.app.state.rounds = None
+        self.app.state.sessions = None
+
+    def _application(self, further_routes: Sequence[BaseRoute]) -> Starlette:
+        """Return the ASGI application with the MCP addresses, the health checks and further routes."""
+        security = self._place.security()
         # `:*` means any port.
         origin_pattern = "|".join(
             re.escape(allowed_origin).replace(r":\*", r":\d+")
             for allowed_origin in security.allowed_origins
         )
+        # Scripts of a web page may call an MCP address if their origin is allowed.
         endpoint = CORSMiddleware(
             ExceptionMiddleware(self._answer, HANDLERS),
             allow_origin_regex=origin_pattern,
@@ -407,28 +416,21 @@ class HttpServer:
             allow_headers=_SCRIPT_HEADERS,
             expose_headers=["www-authenticate", "mcp-session-id", "retry-after"],
         )
-        health = Health(self.metrics, stopping, homes.memory(None), self.connections, self.admitted)
-        self.app = Starlette(
-            routes=[
-                *(
-                    Route(path, endpoint, methods=["POST", "OPTIONS"])
-                    for path in ("/mcp", "/mcp/", "/s/{space}/mcp", "/s/{space}/mcp/")
-                ),
-                *health.routes(),
-                *routes,
-                *(pages(self) if pages else ()),
-            ],
+        mcp_paths = ("/mcp", "/mcp/", "/s/{space}/mcp", "/s/{space}/mcp/")
+        mcp_routes = [Route(path, endpoint, methods=["POST", "OPTIONS"]) for path in mcp_paths]
+        health = Health(
+            self.metrics, self.stopping, self.homes.memory(None), self.connections, self.admitted
+        )
+        return Starlette(
+            routes=[*mcp_routes, *health.routes(), *further_routes],
             middleware=[
                 Middleware(RequestLog, counts=self.metrics.requests),
-                Middleware(HostAndOrigin, settings=security, public=place.public),
+                Middleware(HostAndOrigin, settings=security, public=self._place.public),
                 Middleware(BodyInTime),
             ],
             exception_handlers=HANDLERS,
             lifespan=self._lifespan,
         )
-        self.app.state.server = self
-        self.app.state.rounds = None
-        self.app.state.sessions = None
 
     def connections(self) -> int:
         """Return how many connections are open."""

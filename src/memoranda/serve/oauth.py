@@ -242,6 +242,7 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
                 is_old = parse_stamp(clients[client_id]["made"]) + UNUSED_LASTS < now
                 if is_old and client_id not in ids_in_use:
                     del clients[client_id]
+            # More of those that nobody uses may have to go.
             has_room = make_room(clients, CLIENTS, clients.keys() - ids_in_use)
             if has_room:
                 row = client_info.model_dump(mode="json", exclude_none=True)
@@ -704,6 +705,34 @@ async def _read_body(receive: Receive) -> tuple[bytes, Receive]:
     return body, receive_again
 
 
+# What the authorization server offers.
+_REGISTRATION = ClientRegistrationOptions(
+    enabled=True, valid_scopes=list(SCOPES), default_scopes=["write"]
+)
+_REVOCATION = RevocationOptions(enabled=True)
+# Any web page may read the metadata.
+_METADATA_HEADERS = {"Access-Control-Allow-Origin": "*", "Cache-Control": "public, max-age=3600"}
+
+
+def _server_metadata(public: str) -> dict[str, Any]:
+    """Return the metadata of the authorization server (RFC 8414).
+
+    public: the server's address on the web, without a path.
+    """
+    metadata = build_metadata(AnyHttpUrl(public), None, _REGISTRATION, _REVOCATION)
+    return metadata.model_dump(mode="json", exclude_none=True) | {
+        # The SDK adds a slash to the address.
+        "issuer": public,
+        "token_endpoint_auth_methods_supported": [
+            "none",
+            "client_secret_post",
+            "client_secret_basic",
+        ],
+        "client_id_metadata_document_supported": True,
+        "authorization_response_iss_parameter_supported": True,
+    }
+
+
 def oauth_routes(
     access: Access, public: str, fetch: Callable[[str], dict[str, Any]] = client_documents.fetch
 ) -> list[BaseRoute]:
@@ -714,22 +743,6 @@ def oauth_routes(
     fetch: gets the metadata of a client from the address that is its id.
     """
     grants = Grants(access, public, Documents(fetch))
-    issuer = AnyHttpUrl(public)
-    registration = ClientRegistrationOptions(
-        enabled=True, valid_scopes=list(SCOPES), default_scopes=["write"]
-    )
-    revocation = RevocationOptions(enabled=True)
-    metadata = build_metadata(issuer, None, registration, revocation).model_dump(
-        mode="json", exclude_none=True
-    )
-    methods = ["none", "client_secret_post", "client_secret_basic"]
-    metadata |= {
-        "issuer": public,
-        "token_endpoint_auth_methods_supported": methods,
-        "client_id_metadata_document_supported": True,
-        "authorization_response_iss_parameter_supported": True,
-    }
-    public_headers = {"Access-Control-Allow-Origin": "*", "Cache-Control": "public, max-age=3600"}
 
     async def resource(request: Request) -> Response:
         """Answer with the metadata of a protected resource (RFC 9728): where to get a token for it."""
@@ -743,7 +756,7 @@ def oauth_routes(
             "bearer_methods_supported": ["header"],
             "resource_name": "memoranda",
         }
-        return JSONResponse(row, headers=public_headers)
+        return JSONResponse(row, headers=_METADATA_HEADERS)
 
     consent = _Consent(access, public)
     budgets = Budgets(access.clock)
@@ -751,7 +764,7 @@ def oauth_routes(
     routes: list[BaseRoute] = [
         Route(
             "/.well-known/oauth-authorization-server",
-            JSONResponse(metadata, headers=public_headers),
+            JSONResponse(_server_metadata(public), headers=_METADATA_HEADERS),
             methods=["GET"],
         ),
         Route(well_known, resource, methods=["GET"]),
@@ -759,7 +772,8 @@ def oauth_routes(
         Route("/consent", consent.answer, methods=["GET", "POST"]),
     ]
     # The SDK's routes of metadata are left out, since ours say more.
-    for route in create_auth_routes(grants, issuer, None, registration, revocation):
+    sdk_routes = create_auth_routes(grants, AnyHttpUrl(public), None, _REGISTRATION, _REVOCATION)
+    for route in sdk_routes:
         if route.path in ("/authorize", "/token", "/register", "/revoke"):
             endpoint = _RatedEndpoint(route.app, budgets, grants)
             routes.append(Route(route.path, endpoint, methods=list(route.methods or ())))

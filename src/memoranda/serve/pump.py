@@ -22,7 +22,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from socket import socket
     from typing import Any
 
@@ -546,24 +546,30 @@ class Pump:
                 text = _UNKNOWN_OUTCOME if method == "tools/call" else _NOTHING_CHANGED
                 self._output += _error_line(id, text)
 
+    def _answered(self, opening_lines: Sequence[bytes]) -> list[bytes]:
+        """Return the lines for a new server whose answers the client has already.
+
+        They are sent first, so that CONTINUED only needs their number.
+
+        opening_lines: the lines that the new server must get.
+        """
+        unanswered_ids = self._open_requests.keys() - self._not_for_client
+        answered = [line for line in opening_lines if id_in(line) not in unanswered_ids]
+        # A server must get `initialize` before any other line. If its answer is due, none is first.
+        if self._opening.get("initialize") not in answered:
+            return []
+        return answered
+
     def _become_command(self) -> None:
         """Become `memory mcp` again, which goes on with the session (CONTINUED). Does not return."""
+        # A new server must get the opening lines first, unless they are sent anyway.
         opening_lines = [line for line in self._opening.values() if line not in self._unsent]
-        # The client has the answers to the repeated lines. They come first, so that they are the
-        # lines that CONTINUED counts.
-        unanswered_ids = self._open_requests.keys() - self._not_for_client
-        repeated = [line for line in opening_lines if id_in(line) not in unanswered_ids]
-        # A server must get `initialize` before any other line.
-        if self._opening.get("initialize") not in repeated:
-            repeated = []
-        lines = [
-            *repeated,
-            *(line for line in opening_lines if line not in repeated),
-            *self._unsent,
-            bytes(self._client_lines.rest),
-        ]
+        repeated = self._answered(opening_lines)
+        unanswered = [line for line in opening_lines if line not in repeated]
+        lines = [*repeated, *unanswered, *self._unsent, bytes(self._client_lines.rest)]
+
+        # The lines are passed on in a file without a path.
         if hasattr(posix, "memfd_create"):
-            # A file in the memory, which has no path.
             fd = posix.memfd_create("session")
         else:
             import tempfile
@@ -573,6 +579,7 @@ class Pump:
         with open(fd, "wb", closefd=False) as file:
             file.writelines(lines)
         posix.set_inheritable(fd, True)
+
         # A daemon that took lines and sent none would probably do it again.
         has_never_answered = self._has_sent and not self._is_heard
         is_alone = self._is_too_long or self._is_silent or has_never_answered

@@ -151,16 +151,10 @@ class McpSessions:
             alive.cancel()
             self._open.remove(session)
 
-    def _granted(
-        self, request: dict[str, Any], session: McpSession, writer: StreamWriter
-    ) -> _GrantedServer:
-        """Make the server for a session.
+    def _check(self, request: dict[str, Any]) -> None:
+        """Raise SessionRefused unless this daemon would serve the client as its own process would.
 
         request: the parameters of the request.
-        session: the session to serve. Its facts are updated at each request.
-        writer: takes the lines for the client.
-
-        Raises SessionRefused, and MemorandaError for wrong arguments such as an unknown toolset.
         """
         if self._is_stopping or len(self._open) > _MAX_SESSIONS:
             raise SessionRefused("this daemon serves no more sessions")
@@ -173,14 +167,29 @@ class McpSessions:
                 raise SessionRefused(
                     "this daemon has another configuration, environment or time zone"
                 )
+
         agent = request.get("agent")
         if agent is not None and not (isinstance(agent, str) and is_agent(agent)):
             raise SessionRefused(f'invalid agent "{agent}"')
         if self._memory.agent not in (None, agent):
             raise SessionRefused(f'this daemon serves agent "{self._memory.agent}" alone')
+
+    def _granted(
+        self, request: dict[str, Any], session: McpSession, writer: StreamWriter
+    ) -> _GrantedServer:
+        """Make the server for a session.
+
+        request: the parameters of the request.
+        session: the session to serve. Its facts are updated at each request.
+        writer: takes the lines for the client.
+
+        Raises SessionRefused, and MemorandaError for wrong arguments such as an unknown toolset.
+        """
+        self._check(request)
         registry = self._registry_for(request["tools"], request["like"])
         if request.get("plain_schemas"):
             registry = registry.with_plain_schemas()
+        # This imports the SDK.
         from memoranda.serve.mcp import ClientConnection, ServerIdentity
 
         def write(line: bytes) -> None:
@@ -193,7 +202,9 @@ class McpSessions:
             session.last = self._memory.clock()
 
         own_names = self._memory.settings.agents
-        identity = ServerIdentity(request["name"], __version__, agent, own_names, record_request)
+        identity = ServerIdentity(
+            request["name"], __version__, request.get("agent"), own_names, record_request
+        )
         connection = ClientConnection(write, session.answered.set)
         return _GrantedServer(registry, connection, identity)
 

@@ -18,6 +18,7 @@ from memoranda.serve.turns import CallQueue, collect_garbage
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
     from memoranda.faces.tool import Registry
+    from memoranda.serve.mcp import ClientConnection
 
 INTERRUPTED = 130
 """Exit status after SIGINT; after SIGTERM and at the end of input it is 0."""
@@ -53,6 +54,7 @@ def run_stdio(
     second signal ends the process immediately. Sources: contract 000a, 7; contract 000b, 9;
     contract 001, 1 (identity).
     """
+    # A process that took over from the client's first one goes on where that one stopped reading.
     wire = StdioTransport(*continued())
     os.environ.pop(CONTINUED, None)
     # Imports make no garbage, and take a tenth less time without the search for it.
@@ -64,47 +66,65 @@ def run_stdio(
     turns = CallQueue(open_session, _keep_up, embed_some)
     identity = ServerIdentity(name, version, agent, clients or {})
 
-    async def session() -> int:
-        """Serve the client on the event loop, and return the exit status of the process."""
-        loop = asyncio.get_running_loop()
-        stopped: asyncio.Future[int] = loop.create_future()
+    async def serve() -> int:
         connection = ClientConnection(wire.send, turns.prepare)
-
-        def stop(number: int) -> None:
-            """End the session after a signal.
-
-            number: the number of the signal.
-            """
-            # A second signal may have come before its handler was removed.
-            if stopped.done():
-                return
-            # From now on a signal ends the process at once.
-            for signal_number in (signal.SIGINT, signal.SIGTERM):
-                loop.remove_signal_handler(signal_number)
-                signal.signal(signal_number, signal.SIG_DFL)
-            turns.refuse_waiting()
-            connection.end()
-            stopped.set_result(number)
-
-        for signal_number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(signal_number, stop, signal_number)
+        signals = _StopSignals(connection, turns)
         wire.start(connection.receive, connection.end)
         await converse(connection, registry, turns, identity)
-        # Wait until the client has taken all answers. After a signal, wait only for a while.
-        flushing = asyncio.ensure_future(wire.flush())
-        flushed_or_stopped: set[asyncio.Future[Any]] = {flushing, stopped}
-        await asyncio.wait(flushed_or_stopped, return_when=asyncio.FIRST_COMPLETED)
-        await asyncio.wait({flushing}, timeout=_LAST_ANSWER_SECONDS)
-        flushing.cancel()
-        if stopped.done() and stopped.result() == signal.SIGINT:
-            return INTERRUPTED
-        return 0
+        await _flush(wire, signals.received)
+        was_interrupted = signals.received.done() and signals.received.result() == signal.SIGINT
+        return INTERRUPTED if was_interrupted else 0
 
     try:
         with registry.hooks.session():
-            return asyncio.run(session())
+            return asyncio.run(serve())
     finally:
         turns.close()
+
+
+class _StopSignals:
+    """Ends a conversation after SIGINT or SIGTERM. Belongs to the running event loop.
+
+    The first signal ends the conversation. A second one ends the process at once.
+
+    connection: the conversation with the client.
+    turns: its calls. Those that still wait are refused.
+
+    received: the number of the signal, once one has come.
+    """
+
+    def __init__(self, connection: ClientConnection, turns: CallQueue) -> None:
+        self._connection = connection
+        self._turns = turns
+        self._loop = asyncio.get_running_loop()
+        self.received: asyncio.Future[int] = self._loop.create_future()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._loop.add_signal_handler(number, self._stop, number)
+
+    def _stop(self, number: int) -> None:
+        # A second signal may have come before its handler was removed.
+        if self.received.done():
+            return
+        # From now on a signal ends the process at once.
+        for signal_number in (signal.SIGINT, signal.SIGTERM):
+            self._loop.remove_signal_handler(signal_number)
+            signal.signal(signal_number, signal.SIG_DFL)
+        self._turns.refuse_waiting()
+        self._connection.end()
+        self.received.set_result(number)
+
+
+async def _flush(wire: StdioTransport, stop_signal: asyncio.Future[int]) -> None:
+    """Wait until the client has taken all answers. After a signal, wait _LAST_ANSWER_SECONDS only.
+
+    stop_signal: is done once a signal has come.
+    """
+    flushing = asyncio.ensure_future(wire.flush())
+    flushed_or_stopped: set[asyncio.Future[Any]] = {flushing, stop_signal}
+    await asyncio.wait(flushed_or_stopped, return_when=asyncio.FIRST_COMPLETED)
+    # Returns at once if all answers are taken.
+    await asyncio.wait({flushing}, timeout=_LAST_ANSWER_SECONDS)
+    flushing.cancel()
 
 
 def _keep_up(memory: MemorySession) -> None:

@@ -9,8 +9,8 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from memoranda.clock import CALL_WAITS, waits_until
 from memoranda.errors import Busy, MemorandaError
@@ -62,6 +62,36 @@ def collect_garbage() -> None:
     gc.freeze()
     gc.set_threshold(_MAX_NEW_OBJECTS)
     gc.enable()
+
+
+class _WaitingCall:
+    """Refuses a call that still waits for its turn while the running one takes too long.
+
+    call: the call, which a thread runs in its turn. It is cancelled to refuse it.
+    seconds_of_running_call: returns how long the call has taken that runs now.
+
+    refusal: the error for the caller. None unless the call was refused.
+    """
+
+    def __init__(self, call: Future[Any], seconds_of_running_call: Callable[[], float]) -> None:
+        self._call = call
+        self._seconds_of_running_call = seconds_of_running_call
+        self._loop = asyncio.get_running_loop()
+        self._timer = self._loop.call_later(CALL_WAITS, self._refuse_if_late)
+        self.refusal: Busy | None = None
+
+    def end(self) -> None:
+        """Stop looking. A timer would keep the result of the call alive until it fires."""
+        self._timer.cancel()
+
+    def _refuse_if_late(self) -> None:
+        seconds = self._seconds_of_running_call()
+        # `cancel` returns False for a call that runs or is done.
+        if seconds > CALL_WAITS and self._call.cancel():
+            server = f"this server (process {os.getpid()})"
+            self.refusal = Busy(f"another call of {server}, for {seconds:.0f} seconds")
+        elif not self._call.done():
+            self._timer = self._loop.call_later(0.1, self._refuse_if_late)
 
 
 class CallQueue:
@@ -119,28 +149,15 @@ class CallQueue:
             raise Stopping
 
         future = self._thread.submit(self._run_timed, call)
-        loop = asyncio.get_running_loop()
-        busy_error: Busy | None = None
-
-        def refuse_if_late() -> None:
-            """Refuse the call if it still waits for its turn while the running one takes too long."""
-            nonlocal busy_error
-            seconds = self._seconds_of_running_call()
-            # `cancel` returns False for a call that runs or is done.
-            if seconds > CALL_WAITS and future.cancel():
-                server = f"this server (process {os.getpid()})"
-                busy_error = Busy(f"another call of {server}, for {seconds:.0f} seconds")
-            elif not future.done():
-                loop.call_later(0.1, refuse_if_late)
-
-        timer = loop.call_later(CALL_WAITS, refuse_if_late)
+        waiting = _WaitingCall(future, self._seconds_of_running_call)
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
             if self._stopping and future.cancelled():
                 raise Stopping from None
-            if busy_error is not None:
-                raise busy_error from None
+            if waiting.refusal is not None:
+                raise waiting.refusal from None
+            # The caller itself was cancelled.
             raise
         except MemorandaError:
             raise
@@ -149,8 +166,7 @@ class CallQueue:
             _log.exception("A call failed")
             raise InternalError from None
         finally:
-            # The timer would keep the result alive until it fires.
-            timer.cancel()
+            waiting.end()
             if self._upkeep_task is None and not self._stopping:
                 self._upkeep_task = asyncio.create_task(self._look_after())
 

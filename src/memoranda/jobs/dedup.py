@@ -256,21 +256,23 @@ def plan_similar(memories: Sequence[MemoryState]) -> list[Action]:
     comparable = [memory for memory in remaining if len(terms_by_id[memory.id]) >= FEWEST_TERMS]
     similar_pairs: list[ScoredPair] = []
     for group in _groups_of(comparable):
-        similar_pairs += _similar_pairs_in(
-            [_Terms(memory, terms_by_id[memory.id]) for memory in group]
-        )
+        block = [_Terms(memory, terms_by_id[memory.id]) for memory in group]
+        similar_pairs += _similar_pairs_in(block)
     similar_pairs.sort(key=ScoredPair.order)
-    similar_ids = {(pair.a, pair.b) for pair in similar_pairs}
 
+    # A pair that is similar and near is similar.
     links = [("similar", pair) for pair in similar_pairs]
+    similar_ids = {(pair.a, pair.b) for pair in similar_pairs}
     for pair in near_pairs(remaining):
         if (pair.a, pair.b) not in similar_ids:
             links.append(("near", pair))
+
+    actions = [*merges]
     paths = {memory.id: memory.path for memory in remaining}
-    return merges + [
-        Action(DREAM, LINK, pair.a, f"{kind} {pair.score:.2f}", paths[pair.a], target=pair.b)
-        for kind, pair in links
-    ]
+    for kind, pair in links:
+        reason = f"{kind} {pair.score:.2f}"
+        actions.append(Action(DREAM, LINK, pair.a, reason, paths[pair.a], target=pair.b))
+    return actions
 
 
 class ScoredPair(NamedTuple):
@@ -644,6 +646,7 @@ def pairs_to_ask(memories: Sequence[MemoryState]) -> list[ScoredPair]:
         rare_words = [
             word for word in a.content & b.content if memory_counts[word] <= most_memories
         ]
+        # One of the texts has at most one word that the other lacks.
         has_nearly_all = min(len(a.content - b.content), len(b.content - a.content)) <= 1
         if len(rare_words) < _LEAST_RARE_WORDS or not has_nearly_all:
             continue

@@ -616,10 +616,12 @@ def after_actions(
 
     now: the new `updated` of changed memories. None leaves `updated` as it is.
     """
-    survivors: dict[str, str] = {}
     states = {memory.id: memory for memory in memories}
+    # The effects of links and merges on the memories that remain, by their ids.
     new_links = defaultdict[str, list[str]](list)
     merged_states = defaultdict[str, list[MemoryState]](list)
+    # The id of the survivor of each merged memory.
+    survivors: dict[str, str] = {}
     # Merges come last, because a merged memory may be organized by another action.
     for action in sorted(actions, key=lambda action: action.verb == MERGE):
         target = action.target or ""
@@ -653,7 +655,8 @@ def after_actions(
 def _organized(state: MemoryState, action: Action, now: datetime | None) -> MemoryState:
     """Return a memory after an action has taken it out of the inbox."""
     category = action.category or state.category
-    return replace(state, phase=ORGANIZED, category=category, expires=None, updated=now)
+    updated = now or state.updated
+    return replace(state, phase=ORGANIZED, category=category, expires=None, updated=updated)
 
 
 def _relinked(

@@ -169,18 +169,16 @@ def plan_links(memories: Sequence[MemoryState], now: datetime | None = None) -> 
     now: the `updated` that this run gives to linked memories. Links that already have it count for
         the limit of the run. With None, no earlier link counts.
     """
-    pairs = _Pairs(
-        sorted(
-            (memory for memory in memories if memory.category != REMINDERS),
-            key=lambda state: state.id,
-        )
-    )
+    compared = [memory for memory in memories if memory.category != REMINDERS]
+    pairs = _Pairs(sorted(compared, key=lambda state: state.id))
     states = pairs.memories
     remaining_links = MOST_LINKS_PER_RUN
     if now is not None:
-        remaining_links -= sum(
-            states[a].updated == now == states[b].updated for a, b in pairs.related
-        )
+        for a, b in pairs.related:
+            was_linked_in_this_run = states[a].updated == now == states[b].updated
+            if was_linked_in_this_run:
+                remaining_links -= 1
+
     actions: list[Action] = []
     # (negative score, a, b): the pair with the highest score comes out of the heap first.
     heap = pairs.likely() if remaining_links > 0 else []
@@ -304,12 +302,15 @@ class _Pairs:
         # (number of memories with the term, term)
         terms = [(self._term_counts[word], word) for word in marked_a.words & marked_b.words]
         long_phrase_count = 0
+        # Neighbouring pairs of Han characters that both texts have are one term, a phrase.
         pairs = marked_a.pairs & marked_b.pairs
         if pairs:
             for phrase in phrases(marked_a.memory.content, pairs):
+                # A phrase is as rare as its rarest pair.
                 pairs_of_phrase = map(add, phrase, phrase[1:])
                 terms.append((min(self._term_counts[pair] for pair in pairs_of_phrase), phrase))
-                long_phrase_count += len(phrase) > 3
+                if len(phrase) > 3:
+                    long_phrase_count += 1
 
         rarest_terms = [f'term "{term}"' for _, term in nsmallest(MOST_TERMS, terms)]
         reasons = [f'tag "{marked_a.tags[tag]}"' for tag in tags]
@@ -354,10 +355,12 @@ def _rare_marks(memories: Sequence[MemoryState]) -> tuple[list[_Marked], Counter
 
     A mark is rare if at least two memories have it, but not too many.
     """
+    # How many memories have each mark.
     tags = Counter[str]()
     targets = Counter[str]()
     terms = Counter[str]()
     names = Counter[str]()
+    # A name at the beginning of a sentence may be any word. Within a sentence it is sure.
     sure_names: set[str] = set()
     all_marks = []
     for memory in memories:
@@ -368,12 +371,15 @@ def _rare_marks(memories: Sequence[MemoryState]) -> tuple[list[_Marked], Counter
         tags.update(marks.tags.keys())
         targets.update(marks.targets.keys())
         terms.update(marks.words | marks.pairs)
+
     most_memories = max(_MOST_WITH_TERM, len(memories) // _MEMORIES_PER_TERM)
     rare_terms = {term for term, count in terms.items() if 2 <= count <= most_memories}
     shared_tags = {tag for tag, count in tags.items() if 2 <= count <= MOST_WITH_TAG}
     shared_targets = {target for target, count in targets.items() if count > 1}
     shared_names = {name for name, count in names.items() if 2 <= count <= MOST_WITH_NAME}
     shared_names &= sure_names
+
+    # Keep only these marks of each memory.
     rare_marks = [
         _Marked(
             marks.memory,

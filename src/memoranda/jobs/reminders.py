@@ -298,24 +298,23 @@ def _due(
     now: the present time.
     outdated_texts: the result of `outdated`. These reminders get a remark.
     """
-    zone = memory.settings.reading_zone
-    notify_before = memory.settings.notify_before
+    settings = memory.settings
     due_reminders: list[_Due] = []
     for info in pending.reminders():
         reminder = Reminder.of(info.header)
-        if (
-            memory.sees(info.scope)
-            and not (info.locked or info.is_broken)
-            and reminder.due is not None
-            and reminder.is_due(now, notify_before)
-        ):
-            due_reminders.append(_Due(info, reminder.due, reminder.once_fired(now, zone)))
-    for item in due_reminders:
-        if item.info.id in outdated_texts:
-            is_gone = outdated_texts[item.info.id] is None
-            item.keys[SOURCE_CHANGED] = "gone" if is_gone else "changed"
-        elif SOURCE_CHANGED in item.info.header:
-            item.keys[SOURCE_CHANGED] = REMOVE
+        may_change = memory.sees(info.scope) and not (info.locked or info.is_broken)
+        if not may_change or reminder.due is None:
+            continue
+        if not reminder.is_due(now, settings.notify_before):
+            continue
+        keys = reminder.once_fired(now, settings.reading_zone)
+        if info.id in outdated_texts:
+            is_gone = outdated_texts[info.id] is None
+            keys[SOURCE_CHANGED] = "gone" if is_gone else "changed"
+        elif SOURCE_CHANGED in info.header:
+            # The text is again as it was.
+            keys[SOURCE_CHANGED] = REMOVE
+        due_reminders.append(_Due(info, reminder.due, keys))
     return sorted(due_reminders, key=lambda item: (item.moment, item.info.id))
 
 

@@ -112,6 +112,7 @@ class _Plan:
         """Plan the reminder that a time of a memory asks for. None if it gets no reminder."""
         if time.doubt not in ("", self._doubt):
             return None
+        # A reminder of a merged memory is a reminder of the survivor.
         ids = [reminder_id(source, time.phrase) for source in (memory.id, *memory.merged)]
         is_made = not self._made_ids.isdisjoint(ids)
         outcome = self._ahead(time.outcome)
@@ -119,10 +120,13 @@ class _Plan:
             if not is_made and isinstance(outcome, (AmbiguousTime, PastTime)):
                 self._skipped.append(Skipped(memory.id, time.phrase, outcome.code))
             return None
+
+        # Two texts about the same thing at the same time get one reminder. This text counts as
+        # known for later ones, even if it gets no reminder itself.
         subject = _subject(time.paragraph, outcome.phrase)
-        same_time = self._subjects[memory.scope, outcome.due]
-        is_known = any(_is_same(subject, known_subject) for known_subject in same_time)
-        same_time.append(subject)
+        known_subjects = self._subjects[memory.scope, outcome.due]
+        is_known = any(_is_same(subject, known_subject) for known_subject in known_subjects)
+        known_subjects.append(subject)
         if is_made or is_known or time.doubt != self._doubt:
             return None
         self._made_ids.add(ids[0])

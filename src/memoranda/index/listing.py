@@ -555,6 +555,7 @@ class FoldedTexts:
 
     def _add_new(self, db: sqlite3.Connection) -> bool:
         """Add the texts of new rows. False, without any change, if all texts take too many bytes."""
+        # The new rows with their folded texts, by whether they are ASCII.
         new_texts: dict[bool, list[tuple[int, str]]] = {True: [], False: []}
         last = self._last_row
         size = self._bytes
@@ -562,25 +563,16 @@ class FoldedTexts:
             "select row, text from text where row > ? order by row", (last,)
         ):
             folded = fold(text)
-            new_texts[folded.isascii()].append((row, folded))
+            is_ascii = folded.isascii()
+            new_texts[is_ascii].append((row, folded))
             last = row
-            # About 80 bytes for its row and start, and 4 for a character beyond ASCII
-            size = size + 80 + len(folded) * (1 if folded.isascii() else 4)
+            # About 80 bytes for its row and start, and 4 for a character beyond ASCII.
+            size += 80 + len(folded) * (1 if is_ascii else 4)
             if size > MAX_BYTES:
                 return False
         for is_ascii, texts in new_texts.items():
             if texts:
-                block = self._blocks.setdefault(is_ascii, _Block())
-                lengths = (len(text_added) + len(_SEPARATOR) for _, text_added in texts[:-1])
-                starts = [*block.starts, *accumulate(lengths, initial=len(block.text))]
-                rows = [*block.rows, *(row for row, _ in texts)]
-                text = "".join(
-                    [block.text, *(f"{text_added}{_SEPARATOR}" for _, text_added in texts)]
-                )
-                # All three are computed before, so that an interruption leaves the block whole.
-                block.starts = starts
-                block.rows = rows
-                block.text = text
+                self._blocks.setdefault(is_ascii, _Block()).add(texts)
         self._last_row = last
         self._bytes = size
         return True
@@ -596,6 +588,17 @@ class _Block(ValueObject):
     rows: list[int] = field(default_factory=list)
     starts: list[int] = field(default_factory=list)
     text: str = ""
+
+    def add(self, texts: Sequence[tuple[int, str]]) -> None:
+        """Add rows with their texts. There must be one at least."""
+        lengths = (len(text) + len(_SEPARATOR) for _, text in texts[:-1])
+        starts = [*self.starts, *accumulate(lengths, initial=len(self.text))]
+        rows = [*self.rows, *(row for row, _ in texts)]
+        joined_text = "".join([self.text, *(text + _SEPARATOR for _, text in texts)])
+        # All three are computed before, so that an interruption leaves the block whole.
+        self.starts = starts
+        self.rows = rows
+        self.text = joined_text
 
 
 @remembered

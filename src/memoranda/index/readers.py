@@ -45,15 +45,9 @@ class Readers:
     def __init__(self, source: FolderSource, suspicious: Suspicious, project: int):
         self._processes: list[subprocess.Popen[bytes]] = []
         self._idle: SimpleQueue[subprocess.Popen[bytes]] = SimpleQueue()
-        if hasattr(os, "sched_getaffinity"):
-            cores = len(os.sched_getaffinity(0))
-        else:
-            cores = os.cpu_count() or 1
-        count = min(cores, _MOST)
+        count = _process_count()
         with suppress(OSError):
-            for _ in range(
-                count if count > 1 and "python" in os.path.basename(sys.executable or "") else 0
-            ):
+            for _ in range(count):
                 process = subprocess.Popen(
                     [sys.executable, "-c", _PROGRAM, *sys.path],
                     stdin=subprocess.PIPE,
@@ -121,6 +115,19 @@ class Readers:
             self._idle.put(process)
 
 
+def _process_count() -> int:
+    """Return how many processes to start. 0 if more processes would not help."""
+    if hasattr(os, "sched_getaffinity"):
+        cores = len(os.sched_getaffinity(0))
+    else:
+        cores = os.cpu_count() or 1
+    # A program that embeds Python cannot be started as an interpreter.
+    is_interpreter = "python" in os.path.basename(sys.executable or "")
+    if cores == 1 or not is_interpreter:
+        return 0
+    return min(cores, _MOST)
+
+
 def answer() -> None:
     """Run a reader: read the files whose paths come in on standard input, until it ends."""
     with suppress(EOFError, BrokenPipeError):
@@ -128,22 +135,37 @@ def answer() -> None:
         # If the versions differ, this program was updated while the parent process ran. Then the
         # rows would not fit its index.
         while version == SCHEMA_VERSION:
-            # Each step is done for all files before the next step, which takes a fifth less time:
-            # the processor's caches serve the next file.
-            files: list[tuple[str, str, File]] = []
-            for path in pickle.load(sys.stdin.buffer):
-                with suppress(MemorandaError, UnicodeDecodeError):
-                    file = source.read(path)
-                    if utf16_coding(file.data) is None:
-                        files.append((path, file.data.decode("utf-8"), file))
-            notes = [file.note(source.name, path, text) for path, text, file in files]
-            for note in notes:
-                add_name_of_day(note, source)
-                note.suspicious = suspicious(note)
-            answers: list[Prepared] = []
-            for note, (_, _, file) in zip(notes, files, strict=True):
-                if warning_text(note.warnings, BAD_HEADER) is None:
-                    with suppress(NotIndexable):
-                        answers.append(prepare(note, file.stamp, project))
-            pickle.dump(answers, sys.stdout.buffer, pickle.HIGHEST_PROTOCOL)
+            paths = pickle.load(sys.stdin.buffer)
+            rows = _prepared(paths, source, suspicious, project)
+            pickle.dump(rows, sys.stdout.buffer, pickle.HIGHEST_PROTOCOL)
             sys.stdout.buffer.flush()
+
+
+def _prepared(
+    paths: Sequence[str], source: FolderSource, suspicious: Suspicious, project: int
+) -> list[Prepared]:
+    """Read files, and return the index rows of those that can be indexed here.
+
+    Files that cannot be read, and notes with warnings, are left to the caller of `Readers.ahead`.
+    Each step is done for all files before the next step, which takes a fifth less time: the
+    processor's caches serve the next file.
+
+    paths: the paths of the files.
+    source, suspicious, project: see `Readers`.
+    """
+    files: list[tuple[str, str, File]] = []
+    for path in paths:
+        with suppress(MemorandaError, UnicodeDecodeError):
+            file = source.read(path)
+            if utf16_coding(file.data) is None:
+                files.append((path, file.data.decode("utf-8"), file))
+    notes = [file.note(source.name, path, text) for path, text, file in files]
+    for note in notes:
+        add_name_of_day(note, source)
+        note.suspicious = suspicious(note)
+    rows: list[Prepared] = []
+    for note, (_, _, file) in zip(notes, files, strict=True):
+        if warning_text(note.warnings, BAD_HEADER) is None:
+            with suppress(NotIndexable):
+                rows.append(prepare(note, file.stamp, project))
+    return rows

@@ -138,34 +138,35 @@ def heading_of(note: NoteInfo, day: str, marks: Iterable[Mark] = ()) -> NoteHead
     """
     last_segment = note.permalink.rpartition("/")[2]
     is_memory = bool(note.id) and note.permalink.endswith(f"-{note.id[:_ID_CHARACTERS]}")
-    is_title_in_address = is_memory or slug(note.title) == last_segment
-    is_project_in_permalink = note.permalink.startswith(f"{note.project.removeprefix('.')}/")
-    if is_project_in_permalink:
-        address = note.permalink
-    else:
-        address = f"{note.project}: {note.permalink}"
-    when = day + (f", {ARCHIVED}" if note.phase == ARCHIVED else "")
-    if is_title_in_address and "/" in address:
+    # A memory has its first words as title, which the text below repeats.
+    repeats_title = is_memory or slug(note.title) == last_segment
+    address = note.permalink
+    if not address.startswith(f"{note.project.removeprefix('.')}/"):
+        address = f"{note.project}: {address}"
+    when = day
+    if note.phase == ARCHIVED:
+        when += f", {ARCHIVED}"
+
+    # In a line that notes share.
+    name = note.id[:_ID_CHARACTERS] if is_memory else flat(last_segment)
+    place = address
+    if repeats_title and "/" in address:
         place = address.rpartition("/")[0]
-    else:
-        place = address
-    if is_title_in_address:
-        title = ""
-    else:
-        title = f"{' '.join(note.title[:_MAX_TITLE_CHARACTERS].split())} "
-    if is_memory:
-        name = note.id[:_ID_CHARACTERS]
-    else:
-        name = flat(last_segment)
+
+    # In a line of its own.
+    title = ""
+    if not repeats_title:
+        title = " ".join(note.title[:_MAX_TITLE_CHARACTERS].split()) + " "
+
     remarks = ", ".join(mark.words for mark in marks)
     if remarks:
         name = f"{name} ({remarks})"
         address = f"{address}, {remarks}"
     return NoteHeading(
         is_memory,
-        (is_title_in_address, f"{when}, {place}"),
-        name,
-        flat(f"{title}({when}, {address})"),
+        group=(repeats_title, f"{when}, {place}"),
+        name=name,
+        line=flat(f"{title}({when}, {address})"),
     )
 
 

@@ -287,40 +287,39 @@ def put(
     """
     path = sqlite_text(note.path)
     wanted_permalink = sqlite_text(note.permalink)
-    own_permalink = note.own_permalink
     around = _around(db, note)
     if around is None:
-        # Adds it
+        # Adds the project.
         project_id(db, note.project)
         around = _around(db, note)
         assert around is not None
     project = around.project
     if note.project == "kv":
         db.execute(_FORGET_EXPIRED, (path,))
-    if around.is_known:
-        old = _read(db, project, path)
-    else:
-        old = None
+
+    # Take out the note that is replaced.
+    old = _read(db, project, path) if around.is_known else None
     if old is not None:
         _take_out(db, note.project, old)
+
+    # Insert the new one, with the permalink of the old one if it keeps that.
+    keeps_permalink = old is not None and _keeps_permalink(old, note)
     permalink = wanted_permalink
     base = None
-    keeps_permalink = old is not None and _keeps_permalink(old, note)
     if old is not None and keeps_permalink:
         permalink = old.permalink
         base = old.base
     row = row or around.next_row
     _insert(db, [(row, _settled(prepared, note, stamp, project, permalink, base))])
+
+    # Give out the numbers of derived permalinks again where this may have changed them. A note that
+    # keeps its permalink changes none. A note with a new path does so only if another has the
+    # permalink.
     if old is not None and not keeps_permalink:
         _released(db, project, note.project, old.permalink)
-    # A note that keeps its permalink changes no numbers. A note with a new path does so only if
-    # another note has the permalink.
-    if old is None:
-        may_change_numbers = around.is_taken
-    else:
-        may_change_numbers = not keeps_permalink
+    may_change_numbers = around.is_taken if old is None else not keeps_permalink
     if may_change_numbers:
-        _claimed(db, project, note.project, row, wanted_permalink, own_permalink)
+        _claimed(db, project, note.project, row, wanted_permalink, note.own_permalink)
         permalink = db.execute("select permalink from note where row = ?", (row,)).fetchone()[0]
     return permalink
 
@@ -1112,7 +1111,7 @@ def _renumber(db: sqlite3.Connection, project: int, name: str, base: str) -> Non
     ).fetchall()
     # Notes for all agents are numbered first.
     members.sort(key=lambda member: member[3] != GLOBAL)
-    # The next number to try, by scope.
+    # The next number to try, by scope. 0 is the permalink without a number.
     next_numbers: dict[str, int] = {}
     # Finds another note that has the permalink from its frontmatter or its path.
     has_permalink = (
@@ -1124,10 +1123,7 @@ def _renumber(db: sqlite3.Connection, project: int, name: str, base: str) -> Non
         # number would show that an agent has a note which others must not see.
         start = max(next_numbers.get(scope, 0), next_numbers.get(GLOBAL, 0))
         for number in count(start):
-            if number:
-                permalink = f"{base}-{number}"
-            else:
-                permalink = base
+            permalink = f"{base}-{number}" if number else base
             # Without a number, a permalink derived from a path is that of the notes here.
             counts_paths = number > 0
             values = (permalink, project, counts_paths, scope)
@@ -1136,6 +1132,8 @@ def _renumber(db: sqlite3.Connection, project: int, name: str, base: str) -> Non
         next_numbers[scope] = number + 1
         if permalink == current:
             continue
+
+        # Change the permalink of the note, and the keys by which links find it.
         old = _read(db, project, path)
         assert old is not None
         db.executemany(

@@ -296,33 +296,35 @@ class Vectors:
             return 0
         # The time of the file tells other processes that its model is in use.
         os.utime(self._file.path)
+        removed_count = 0
         with self._lock, store.locked(self._file.path.with_suffix(".lock")):
-            wanted_keys, dead = self._keys_of_files(indexes)
-            if dead and dead >= least_share * len(self._file.keys):
+            wanted_keys, unused_count = self._keys_of_files(indexes)
+            if unused_count and unused_count >= least_share * len(self._file.keys):
                 removed_count = self._file.keep(wanted_keys)
-            else:
-                removed_count = 0
             self._match()
-        if least_share:
-            since = time.time() - _UNUSED
-        else:
-            since = math.inf
+        unused_since = time.time() - _UNUSED if least_share else math.inf
         # Another process may delete files at the same time.
         with suppress(FileNotFoundError):
-            paths = list(self._folder.iterdir())
-            used = {
-                path.stem
-                for path in paths
-                if path.suffix == _ENDING and path.stat().st_mtime > since
-            }
-            for other_index in paths:
-                if other_index.stem not in used | {self.identity.key} and other_index.suffix in (
-                    _ENDING,
-                    _KNOWN_ENDING,
-                    ".lock",
-                ):
-                    other_index.unlink(missing_ok=True)
+            self._delete_other_models(unused_since)
         return removed_count
+
+    def _delete_other_models(self, unused_since: float) -> None:
+        """Delete the files of other models that were not used since a time.
+
+        unused_since: the time in seconds since the epoch.
+
+        Raises FileNotFoundError if another process deletes a file at the same time.
+        """
+        paths = list(self._folder.iterdir())
+        models_to_keep = {self.identity.key}
+        for path in paths:
+            # The time of the vectors is the time at which a model was last used.
+            if path.suffix == _ENDING and path.stat().st_mtime > unused_since:
+                models_to_keep.add(path.stem)
+        for path in paths:
+            is_ours = path.suffix in (_ENDING, _KNOWN_ENDING, ".lock")
+            if is_ours and path.stem not in models_to_keep:
+                path.unlink(missing_ok=True)
 
     def _refresh(self) -> None:
         """Read the passages and vectors that any process added since the last call."""

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing, contextmanager
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from memoranda.errors import StorageError
 from memoranda.index.filters import may_see
@@ -24,6 +24,8 @@ from memoranda.text.unicode import sqlite_text
 _HEADER = 256
 # Each vector comes after a key of this many bytes.
 _KEY = 8
+# A key takes the place of this many numbers of a vector (float32).
+_KEY_COLUMNS = _KEY // 4
 # The version of the file format. Raise it whenever the format changes.
 _FORMAT = 1
 # A passage that is a heading alone.
@@ -46,6 +48,22 @@ UNCUT = (
 An entry with a time to live (contract 004) is left out, since no trace of its text may remain."""
 
 
+class _SeenFile(NamedTuple):
+    """A file as it was seen.
+
+    device, inode: together they tell files apart.
+    size: in bytes.
+    """
+
+    device: int
+    inode: int
+    size: int
+
+    def is_same_file(self, other: _SeenFile) -> bool:
+        """Whether both are one file, perhaps with another size."""
+        return (self.device, self.inode) == (other.device, other.inode)
+
+
 class VectorFile:
     """The file with the vectors of one model.
 
@@ -66,8 +84,10 @@ class VectorFile:
         self._forget()
 
     def _forget(self) -> None:
-        self.keys, self.rows = np.empty(0, np.uint64), np.empty((0, 0), np.float32)
-        self._seen: tuple[int, int, int] | None = None
+        self.keys = np.empty(0, np.uint64)
+        self.rows = np.empty((0, 0), np.float32)
+        # The file as the last `refresh` saw it. None if there was none.
+        self._seen: _SeenFile | None = None
 
     def refresh(self) -> bool:
         """Set `keys` and `rows` to the present records of the file. Return whether it has changed.
@@ -76,29 +96,44 @@ class VectorFile:
         """
         try:
             status = os.stat(self.path)
-            file_identity = (status.st_dev, status.st_ino, status.st_size)
-            if file_identity == self._seen:
+            seen = _SeenFile(status.st_dev, status.st_ino, status.st_size)
+            if seen == self._seen:
                 return False
-            size = _vector_size(self.path)
-            count = max(0, file_identity[2] - _HEADER) // (_KEY + 4 * size)
-            raw = np.empty((0, _KEY // 4 + size), np.float32)
-            if size and count:
-                raw = np.memmap(self.path, np.float32, "r", _HEADER, (count, _KEY // 4 + size))
+            records = self._mapped_records(seen.size)
         except FileNotFoundError:
-            changed = self._seen is not None
+            has_changed = self._seen is not None
             self._forget()
-            return changed
+            return has_changed
         except OSError as error:
             raise StorageError(self.path.name, reason(error)) from None
-        if self._seen is not None and file_identity[:2] == self._seen[:2]:
+
+        # Records are only appended, so those that the same file had before are not read again.
+        known_count = 0
+        if self._seen is not None and seen.is_same_file(self._seen):
             known_count = len(self.keys)
-        else:
-            known_count = 0
-        new_keys = np.ascontiguousarray(raw[known_count:, : _KEY // 4]).view(np.uint64).ravel()
+        new_keys = records[known_count:, :_KEY_COLUMNS]
+        new_keys = np.ascontiguousarray(new_keys).view(np.uint64).ravel()
         self.keys = np.concatenate([self.keys[:known_count], new_keys])
-        self.rows = np.asarray(raw[:, _KEY // 4 :])
-        self._seen = file_identity
+        self.rows = np.asarray(records[:, _KEY_COLUMNS:])
+        self._seen = seen
         return True
+
+    def _mapped_records(self, file_size: int) -> Any:
+        """Return the records of the file as a matrix of float32, with one row for each.
+
+        The first _KEY_COLUMNS columns of a row are the key, the others the vector.
+
+        file_size: the size of the file in bytes. A record that is written in part is left out.
+
+        Raises OSError.
+        """
+        vector_size = _vector_size(self.path)
+        column_count = _KEY_COLUMNS + vector_size
+        count = max(0, file_size - _HEADER) // (4 * column_count)
+        if not vector_size or not count:
+            # An empty file cannot be mapped.
+            return np.empty((0, column_count), np.float32)
+        return np.memmap(self.path, np.float32, "r", _HEADER, (count, column_count))
 
     def places(self, keys: np.ndarray) -> np.ndarray:
         """Return the row of the vector for each key. -1 for a key without a vector."""

@@ -213,6 +213,34 @@ def _stop(call: Invocation, settings: Settings) -> None:
     call.answer(f"The daemon (process {process}) has ended.{notice}", stopped=process)
 
 
+def _show_page(call: Invocation, base_address: str, *, opens_browser: bool) -> Thread | None:
+    """Print the address of the page with a new code, and open it in a browser.
+
+    base_address: the address of the server, such as `http://127.0.0.1:8377`.
+    opens_browser: whether to open a browser, if the machine has a screen.
+
+    Returns the thread that opens the browser. None if none is opened.
+    """
+    from memoranda.serve.auth import Access, PageVisitors
+
+    code = PageVisitors(Access(call.settings.home)).new_code()
+    address = f"{base_address}/page/enter?code={code}"
+    call.answer(address, address=address)
+    output.write(flush=True)
+    has_screen = (
+        sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    )
+    if not opens_browser or not has_screen:
+        return None
+    import webbrowser
+    from threading import Thread
+
+    # A browser may take long to start, and the server must answer it meanwhile.
+    opening = Thread(target=webbrowser.open, args=(address,), daemon=True)
+    opening.start()
+    return opening
+
+
 @command("page", keys=("address",), example="memory page --no-open")
 @option(
     "--http",
@@ -227,7 +255,6 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
     serves the home until it is stopped.
     """
     from memoranda.faces import DEFAULT_TOOLSETS, registry
-    from memoranda.serve.auth import Access, PageVisitors
     from memoranda.serve.daemon import http_address
     from memoranda.sources.layout import Layout
 
@@ -236,33 +263,12 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
     settings = call.settings
     layout = Layout(settings.home)
 
-    def show(base_address: str) -> Thread | None:
-        """Print the address with a new code, and open it in a browser if the machine has a screen.
-
-        Returns the thread that opens the browser. None if none is opened.
-        """
-        address = f"{base_address}/page/enter?code={PageVisitors(Access(settings.home)).new_code()}"
-        call.answer(address, address=address)
-        output.write(flush=True)
-        has_screen = (
-            sys.platform == "darwin"
-            or os.environ.get("DISPLAY")
-            or os.environ.get("WAYLAND_DISPLAY")
-        )
-        if no_open or not has_screen:
-            return None
-        import webbrowser
-        from threading import Thread
-
-        opening = Thread(target=webbrowser.open, args=(address,), daemon=True)
-        opening.start()
-        return opening
-
+    show = partial(_show_page, call, opens_browser=not no_open)
     running = http_address(layout.http)
     if running is not None:
         opening = show(running)
-        if opening:
-            # Threads end with this process, so wait for this one.
+        if opening is not None:
+            # The thread would end with this process.
             opening.join(_SECONDS_TO_OPEN)
         return None
 
@@ -359,11 +365,13 @@ def _serve(call: Invocation, settings: Settings, service: Service) -> int:
     served = service.served
     place = service.place
     with ExitStack() as stack:
+        # Ports and sockets are taken first, so that nothing is opened if one is taken already.
         has_upkeep = _becomes_daemon(stack, layout, service)
         port = None
         if place is not None:
             port = stack.enter_context(closing(_port(place, service.takes_any_port)))
         listener = _listener(stack, layout, service) if has_upkeep else None
+
         memory = stack.enter_context(open_session(config=settings, face=FACE, serving=True))
         address = ""
         web = None
@@ -381,15 +389,15 @@ def _serve(call: Invocation, settings: Settings, service: Service) -> int:
         # All parts are made. The daemon runs until a signal ends it.
         daemon = Daemon(
             Scheduler(memory, dream.endpoint_of(settings)),
-            service.span,
-            callers,
-            served,
-            listener,
-            _home_methods(),
-            web,
-            sessions,
-            has_upkeep,
-            service.ends_after,
+            interval=service.span,
+            served=callers,
+            registry=served,
+            listener=listener,
+            methods=_home_methods(),
+            web=web,
+            sessions=sessions,
+            has_upkeep=has_upkeep,
+            idle=service.ends_after,
         )
         if service.is_once:
             return 0 if daemon.round() else 1

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from memoranda.engine.graph import FileGraph, GraphText
     from memoranda.engine.graphs import NoteGraph
     from memoranda.ingest import Ingestion, IngestPlan
+    from memoranda.note.entity import EntityKey
     from memoranda.transfer.jsonl import Tally
     from memoranda.transfer.moving import MovePlan
     from memoranda.transfer.whole_home import Mirrored
@@ -421,23 +422,11 @@ def _move_in(
             plan = plan_graph(_graph(memory, path), lines)
             text = _graph_counts(lines)[0]
         else:
-            plan = _plan(
-                memory,
-                kind,
-                user_path(path),
-                project or memory.default_project,
-                skip_bad=skip_bad,
-            )
+            target = project or memory.default_project
+            plan = _plan(memory, kind, user_path(path), target, skip_bad=skip_bad)
             for name, why in plan.skipped:
                 output.notice(flat(f"skipped {name}: {why}"))
-            number = plan.count("import") + plan.count("update")
-            if kind in _EXPORTS or kind in _STORES:
-                noun = "memories and conversations"
-            else:
-                noun = "files"
-            if kind == "agent-memory":
-                noun = "entries"
-            text = f"{number} {noun} ({plan.unchanged} were there, {len(plan.skipped)} skipped)"
+            text = _plan_counts(kind, plan)
 
         # Show or carry out the plan, and say what happened.
         if dry_run and not call.json:
@@ -449,6 +438,17 @@ def _move_in(
         counts = {"imported": plan.count("import"), "updated": plan.count("update")}
         counts |= {"unchanged": plan.unchanged, "skipped": len(plan.skipped)}
         call.answer(f"{'Would import' if dry_run else 'Imported'} {text}", **counts)
+
+
+def _plan_counts(kind: str, plan: MovePlan) -> str:
+    """Return the numbers of a plan in words: `12 files (3 were there, 1 skipped)`."""
+    count = plan.count("import") + plan.count("update")
+    noun = "files"
+    if kind in _EXPORTS or kind in _STORES:
+        noun = "memories and conversations"
+    elif kind == "agent-memory":
+        noun = "entries"
+    return f"{count} {noun} ({plan.unchanged} were there, {len(plan.skipped)} skipped)"
 
 
 def _plan(
@@ -464,56 +464,62 @@ def _plan(
     """
     from memoranda.transfer import moving
 
-    home = memory.home.resolve()
-    folder = place.resolve()
-    # The memories of other programs are at known places, where no home is.
-    takes_all = kind != "agent-files"
-    if (
-        takes_all
-        and home.is_relative_to(folder)
-        and not any(part.startswith(".") for part in home.relative_to(folder).parts)
-    ):
+    # The memories of other programs (`agent-files`) are at known places, where no home is.
+    if kind != "agent-files" and _takes_home(memory, place):
         raise Failure(f"{place} holds the memory home itself: {memory.home}")
+
+    # Each kind of store has its own way to be read.
     if kind in _EXPORTS:
         from memoranda.transfer.exports import plan_export
 
         return plan_export(memory, kind, place, project)
-
-    # Each kind of store has its own way to be read.
-    if kind == "agent-memory":
-        return moving.plan_agent_memory(memory, place, skip_bad=skip_bad)
-    if kind == "mirror":
-        return moving.plan_mirror(memory, place)
     if kind in _STORES:
         from memoranda.transfer.agent_stores import STORES
         from memoranda.transfer.exports import plan_export
 
         return plan_export(memory, kind, place, project, STORES[kind])
+    if kind == "agent-memory":
+        return moving.plan_agent_memory(memory, place, skip_bad=skip_bad)
+    if kind == "mirror":
+        return moving.plan_mirror(memory, place)
     if kind == "okf":
         from memoranda.transfer.okf import plan_bundle
 
         return plan_bundle(memory, place, project)
     if kind == "basic-memory":
         return moving.plan_vault(memory, place, project)
-    from memoranda.faces.bank.bank import find_repository, is_bank_id, repository_id
+    from memoranda.faces.bank.bank import is_bank_id
 
-    def named(folder: Path) -> tuple[str, str]:
-        """Return (kind, id) of the memory bank that a plain folder of Markdown files becomes.
+    return moving.plan_banks(memory, place, _bank_of_folder, is_bank_id)
 
-        A folder in a repository, such as `memory-bank/`, becomes the bank of the repository. Any
-        other folder becomes the bank of a project with the name of the folder.
-        """
-        repository = find_repository(str(folder))
-        if repository is not None:
-            return "code", repository_id(repository.name)
-        folder = folder.resolve()
-        is_plain = folder.name.lower().strip("._-").replace("_", "-") in (
-            "memory-bank",
-            "memorybank",
-        )
-        return "projects", repository_id((folder.parent if is_plain else folder).name)
 
-    return moving.plan_banks(memory, place, named, is_bank_id)
+def _takes_home(memory: MemorySession, place: Path) -> bool:
+    """Whether an import of all files below `place` would also take those of the memory itself."""
+    home = memory.home.resolve()
+    folder = place.resolve()
+    if not home.is_relative_to(folder):
+        return False
+    # Hidden folders are left out.
+    return not any(part.startswith(".") for part in home.relative_to(folder).parts)
+
+
+def _bank_of_folder(folder: Path) -> tuple[str, str]:
+    """Return (kind, id) of the memory bank that a plain folder of Markdown files becomes.
+
+    A folder in a repository, such as `memory-bank/`, becomes the bank of the repository. Any other
+    folder becomes the bank of a project with the name of the folder.
+    """
+    from memoranda.faces.bank.bank import find_repository, repository_id
+
+    repository = find_repository(str(folder))
+    if repository is not None:
+        return "code", repository_id(repository.name)
+    folder = folder.resolve()
+    # `app/memory-bank` is the bank of `app`.
+    plain_name = folder.name.lower().strip("._-").replace("_", "-")
+    if plain_name in ("memory-bank", "memorybank"):
+        folder = folder.parent
+    return "projects", repository_id(folder.name)
 
 
 graph = group(
@@ -539,29 +545,35 @@ def graph_show(call: Invocation, *words: str) -> None:
     name = " ".join(words)
     with call.memory(looks_once=True) as memory:
         graph = _graph(memory)
-        matches = graph.named([name])
-        if not matches:
-            names = graph.keys()
-            matches = [
-                candidate for candidate in names if candidate.name.casefold() == name.casefold()
-            ]
-        if not matches:
-            guesses = near(name, (candidate.name for candidate in names))
-            raise Failure(f"no such entity: {name}", "not_found", guesses=guesses)
-
-        # Everything about the entity: its observations, and the relations from it and to it.
-        entity = matches[0]
-        observations = graph.observations(matches[:1])[0]
+        entity = _entity_called(graph, name)
+        observations = graph.observations([entity])[0]
         edges = [
             relation
             for relation in graph.relations({entity.name})
             if entity.name in (relation.source, relation.target)
         ]
-    lines = [f"{entity.name} ({entity.type})", *(f"- {candidate}" for candidate in observations)]
+    lines = [f"{entity.name} ({entity.type})"]
+    lines += [f"- {observation}" for observation in observations]
     lines += [f"{edge.source} -> {edge.type} -> {edge.target}" for edge in edges]
     document = documents.entity(entity.name, entity.type, observations)
     rows = [documents.entity_relation(edge) for edge in edges]
     call.answer("\n".join(lines), entity=document, relations=rows)
+
+
+def _entity_called(graph: NoteGraph | FileGraph, name: str) -> EntityKey:
+    """Return the entity of this name. If none has it, upper and lower case do not count.
+
+    Raises Failure if no entity has the name.
+    """
+    exact = graph.named([name])
+    if exact:
+        return exact[0]
+    entities = graph.keys()
+    for entity in entities:
+        if entity.name.casefold() == name.casefold():
+            return entity
+    guesses = near(name, (entity.name for entity in entities))
+    raise Failure(f"no such entity: {name}", "not_found", guesses=guesses)
 
 
 @command(
@@ -699,7 +711,8 @@ def ingest(call: Invocation, *, source_names: str, path: Text, dry_run: bool, ag
         if is_read_often:
             names = ", ".join(outcomes)
             output.notice(
-                f"warning: {names} each read this folder in their own way, so a file may be several memories"
+                f"warning: {names} each read this folder in their own way, "
+                "so a file may be several memories"
             )
             output.notice("Name the one whose notes these are, e.g. --source obsidian.")
     total = sum(outcome.ingested for outcome in done_outcomes)

@@ -408,6 +408,14 @@ def _undo_agent(call: Invocation, agent: str, since: Text, project: Text) -> Non
         call.answer("\n".join(lines), undone=undone[-1].number, change=change.number)
 
 
+def _moment_at(memory: MemorySession, text: str) -> datetime:
+    """Read the time of `--at`: ISO 8601, or words such as `yesterday`. Raises Failure."""
+    try:
+        return to_utc(datetime.fromisoformat(text.strip()), memory.settings.zone)
+    except (ValueError, OverflowError):
+        return moment_of(memory.since, text, "--at time", _FRAMES)
+
+
 @command(
     "restore", "REF", keys=("path", "change"), example="memory restore notes/Plan.md --at yesterday"
 )
@@ -429,10 +437,7 @@ def restore(call: Invocation, ref: str, *, at: Text, change: int | None, to: Tex
     with call.memory() as memory:
         moment = None
         if at is not None:
-            try:
-                moment = to_utc(datetime.fromisoformat(at.strip()), memory.settings.zone)
-            except (ValueError, OverflowError):
-                moment = moment_of(memory.since, at, "--at time", _FRAMES)
+            moment = _moment_at(memory, at)
         try:
             path, number = memory.restore(ref, at=moment, change=change, to=to)
         except NotInHistory as error:
@@ -442,6 +447,7 @@ def restore(call: Invocation, ref: str, *, at: Text, change: int | None, to: Tex
             raise Failure(
                 problem, error.code, f"memory log {ref} lists the changes that did."
             ) from None
+        # A person also sees which text this is.
         when = ""
         source = memory.change_numbered(number) if call.on_terminal else None
         if source is not None:

@@ -30,9 +30,12 @@ from memoranda.note.model import CATEGORIES, INBOX
 from memoranda.text.unicode import one_line
 
 if TYPE_CHECKING:
+    from datetime import tzinfo
+
     from memoranda.engine import MemorySession
     from memoranda.engine.review import ReviewItem
     from memoranda.jobs.job import Action, Outcome
+    from memoranda.note.reminder import Reminder
     from memoranda.note.timephrase import Reading
 
 # The keys of an action; further ones of its verb follow.
@@ -315,17 +318,7 @@ def dream(call: Invocation, *, level: int, dry_run: bool, report: bool) -> int:
     call.checks_overview = not (dry_run or report)
     with call.memory() as memory:
         if report:
-            found_report = dream.load_report(memory.home)
-            nothing = dict.fromkeys(_DREAM_KEYS) | {"processed": 0, "actions": []}
-            if found_report:
-                row = dream.report_seen_by(memory, found_report)
-            else:
-                row = nothing
-            if found_report:
-                lines = _dream_lines(memory, row, with_report=True)
-            else:
-                lines = "No dream yet."
-            return _answer(call, lines, (), **{key: row[key] for key in _DREAM_KEYS})
+            return _show_last_dream(call, memory)
         with output.progress("Dreaming") as progress:
             endpoint = dream.endpoint_of(memory.settings)
             outcome = dream.run(
@@ -339,6 +332,19 @@ def dream(call: Invocation, *, level: int, dry_run: bool, report: bool) -> int:
         return _answer(
             call, text, outcome.outcomes, **{key: outcome.report[key] for key in _DREAM_KEYS}
         )
+
+
+def _show_last_dream(call: Invocation, memory: MemorySession) -> int:
+    """Show the report of the last dream, as far as the caller may see it. Returns the exit status."""
+    from memoranda.jobs import dream
+
+    stored_report = dream.load_report(memory.home)
+    if stored_report is None:
+        nothing = dict.fromkeys(_DREAM_KEYS) | {"processed": 0, "actions": []}
+        return _answer(call, "No dream yet.", (), **nothing)
+    row = dream.report_seen_by(memory, stored_report)
+    text = _dream_lines(memory, row, with_report=True)
+    return _answer(call, text, (), **{key: row[key] for key in _DREAM_KEYS})
 
 
 def _dream_lines(memory: MemorySession, report: dict[str, Any], *, with_report: bool) -> str:
@@ -476,6 +482,13 @@ def _reading_row(
     }
 
 
+def _when_due(reminder: Reminder, zone: tzinfo | None) -> str:
+    """Return the minute at which a reminder is due, or why there is none."""
+    if reminder.due is not None:
+        return minute(reminder.due, zone)
+    return "unreadable date" if reminder.unreadable else "no date"
+
+
 def _list_reminders(call: Invocation, *, includes_fired: bool) -> None:
     """List the reminders that will fire.
 
@@ -490,20 +503,16 @@ def _list_reminders(call: Invocation, *, includes_fired: bool) -> None:
         if call.json:
             rows_listed = documents.notes(memory, (info for info, _ in listed)).rows
             return call.document(reminders=rows_listed)
+        # Those whose text has changed since, or that is gone.
+        waiting = [info for info, reminder in listed if reminder.is_waiting]
+        changed = outdated(memory, waiting)
         rows = []
-        changed = outdated(memory, [info for info, reminder in listed if reminder.is_waiting])
         for info, reminder in listed:
-            if reminder.unreadable:
-                when = "unreadable date"
-            else:
-                when = "no date"
-            if reminder.due is not None:
-                when = minute(reminder.due, memory.settings.reading_zone)
+            caveat = reminder.caveat
             if info.id in changed:
                 caveat = CAVEATS["gone" if changed[info.id] is None else "changed"]
-            else:
-                caveat = reminder.caveat
             text = caveat + content_of(memory, info)
+            when = _when_due(reminder, memory.settings.reading_zone)
             rows.append((info.id[:8], when, text if call.on_terminal else preview(text, 60)))
 
         # A pipe gets the first characters of each reminder, a terminal the whole text.

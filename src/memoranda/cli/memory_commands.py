@@ -152,6 +152,17 @@ def _show_contradiction(memory: NoteSession, note: Note) -> None:
     output.notice(f"{otherwise(memory, pair)} If it holds no more: {ending}")
 
 
+def _draft_like(old: NoteInfo, content: str) -> Draft:
+    """Return the draft of a note that replaces another one, at a place like its place."""
+    if old.project in MEMORY_PROJECTS:
+        # The new text is valid even if the old memory is archived. So it goes to the category.
+        return Draft(
+            content, CATEGORY_PROJECT, category=old.category, scope=old.scope, tags=old.tags
+        )
+    folder = old.path.rpartition("/")[0]
+    return Draft(content, old.project, folder=folder, type=old.type, scope=old.scope, tags=old.tags)
+
+
 @command(
     "supersede",
     "OLD",
@@ -174,15 +185,7 @@ def supersede(call: Invocation, ref: str, *words: str, valid_from: Text) -> None
         if len(words) == 1 and _REFERENCE.fullmatch(words[0]):
             new = memory.find_any(words[0], looseness=Looseness.CASE)
         else:
-            like_old: dict[str, Any] = {
-                "project": old.project,
-                "folder": old.path.rpartition("/")[0],
-                "type": old.type,
-            }
-            # The new text is valid even if the old memory is archived. So it goes to the category.
-            if old.project in MEMORY_PROJECTS:
-                like_old = {"project": CATEGORY_PROJECT, "category": old.category}
-            new = Draft(content_from(words), scope=old.scope, tags=old.tags, **like_old)
+            new = _draft_like(old, content_from(words))
         before, after = memory.supersede(old, new, valid_from=valid_from)
         text = f"{after.id} supersedes {before.id[:8]}, valid until {before.header['valid_until']}"
         ends = [{key: getattr(note, key) for key in _PLACE} for note in (before, after)]

@@ -178,22 +178,22 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     head: the titles of the columns.
     rows: the cells of each row.
     """
-    cells = [list(map(_printable, row)) for row in rows]
-    widths = [max(map(width, column)) for column in zip(head, *cells, strict=True)]
-    room = columns() - sum(widths[:-1]) - len(_GAP) * (len(widths) - 1)
+    shown_rows = [list(map(_printable, row)) for row in rows]
+    # A column is as wide as its widest cell, except the last one.
+    widths = [max(map(width, column)) for column in zip(head, *shown_rows, strict=True)]
+    last_width = columns() - sum(widths[:-1]) - len(_GAP) * (len(widths) - 1)
+    last_width = max(last_width, _LEAST_COLUMNS)
 
-    def padded(row: Sequence[str]) -> list[str]:
-        return [cell + " " * (size - width(cell)) for cell, size in zip(row, widths, strict=True)]
-
-    lines = [paint(_GAP.join(padded(head)).rstrip(), "head")]
-    for row in cells:
-        shown_cells = [*padded(row)[:-1], fit(row[-1], max(room, _LEAST_COLUMNS))]
-        lines.append(
-            _GAP.join(
-                [paint(shown_cells[0], "id"), paint(shown_cells[1], "kind"), *shown_cells[2:]]
-            )
-        )
+    lines = [paint(_GAP.join(_padded(head, widths)).rstrip(), "head")]
+    for row in shown_rows:
+        id, kind, *others = [*_padded(row[:-1], widths[:-1]), fit(row[-1], last_width)]
+        lines.append(_GAP.join([paint(id, "id"), paint(kind, "kind"), *others]))
     return lines
+
+
+def _padded(cells: Sequence[str], widths: Sequence[int]) -> list[str]:
+    """Return cells with blanks at their ends, so that each takes its width on a terminal."""
+    return [cell + " " * (size - width(cell)) for cell, size in zip(cells, widths, strict=True)]
 
 
 def _page(content: str) -> bool:
@@ -206,7 +206,11 @@ def _page(content: str) -> bool:
     import subprocess
 
     size = shutil.get_terminal_size()
-    if sum(1 + len(line) // max(size.columns, 1) for line in content.split("\n")) < size.lines:
+    screen_lines = 0
+    for line in content.split("\n"):
+        # The terminal breaks a long line.
+        screen_lines += 1 + len(line) // max(size.columns, 1)
+    if screen_lines < size.lines:
         return False
     command = shlex.split(os.environ.get("PAGER", "less")) or ["cat"]
     if command[0] == "cat":
@@ -222,6 +226,7 @@ def _page(content: str) -> bool:
     # The reader may leave the pager, or press Ctrl+C, before the whole text is written.
     with suppress(OSError, KeyboardInterrupt):
         pager.communicate(content.encode("utf-8", "backslashreplace") + b"\n")
+    # Ctrl+C is meant for the pager, which decides what it does. Wait until it ends.
     while pager.poll() is None:
         with suppress(KeyboardInterrupt):
             pager.wait()

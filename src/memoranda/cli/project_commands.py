@@ -321,25 +321,22 @@ def project_access(
     if is_read_only and is_writable:
         raise Usage("--read-only and --read-write exclude each other")
     with call.memory() as memory:
-        access = memory.access_to(name)
-        changed = access
+        present_access = memory.access_to(name)
+        access = present_access
         if is_read_only or is_writable:
-            changed = replace(changed, is_read_only=is_read_only)
+            access = replace(access, is_read_only=is_read_only)
         if agents is not None:
-            names = split_list(agents.lower())
-            if names == ["all"]:
-                names = []
-            changed = replace(changed, agents=tuple(names))
+            names = tuple(split_list(agents.lower()))
+            # No names mean all agents.
+            access = replace(access, agents=() if names == ("all",) else names)
         if write_folder is not None:
-            changed = replace(changed, write_folder=write_folder)
+            access = replace(access, write_folder=write_folder)
         if patterns:
-            if patterns == ("none",):
-                patterns = ()
-            changed = replace(changed, ignore=patterns)
-        if changed != access:
-            changed = memory.set_access(name, changed)
+            access = replace(access, ignore=() if patterns == ("none",) else patterns)
+        if access != present_access:
+            access = memory.set_access(name, access)
         project = memory.project(name)
-        lines = _access_lines(changed) or ["All agents may read and write all of it."]
+        lines = _access_lines(access) or ["All agents may read and write all of it."]
         call.answer("\n".join(lines), access=_facts(memory, project)["access"])
 
 
@@ -377,7 +374,7 @@ def project_check(call: Invocation, name: str, limit: int) -> None:
             }
             for link in shown_links
         ]
-        # The last line names this command.
+        # The last line says to run this command.
         lines = _found_lines(memory, project)[:-1]
         if len(links) == 1:
             lines.append("One link leads nowhere.")

@@ -97,11 +97,13 @@ def left_out(memory: ReadVerbs, query: Query) -> list[str]:
     parts = []
     if not query.lists_archived and query.archived is not False:
         archived = memory.list(query.replace(archived=True), limit=1)[1]
-        parts += [f"{archived} archived (--archived)"] if archived else []
+        if archived:
+            parts.append(f"{archived} archived (--archived)")
     has_traces = any(project.name == TRACE_PROJECT for project in memory.projects)
     if query.projects is None and has_traces:
         traces = memory.list(query.replace(projects=(TRACE_PROJECT,)), limit=1)[1]
-        parts += [f"{traces} traces (--traces)"] if traces else []
+        if traces:
+            parts.append(f"{traces} traces (--traces)")
     return parts
 
 

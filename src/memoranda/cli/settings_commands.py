@@ -282,7 +282,6 @@ def token_add(
     """Make a token. Its secret is shown only now, because only a hash of it is stored."""
     from memoranda.clock import duration
     from memoranda.note.project_access import is_agent
-    from memoranda.serve.auth import check_name
 
     if as_agent is not None and not is_agent(as_agent):
         raise Failure(f'invalid agent "{as_agent}"')
@@ -292,15 +291,8 @@ def token_add(
     if projects is not None and not project_names:
         raise Failure("--projects names no project; leave it out for all of them")
     if member is not None:
-        if as_agent is not None:
-            raise Failure(
-                "in a space everybody acts as the agent of their member name; leave --as-agent out"
-            )
-        check_name(member, "member")
-        if not any(member in space.members for space in access.spaces().values()):
-            raise Failure(
-                f"{member} is no member of a space; make one with memory space member", "not_found"
-            )
+        # The projects are those of spaces, which may have other names than those of this home.
+        _check_member(member, access, has_agent=as_agent is not None)
     elif project_names:
         with call.memory() as memory:
             project_names = [memory.project(project_name).name for project_name in project_names]
@@ -316,6 +308,25 @@ def token_add(
     )
     text = f"Token {new_token.name} ({new_token.scope}). It is shown this once:\n{secret}"
     call.answer(text, token=_token_row(new_token, access), secret=secret)
+
+
+def _check_member(member: str, access: Access, *, has_agent: bool) -> None:
+    """Raise Failure or InvalidInput for a name that is not the name of a member of a space.
+
+    access: knows the spaces.
+    has_agent: whether the token names an agent. A member's token must not.
+    """
+    from memoranda.serve.auth import check_name
+
+    if has_agent:
+        raise Failure(
+            "in a space everybody acts as the agent of their member name; leave --as-agent out"
+        )
+    check_name(member, "member")
+    if not any(member in space.members for space in access.spaces().values()):
+        raise Failure(
+            f"{member} is no member of a space; make one with memory space member", "not_found"
+        )
 
 
 @command("list", now=True, keys={"tokens": _TOKEN_KEYS}, example="memory token list")

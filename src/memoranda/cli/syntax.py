@@ -517,13 +517,15 @@ class Group(_Documented, click.Group):
                 summary = self.summary(ctx, name)
             aliases = [alias for alias in ALIASES if self.named(alias) == name and alias != name]
             label = f"{name} ({', '.join(aliases)})" if aliases else name
-            sections.setdefault(self._titles.get(name, "Commands"), []).append((label, summary))
-        width = max(len(name) for name, _ in chain.from_iterable(sections.values()))
+            title = self._titles.get(name, "Commands")
+            sections.setdefault(title, []).append((label, summary))
+
+        # The summaries of all sections begin in one column.
+        width = max(len(label) for label, _ in chain.from_iterable(sections.values()))
         for title, rows in sections.items():
             with formatter.section(title):
-                formatter.write_dl(
-                    [(f"{name:{width}}", text) for name, text in rows], col_max=width
-                )
+                padded_rows = [(label.ljust(width), summary) for label, summary in rows]
+                formatter.write_dl(padded_rows, col_max=width)
 
 
 def _summaries() -> dict[str, str]:
@@ -766,9 +768,12 @@ def _manual_of(group: Group, context: click.Context) -> Iterator[str]:
         if isinstance(command_of_name, Group):
             yield from _manual_of(command_of_name, inner)
         elif isinstance(command_of_name, Command):
-            yield f".SS {_roff(' '.join([inner.command_path, *command_of_name.collect_usage_pieces(inner)]))}"
-            for number, part in enumerate(_paragraphs(command_of_name)):
-                yield from [".PP", _roff(part)] if number else [_roff(part)]
+            usage = [inner.command_path, *command_of_name.collect_usage_pieces(inner)]
+            yield f".SS {_roff(' '.join(usage))}"
+            for number, paragraph in enumerate(_paragraphs(command_of_name)):
+                if number > 0:
+                    yield ".PP"
+                yield _roff(paragraph)
             options = [
                 opt
                 for opt in command_of_name.params

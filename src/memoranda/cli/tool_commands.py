@@ -100,7 +100,8 @@ def mcp(
 
     # A daemon does not know these settings, so this process serves them.
     is_special = any((projects, file, folder, chosen.manners, chosen.default_project))
-    if not (is_special or settings.bank_debug or no_daemon):
+    may_use_daemon = not (is_special or settings.bank_debug or no_daemon)
+    if may_use_daemon:
         # If a daemon serves this client, this does not return.
         _pass_to_daemon(call, settings, chosen, plain_schemas=plain_schemas)
     if settings.bank_debug:
@@ -352,13 +353,11 @@ def agent(
             return 0
         answered = session.run_batch(batch)
     output.json_value(answered)
-    if isinstance(answered, dict):
-        last = answered["tool_calls"][-1]
-    else:
-        last = {}
-    if "error" not in last:
+    # The calls end with the first one that fails. A list has no results of calls.
+    last_result = answered["tool_calls"][-1] if isinstance(answered, dict) else {}
+    if "error" not in last_result:
         return 0
-    output.failure(f"tool {last['name']} failed: {last['error']}")
+    output.failure(f"tool {last_result['name']} failed: {last_result['error']}")
     return 1
 
 
@@ -370,33 +369,46 @@ def _batch(prompt: str | None, file: str | None) -> Batch:
 
     Raises Failure and InvalidInput for input that cannot be read.
     """
-    from memoranda.faces.agent.session import Batch, read_batch
-
-    # A terminal is not read: nobody there would know that the command waits for input.
-    def stdin() -> bytes:
-        if sys.stdin is None or sys.stdin.isatty():
-            return b""
-        return sys.stdin.buffer.read()
+    from memoranda.faces.agent.session import read_batch
 
     if prompt == "-":
-        try:
-            text = stdin().decode("utf-8-sig").strip()
-        except UnicodeDecodeError:
-            raise Failure("the text on stdin is not valid UTF-8", "not_text") from None
-        batch = Batch(prompt=text or None)
-        with suppress(ValueError, RecursionError):
-            if text.startswith("{") and isinstance(json.loads(text), dict):
-                batch = read_batch(text)
+        batch = _batch_with_prompt(_stdin())
         if file is None:
             return batch
+        # The calls come from the file, and only the prompt from stdin.
         prompt = batch.prompt
     if file is None:
-        batch = read_batch(stdin())
+        batch = read_batch(_stdin())
     else:
         with input_of(file) as stream:
             batch = read_batch(stream.read())
     batch.prompt = prompt or batch.prompt
     return batch
+
+
+def _batch_with_prompt(data: bytes) -> Batch:
+    """Read a prompt from stdin: an object with `prompt` and perhaps calls, or a plain text.
+
+    Raises Failure for bytes that are not UTF-8, InvalidInput for a wrong object.
+    """
+    from memoranda.faces.agent.session import Batch, read_batch
+
+    try:
+        text = data.decode("utf-8-sig").strip()
+    except UnicodeDecodeError:
+        raise Failure("the text on stdin is not valid UTF-8", "not_text") from None
+    with suppress(ValueError, RecursionError):
+        is_object = text.startswith("{") and isinstance(json.loads(text), dict)
+        if is_object:
+            return read_batch(text)
+    return Batch(prompt=text or None)
+
+
+def _stdin() -> bytes:
+    """Read stdin. A terminal is not read: nobody there would know that the command waits."""
+    if sys.stdin is None or sys.stdin.isatty():
+        return b""
+    return sys.stdin.buffer.read()
 
 
 kv = group(

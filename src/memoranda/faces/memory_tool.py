@@ -199,15 +199,18 @@ class MemoryCommands:
         if line_range is not None:
             first, last = line_range
             return header + _numbered(lines[first - 1 : max(last, 0)], first)
-        line_count = total
-        notice = ""
-        most_characters = self.view_max_characters
+
         # Show as many whole lines as may be shown, at least one.
+        shown_count = total
+        most_characters = self.view_max_characters
         if most_characters and len(text) > most_characters:
-            line_count = max(rows_that_fit([len(line) + 1 for line in lines], most_characters), 1)
-        if line_count < total:
-            notice = f"\n[lines 1-{line_count} of {total}; see more with view_range [{line_count + 1}, {total}]]"
-        return header + _numbered(lines[:line_count], 1) + notice
+            shown_count = max(rows_that_fit([len(line) + 1 for line in lines], most_characters), 1)
+        shown_lines = _numbered(lines[:shown_count], 1)
+        if shown_count == total:
+            return header + shown_lines
+        further_range = f"[{shown_count + 1}, {total}]"
+        notice = f"[lines 1-{shown_count} of {total}; see more with view_range {further_range}]"
+        return f"{header}{shown_lines}\n{notice}"
 
     def _create(self, files: Files, args: Arguments) -> str:
         """Write a file with the text of the call.

@@ -332,33 +332,42 @@ class Hooks:
             return run(arguments)
         context = HookContext(agent)
         self._emit("tool_start", name, arguments)
-        for hook in self._hooks_having("before_tool_call"):
-            try:
-                is_allowed = bool(hook.before_tool_call(context, name, arguments))
-            except Exception as error:
-                # Foreign code that fails must not let the call through.
-                _warn("before_tool_call", hook, error)
-                is_allowed = False
-            if not is_allowed:
-                reply = refused(f"tool {name} blocked by before_tool_call hook", "blocked")
-                break
+        if self._is_allowed(context, name, arguments):
+            reply = self._after(context, name, arguments, run(arguments))
         else:
-            reply = run(arguments)
-            for hook in self._hooks_having("after_tool_call"):
-                try:
-                    changed = hook.after_tool_call(context, name, arguments, reply)
-                    if changed is not None and not isinstance(changed, Reply):
-                        raise TypeError(
-                            f"it returned a {type(changed).__name__}, not a Reply or None"
-                        )
-                    reply = changed or reply
-                except Exception as error:
-                    # A hook is foreign code; it may not break the call.
-                    _warn("after_tool_call", hook, error)
+            reply = refused(f"tool {name} blocked by before_tool_call hook", "blocked")
         if reply.is_error:
             self._emit("error", name, error=reply.text)
         else:
             self._emit("tool_end", name, reply)
+        return reply
+
+    def _is_allowed(self, context: HookContext, name: str, arguments: Any) -> bool:
+        """Ask the before-hooks, until one blocks the call. Foreign code that fails blocks it, too."""
+        for hook in self._hooks_having("before_tool_call"):
+            try:
+                is_allowed = bool(hook.before_tool_call(context, name, arguments))
+            except Exception as error:
+                _warn("before_tool_call", hook, error)
+                return False
+            if not is_allowed:
+                return False
+        return True
+
+    def _after(self, context: HookContext, name: str, arguments: Any, reply: Reply) -> Reply:
+        """Return a reply as the after-hooks change it, each the reply of the one before.
+
+        A hook that fails, or returns something else than a Reply or None, changes nothing.
+        """
+        for hook in self._hooks_having("after_tool_call"):
+            try:
+                changed = hook.after_tool_call(context, name, arguments, reply)
+                if changed is not None and not isinstance(changed, Reply):
+                    raise TypeError(f"it returned a {type(changed).__name__}, not a Reply or None")
+                reply = changed or reply
+            except Exception as error:
+                # A hook is foreign code; it may not break the call.
+                _warn("after_tool_call", hook, error)
         return reply
 
     def _hooks_having(self, method: str) -> list[Any]:
@@ -488,15 +497,7 @@ class Registry:
         except AgentPaused as error:
             return self.refusal(tool.name, error)
         try:
-            check_sizes(arguments)
-            if tool.contract is not None:
-                if tool.rewrite and isinstance(arguments, dict):
-                    arguments = tool.rewrite(dict(arguments))
-                arguments = check(
-                    arguments, tool.accepts or tool.schema, tool.contract, tool.name, tool.also
-                )
-                # Check sizes again: a text may have become a list.
-                check_sizes(arguments)
+            arguments = _checked(tool, arguments)
         except InvalidInput as error:
             return self._with_advice(tool.refuse(error))
         caller = memory.using(tool.name)
@@ -513,3 +514,20 @@ class Registry:
         if isinstance(arguments, dict):
             note_call(caller, tool.name, arguments)
         return reply
+
+
+def _checked(tool: Tool, arguments: Any) -> Any:
+    """Return the arguments of a call as the tool takes them. Raises InvalidInput for wrong ones.
+
+    A tool without a contract checks them itself, except for their size.
+    """
+    check_sizes(arguments)
+    if tool.contract is None:
+        return arguments
+    if tool.rewrite and isinstance(arguments, dict):
+        arguments = tool.rewrite(dict(arguments))
+    schema = tool.accepts or tool.schema
+    arguments = check(arguments, schema, tool.contract, tool.name, tool.also)
+    # Check sizes again: a text may have become a list.
+    check_sizes(arguments)
+    return arguments

@@ -28,7 +28,7 @@ from memoranda.query import day, memory_query
 
 if TYPE_CHECKING:
     from memoranda.engine import HasSession, MemorySession
-    from memoranda.index.rows import NoteInfo
+    from memoranda.index.rows import NoteInfo, ScoredMemory
     from memoranda.query import Query
 
 _META_PREFIX = "memoranda/"
@@ -381,33 +381,41 @@ def memory_tag(memory: MemorySession, arguments: Arguments) -> Reply:
     return _success_reply({"id": note.id, "tags": sorted(note.tags)})
 
 
+def _scored_document(memory: MemorySession, hit: ScoredMemory) -> dict[str, Any]:
+    """Return a memory of a smart search as JSON, with its score."""
+    info = hit.note
+    content = content_of(memory, info)
+    preview = content
+    if len(content) > _PREVIEW_CHARACTERS:
+        preview = content[:_PREVIEW_CHARACTERS] + "..."
+    return {
+        "id": info.id,
+        "phase": info.phase,
+        "category": info.category,
+        "scope": info.scope,
+        "source": info.source,
+        "content": content,
+        "tags": list(info.tags),
+        "score": hit.score,
+        "matched_tokens": hit.matched,
+        "preview": preview,
+    }
+
+
 def memory_smart_search(memory: MemorySession, arguments: Arguments) -> Reply:
     """Find the memories that fit a query best."""
     query = arguments["query"]
     result = memory.smart_search(
         query, min(arguments["top"], _MAX_LIMIT), _query(memory, arguments)
     )
-    results = []
     marks = memory.validity_marks([hit.note for hit in result.best])
+    results = []
     for hit in result.best:
-        content = content_of(memory, hit.note)
-        info = hit.note
-        document = {
-            name: getattr(info, name) for name in ("id", "phase", "category", "scope", "source")
-        }
-        document |= {
-            "content": content,
-            "tags": list(info.tags),
-            "score": hit.score,
-            "matched_tokens": hit.matched,
-        }
-        document["preview"] = (
-            content
-            if len(content) <= _PREVIEW_CHARACTERS
-            else content[:_PREVIEW_CHARACTERS] + "..."
-        )
-        document |= {"validity": marks[info.row]} if info.row in marks else {}
-        document |= {"suspicious": list(info.suspicious)} if info.suspicious else {}
+        document = _scored_document(memory, hit)
+        if hit.note.row in marks:
+            document["validity"] = marks[hit.note.row]
+        if hit.note.suspicious:
+            document["suspicious"] = list(hit.note.suspicious)
         results.append(document)
     counts = {"returned": len(results), "tokens": result.tokens, "total_scored": result.total}
     return _success_reply({"query": query, "results": results, **counts}, count=len(results))

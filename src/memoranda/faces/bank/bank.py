@@ -365,29 +365,24 @@ def find_repository(path: str) -> Repository | None:
         return None
     name = os.path.basename(root)
     git_folder = os.path.join(root, ".git")
-    # The folder with the configuration. Linked worktrees of a repository share it.
-    common = git_folder
     if not os.path.isdir(git_folder):
-        # A file that names the folder: of a submodule, or of a linked worktree.
-        named_git_folder = (
-            _text_of_file(git_folder).partition("\n")[0].removeprefix("gitdir:").strip()
-        )
-        if named_git_folder:
-            git_folder = os.path.normpath(os.path.join(root, named_git_folder))
-            common = git_folder
+        # In a submodule or a linked worktree, `.git` is a file that names the folder.
+        first_line = _text_of_file(git_folder).partition("\n")[0]
+        named_folder = first_line.removeprefix("gitdir:").strip()
+        if named_folder:
+            git_folder = os.path.normpath(os.path.join(root, named_folder))
+
+    # Linked worktrees share the folder with the configuration, which is in the main folder.
+    config_folder = git_folder
     shared = _text_of_file(os.path.join(git_folder, "commondir")).strip()
     if shared:
-        # In a linked worktree, use the main folder of the repository.
-        common = os.path.realpath(os.path.join(git_folder, shared))
-        is_bare = os.path.basename(common) != ".git"
-        if is_bare:
-            root = common
-        else:
-            root = os.path.dirname(common)
+        config_folder = os.path.realpath(os.path.join(git_folder, shared))
+        is_bare = os.path.basename(config_folder) != ".git"
+        root = config_folder if is_bare else os.path.dirname(config_folder)
         name = os.path.basename(root).removesuffix(".git")
     branch, commit = _head_of(git_folder)
     return Repository(
-        _one_line(name) or "root", _one_line(root), _origin_of(common), branch, commit
+        _one_line(name) or "root", _one_line(root), _origin_of(config_folder), branch, commit
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoranda.clock import stamp
 from memoranda.faces.arguments import has_surrogate
@@ -84,24 +84,34 @@ class Placement:
         if self.operation == "append":
             return append_block(text, self.content)
 
-        # Insert the text into its section, with a blank line above and below.
+        return self._inserted(text)
+
+    def _inserted(self, text: str) -> str:
+        """Return the text of a file with the content in the section `position`.
+
+        There is a blank line above and below the content.
+
+        text: the present text of the file.
+        """
         newline, block = breaks(text or self.content, self.content)
-        blank = _BLANK_START.match(block)
-        if blank:
-            block = block[blank.end() :]
+        blank_lines = _BLANK_START.match(block)
+        if blank_lines:
+            block = block[blank_lines.end() :]
         block = _without_blank_end(block)
         level, name = parse_position(self.position)
         headings = scan(text, split(text).body_at)[2]
         section = _section_named(headings, level, name)
         if section is None:
-            return append_block(text, f"{'#' * (level or 2)} {name}{2 * newline}{block}")
-        end = next((heading.line for heading in headings if heading.line > section.line), None)
-        if end is None:
-            text_below = ""
-        else:
-            text_below = text.split("\n", end - 1)[-1]
-        before = _without_blank_end(text.removesuffix(text_below))
-        with_block = before + 2 * newline + block + newline
+            heading = f"{'#' * (level or 2)} {name}"
+            return append_block(text, f"{heading}{2 * newline}{block}")
+
+        # The section ends at the next heading, or at the end of the file.
+        lines_below = [heading.line for heading in headings if heading.line > section.line]
+        text_below = ""
+        if lines_below:
+            text_below = text.split("\n", lines_below[0] - 1)[-1]
+        text_above = _without_blank_end(text.removesuffix(text_below))
+        with_block = text_above + 2 * newline + block + newline
         if text_below:
             return with_block + newline + text_below
         return with_block
@@ -115,39 +125,52 @@ def place_by_rules(kind: str, content: str) -> Placement:
     A name in the title gives way to a category with more hits there: `status code` is not about
     code.
     """
-    title = (
-        next((line.strip() for line in content.splitlines() if line.strip()), "")
-        .lstrip("#")
-        .strip()
-    )
-    hits = _category_hits(title)
-    category_in_title = next(
-        (name for name in hits if _compiled(rf"\b{name}\b").search(title)), None
-    )
-    best_category = max(hits, key=hits.__getitem__)
-    if category_in_title is not None:
-        own_hits = max(hits[category_in_title], 1)
-        best_hits = hits[best_category]
-        if best_hits <= own_hits:
-            category = category_in_title
-            confidence = 1.0
-        else:
-            category = best_category
-            confidence = best_hits / (own_hits + best_hits)
-    elif any(hits.values()):
-        category = next(name for name in hits if hits[name])
-        confidence = 0.9
-    else:
-        counts = _category_hits(content)
-        best = max(counts, key=counts.__getitem__)
-        total = sum(counts.values())
-        category = best if total else DEFAULT
-        confidence = counts[best] / total if total else 0.0
+    choice = _by_title(content) or _by_hits(content)
 
     # The category has a file in each kind of bank.
     targets = bank_data("categories")["targets"][kind]
-    target = targets.get(category, targets[DEFAULT])
-    return Placement(target, content, category=category, confidence=round(confidence, 2))
+    target = targets.get(choice.category, targets[DEFAULT])
+    confidence = round(choice.confidence, 2)
+    return Placement(target, content, category=choice.category, confidence=confidence)
+
+
+class _Choice(NamedTuple):
+    """A category for a text.
+
+    confidence: how sure the choice is, from 0.0 to 1.0.
+    """
+
+    category: str
+    confidence: float
+
+
+def _by_title(content: str) -> _Choice | None:
+    """Choose a category by the title of a text (see `place_by_rules`). None if the title fits none."""
+    lines = (line.strip() for line in content.splitlines())
+    title = next(filter(None, lines), "").lstrip("#").strip()
+    hits = _category_hits(title)
+    named = next((name for name in hits if _compiled(rf"\b{name}\b").search(title)), None)
+    if named is not None:
+        best = max(hits, key=hits.__getitem__)
+        # The name itself is a hit.
+        own_hits = max(hits[named], 1)
+        if hits[best] <= own_hits:
+            return _Choice(named, 1.0)
+        return _Choice(best, hits[best] / (own_hits + hits[best]))
+    for name, count in hits.items():
+        if count:
+            return _Choice(name, 0.9)
+    return None
+
+
+def _by_hits(content: str) -> _Choice:
+    """Choose the category with the most hits in a text, or the default category without any."""
+    hits = _category_hits(content)
+    total = sum(hits.values())
+    if not total:
+        return _Choice(DEFAULT, 0.0)
+    best = max(hits, key=hits.__getitem__)
+    return _Choice(best, hits[best] / total)
 
 
 def _category_hits(text: str) -> dict[str, int]:

@@ -260,19 +260,19 @@ class GraphReply:
         next_keys: Data = {}
         for item in self._items_from_start():
             size = self._form.size(item.data)
-            if self._form.most:
-                cursor_size = self._cursor_size(item, room - size)
-            else:
-                cursor_size = 0
+            # Room must be left for the cursor that would follow the item.
+            cursor_size = self._cursor_size(item, room - size) if self._form.most else 0
+            has_room = size + cursor_size <= room
             is_full = item.relation is None and len(entities) >= limit
-            if last is not None and (is_full or size + cursor_size > room):
+            if last is not None and (is_full or not has_room):
                 next_keys["nextCursor"] = self._cursor_after(last)
                 break
             if item.relation is not None:
                 relations.append(item.relation)
-            elif size + cursor_size <= room:
+            elif has_room:
                 entities.append(item.data)
             else:
+                # The first item of a page is always shown, so that the next page goes on after it.
                 entities.append(self._shorten_entity(item.data, room - cursor_size))
                 size = self._form.size(entities[-1])
             room -= size
@@ -659,40 +659,49 @@ def open_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     wanted_names = arguments["names"]
     direction = arguments.get("direction", "both")
     types = arguments.get("relationTypes")
-    depth = arguments.get("depth", 0)
-    if depth:
-        # Walk along the relations, level by level.
-        distance = dict.fromkeys(wanted_names, 0)
-        frontier = set(distance)
-        for level in range(1, depth + 1):
-            entities = set()
-            for relation in graph.relations(frontier):
-                entities.update(_reached(relation, frontier, direction, types))
-            frontier = entities - distance.keys()
-            distance |= dict.fromkeys(frontier, level)
+    if arguments.get("depth", 0):
+        distances = _distances(graph, wanted_names, direction, types, arguments["depth"])
+        # The order of an entity begins with its distance.
         keys = [
-            key._replace(order=(distance[key.name], *key.order)) for key in graph.named(distance)
+            key._replace(order=(distances[key.name], *key.order)) for key in graph.named(distances)
         ]
         keys.sort(key=lambda key: key.order)
         relations = [
             relation
-            for relation in graph.relations(set(distance))
-            if {relation.source, relation.target} <= distance.keys()
+            for relation in graph.relations(set(distances))
+            if relation.source in distances and relation.target in distances
         ]
         return _reply(graph, keys, relations, arguments, form)
 
     keys = graph.named(wanted_names)
     names = {key.name for key in keys}
-    if form.teaches:
-        hint = _misspelled(graph, wanted_names)
-    else:
-        hint = ""
+    hint = _misspelled(graph, wanted_names) if form.teaches else ""
     relations = [
         relation
         for relation in graph.relations(names)
         if _reached(relation, names, direction, types)
     ]
     return _reply(graph, keys, relations, arguments, form, hint)
+
+
+def _distances(
+    graph: Graph, names: Sequence[str], direction: str, types: list[str] | None, depth: int
+) -> dict[str, int]:
+    """Return the names within `depth` relations of some names, each with its distance.
+
+    names: the names to start from, at distance 0.
+    direction, types: the relations to follow; see `_reached`.
+    """
+    distances = dict.fromkeys(names, 0)
+    # The names that the last level has added.
+    frontier = set(distances)
+    for level in range(1, depth + 1):
+        reached_names: set[str] = set()
+        for relation in graph.relations(frontier):
+            reached_names.update(_reached(relation, frontier, direction, types))
+        frontier = reached_names - distances.keys()
+        distances |= dict.fromkeys(frontier, level)
+    return distances
 
 
 def _reached(

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from memoranda import documents
@@ -128,32 +129,40 @@ def memory_recall(entries: Entries, arguments: Arguments, form: str) -> str:
             f"offset {offset} is past the end of the value ({len(entry.value)} characters)"
         )
     entry = entries.count(entry)
-    # The key comes before the namespace in this reply
+    # The key comes before the namespace in this reply.
     fields = {"key": key, **documents.entry(entry)}
-    size = len(entry.value)
-    remaining_size = size - offset
-
-    def text(shown_characters: int) -> str:
-        """Return the reply with this many characters of the value from `offset` on."""
-        if shown_characters == size:
-            return _text_of(fields, form)
-        end = offset + shown_characters
-        is_cut = shown_characters < remaining_size
-        if is_cut and form != "json":
-            mark = _MARK.format(LIMIT)
-        else:
-            mark = ""
-        paging = {"truncated": is_cut, "value_length": size, "offset": offset}
-        part = {
-            **fields,
-            "value": entry.value[offset:end] + mark,
-            **paging,
-            "next_offset": end if is_cut else None,
-        }
-        return _text_of(part, form)
+    text = partial(_recalled_text, fields, entry.value, offset, form)
 
     # No part longer than LIMIT fits, so none much longer has to be built.
-    return text_that_fits(min(remaining_size, LIMIT + 1), text, LIMIT)
+    return text_that_fits(min(len(entry.value) - offset, LIMIT + 1), text, LIMIT)
+
+
+def _recalled_text(
+    fields: dict[str, Any], value: str, offset: int, form: str, shown_characters: int
+) -> str:
+    """Return the reply of memory_recall with a part of a value.
+
+    fields: the fields of the entry, with the whole value.
+    offset: where the part begins.
+    form: `json` or `markdown`.
+    shown_characters: how many characters the part has.
+    """
+    is_whole = shown_characters == len(value)
+    if is_whole:
+        return _text_of(fields, form)
+    end = offset + shown_characters
+    is_cut = end < len(value)
+    # JSON says it with `truncated`.
+    mark = _MARK.format(LIMIT) if is_cut and form != "json" else ""
+    part = {
+        **fields,
+        "value": value[offset:end] + mark,
+        "truncated": is_cut,
+        "value_length": len(value),
+        "offset": offset,
+        "next_offset": end if is_cut else None,
+    }
+    return _text_of(part, form)
 
 
 def memory_forget(entries: Entries, arguments: Arguments, form: str) -> str:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, tzinfo
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 from memoranda import documents
@@ -125,23 +125,28 @@ def folder_named(memory: MemorySession, text: str, project: str | None) -> tuple
 
     Raises ProjectNotFound, OutsideError, FolderNotFound.
     """
+    name = memory.default_project
+    candidates = memory.projects
     if project is not None:
         name = memory.project(project).name
-    else:
-        name = memory.default_project
-    path = (unquote(text.removeprefix(SCHEME)) if text.startswith(SCHEME) else text).strip()
-    # `/` means the project's root
-    path = relative(path.lstrip("/"), name)
+        candidates = [memory.project(name)]
+    path = text
+    if text.startswith(SCHEME):
+        path = unquote(text.removeprefix(SCHEME))
+    # `/` means the root of the project.
+    path = relative(path.strip().lstrip("/"), name)
     if path in ("", "."):
         return name, ""
     if memory.has_folder(name, path):
         return name, path
-    first, _, remaining_path = path.partition("/")
-    for this_project in memory.projects if project is None else [memory.project(name)]:
-        if this_project.name.lower() == first.lower() and (
-            not remaining_path or memory.has_folder(this_project.name, remaining_path)
-        ):
-            return this_project.name, remaining_path
+
+    # The first part may be the name of a project.
+    first, _, path_inside = path.partition("/")
+    for candidate in candidates:
+        if candidate.name.lower() != first.lower():
+            continue
+        if not path_inside or memory.has_folder(candidate.name, path_inside):
+            return candidate.name, path_inside
     entries = memory.directory(name, limit=20).entries
     raise FolderNotFound(
         short(text), name, [entry.path for entry in entries if entry.kind == "folder"]
@@ -166,11 +171,15 @@ def read_note(memory: MemorySession, args: Arguments) -> Reply:
         info = memory.version_at(info, memory.as_of(args["as_of"]))
     if args.get("include_content") is False:
         return _without_content(memory, info)
+
+    # Facts about the note, which go into the reply beside its text.
     note = memory.read(info)
     data = documents.reference(note) | documents.validity(memory.validity_marks([info]), info)
     data |= {"checksum": note.checksum, "frontmatter": _header_shown(note.header)}
     data["provenance"] = note.provenance.row()
     complaint = _encoding_complaint(note)
+
+    # The text gets the room that they leave.
     warnings = replies.warning_lines(replies.shown_warnings(memory.warnings))
     room = replies.TEXT_LIMIT - len(warnings)
     if complaint:
@@ -213,11 +222,13 @@ def _header_shown(header: Mapping[str, Any]) -> dict[str, Any]:
         return dict(header)
     short_header: dict[str, Any] = {}
     for key, value in header.items():
+        most_after = len(compact(short_header)) + len(key) + _MAX_VALUE_CHARACTERS
+        if most_after > _MAX_HEADER_CHARACTERS:
+            # The remaining keys are left out.
+            break
         text = compact(value)
         if len(text) > _MAX_VALUE_CHARACTERS:
             value = short(value if isinstance(value, str) else text, _MAX_VALUE_CHARACTERS)
-        if len(compact(short_header)) + len(key) + _MAX_VALUE_CHARACTERS > _MAX_HEADER_CHARACTERS:
-            break
         short_header[key] = value
     return short_header
 
@@ -387,8 +398,11 @@ def list_directory(memory: MemorySession, args: Arguments) -> Reply:
     listed = page.part([documents.place(entry) for entry in listing.entries], listing.total)
     rows = [_place_line(entry, zone) for entry in listing.entries]
     page, listed, rows = page.fit(listed, rows, args["as_json"])
-    name = f"{project_title(project)}: /{folder}" + (f" ({glob})" if glob else "")
-    head = f"# {short(name)}, {listing.total:,} {'entry' if listing.total == 1 else 'entries'}"
+    name = f"{project_title(project)}: /{folder}"
+    if glob:
+        name += f" ({glob})"
+    noun = "entry" if listing.total == 1 else "entries"
+    head = f"# {short(name)}, {listing.total:,} {noun}"
     data = {
         "project": project,
         "directory": folder,
@@ -443,13 +457,17 @@ def recent_activity(memory: MemorySession, args: Arguments) -> Reply:
             f"Parameter `type` takes entity alone here; got {', '.join(args['type'])}. "
             "search_notes with `categories` finds observations."
         )
+    projects = None
+    where = ""
     if project_name is not None:
-        projects = (memory.project(project_name).name,)
-    else:
-        projects = None
+        project = memory.project(project_name).name
+        projects = (project,)
+        where = f" in {project_title(project)}"
     since = memory.since(frame)
     query = Query(projects=projects, after=since)
     infos, total = memory.list(query, limit=page.size, offset=page.offset)
+
+    # The page is cut to the size of a reply, in data and text alike.
     zone = memory.settings.zone
     listed = documents.references(memory, infos, total, page.offset)
     rows = [
@@ -457,15 +475,9 @@ def recent_activity(memory: MemorySession, args: Arguments) -> Reply:
         for info, row in zip(infos, listed, strict=True)
     ]
     page, listed, rows = page.fit(listed, rows, args["as_json"])
-    if projects:
-        where = f" in {project_title(projects[0])}"
-    else:
-        where = ""
+
     head = f"# Changed since {minute(since, zone)}{where}: {plural(total, 'note')}"
-    if total:
-        hint = ""
-    else:
-        hint = "Try a longer timeframe, e.g. 30d, or search_notes."
+    hint = "" if total else "Try a longer timeframe, e.g. 30d, or search_notes."
     data = {
         "results": listed.rows,
         "timeframe": frame,
@@ -482,30 +494,40 @@ def as_text_search(args: Arguments) -> Arguments:
     return args
 
 
+def _check_search(args: Arguments, words: str) -> None:
+    """Raise InvalidInput for arguments of search_notes that do not go together.
+
+    words: the query without blanks around it.
+    """
+    if "max_tokens" in args:
+        whole(args, "max_tokens", 1)
+    has_filter = any(args.get(name) for name in _FILTERS)
+    if not words and not has_filter:
+        raise InvalidInput(
+            f"Parameter `query` must be a text unless one of {', '.join(_FILTERS)} is given; "
+            "got nothing. recent_activity and list_directory list notes without a query."
+        )
+    refused_types = set(args.get("entity_types", ("entity",))) - {"entity", "observation"}
+    if refused_types:
+        raise InvalidInput(
+            "Parameter `entity_types` takes entity and observation; "
+            f"got {', '.join(sorted(refused_types))}. Relations stand in build_context."
+        )
+
+
 def search_notes(memory: MemorySession, args: Arguments) -> Reply:
     """Find the notes that match, best first. Without a query, list the newest that pass the filters."""
     page = Page.of(args, 100)
     words = args.get("query", "").strip()
-    if "max_tokens" in args:
-        whole(args, "max_tokens", 1)
-    if not words and not any(args.get(name) for name in _FILTERS):
-        raise InvalidInput(
-            f"Parameter `query` must be a text unless one of {', '.join(_FILTERS)} is given; got nothing. "
-            "recent_activity and list_directory list notes without a query."
-        )
-    only = set(args.get("entity_types", ("entity",))) - {"entity", "observation"}
-    if only:
-        raise InvalidInput(
-            f"Parameter `entity_types` takes entity and observation; got {', '.join(sorted(only))}. "
-            "Relations stand in build_context."
-        )
+    _check_search(args, words)
     query = search_query(memory, args, words)
     hits = memory.search(
         query, limit=page.size, offset=page.offset, max_tokens=args.get("max_tokens")
     )
     listed = documents.hits(hits, page.offset)
-    # `max_tokens` cut the page: its size must say so, or the next page would miss hits.
-    if 0 < len(listed) < min(page.size, hits.total - page.offset):
+    most_on_page = min(page.size, hits.total - page.offset)
+    if 0 < len(listed) < most_on_page:
+        # `max_tokens` cut the page: its size must say so, or the next page would miss hits.
         page = page.shorter(len(listed))
         listed = listed.first(page.size, page.offset)
     blocks = _hit_blocks(hits[: page.size], page, memory.settings.zone)
@@ -664,16 +686,7 @@ def build_context(memory: MemorySession, args: Arguments) -> Reply:
     url = args["url"].strip()
     project = args.get("project")
     page = Page.of(args, 100)
-    depth = whole(args, "depth", 1, 5)
-    max_related = whole(args, "max_related", 0, 100)
-    if "max_tokens" in args:
-        room = whole(args, "max_tokens", 1) * _CHARACTERS_PER_TOKEN
-    else:
-        room = _CONTEXT_CHARACTERS
-    if args.get("timeframe") is not None:
-        since = memory.since(args["timeframe"])
-    else:
-        since = None
+    request = _ContextRequest.of(memory, args)
     if not url:
         raise InvalidInput('Parameter `url` must be an address, permalink or title; got "".')
     is_pattern = _is_pattern(memory, url, project)
@@ -690,11 +703,8 @@ def build_context(memory: MemorySession, args: Arguments) -> Reply:
         if sum(replies.lengths(entries, blocks, args["as_json"])) > replies.ROOM:
             # The remaining notes go to the next pages.
             break
-        is_listed = is_pattern
-        as_json = args["as_json"]
-        render = partial(
-            _with_context, memory, info, is_listed, depth, since, max_related, as_json, room
-        )
+        # A note that a pattern lists is not counted as used.
+        render = partial(_with_context, memory, info, request, is_listed=is_pattern)
         entry, block = memory.at_once(render)
         entries.append(entry)
         blocks.append(block)
@@ -705,6 +715,36 @@ def build_context(memory: MemorySession, args: Arguments) -> Reply:
         foot = f'No note matches "{short(url)}". Find one with search_notes or list_directory.'
     data = {"results": listed.rows, **page.data(listed)}
     return Reply("\n\n".join([*blocks, foot] if foot else blocks), data)
+
+
+class _ContextRequest(NamedTuple):
+    """How much build_context shows of each note.
+
+    depth: how many links away related notes may be.
+    since: show only related notes that changed since then. None shows all.
+    max_related: the largest number of related notes.
+    room: the largest number of characters of the note's text.
+    as_json: whether the reply is JSON.
+    """
+
+    depth: int
+    since: datetime | None
+    max_related: int
+    room: int
+    as_json: bool
+
+    @classmethod
+    def of(cls, memory: MemorySession, args: Arguments) -> _ContextRequest:
+        """Read the arguments of build_context. Raises InvalidInput."""
+        depth = whole(args, "depth", 1, 5)
+        max_related = whole(args, "max_related", 0, 100)
+        room = _CONTEXT_CHARACTERS
+        if "max_tokens" in args:
+            room = whole(args, "max_tokens", 1) * _CHARACTERS_PER_TOKEN
+        since = None
+        if args.get("timeframe") is not None:
+            since = memory.since(args["timeframe"])
+        return cls(depth, since, max_related, room, args["as_json"])
 
 
 def _about_task(memory: MemorySession, args: Arguments, page: Page) -> Reply | None:
@@ -771,57 +811,51 @@ def notes_at(
 
 
 def _with_context(
-    memory: MemorySession,
-    info: NoteInfo,
-    is_listed: bool,
-    depth: int,
-    since: datetime | None,
-    max_related: int,
-    as_json: bool,
-    room: int,
+    memory: MemorySession, info: NoteInfo, request: _ContextRequest, *, is_listed: bool
 ) -> tuple[dict[str, Any], str]:
     """Return the data and the text of a note in build_context. Long lists are cut in both.
 
     is_listed: whether the address was a pattern. The note is then not counted as used.
-    depth: how many links away related notes may be.
-    since: only related notes changed since then. None means all.
-    max_related: the largest number of related notes.
-    as_json: whether the reply is JSON.
-    room: the largest number of characters of the note's text.
     """
     body, checksum = replies.body_of(memory, info, is_listed=is_listed)
-    context = memory.context(info, depth=depth, since=since, limit=max_related)
-    relations = [(documents.relation(edge), relation_line(edge)) for edge in context.edges]
-    parts = {
-        "observations": [_observation_entry(observation) for observation in context.observations],
-        "relations": relations,
-        "related_results": [_related_entry(memory, step) for step in context.reached],
-    }
-    content = _cut_text(body, min(room, replies.ROOM // 2))
+    context = memory.context(
+        info, depth=request.depth, since=request.since, limit=request.max_related
+    )
+
+    # The note itself, with the beginning of its text.
+    content = _cut_text(body, min(request.room, replies.ROOM // 2))
     is_cut = content != body
     valid = documents.validity(memory.validity_marks([info]), info)
-    entry: dict[str, Any] = {
+    data: dict[str, Any] = {
         "primary_result": documents.reference(context.note) | valid | {"checksum": checksum},
         "content": content,
         "truncated": is_cut,
     }
-    block = [note_head(info, memory.settings.zone, *valid.values(), f"checksum {checksum}")]
+    text_lines = [note_head(info, memory.settings.zone, *valid.values(), f"checksum {checksum}")]
     # Indented, so that no line of the note looks like a line of ours.
-    block += [f"  {line}" for line in content.splitlines()]
+    text_lines += [f"  {line}" for line in content.splitlines()]
     if is_cut:
-        block.append("[the text is longer: read_note shows it]")
-    counts = _shown_counts(list(parts.values()), content, as_json)
+        text_lines.append("[the text is longer: read_note shows it]")
+
+    # Lists of (data, line), each shown as far as there is room.
+    lists = {
+        "observations": [_observation_entry(observation) for observation in context.observations],
+        "relations": [(documents.relation(edge), relation_line(edge)) for edge in context.edges],
+        "related_results": [_related_entry(memory, step) for step in context.reached],
+    }
+    counts = _shown_counts(list(lists.values()), content, request.as_json)
     left_out: dict[str, int] = {}
-    for (key, part), count in zip(parts.items(), counts, strict=True):
-        shown_part = part[:count]
-        hidden_count = len(part) - count
+    for (key, entries), count in zip(lists.items(), counts, strict=True):
+        shown_entries = entries[:count]
+        hidden_count = len(entries) - count
         if key == "relations":
+            # The context itself does not have all relations of a note with very many.
             hidden_count += context.more
-        entry[key] = [data for data, _ in shown_part]
-        block += _section(key, [row for _, row in shown_part], hidden_count, info)
+        data[key] = [entry_data for entry_data, _ in shown_entries]
+        text_lines += _section(key, [row for _, row in shown_entries], hidden_count, info)
         if hidden_count and key != "related_results":
             left_out[f"more_{key}"] = hidden_count
-    return entry | left_out, lines(*block)
+    return data | left_out, lines(*text_lines)
 
 
 def _cut_text(text: str, room: int) -> str:

@@ -181,6 +181,17 @@ def body_of(memory: MemorySession, info: NoteInfo, *, is_listed: bool = True) ->
     return note.text[note.body_at :].strip("\r\n"), note.checksum
 
 
+def _short_error(text: str) -> str:
+    """Return the text of an error, with its middle left out if it is long.
+
+    The remedy is at its end.
+    """
+    if len(text) <= _ERROR_CHARACTERS:
+        return text
+    begin = text[: _ERROR_CHARACTERS - _ERROR_END_CHARACTERS]
+    return f"{begin} … {text[-_ERROR_END_CHARACTERS:]}"
+
+
 def answering(run: Run, shows_warnings: bool = True) -> Run:
     """Wrap a tool so that its replies have warnings, a bounded text, and JSON if asked for.
 
@@ -201,15 +212,14 @@ def answering(run: Run, shows_warnings: bool = True) -> Run:
             data["warnings"] = listed
         if args["as_json"] and not reply.is_error:
             return Reply(cut(data, TEXT_LIMIT), data)
+
+        # The text, shortened so that the warnings fit behind it.
         end = warning_lines(listed if shows_warnings else own_warnings)
         text = reply.text
         if len(text) + len(end) > TEXT_LIMIT:
             text = text[: TEXT_LIMIT - len(end) - 2].rstrip() + " …"
         if reply.is_error:
-            # The remedy is at the end of an error.
-            if len(text) > _ERROR_CHARACTERS:
-                begin = text[: _ERROR_CHARACTERS - _ERROR_END_CHARACTERS]
-                text = f"{begin} … {text[-_ERROR_END_CHARACTERS:]}"
+            text = _short_error(text)
             data["error"] = text + end
         return Reply(text + end, data, reply.is_error, hint=reply.hint, advice=reply.advice)
 

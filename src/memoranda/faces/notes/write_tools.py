@@ -57,10 +57,7 @@ def write_note(memory: MemorySession, args: Arguments) -> Reply:
     draft = _draft(memory, args)
     stored = _store_draft(memory, draft, args)
     note = stored.note
-    if stored.created:
-        action = "created"
-    else:
-        action = "updated"
+    action = "created" if stored.created else "updated"
     edges = memory.outgoing(note) if note.relations or note.links else ()
     states = Counter(edge.state for edge in edges)
     observations = _observation_counts(note)
@@ -78,6 +75,7 @@ def write_note(memory: MemorySession, args: Arguments) -> Reply:
     if stored.created:
         data |= _folder_warning(memory, note.project, note.path)
 
+    # The same in words.
     counts = [f"{name or 'without category'} {count}" for name, count in observations.items()]
     relations = [f"{states[state]} {words}" for state, words in _STATES.items() if states[state]]
     summary = {
@@ -412,18 +410,22 @@ def move_note(memory: MemorySession, args: Arguments) -> Reply:
         "notes": moved.notes,
         "broken_links": moved.broken,
     }
-    data |= {"updated_links": moved.updated} if moved.updated else {}
+    if moved.updated:
+        data["updated_links"] = moved.updated
     data |= _folder_warning(memory, moved.project, moved.new_path, moved.notes)
     if is_folder:
-        permalink = ""
+        noun = "folder"
+        last_row = f"notes: {moved.notes}"
     else:
+        noun = "note"
         permalink = memory.find((moved.project, moved.new_path)).permalink
+        last_row = f"permalink: {flat(permalink)}"
     text = lines(
-        f"# Moved {'folder' if is_folder else 'note'}",
+        f"# Moved {noun}",
         f"project: {project_title(moved.project)}",
         f"from: {flat(moved.old_path)}",
         f"to: {flat(moved.new_path)}",
-        f"notes: {moved.notes}" if is_folder else f"permalink: {flat(permalink)}",
+        last_row,
         *_links_lines(moved.updated, moved.broken),
     )
     return Reply(text, data)
@@ -466,10 +468,7 @@ def _note(memory: MemorySession, args: Arguments, verb: str) -> Any:
     """
     identifier = args["identifier"]
     project = args.get("project")
-    if verb == "delete":
-        looseness = Looseness.EXACT
-    else:
-        looseness = Looseness.CASE
+    looseness = Looseness.EXACT if verb == "delete" else Looseness.CASE
     try:
         return memory.find(identifier, project, looseness=looseness)
     except NotFound as missing:
@@ -566,25 +565,22 @@ def create_memory_project(memory: MemorySession, args: Arguments, *, allowed: bo
     except InvalidInput:
         must = "Parameter `project_name` must be 1 to 64 letters, digits, blanks, `.`, `_` or `-`"
         raise InvalidInput(f'{must}; got "{short(name, 80)}".') from None
-    if action == "asked":
-        count = 0
-    else:
-        count = memory.list(Query(projects=(project.name,)), limit=1)[1]
+    count = 0
+    if action != "asked":
+        _, count = memory.list(Query(projects=(project.name,)), limit=1)
     data = {"action": action, "name": project.name, "path": str(project.root), "notes": count}
     rows = [f"name: {project.name}", f"path: {flat(str(project.root))}"]
     if action == "asked":
         rest = (
-            "The owner has not allowed this folder yet, so nothing was added. They are asked in `memory review`; "
-            "until then use another project."
+            "The owner has not allowed this folder yet, so nothing was added. "
+            "They are asked in `memory review`; until then use another project."
         )
         return Reply(lines("# Asked the owner", *rows, rest), data)
-    if action == "created":
-        head = "# Created project"
-    else:
-        head = "# Project unchanged"
-    return Reply(
-        lines(head, *rows, f"notes: {count}", "default: yes" if project.default else ""), data
-    )
+    head = "# Created project" if action == "created" else "# Project unchanged"
+    rows.append(f"notes: {count}")
+    if project.default:
+        rows.append("default: yes")
+    return Reply(lines(head, *rows), data)
 
 
 def delete_project(memory: MemorySession, args: Arguments) -> Reply:

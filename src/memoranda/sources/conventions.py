@@ -304,24 +304,47 @@ def _obsidian(folder: Path, conventions: Conventions) -> None:
     if app.get("newFileLocation") == "folder":
         conventions.new_notes = _folder(app.get("newFileFolderPath"))
 
-    filters = app.get("userIgnoreFilters")
-    if isinstance(filters, list):
-        patterns, unreadable = obsidian_patterns(filters, "Obsidian's excluded files")
-        conventions.patterns += patterns
-        conventions.warnings += [
-            f"Obsidian's excluded files have {text}, which cannot be read here: "
-            f"name what it leaves out in {IGNORE_FILE}."
-            for text in unreadable
-        ]
+    _add_obsidian_filters(app.get("userIgnoreFilters"), conventions)
+    _add_obsidian_templates(settings, conventions)
+    _add_obsidian_days(settings, conventions)
 
-    templates = _json_of(settings / "templates.json", conventions).get("folder")
+
+def _add_obsidian_filters(filters: Any, conventions: Conventions) -> None:
+    """Add the files that Obsidian excludes.
+
+    filters: the value in Obsidian's settings, which should be a list of texts.
+    """
+    if not isinstance(filters, list):
+        return
+    patterns, unreadable = obsidian_patterns(filters, "Obsidian's excluded files")
+    conventions.patterns += patterns
+    conventions.warnings += [
+        f"Obsidian's excluded files have {text}, which cannot be read here: "
+        f"name what it leaves out in {IGNORE_FILE}."
+        for text in unreadable
+    ]
+
+
+def _add_obsidian_templates(settings: Path, conventions: Conventions) -> None:
+    """Leave out the folders of templates of Obsidian and of its plugin Templater.
+
+    settings: the folder `.obsidian`.
+    """
+    templates = _json_of(settings / "templates.json", conventions)
     templater = _json_of(settings / "plugins/templater-obsidian/data.json", conventions)
-    for value in (templater.get("templates_folder"), templates):
+    # New notes are made from Obsidian's own folder, if there are both.
+    for value in (templater.get("templates_folder"), templates.get("folder")):
         name = _folder(value)
         if name:
             conventions.templates = name
             conventions.leave_out(name, f"the templates folder of Obsidian: {name}")
 
+
+def _add_obsidian_days(settings: Path, conventions: Conventions) -> None:
+    """Add the folder and the names of daily notes.
+
+    settings: the folder `.obsidian`.
+    """
     daily = _json_of(settings / "daily-notes.json", conventions)
     periodic = _json_of(settings / "plugins/periodic-notes/data.json", conventions).get("daily")
     if isinstance(periodic, Mapping) and periodic.get("enabled"):
@@ -354,10 +377,8 @@ def _logseq(folder: Path, conventions: Conventions) -> None:
     # Logseq keeps copies there of pages that were changed or removed
     conventions.leave_out("logseq", "the folder of Logseq itself: logseq")
     hidden = re.search(r":hidden\s*\[([^\]]*)\]", text)
-    names = []
-    if hidden:
-        names = _EDN_TEXT.findall(hidden[1])
-    for name in names:
+    hidden_names = _EDN_TEXT.findall(hidden[1]) if hidden else []
+    for name in hidden_names:
         path = name.strip("/")
         if path:
             regex = re.compile(f"^{re.escape(path)}(?:/|$)")

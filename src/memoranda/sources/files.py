@@ -397,6 +397,12 @@ def lock_file(path: Path | str, how: int, *, access: int = os.O_RDWR, make: bool
         os.close(fd)
 
 
+def _seconds_left_of(owner: Owner) -> float:
+    """Return how long the holder of a lock may still keep it."""
+    held_seconds = time.time() - owner.since if owner.since else 0.0
+    return max(_MIN_LOCK_WAIT_SECONDS, LOCK_WAITS - held_seconds)
+
+
 def take_lock(fd: int, how: int) -> None:
     """`flock` the open file, and wait if need be.
 
@@ -412,19 +418,13 @@ def take_lock(fd: int, how: int) -> None:
         owner = _owner(fd)
 
     def is_taken() -> bool:
+        """Try to take the lock. Returns whether it is ours now."""
         with suppress(BlockingIOError):
             fcntl.flock(fd, how | fcntl.LOCK_NB)
             return True
         return False
 
-    def seconds_left() -> float:
-        """The time that the present holder may still keep the lock."""
-        held_seconds = 0.0
-        if owner.since:
-            held_seconds = time.time() - owner.since
-        return max(_MIN_LOCK_WAIT_SECONDS, LOCK_WAITS - held_seconds)
-
-    while not wait_for(is_taken, seconds_left()):
+    while not wait_for(is_taken, _seconds_left_of(owner)):
         former_owner = owner
         owner = _owner(fd)
         # With many callers the lock goes from holder to holder. Only one that keeps it too long is

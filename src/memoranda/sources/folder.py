@@ -238,6 +238,7 @@ class FolderSource:
         """
         prefix = f"{folder}/" if folder else ""
         visible = _visible(entries)
+        # Looked up once, not for each entry.
         is_note_name = self.has_note_name
         notes = [
             entry
@@ -251,9 +252,11 @@ class FolderSource:
         if self.rules:
             allowed = set(self._not_left_out([prefix + entry.name for entry in notes]))
             notes = [entry for entry in notes if prefix + entry.name in allowed]
+
+        # Notes that were removed meanwhile are left out.
         notes, stats = _with_stats(notes)
-        names = map(prefix.__add__, map(_NAME, notes))
-        listing.stamps.update(zip(names, map(_VALUES, stats), strict=True))
+        paths = map(prefix.__add__, map(_NAME, notes))
+        listing.stamps.update(zip(paths, map(_VALUES, stats), strict=True))
         has_hard_links = max(map(_LINK_COUNT, stats), default=1) > 1
         if has_hard_links:
             listing.shared += [

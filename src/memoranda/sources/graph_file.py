@@ -277,15 +277,20 @@ class GraphFileSource:
         if stamp == self._stamp:
             return
         data = b"" if fd is None else self._file.read(fd)
-        lines_of_other_form = graph_lines.as_lines(data)
-        # Other programs write without the lock, even while the file is read.
+        # Other programs write without the lock, even while the file is read. Then the next call
+        # reads it again.
         is_stable = fd is None or stamp_of(os.fstat(fd)) == stamp
         self._stamp = stamp if is_stable else _UNKNOWN
+
+        # The graph may be one JSON document instead of lines.
+        lines_of_other_form = graph_lines.as_lines(data)
         if lines_of_other_form is not None:
             self._refusal = None
             self._other_form = data
             self._read(lines_of_other_form)
             return
+
+        # Only the lines that were added since the last call are read, if nothing else changed.
         known_lines = self._lines_kept_in(data)
         known_size = sum(map(len, known_lines))
         new_lines = _lines_of(data[known_size:])
@@ -340,9 +345,9 @@ class GraphFileSource:
         try:
             value = graph_lines.parse_line(self.lines[number])
             if value is None:
-                graph_object = None
-            else:
-                graph_object = graph_lines.parse_graph_object(value)
+                # A blank line
+                return
+            graph_object = graph_lines.parse_graph_object(value)
         except graph_lines.BadLine as error:
             self.bad[number] = str(error)
             return
@@ -352,26 +357,24 @@ class GraphFileSource:
                 self.ends.setdefault(name, {})[number] = None
             self._touched.add(graph_object.source)
         elif graph_object is not None:
-            known_order = orders.get(graph_object.name)
-            if known_order:
-                order = known_order.pop(0)
-            else:
-                order = self._last_order + 1
-            if number not in self.entities:
-                order = self._last_order = max(order, self._last_order + 1)
-                self.named.setdefault(graph_object.name, []).append(number)
-            lowered = _SEPARATOR.join(
-                (graph_object.name, graph_object.type, *graph_object.observations)
-            ).lower()
-            self.entities[number] = EntityLine(
-                number,
-                order,
-                graph_object.name,
-                graph_object.type,
-                graph_object.observations,
-                lowered,
-            )
-            self._touched.add(graph_object.name)
+            self._take_entity(number, graph_object, orders)
+
+    def _take_entity(self, number: int, entity: Entity, orders: dict[str, list[int]]) -> None:
+        """Look up the entity of line `number`. Its order stays if it had one before.
+
+        orders: as in `_take`.
+        """
+        earlier_orders = orders.get(entity.name)
+        order = earlier_orders.pop(0) if earlier_orders else self._last_order + 1
+        if number not in self.entities:
+            order = self._last_order = max(order, self._last_order + 1)
+            self.named.setdefault(entity.name, []).append(number)
+        texts = (entity.name, entity.type, *entity.observations)
+        lowered = _SEPARATOR.join(texts).lower()
+        self.entities[number] = EntityLine(
+            number, order, entity.name, entity.type, entity.observations, lowered
+        )
+        self._touched.add(entity.name)
 
     def warnings(self) -> list[str]:
         """Return warnings about lines that stay in the file and are ignored.
@@ -506,6 +509,25 @@ class GraphFileSource:
         content = b"".join(lines)
         return Replacement(self._file, fd, content, self._other_form, may_overwrite=True)
 
+    def _drop_entity(self, entity: EntityLine) -> None:
+        """Forget an entity whose line was emptied."""
+        del self.entities[entity.number]
+        self._touched.add(entity.name)
+        self.named[entity.name].remove(entity.number)
+        if not self.named[entity.name]:
+            del self.named[entity.name]
+
+    def _drop_relation(self, number: int) -> None:
+        """Forget the relation of line `number`, if the line has one."""
+        relation = self.relations.pop(number, None)
+        if relation is None:
+            return
+        self._touched.add(relation.source)
+        for name in {relation.source, relation.target}:
+            self.ends[name].pop(number, None)
+            if not self.ends[name]:
+                del self.ends[name]
+
     def _follow(self, lines: list[bytes], edit: LineEdit) -> None:
         """Look up `lines`, which `edit` made of the lines before. Only edited ones are parsed."""
         if edit.inserted:
@@ -515,22 +537,15 @@ class GraphFileSource:
         self.lines = lines
         self.changes += 1
         for number, line in edit.lines.items():
-            before = self.entities.get(number)
-            if before is not None and not line:
-                del self.entities[number]
-                self._touched.add(before.name)
-                self.named[before.name].remove(number)
-                if not self.named[before.name]:
-                    del self.named[before.name]
-            relation = self.relations.pop(number, None)
-            if relation is not None:
-                self._touched.add(relation.source)
-                for name in {relation.source, relation.target}:
-                    self.ends[name].pop(number, None)
-                    if not self.ends[name]:
-                        del self.ends[name]
+            entity_before = self.entities.get(number)
+            if entity_before is not None and not line:
+                self._drop_entity(entity_before)
+            self._drop_relation(number)
             if line:
-                self._take(number, {before.name: [before.order]} if before else {})
+                orders: dict[str, list[int]] = {}
+                if entity_before is not None:
+                    orders[entity_before.name] = [entity_before.order]
+                self._take(number, orders)
         for number in range(len(lines) - len(edit.added), len(lines)):
             self._take(number, {})
 

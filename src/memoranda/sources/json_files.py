@@ -162,21 +162,8 @@ class JsonFiles:
         status = os.fstat(fd)
         data = file.read(fd)
         text = data.decode("utf-8-sig")
-        try:
-            if text.strip():
-                rows = json.loads(text, parse_constant=refuse_constant)
-            else:
-                rows = []
-        except RecursionError:
-            raise ValueError("nested too deeply") from None
-        is_valid = isinstance(rows, list) and all(
-            isinstance(row, dict) and isinstance(row.get("key"), str) for row in rows
-        )
-        if not is_valid:
-            raise ValueError("no array of entries with keys")
-        content = Content(
-            tuple(rows), len(data), status.st_mtime, "\n" if text.endswith("\n") else ""
-        )
+        end = "\n" if text.endswith("\n") else ""
+        content = Content(_rows_in(text), len(data), status.st_mtime, end)
         # A file that changed within the last tick of the clock may change again under the same
         # time.
         if time.time_ns() - status.st_mtime_ns > _TICK_NANOSECONDS:
@@ -266,3 +253,22 @@ class JsonFile:
 def refuse_constant(constant: str) -> Any:
     """Raise ValueError for NaN and the infinities: the `parse_constant` of json.loads."""
     raise ValueError(f"{constant} is no JSON")
+
+
+def _rows_in(text: str) -> tuple[dict[str, Any], ...]:
+    """Return the rows of a JSON text. Blanks alone have none.
+
+    Raises ValueError if it is not an array of objects whose `key` is a text.
+    """
+    if not text.strip():
+        return ()
+    try:
+        rows = json.loads(text, parse_constant=refuse_constant)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    is_valid = isinstance(rows, list) and all(
+        isinstance(row, dict) and isinstance(row.get("key"), str) for row in rows
+    )
+    if not is_valid:
+        raise ValueError("no array of entries with keys")
+    return tuple(rows)

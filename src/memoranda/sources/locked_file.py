@@ -96,9 +96,8 @@ class LockedFile:
         try:
             mode = os.fstat(fd).st_mode
             if not stat.S_ISREG(mode):
-                raise OSError(
-                    errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, "no regular file"
-                )
+                number = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
+                raise OSError(number, "no regular file")
             yield fd
         except BaseException:
             if was_made and os.fstat(fd).st_size == 0 and files.is_at(fd, self.path):
@@ -181,26 +180,33 @@ class LockedFile:
             before = content[:size]
             tail = content[size:]
             written = _common_length(tail, data)
-            # A power failure left the file longer, but some of its bytes did not reach the disk
-            if _is_unwritten(tail[written:]) and len(tail) <= len(data):
+            is_torn = len(tail) <= len(data) and _is_unwritten(tail[written:])
+            if is_torn:
+                # A power failure left the file longer, but some of its bytes did not reach the
+                # disk.
                 self._put(fd, before + data)
                 return True
-            # A part was written, and nothing else after it
-            if written == len(tail) < len(data) and written:
-                Append(self, fd, data[written:]).run()
-            # A part was written, and others appended after it
-            elif written < len(data):
-                text_of_others = tail[written:]
-                has_extra_break = text_of_others[:1] == b"\n" != data[written - 1 : written]
-                if has_extra_break:
-                    # They ended our torn line before their own text
-                    text_of_others = text_of_others[1:]
-                else:
-                    # Only whole lines are surely ours: theirs may begin like our next line
-                    written = data.rfind(b"\n", 0, written) + 1
-                    text_of_others = tail[written:]
+            if written == len(data):
+                # All of it was written. Others may have appended after it.
+                return written > 0
+            if written == len(tail):
+                # A part was written, and nothing else after it.
                 if written:
-                    self._put(fd, before + data + text_of_others)
+                    Append(self, fd, data[written:]).run()
+                return written > 0
+
+            # A part was written, and others appended after it.
+            text_of_others = tail[written:]
+            has_extra_break = text_of_others[:1] == b"\n" != data[written - 1 : written]
+            if has_extra_break:
+                # They ended our torn line before their own text.
+                text_of_others = text_of_others[1:]
+            else:
+                # Only whole lines are surely ours: theirs may begin like our next line.
+                written = data.rfind(b"\n", 0, written) + 1
+                text_of_others = tail[written:]
+            if written:
+                self._put(fd, before + data + text_of_others)
             return written > 0
 
     def complete_overwrite(self, old: bytes, new: bytes, inode: int) -> bool:

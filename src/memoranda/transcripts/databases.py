@@ -269,18 +269,20 @@ class CursorEditor(DatabaseFormat):
     def _tool(self, tool: dict[str, Any]) -> Iterator[Part]:
         """Yield the call of a tool and its result."""
         call = str(tool.get("toolCallId") or "")
-        # What the model wrote, which may be empty, or what Cursor made of it.
-        written = tool.get("rawArgs")
-        arguments = _object(written) or tool.get("params") or written
+        # The arguments as the model wrote them may be empty. Then those that Cursor made are taken.
+        raw_arguments = tool.get("rawArgs")
+        arguments = _object(raw_arguments) or tool.get("params") or raw_arguments
         yield from tool_call(str(tool.get("name")), arguments, call)
+
         result = tool.get("result")
         values = _object(result)
+        if values.get("rejected"):
+            # A call that the person refused has not run.
+            return
+        # A result that is no object is a text.
         output: Any = values
         if not values and result != "{}":
             output = result
-        # A call that the person refused has not run.
-        if values.get("rejected"):
-            return
         # The older key has no 0: Cursor leaves it out.
         failed = failed_by_code(values.get("exitCodeV2", values.get("exitCode")))
         if failed is None:

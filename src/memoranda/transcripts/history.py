@@ -52,6 +52,7 @@ class Aider:
         folder = str(path.parent)
         for span in _messages(data, offset):
             if span.began is not None:
+                # This line begins a session.
                 name = f"{folder}@{span.began.isoformat()}"
                 session = Session(name, folder, span.began.timestamp())
                 continue

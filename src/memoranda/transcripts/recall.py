@@ -323,9 +323,10 @@ def _facts_of_lessons(index: TraceIndex, mask: Mask, about: ActionTerms) -> Iter
     about: the action and its terms.
     """
     terms = [hashed(term) for term in about.terms]
+    # No kinds are all kinds.
     kinds: tuple[LessonKind, ...] = ()
-    # An action with output is a command that failed. Only lessons about how it was fixed help then.
     if about.action.output:
+        # An action with output is a command that failed. Only lessons about how it was fixed help.
         kinds = (LessonKind.FIX,)
     rows = index.lessons(kinds, terms=terms, limit=20)
     # Decisions and corrections, which a person said, come before commands that failed; then the

@@ -183,13 +183,12 @@ def find(
     """
     looked_for = words(text)
     concepts = [Concept.of(word) for word in looked_for]
-    # Count all words at once, which is faster than counting them one by one.
-    all_words = list(chain(*((item.word, *item.synonyms, *item.related) for item in concepts)))
-    index.frequencies(list(chain.from_iterable(map(pairs, filter(None, all_words)))))
+    _count_words(index, concepts)
 
-    scored = _scored_turns(index, concepts, where)
+    # Turns with the words, by exchange, the best first.
+    scored_turns = _scored_turns(index, concepts, where).values()
     by_exchange: dict[int, list[ScoredTurn]] = {}
-    for scored_turn in sorted(scored.values(), key=lambda scored_turn: -scored_turn.score):
+    for scored_turn in sorted(scored_turns, key=lambda scored_turn: -scored_turn.score):
         by_exchange.setdefault(scored_turn.turn.exchange, []).append(scored_turn)
 
     # Exchanges are ranked, not turns: a question and its answer often share the words.
@@ -198,17 +197,27 @@ def find(
     scores = _with_coverage(index, concepts, by_exchange, scores)
     scores = _with_answers(index, text, concepts, scores)
 
-    best = sorted(scores, key=lambda exchange: -scores[exchange])
-    shown_words = list(chain(looked_for, *(concept.synonyms for concept in concepts)))
     # The same words in several places are one hit.
     hits: dict[str, TraceHit] = {}
-    for exchange in best:
+    shown_words = list(chain(looked_for, *(concept.synonyms for concept in concepts)))
+    for exchange in sorted(scores, key=lambda exchange: -scores[exchange]):
         hit = _hit(index, mask, by_exchange[exchange], scores[exchange], shown_words, hits)
         if hit is not None:
             hits[hit.passage] = hit
         if len(hits) == limit:
             break
     return list(hits.values())
+
+
+def _count_words(index: TraceIndex, concepts: Iterable[Concept]) -> None:
+    """Have the index count the words of concepts, and keep the numbers for later steps.
+
+    Counting all at once is faster than counting them one by one.
+    """
+    all_words: list[str] = []
+    for concept in concepts:
+        all_words += [concept.word, *concept.synonyms, *concept.related]
+    index.frequencies(list(chain.from_iterable(map(pairs, filter(None, all_words)))))
 
 
 def _scored_turns(
@@ -221,20 +230,17 @@ def _scored_turns(
     where: which transcripts to look in.
     """
     filters, values = _sql_filter(where)
+    all_synonyms = _all(concept.synonyms for concept in concepts)
+    all_related = _all(concept.related for concept in concepts)
     # A word that is both in the question and a synonym counts only as a word of the question.
     used_words: set[str] = set()
+    own_words = _new_words([concept.word for concept in concepts], used_words)
+    new_synonyms = _new_words(all_synonyms, used_words)
+    new_related = _new_words(all_related, used_words)
     searches = (
-        (_new_words([concept.word for concept in concepts], used_words), 1.0, _MAX_TURNS),
-        (
-            _new_words(_all(concept.synonyms for concept in concepts), used_words),
-            _SYNONYM_WEIGHT,
-            _MAX_RELATED_TURNS,
-        ),
-        (
-            _new_words(_all(concept.related for concept in concepts), used_words),
-            _RELATED_WEIGHT,
-            _MAX_RELATED_TURNS,
-        ),
+        (own_words, 1.0, _MAX_TURNS),
+        (new_synonyms, _SYNONYM_WEIGHT, _MAX_RELATED_TURNS),
+        (new_related, _RELATED_WEIGHT, _MAX_RELATED_TURNS),
     )
     result: dict[int, ScoredTurn] = {}
     for search_words, weight, max_turns in searches:
@@ -344,9 +350,11 @@ def _with_answers(
         for concept in concepts
     ]
     question = Question(text, wanted_words, _SYNONYM_WEIGHT)
+    # Only the best exchanges are read, and only so many bytes of them.
     bytes_left = _MAX_READ_BYTES
     result = {}
     for exchange in sorted(scores, key=lambda id: -scores[id])[:_MAX_READ_EXCHANGES]:
+        # How well the best sentence of the exchange answers.
         fit = 0.0
         for turn in index.exchange(exchange):
             if turn.kind not in (Kind.SAID, Kind.ANSWERED):
@@ -600,33 +608,61 @@ def _hit(
     shown_part = passage(text, looked_for)
     if shown_part in shown:
         return None
-    # The answer is another turn that fits, not one with the same text.
-    answer = ""
-    further = [scored_turn.turn for scored_turn in turns[1:]]
-    # After words of the person, the agent's answer is the best second passage.
-    if best.kind is Kind.SAID:
-        further += [turn for turn in index.exchange(best.exchange) if turn.kind is Kind.ANSWERED]
-    for turn in further[:_MAX_FURTHER_TURNS]:
-        further_text = text_of(turn, mask)
-        if further_text and further_text != text:
-            answer = passage(further_text, looked_for)
-            break
+    answer = _answer_passage(index, mask, turns, text, looked_for)
+    # A short text is its own passage, and need not be looked at twice.
     shown_texts = dict.fromkeys((text, shown_part, answer))
     is_suspicious = mask.is_suspicious_name(origin(best)) or any(
         map(mask.is_suspicious, shown_texts)
     )
+    return _trace_hit(best, shown_part, answer, score, is_suspicious=is_suspicious)
+
+
+def _answer_passage(
+    index: TraceIndex,
+    mask: Mask,
+    turns: Sequence[ScoredTurn],
+    best_text: str,
+    looked_for: Sequence[str],
+) -> str:
+    """Return a passage of a second turn of an exchange, such as the agent's answer. "" for none.
+
+    best_text: the text of the first of the turns. A turn with the same text is left out.
+
+    index, mask, turns, looked_for: as in `_hit`.
+    """
+    best = turns[0].turn
+    further = [scored_turn.turn for scored_turn in turns[1:]]
+    # If no other turn was found for words of the person, the agent's answer is shown.
+    if best.kind is Kind.SAID:
+        further += [turn for turn in index.exchange(best.exchange) if turn.kind is Kind.ANSWERED]
+    for turn in further[:_MAX_FURTHER_TURNS]:
+        further_text = text_of(turn, mask)
+        if further_text and further_text != best_text:
+            return passage(further_text, looked_for)
+    return ""
+
+
+def _trace_hit(
+    turn: TurnRow, text: str, answer: str, score: float, *, is_suspicious: bool
+) -> TraceHit:
+    """Make the hit for a turn.
+
+    text: the passage of the turn to show.
+    answer: a passage of another turn; "" for none.
+    is_suspicious: whether a shown text may hold instructions for its reader.
+    """
     return TraceHit(
-        ref_of(best),
-        best.agent,
-        Path(best.folder).name,
-        best.folder,
-        moment(best.time),
-        _KINDS[best.kind],
-        shown_part,
+        ref_of(turn),
+        turn.agent,
+        Path(turn.folder).name,
+        turn.folder,
+        moment(turn.time),
+        _KINDS[turn.kind],
+        text,
         answer,
         score,
         is_suspicious,
-        best.path,
+        turn.path,
     )
 
 
@@ -722,21 +758,8 @@ def shown(
         if text is None:
             continue
         text = shorten(text, most)
-        hits.append(
-            TraceHit(
-                ref_of(turn),
-                turn.agent,
-                Path(turn.folder).name,
-                turn.folder,
-                moment(turn.time),
-                _KINDS[turn.kind],
-                text,
-                "",
-                0.0,
-                mask.is_suspicious(text) or mask.is_suspicious_name(origin(turn)),
-                turn.path,
-            )
-        )
+        is_suspicious = mask.is_suspicious(text) or mask.is_suspicious_name(origin(turn))
+        hits.append(_trace_hit(turn, text, "", 0.0, is_suspicious=is_suspicious))
     return hits
 
 

@@ -94,15 +94,15 @@ def read_file(
     mask: takes secrets out.
     """
     format = FORMATS[file.format]
+    # The batch so far.
     sessions: list[SessionRows] = []
     successes: dict[int, int] = {}
     batch_turns = 0
     try:
         for outcome in format.read(file.path, state):
-            # In a file that grows, a command may get its output in a later look.
-            miner_state: dict[str, Any] = {}
-            if format.grows:
-                miner_state = state
+            # In a file that grows, a command may get its output in a later look, so the miner of
+            # lessons goes on where it was.
+            miner_state = state if format.grows else {}
             rows, worked = _rows(outcome, mask, miner_state)
             sessions.append(rows)
             for term, time in worked.items():
@@ -114,16 +114,14 @@ def read_file(
                 sessions = []
                 successes = {}
                 batch_turns = 0
+        trouble = ""
     except NotUnderstood as error:
-        yield ReadFile(file, stamp, state, sessions, successes, f"not understood: {error}")
-        return
+        trouble = f"not understood: {error}"
     except OSError as error:
-        yield ReadFile(file, stamp, state, sessions, successes, reason(error))
-        return
+        trouble = reason(error)
     except RecursionError:
-        yield ReadFile(file, stamp, state, sessions, successes, "not understood: nested too deeply")
-        return
-    yield ReadFile(file, stamp, state, sessions, successes)
+        trouble = "not understood: nested too deeply"
+    yield ReadFile(file, stamp, state, sessions, successes, trouble)
 
 
 def _rows(
@@ -325,6 +323,12 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
+def _new_bytes(job: _Job) -> int:
+    """Return the number of bytes of a file that were not read yet."""
+    # The second number of a stamp is the size.
+    return int(job.stamp.split()[1]) - job.state.get("offset", 0)
+
+
 def _read_ahead(jobs: list[_Job], mask: Mask) -> Iterator[Iterable[ReadFile]]:
     """Yield the batches of each file, in the order of the jobs.
 
@@ -333,12 +337,11 @@ def _read_ahead(jobs: list[_Job], mask: Mask) -> Iterator[Iterable[ReadFile]]:
     jobs: the files to read, each with how far it was read before.
     mask: takes secrets out of the words.
     """
-    # The second number of a stamp is the size.
-    size = sum(int(job.stamp.split()[1]) - job.state.get("offset", 0) for job in jobs)
     cores = _cores()
     # If a program embeds Python, a worker process would start that program again.
-    is_python = "python" in os.path.basename(sys.executable or "")
-    if size < _PARALLEL_BYTES or cores < 2 or len(jobs) < 2 or not is_python:
+    may_start_workers = cores >= 2 and "python" in os.path.basename(sys.executable or "")
+    is_much = len(jobs) >= 2 and sum(map(_new_bytes, jobs)) >= _PARALLEL_BYTES
+    if not (may_start_workers and is_much):
         reading_mask = mask.for_reading()
         for job in jobs:
             yield read_file(job.file, job.stamp, job.state, reading_mask)

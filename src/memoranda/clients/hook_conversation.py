@@ -72,25 +72,27 @@ def _turns_of(entry: Mapping[str, Any]) -> Iterator[Turn]:
     message = entry.get("message", entry.get("payload"))
     if not isinstance(message, dict) or message.get("role") not in _SPEAKERS:
         return
-    content = message.get("content")
-    if isinstance(content, str):
-        content = [{"type": "text", "text": content}]
-    if isinstance(content, list):
-        parts = content
-    else:
-        parts = []
-    for part in parts:
-        if not isinstance(part, dict) or part.get("type") not in _TEXTS:
-            continue
-        text = str(part.get("text", "")).strip()
+    role = message["role"]
+    for part in _texts_of(message.get("content")):
+        text = part.strip()
         if text.startswith(_NOT_SAID):
             continue
-        if message["role"] == "user":
-            text = own_words(text)
-        else:
-            text = FENCED.sub("", text).strip()
+        text = own_words(text) if role == "user" else FENCED.sub("", text).strip()
         if text:
-            yield Turn(_SPEAKERS[message["role"]], text)
+            yield Turn(_SPEAKERS[role], text)
+
+
+def _texts_of(content: Any) -> list[str]:
+    """Return the texts in the content of a message: a text, or a list of parts with types."""
+    if isinstance(content, str):
+        return [content]
+    if not isinstance(content, list):
+        return []
+    return [
+        str(part.get("text", ""))
+        for part in content
+        if isinstance(part, dict) and part.get("type") in _TEXTS
+    ]
 
 
 def transcript_entries(

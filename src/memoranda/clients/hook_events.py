@@ -345,11 +345,12 @@ def _failure(payload: Mapping[str, Any]) -> str:
     from memoranda.transcripts.blocks import failed_by_text
 
     text, state = _outcome(payload)
+    if state in _FAILED_STATES:
+        return text or "failed"
     # True or False if the text ends with the status of a command; None if it does not.
     has_failed = failed_by_text(text)
-    if state in _FAILED_STATES:
-        has_failed = True
-    elif state is None and has_failed is None:
+    if has_failed is None and state is None:
+        # Nothing says how it ended, so the words must tell.
         has_failed = _reads_as_failure(text)
     if has_failed:
         return text or "failed"

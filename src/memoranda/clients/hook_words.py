@@ -41,25 +41,27 @@ def own_words(prompt: str) -> str:
     old mail` below it give `Look:`.
     """
     text = FENCED.sub("", prompt)
-    parts = []
+    own_parts = []
     start = 0
     # The position of the last end tag for each tag, -1 without an end tag. It is remembered, so
     # that a prompt with many tags is not searched many times.
-    last: dict[str, int] = {}
+    last_ends: dict[str, int] = {}
     while pasted := _PASTED.search(text, start):
-        parts.append(text[start : pasted.start()])
+        own_parts.append(text[start : pasted.start()])
         start = pasted.end()
         tag = pasted["tag"]
-        if tag is not None:
-            end = f"</{tag}>"
-            if tag not in last:
-                last[tag] = text.rfind(end)
+        if tag is None:
+            # A block of code, or a quoted line
+            continue
+        end_tag = f"</{tag}>"
+        if tag not in last_ends:
+            last_ends[tag] = text.rfind(end_tag)
+        if last_ends[tag] < start:
             # A tag without an end tag is not the beginning of a block, so it stays in the text.
-            if last[tag] < start:
-                parts.append(pasted[0])
-            else:
-                start = text.index(end, start) + len(end)
-    return "".join([*parts, text[start:]]).strip()
+            own_parts.append(pasted[0])
+        else:
+            start = text.index(end_tag, start) + len(end_tag)
+    return "".join([*own_parts, text[start:]]).strip()
 
 
 def asked_to_remember(prompt: str) -> list[str]:

@@ -204,19 +204,22 @@ def _table(
 
     Raises Unsure if the table has no header, as in `servers = { memory = {} }`.
     """
-    found_statements: list[_TomlStatement] = []
+    table: list[_TomlStatement] = []
     for statement in statements:
-        if statement.is_header and found_statements:
-            break
-        is_it = (
-            statement.is_header
-            and statement.keys == tuple(path)
-            and text[statement.start : statement.start + 2] != "[["
-        )
-        found_statements += [statement] if is_it or found_statements else []
-    if not found_statements:
-        raise Unsure(f"{'.'.join(path)} has no header [{'.'.join(path)}] of its own")
-    return found_statements
+        if table:
+            # The table ends at the next header.
+            if statement.is_header:
+                break
+            table.append(statement)
+        elif statement.is_header and statement.keys == tuple(path):
+            # `[[servers]]` begins an item of a list.
+            is_list_item = text.startswith("[[", statement.start)
+            if not is_list_item:
+                table.append(statement)
+    if not table:
+        name = ".".join(path)
+        raise Unsure(f"{name} has no header [{name}] of its own")
+    return table
 
 
 def _statements(text: str) -> Iterator[_TomlStatement]:

@@ -114,11 +114,10 @@ class EntityMemory:
         self._relations: list[GraphRelation] | None = None
         self._ends: dict[str, list[int]] = {}
         self.entities: list[EntityKey] = []
+        # Name, type and observations of each entity, in one text with separators.
         self._texts = ""
+        # Where the text of each entity begins in it. The last one is the end of the text.
         self._begins = [0]
-        """Name, type and observations of each entity, a line break between them; and where each of
-        these begins.
-        """
         self._scoped: list[tuple[str, str]] = []
 
     def follow(self, db: sqlite3.Connection) -> None:
@@ -168,14 +167,15 @@ class EntityMemory:
 
     def holding(self, text: str) -> list[EntityKey]:
         """Return the entities whose texts contain `text`, which is in lower case, in order."""
+        # No entity's text has the separator.
+        if not self.entities or _SEPARATOR in text:
+            return []
         matches = []
-        if self.entities and _SEPARATOR not in text:
-            position = self._texts.find(text)
-        else:
-            position = -1
+        position = self._texts.find(text)
         while position >= 0:
             place = bisect_right(self._begins, position) - 1
             matches.append(self.entities[place])
+            # One match in each text is enough, so go on at the next one.
             position = self._texts.find(text, self._begins[place + 1])
         return matches
 

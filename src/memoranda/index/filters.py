@@ -126,9 +126,8 @@ def facet_text(note: Note, project: int, extra: Inline) -> str:
     # A status may be in the header or in a field of the text.
     status = note.header.get("status", extra.fields.get("status"))
     if status is not None:
-        pairs += [
-            (STATUS, str(value)) for value in (status if isinstance(status, list) else [status])
-        ]
+        statuses = status if isinstance(status, list) else [status]
+        pairs += [(STATUS, str(value)) for value in statuses]
     if note.header.get("pinned") is True:
         pairs.append((PINNED, "true"))
     return " ".join(dict.fromkeys(token(kind, value) for kind, value in pairs if value is not None))

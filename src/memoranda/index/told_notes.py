@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from datetime import tzinfo
-from itertools import groupby
+from itertools import chain, groupby
 from typing import NamedTuple
 
 from memoranda.index.rows import Hit, NoteInfo, day_of
@@ -138,7 +138,7 @@ def heading_of(note: NoteInfo, day: str, marks: Iterable[Mark] = ()) -> NoteHead
     """
     last_segment = note.permalink.rpartition("/")[2]
     is_memory = bool(note.id) and note.permalink.endswith(f"-{note.id[:_ID_CHARACTERS]}")
-    # A memory has its first words as title, which the text below repeats.
+    # The title of a memory is the beginning of its text, so it is left out, too.
     repeats_title = is_memory or slug(note.title) == last_segment
     address = note.permalink
     if not address.startswith(f"{note.project.removeprefix('.')}/"):
@@ -146,27 +146,28 @@ def heading_of(note: NoteInfo, day: str, marks: Iterable[Mark] = ()) -> NoteHead
     when = day
     if note.phase == ARCHIVED:
         when += f", {ARCHIVED}"
+    remarks = ", ".join(mark.words for mark in marks)
 
-    # In a line that notes share.
-    name = note.id[:_ID_CHARACTERS] if is_memory else flat(last_segment)
+    # Notes of one group share a line, in which each has only its name.
     place = address
     if repeats_title and "/" in address:
         place = address.rpartition("/")[0]
+    name = note.id[:_ID_CHARACTERS] if is_memory else flat(last_segment)
+    if remarks:
+        name = f"{name} ({remarks})"
 
-    # In a line of its own.
+    # A note alone has its title, day, address and remarks in its line.
     title = ""
     if not repeats_title:
         title = " ".join(note.title[:_MAX_TITLE_CHARACTERS].split()) + " "
-
-    remarks = ", ".join(mark.words for mark in marks)
+    details = [when, address]
     if remarks:
-        name = f"{name} ({remarks})"
-        address = f"{address}, {remarks}"
+        details.append(remarks)
     return NoteHeading(
         is_memory,
         group=(repeats_title, f"{when}, {place}"),
         name=name,
-        line=flat(f"{title}({when}, {address})"),
+        line=flat(f"{title}({', '.join(details)})"),
     )
 
 
@@ -183,26 +184,21 @@ def told_notes(
     hits_by_row: dict[int, list[Hit]] = {}
     for hit in hits:
         hits_by_row.setdefault(hit.note.row, []).append(hit)
+
+    # The notes by the group in whose line they are (`NoteHeading.group`).
     groups: dict[tuple[bool, str], list[ToldNote]] = {}
     for note_hits in hits_by_row.values():
         note = note_hits[0].note
         day = day_of(note, zone)
-        told_note = ToldNote(
-            note,
-            day,
-            tuple(hit.passage for hit in sorted(note_hits, key=lambda hit: hit.line)),
-            score=max(hit.score for hit in note_hits),
-        )
+        passages = tuple(hit.passage for hit in sorted(note_hits, key=lambda hit: hit.line))
+        told_note = ToldNote(note, day, passages, score=max(hit.score for hit in note_hits))
         groups.setdefault(heading_of(note, day).group, []).append(told_note)
-    for group in groups.values():
-        group.sort(
-            key=lambda told_note: (
-                told_note.note.row in last,
-                told_note.note.created,
-                told_note.note.permalink,
-            )
-        )
-    return [told_note for group in groups.values() for told_note in group]
+
+    def order(told_note: ToldNote) -> tuple[bool, str, str]:
+        note = told_note.note
+        return note.row in last, note.created, note.permalink
+
+    return list(chain.from_iterable(sorted(group, key=order) for group in groups.values()))
 
 
 def evidence_text(notes: Sequence[ToldNote]) -> str:

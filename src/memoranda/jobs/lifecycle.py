@@ -128,26 +128,32 @@ def kept_for_reminders(
     """
     ends: dict[str, datetime] = {}
     for memory in memories:
-        if memory.category == REMINDERS:
-            reminder = Reminder.of(memory.header)
-        else:
-            reminder = Reminder()
-        if reminder.is_waiting:
-            due = reminder.due
-        elif reminder.is_done:
-            due = None
-        else:
-            due = reminder.fired
-        if due is not None:
-            with suppress(OverflowError):
-                due += timedelta(days=settings.pending_days)
-            kept_ids = [memory.id]
-            source = memory.header.get("reminder_of")
-            if sources and isinstance(source, str):
-                kept_ids.append(source)
-            for id in kept_ids:
-                ends[id] = max(due, ends.get(id, due))
+        if memory.category != REMINDERS:
+            continue
+        fires = _time_of_firing(Reminder.of(memory.header))
+        if fires is None:
+            continue
+        end = fires
+        # A time in the year 9999 cannot become later.
+        with suppress(OverflowError):
+            end += timedelta(days=settings.pending_days)
+        kept_ids = [memory.id]
+        source = memory.header.get("reminder_of")
+        if sources and isinstance(source, str):
+            kept_ids.append(source)
+        for id in kept_ids:
+            # The reminder that ends last counts.
+            ends[id] = max(end, ends.get(id, end))
     return ends
+
+
+def _time_of_firing(reminder: Reminder) -> datetime | None:
+    """Return when a reminder will fire, or has fired. None if it is done or never does."""
+    if reminder.is_waiting:
+        return reminder.due
+    if reminder.is_done:
+        return None
+    return reminder.fired
 
 
 def _is_left_alone(memory: MemoryState, settings: Settings) -> bool:
@@ -158,8 +164,6 @@ def _is_left_alone(memory: MemoryState, settings: Settings) -> bool:
     file exists.
     """
     info = memory.info
-    ref = memory.header.get("source_ref")
-    root = memory.header.get("source_root")
     is_by_hand = (
         info is not None and info.source in ("manual", "file") and info.provenance.agent is None
     )
@@ -170,6 +174,8 @@ def _is_left_alone(memory: MemoryState, settings: Settings) -> bool:
         return True
 
     # Does the memory come from a file of another program that still exists?
+    ref = memory.header.get("source_ref")
+    root = memory.header.get("source_root")
     if not isinstance(ref, str):
         return False
     if not (isinstance(root, str) and os.path.isdir(root)):
@@ -177,10 +183,8 @@ def _is_left_alone(memory: MemoryState, settings: Settings) -> bool:
         return True
     # macOS may have stored the name with its accents as separate characters (NFD).
     path = ref.partition(":")[2]
-    return any(
-        os.path.lexists(os.path.join(root, spelling))
-        for spelling in (path, unicodedata.normalize("NFD", path))
-    )
+    spellings = (path, unicodedata.normalize("NFD", path))
+    return any(os.path.lexists(os.path.join(root, spelling)) for spelling in spellings)
 
 
 def _decays_after(
@@ -287,18 +291,18 @@ def upgrade_named(
 
     def organized(infos: list[NoteInfo]) -> tuple[list[NoteInfo], list[Action | None], set[str]]:
         """Do the work for memories as they are now. `retried` calls it again if they change."""
-        restored_ids = {info.id for info in infos if info.phase == ARCHIVED and not dry_run}
-        infos = [
-            memory.find(memory.bring_back(info, category)) if info.id in restored_ids else info
-            for info in infos
-        ]
-        actions = [
-            plan_upgrade_of(state, classifier, category, set_by)
-            for state in states_of(memory, infos)
-        ]
+        restored_ids: set[str] = set()
+        present_infos: list[NoteInfo] = []
+        for info in infos:
+            if info.phase == ARCHIVED and not dry_run:
+                restored_ids.add(info.id)
+                info = memory.find(memory.bring_back(info, category))
+            present_infos.append(info)
+        states = states_of(memory, present_infos)
+        actions = [plan_upgrade_of(state, classifier, category, set_by) for state in states]
         if not dry_run:
-            infos = organize_all(upkeep, infos, actions)
-        return infos, actions, restored_ids
+            present_infos = organize_all(upkeep, present_infos, actions)
+        return present_infos, actions, restored_ids
 
     return upkeep.retried(refs, organized)
 

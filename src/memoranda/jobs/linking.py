@@ -252,8 +252,11 @@ class _Pairs:
         for position, marked_memory in enumerate(self._marked):
             # The score of shared tags, targets and names, by the position of the other memory.
             mark_scores = defaultdict[int, float](float)
-            for weight, kind in ((TAG, "tags"), (TARGET, "targets"), (NAME, "names")):
-                marks = {kind: getattr(marked_memory, kind)}
+            for weight, marks in (
+                (TAG, {"tags": marked_memory.tags}),
+                (TARGET, {"targets": marked_memory.targets}),
+                (NAME, {"names": marked_memory.names}),
+            ):
                 for later_position in self._later(position, **marks):
                     mark_scores[later_position] += weight
             term_counts = Counter(
@@ -267,11 +270,11 @@ class _Pairs:
             for later_position in mark_scores.keys() | with_enough_terms:
                 counted_terms = min(MOST_TERMS, term_counts[later_position])
                 best_score = mark_scores[later_position] + TERM * counted_terms
-                may_be_linked = (
-                    marked_memory.memory.category != self.memories[later_position].category
-                    and (position, later_position) not in self._excluded_pairs
-                )
-                if best_score >= LEAST_SCORE and may_be_linked:
+                if best_score < LEAST_SCORE:
+                    continue
+                other_category = self.memories[later_position].category
+                is_excluded = (position, later_position) in self._excluded_pairs
+                if marked_memory.memory.category != other_category and not is_excluded:
                     pairs.append((-best_score, position, later_position))
         return pairs
 

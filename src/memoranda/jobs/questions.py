@@ -116,17 +116,21 @@ def _categories(memory: MemorySession) -> Iterator[ReviewItem]:
     classifier = Classifier(memory.settings, turn.memories if inbox else ())
     for item in inbox:
         choice = classifier.choose(item)
-        if not choice.is_sure:
-            names = [
-                name for name in dict.fromkeys((choice.category, choice.second, FALLBACK)) if name
-            ]
-            choices = (*((str(number), name) for number, name in enumerate(names, 1)), _NO_CATEGORY)
-            subject = one_line_of(item.content)
-            text = f'"{subject}"'
-            key = f"category:{item.id}:{_mark(item)}"
-            line = f"{text} -> {names[0]}"
-            question = f"Which category has {text}?"
-            yield ReviewItem(key, "category", question, (item.id,), choices, (line,), subject)
+        if choice.is_sure:
+            continue
+        # The likely categories, as numbered answers.
+        names = list(filter(None, dict.fromkeys((choice.category, choice.second, FALLBACK))))
+        numbered_names = ((str(number), name) for number, name in enumerate(names, 1))
+        subject = one_line_of(item.content)
+        yield ReviewItem(
+            f"category:{item.id}:{_mark(item)}",
+            "category",
+            f'Which category has "{subject}"?',
+            (item.id,),
+            (*numbered_names, _NO_CATEGORY),
+            (f'"{subject}" -> {names[0]}',),
+            subject,
+        )
 
 
 _NO_CATEGORY = ("n", "leave it in the inbox")
@@ -224,15 +228,15 @@ def _outdated(memory: MemorySession) -> Iterator[ReviewItem]:
     """
     reminders_by_id = {info.id: (info, reminder) for info, reminder in listed(memory)}
     infos = [info for info, _ in reminders_by_id.values()]
+    # The present text of the memory is None if the memory is gone.
     for id, present_text in outdated(memory, infos).items():
         info, reminder = reminders_by_id[id]
         when = ""
         if reminder.due:
             due = reminder.due.astimezone(memory.settings.reading_zone)
             when = f" on {due:%Y-%m-%d at %H:%M}"
-        if present_text is None:
-            why = "is gone"
-        else:
+        why = "is gone"
+        if present_text is not None:
             why = f'says now "{one_line_of(present_text)}"'
         subject = one_line_of(contents(memory, [info])[0])
         text = f'Keep the reminder "{subject}"{when}? Its memory {why}'

@@ -308,15 +308,7 @@ class Access:
                 "the notes are in PostgreSQL, and so are those of its spaces; leave the folder out"
             )
         place = home or self._layout.spaces / name
-        own_root = Path(os.path.realpath(self._layout.root))
-        real_place = Path(os.path.realpath(place))
-        holds_this_home = real_place == own_root or real_place in own_root.parents
-        is_in_this_home = own_root in real_place.parents
-        # Our own folder for spaces is in this home.
-        if holds_this_home or (home is not None and is_in_this_home):
-            raise InvalidInput(
-                f"{place} is or holds this home, or lies in it; choose another folder for the space"
-            )
+        self._check_apart(place, is_own_choice=home is None)
         with self.changing() as rows:
             spaces = rows.setdefault("spaces", {})
             if name in spaces:
@@ -329,6 +321,20 @@ class Access:
                     make_private(place)
                 spaces[name] = {"home": str(place), "members": {}}
         return self.space(name)
+
+    def _check_apart(self, place: Path, *, is_own_choice: bool) -> None:
+        """Raise InvalidInput if a folder for a space is this home, holds it, or is inside it.
+
+        is_own_choice: whether the folder is the one for spaces, which is in this home.
+        """
+        own_root = Path(os.path.realpath(self._layout.root))
+        real_place = Path(os.path.realpath(place))
+        holds_this_home = own_root.is_relative_to(real_place)
+        is_in_this_home = real_place.is_relative_to(own_root)
+        if holds_this_home or (is_in_this_home and not is_own_choice):
+            raise InvalidInput(
+                f"{place} is or holds this home, or lies in it; choose another folder for the space"
+            )
 
     def _check_free(self, place: Path, spaces: Mapping[str, Any]) -> None:
         """Raise InvalidInput if a folder is the home of one of the spaces."""

@@ -20,7 +20,7 @@ from datetime import timedelta
 from html import escape
 from importlib.resources import files
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, urlsplit
 
 from mcp.server.auth.provider import (
     AccessToken,
@@ -441,6 +441,24 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
             self._end(row["id"])
 
 
+def _consent_headers(target: SplitResult) -> dict[str, str]:
+    """Return the headers of the page that asks for consent.
+
+    target: the address of the client. The browser must be allowed to follow the redirect to it.
+    """
+    form_target = f"{target.scheme}:"
+    if target.scheme in ("http", "https"):
+        form_target = f"{target.scheme}://{target.netloc}"
+    return {
+        "Content-Security-Policy": f"default-src 'none'; form-action 'self' {form_target}; "
+        "frame-ancestors 'none'; base-uri 'none'",
+        "X-Frame-Options": "DENY",
+        "Referrer-Policy": "same-origin",
+        "Cache-Control": "no-store",
+        "X-Content-Type-Options": "nosniff",
+    }
+
+
 class _Consent:
     """The page of consent, on which a person with a token lets a client in.
 
@@ -561,26 +579,12 @@ class _Consent:
             "target": target_label,
             "request": key,
         }
-        page = self._page.replace(
-            "{problem}", f"<p role='alert'>{escape(problem)}</p>" if problem else ""
-        )
+        alert = f"<p role='alert'>{escape(problem)}</p>" if problem else ""
+        page = self._page.replace("{problem}", alert)
         for name, value in values.items():
             # A value with a brace could name the place of another value.
             page = page.replace("{" + name + "}", escape(value.replace("{", "(")))
-        # The browser must be allowed to follow the redirect to the client.
-        if target.scheme in ("http", "https"):
-            form_target = f"{target.scheme}://{target.netloc}"
-        else:
-            form_target = f"{target.scheme}:"
-        headers = {
-            "Content-Security-Policy": f"default-src 'none'; form-action 'self' {form_target}; "
-            "frame-ancestors 'none'; base-uri 'none'",
-            "X-Frame-Options": "DENY",
-            "Referrer-Policy": "same-origin",
-            "Cache-Control": "no-store",
-            "X-Content-Type-Options": "nosniff",
-        }
-        return HTMLResponse(page, status, headers)
+        return HTMLResponse(page, status, _consent_headers(target))
 
 
 def _may_be_kept(client: OAuthClientInformationFull) -> bool:

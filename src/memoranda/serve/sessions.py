@@ -122,26 +122,7 @@ class McpSessions:
             # The first import of the SDK takes a second, so it runs on a thread.
             server = await asyncio.to_thread(self._granted, request, session, writer)
             writer.write(_GRANTED)
-            connection = server.connection
-
-            # From now on the connection counts the requests that wait.
-            session.unanswered = lambda: connection.unanswered
-            from memoranda.serve.mcp import converse
-
-            def stop() -> None:
-                session.turns.refuse_waiting()
-                connection.end()
-
-            session.stop = stop
-            # The daemon may have begun to stop while the session was granted.
-            if self._is_stopping:
-                stop()
-            hearing = asyncio.create_task(_hear(reader, writer, connection, session))
-            try:
-                await converse(connection, server.registry, session.turns, server.identity)
-            finally:
-                hearing.cancel()
-                await asyncio.to_thread(session.turns.close)
+            await self._converse(server, session, reader, writer)
         except MemorandaError as refused:
             # The client's own process tells the client what is wrong with its request.
             _log.info("[mcp] a client is served by its own process: %s", refused)
@@ -150,6 +131,39 @@ class McpSessions:
         finally:
             alive.cancel()
             self._open.remove(session)
+
+    async def _converse(
+        self,
+        server: _GrantedServer,
+        session: McpSession,
+        reader: StreamReader,
+        writer: StreamWriter,
+    ) -> None:
+        """Serve a connection until it ends, or until the daemon stops.
+
+        server: the server that was granted.
+        session: its session.
+        """
+        from memoranda.serve.mcp import converse
+
+        connection = server.connection
+
+        def stop() -> None:
+            session.turns.refuse_waiting()
+            connection.end()
+
+        # From now on the connection counts the requests that wait, and the daemon can end it.
+        session.unanswered = lambda: connection.unanswered
+        session.stop = stop
+        if self._is_stopping:
+            # The daemon has begun to stop while the session was granted.
+            stop()
+        hearing = asyncio.create_task(_hear(reader, writer, connection, session))
+        try:
+            await converse(connection, server.registry, session.turns, server.identity)
+        finally:
+            hearing.cancel()
+            await asyncio.to_thread(session.turns.close)
 
     def _check(self, request: dict[str, Any]) -> None:
         """Raise SessionRefused unless this daemon would serve the client as its own process would.

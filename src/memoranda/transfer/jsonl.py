@@ -86,21 +86,20 @@ class ParsedRecord:
         A line with `updated_at` is a whole record. Without it, the line's further header keys are
         added to the existing ones, and a change of the content is dated `now`.
         """
-        lacking = {
-            name: getattr(existing, name)
-            for name in Record.__slots__
-            if name not in self.fields | {"further"}
-        }
+        fields_of_existing = set(Record.__slots__) - self.fields - {"further"}
         if "category" in self.fields and "phase" not in self.fields:
             # The phase follows from the category: only `inbox` is not organized.
-            del lacking["phase"]
+            fields_of_existing.remove("phase")
             if self.record.phase == ORGANIZED:
-                lacking.pop("expires", None)
+                # An organized memory does not expire, unless the line says when.
+                fields_of_existing.discard("expires")
+        kept_values = {name: getattr(existing, name) for name in fields_of_existing}
         if "updated" in self.fields:
-            return replace(self.record, **lacking)
+            return replace(self.record, **kept_values)
 
         # Without a time of its own, the line only changes some fields of the record.
-        record = replace(self.record, **lacking, further=existing.further | self.record.further)
+        further = existing.further | self.record.further
+        record = replace(self.record, **kept_values, further=further)
         if record != existing:
             record = replace(record, updated=now)
         if record.content != existing.content and "version" not in self.fields:

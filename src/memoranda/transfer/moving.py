@@ -174,20 +174,22 @@ def files_below(
         except OSError as error:
             yield SourceFile(f"{folder}/", refused=reason(error))
             continue
-        inner = []
+        inner_folders = []
         for entry in entries:
-            is_left_out = entry.name.startswith(".") or skipped(entry.name)
             if kept is not None:
-                is_left_out = not kept(entry.name)
-            if is_left_out:
+                is_included = kept(entry.name)
+            else:
+                is_included = not (entry.name.startswith(".") or skipped(entry.name))
+            if not is_included:
                 continue
             path = f"{folder}/{entry.name}" if folder else entry.name
             is_text = is_valid_unicode(entry.name) and entry.name.isprintable()
             if is_text and entry.is_dir(follow_symlinks=False):
-                inner.append(path)
+                inner_folders.append(path)
             else:
                 yield _source_file(entry, path, is_text)
-        waiting += reversed(inner)
+        # The last one is taken next, so the first one must be last.
+        waiting += reversed(inner_folders)
 
 
 def _source_file(entry: os.DirEntry[str], path: str, is_text: bool) -> SourceFile:

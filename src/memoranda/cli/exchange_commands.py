@@ -494,7 +494,7 @@ def _plan(
 
 
 def _takes_home(memory: MemorySession, place: Path) -> bool:
-    """Whether an import of all files below `place` would also take those of the memory itself."""
+    """Whether an import of all files below `place` would also take the files of the memory."""
     home = memory.home.resolve()
     folder = place.resolve()
     if not home.is_relative_to(folder):

@@ -195,8 +195,7 @@ class Invocation:
             finally:
                 if memory.notices:
                     output.warnings(memory.notices)
-            # With a database, the answer may come from an old copy on this machine.
-            # A database may be out of reach.
+            # A database may be out of reach. Then the answer comes from an old copy on this machine.
             if self.settings.url is not None:
                 output.warnings(memory.warnings)
             if memory.has_changed_memories or self.checks_overview:

@@ -88,15 +88,13 @@ def upgrade(call: Invocation, *refs: str, category: Text, dry_run: bool) -> None
         if dry_run:
             texts = [_lines(line for line in actions if line)]
 
-        # A memory is also changed if it came back from the archive.
-        rows = [documents.note(memory, info, content_of(memory, info)) for info in infos]
-        changed = (
-            action is not None or info.id in restored_ids
-            for info, action in zip(infos, actions, strict=True)
-        )
-        call.answer_each(
-            texts, [{"memory": row, "changed": has} for row, has in zip(rows, changed, strict=True)]
-        )
+        rows = []
+        for info, action in zip(infos, actions, strict=True):
+            # A memory is also changed if it came back from the archive.
+            has_changed = action is not None or info.id in restored_ids
+            document = documents.note(memory, info, content_of(memory, info))
+            rows.append({"memory": document, "changed": has_changed})
+        call.answer_each(texts, rows)
 
 
 @command(

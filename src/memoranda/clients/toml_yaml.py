@@ -86,9 +86,13 @@ class TomlEditor(Editor):
         expected = _load(text)
         whole_path = (*path, name)
         statements = [*_statements(text)]
+        # Raises Unsure if the table has no header.
         _table(text, statements, whole_path)
+        # From the end of the text, so that the positions of earlier blocks stay right.
         for start, stop in reversed(_blocks(statements, whole_path)):
             text = _without_block(text, start, stop)
+
+        # Make sure that nothing else has changed.
         del _at(expected, path)[name]
         # `[servers.memory]` also creates the table `servers`. If nothing else does, `servers`
         # disappears with it.

@@ -222,7 +222,8 @@ def apply(
     files: a folder from which other processes may read very many new files. None if they may not.
     ahead: the rows of notes for which they were computed before, by path.
     """
-    with many_changes(db) if len(changes) > _MANY_CHANGES else nullcontext():
+    has_many_changes = len(changes) > _MANY_CHANGES
+    with many_changes(db) if has_many_changes else nullcontext():
         applied = 0
         with _read_ahead(db, project, changes, lock, files) as prepared:
             for batch in _batches(changes):
@@ -236,11 +237,11 @@ def apply(
                 applied += len(batch)
                 if progress is not None:
                     progress(applied, len(changes))
-        if (
-            applied > _MANY_CHANGES
-            and applied * 4 > db.execute("select count(*) from note").fetchone()[0]
-        ):
-            merge_words(db, lock)
+        # If a fourth of all notes has changed, merging the tables of words makes searches faster.
+        if applied > _MANY_CHANGES:
+            (note_count,) = db.execute("select count(*) from note").fetchone()
+            if applied * 4 > note_count:
+                merge_words(db, lock)
 
 
 def _new_paths(batch: Sequence[Difference]) -> list[str]:

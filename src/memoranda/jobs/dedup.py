@@ -204,24 +204,27 @@ def _merges_in(group: Iterable[MemoryState]) -> list[_Merge]:
     merges: list[_Merge] = []
     # The survivor of each memory, by its id. A memory that stays is its own survivor.
     survivors: dict[str, _Text] = {}
+    # The texts so far, in which a text that contains the present one is looked for.
     first_by_key: dict[tuple[str, ...], _Text] = {}
     texts_by_line = defaultdict[str, list[_Text]](list)
     texts = [text for text in map(_Text, group) if text.lines]
     # Longer texts come first, so a text that contains this one was seen before.
     for text in sorted(texts, key=lambda candidate: candidate.rank):
+        # Texts with one key have the same lines, so only the first of them is looked up.
         holder = first_by_key.get(text.key)
         if holder is None:
-            first_by_key[text.key] = text
             holder = _holder_of(text, texts_by_line)
+            first_by_key[text.key] = text
             for line in {*text.lines, *text.unended_lines}:
                 texts_by_line[line].append(text)
         if holder is None or text.memory.is_pinned:
+            # The memory stays.
             survivors[text.memory.id] = text
-        else:
-            # The holder may be merged into another text itself, which survives both.
-            survivor = survivors[holder.memory.id]
-            survivors[text.memory.id] = survivor
-            merges.append(_Merge(text, survivor))
+            continue
+        # The holder may be merged into another text itself, which survives both.
+        survivor = survivors[holder.memory.id]
+        survivors[text.memory.id] = survivor
+        merges.append(_Merge(text, survivor))
     return merges
 
 

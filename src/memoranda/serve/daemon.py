@@ -199,15 +199,17 @@ class Daemon:
 
         # Calls from the socket and over HTTP run on the same threads.
         threads = ThreadPoolExecutor(_CALL_THREADS, thread_name_prefix="call")
+        # Without a listener, tools or a memory, nothing is served on the socket.
         if listener is not None and served is not None and registry is not None:
-            own_methods = {STATE: lambda _memory, _params: self.state()}
-            protocol = Protocol(served, registry, {**(methods or {}), **own_methods})
+            all_methods = {**(methods or {}), STATE: lambda _memory, _params: self.state()}
+            protocol = Protocol(served, registry, all_methods)
             answer = waits_until(self._stopping)(protocol.answer)
             self._server = SocketServer(listener, answer, registry.hooks.session, threads, sessions)
         self._sessions = sessions
         self._rounds = Rounds()
         if web is not None:
             self._http = web(threads, self._stopping)
+            # The page shows them.
             self._http.app.state.rounds = self._rounds if has_upkeep else None
             self._http.app.state.sessions = sessions
 

@@ -738,8 +738,8 @@ def _write(
 class _UpdatePlan:
     """Plan the files that an update of a bank writes, and count the bank's tokens.
 
-    The files are planned while the bank is locked, so that the counts are those of the files that
-    are replaced. A change that has to be repeated plans them again.
+    The files are planned while the bank is locked. A change that has to be repeated plans them
+    again, and counts again.
 
     tokens_before, tokens_after: about how many tokens the bank has before and after the update; 0
         before `plan` has run.

@@ -173,13 +173,16 @@ def _folder_warning(
     title = project_title(project)
     if folder.casefold() != title.casefold() or not rest:
         return {}
+    # A folder with more notes than the call has put there existed before.
     entries_there = memory.directory(project, glob=folder, limit=0).entries
-    # A folder with more notes existed before.
     is_new_folder = any(entry.path == folder and entry.notes == notes for entry in entries_there)
     if not is_new_folder:
         return {}
-    warning = f"Paths begin inside project {title}, so this is in a folder {folder} of it. If you meant {flat(rest)}"
-    return {"warnings": [f'{warning}, call move_note with destination_path="{flat(rest)}".']}
+    warning = (
+        f"Paths begin inside project {title}, so this is in a folder {folder} of it. "
+        f'If you meant {flat(rest)}, call move_note with destination_path="{flat(rest)}".'
+    )
+    return {"warnings": [warning]}
 
 
 def _path(args: Arguments, name: str) -> str:

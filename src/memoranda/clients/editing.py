@@ -145,12 +145,11 @@ class Document(NamedTuple):
         If `path` exists, no keys are missing. The container is None for an empty text.
         """
         node = self.root
+        if node is None:
+            return None, path
         for depth, name in enumerate(path):
-            if node is None:
-                index = None
-            else:
-                index = self.position(node, name)
-            if node is None or index is None:
+            index = self.position(node, name)
+            if index is None:
                 return node, path[depth:]
             node = node.items[index].node
         return node, ()

@@ -400,31 +400,34 @@ class NoteQueries(Queries):
         # (path, row of the note); the row is None for a folder.
         entries: list[tuple[str, int | None]] = [(path, None) for path in sorted(folders)]
 
-        # A pattern, or hidden notes, must be looked for in every entry.
         if limit is None or glob or hides:
+            # A pattern, or hidden notes, must be looked for in every entry.
             max_slashes = prefix.count("/") + depth
             entries += self._notes_in(project, ranges, max_slashes, viewer)
             if glob:
                 entries = [
-                    entry
-                    for entry in entries
-                    if fnmatch.fnmatchcase(entry[0].rpartition("/")[2], glob)
+                    (path, row)
+                    for path, row in entries
+                    if fnmatch.fnmatchcase(path.rpartition("/")[2], glob)
                 ]
             total = len(entries)
-            page = entries[offset : None if limit is None else offset + limit]
+            end = None if limit is None else offset + limit
+            page = entries[offset:end]
         else:
             # Very many notes are only counted, and only those on the page are read.
-            first = max(offset - len(entries), 0)
-            notes, number = self._note_page(project, ranges, first, limit)
-            total = len(entries) + number
+            first_note = max(offset - len(entries), 0)
+            notes, note_count = self._note_page(project, ranges, first_note, limit)
+            total = len(entries) + note_count
             page = [*entries[offset:], *notes][:limit]
+
         infos_by_row = infos(self._db, [row for _, row in page if row is not None])
-        return [
-            FolderRow(path, notes=folders[path])
-            if row is None
-            else FolderRow(path, infos_by_row[row])
-            for path, row in page
-        ], total
+        rows = []
+        for path, row in page:
+            if row is None:
+                rows.append(FolderRow(path, notes=folders[path]))
+            else:
+                rows.append(FolderRow(path, infos_by_row[row]))
+        return rows, total
 
     def _notes_in(
         self, project: str, ranges: Iterable[tuple[str, str]], max_slashes: int, viewer: str | None

@@ -482,18 +482,26 @@ class Loading:
         self._write()
         assert self._writing is not None
         self._writing.result()
-        sql = "select permalink from note where permalink in ({}) and +project = ? group by 1 having count(*) > 1"
-        permalinks = list({permalink for _, permalink, _ in self._permalinks})
-        shared = set[str]()
-        for start in range(0, len(permalinks), 500):
-            part = permalinks[start : start + 500]
-            claimed_rows = self._db.execute(
-                sql.format(", ".join("?" * len(part))), (*part, self.project)
-            )
-            shared.update(permalink for (permalink,) in claimed_rows)
+        shared = self._shared_permalinks()
         for row, permalink, own_permalink in self._permalinks:
             if permalink in shared:
                 _claimed(self._db, self.project, self._name, row, permalink, own_permalink)
+
+    def _shared_permalinks(self) -> set[str]:
+        """Return the permalinks of the new notes that several notes of the project have."""
+        permalinks = list({permalink for _, permalink, _ in self._permalinks})
+        shared: set[str] = set()
+        # SQLite takes a limited number of values.
+        for start in range(0, len(permalinks), 500):
+            part = permalinks[start : start + 500]
+            marks = ", ".join("?" * len(part))
+            rows = self._db.execute(
+                f"select permalink from note where permalink in ({marks}) and +project = ?"
+                " group by permalink having count(*) > 1",
+                (*part, self.project),
+            )
+            shared.update(permalink for (permalink,) in rows)
+        return shared
 
 
 def holds_any(db: sqlite3.Connection, project: str, paths: Sequence[str]) -> bool:

@@ -586,9 +586,8 @@ class HttpServer:
             for toolset in self._toolsets
             if not own_projects or FACES[toolset].project in (None, *own_projects)
         )
-        offer = _Offer(
-            call.space.name if call.space else None, call.scope, bool(call.projects), toolset_names
-        )
+        space_name = call.space.name if call.space else None
+        offer = _Offer(space_name, call.scope, bool(call.projects), toolset_names)
         async with self._managers_lock:
             if offer not in self._managers:
                 assert self._tasks is not None

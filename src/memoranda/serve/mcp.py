@@ -822,6 +822,14 @@ class Handlers:
             message = cut(str(error), _MAX_ERROR_CHARACTERS)
             raise MCPError(code, message, shown_data or None) from None
 
+    def _changed_resources(self, memory: MemorySession) -> list[str]:
+        """Return the watched resources that have another version than at the last call."""
+        old_versions = self._versions
+        self._versions = {
+            uri: self._registry.resources[uri].version(memory) for uri in old_versions
+        }
+        return [uri for uri, version in self._versions.items() if version != old_versions[uri]]
+
     async def _take(self, ctx: Any, call: Callable[[MemorySession], T]) -> T:
         """Run `call` with the memory of the caller, and tell subscribers which resources changed.
 
@@ -831,18 +839,10 @@ class Handlers:
         changed_uris: list[str] = []
 
         def run(memory: MemorySession) -> T:
-            """Return the result of the call, and note which watched resources have another version
-            since.
-            """
+            """Return the result of the call. Adds the resources that have changed since."""
             own_memory = memory.as_caller(agent, "mcp", client=client_name, session=self._session)
             call_result = call(own_memory)
-            old_versions = self._versions
-            self._versions = {
-                uri: self._registry.resources[uri].version(own_memory) for uri in old_versions
-            }
-            changed_uris.extend(
-                uri for uri, version in self._versions.items() if version != old_versions[uri]
-            )
+            changed_uris.extend(self._changed_resources(own_memory))
             return call_result
 
         assert self._turns is not None

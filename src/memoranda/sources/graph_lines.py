@@ -191,11 +191,13 @@ def _members(text: str) -> Iterator[tuple[str, int, int]]:
         if text[position] == "}":
             return
         key, position = decoder.raw_decode(text, position)
-        start = _skip_blanks(text, _skip_blanks(text, position) + 1)
+        colon = _skip_blanks(text, position)
+        start = _skip_blanks(text, colon + 1)
         _, end = decoder.raw_decode(text, start)
         yield key, start, end
         position = _skip_blanks(text, end)
-        position += text[position] == ","
+        if text[position] == ",":
+            position += 1
 
 
 def _skip_blanks(text: str, position: int) -> int:

@@ -505,15 +505,15 @@ def read_question(text: str, today: date | None = None) -> Question:
     named_periods = periods(question_text, today)
     pairs_found, weak = _pairs_of(question_text)
     is_pasted = focus.is_buried and len(words(question_text)) >= _MIN_QUESTION_WORDS
+    other_texts: list[str] = []
     if newest:
         other_texts = earlier
     elif len(question_text) < len(text) and not is_pasted:
         other_texts = [text]
-    else:
-        other_texts = []
+
+    # Their words count less: the earlier the turn, the less.
     beside: dict[str, float] = {}
     share = weights.WEIGHTS.beside
-    # Earlier turns count less and less.
     for other_text in reversed(other_texts):
         other_words, other_weak = _pairs_of(other_text)
         for word in other_words.keys() - pairs_found.keys() - beside.keys():
@@ -523,16 +523,12 @@ def read_question(text: str, today: date | None = None) -> Question:
     ordered_words = list(pairs_found)
     if beside:
         ordered_words += [word for word in _pairs_of(text)[0] if word in beside]
+
+    # Does the question name nothing but times?
     text_without_times = _RELATIVE.sub(" ", question_text.lower())
     only_days = bool(named_periods) and stop_words().issuperset(words(text_without_times))
-    return Question(
-        tuple(ordered_words),
-        weak,
-        tuple(named_periods),
-        _WHEN.search(question_text) is not None,
-        only_days,
-        beside,
-    )
+    asks_when = _WHEN.search(question_text) is not None
+    return Question(tuple(ordered_words), weak, tuple(named_periods), asks_when, only_days, beside)
 
 
 def _pairs_of(text: str) -> tuple[dict[str, None], frozenset[str]]:

@@ -182,10 +182,7 @@ def main(
     invocation = Invocation()
     invocation.starting = starting
     # The streams use UTF-8 whatever the locale. Characters without a UTF-8 form are escaped.
-    for stream in (
-        sys.stdout,
-        sys.stderr,
-    ):
+    for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:

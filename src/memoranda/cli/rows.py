@@ -151,16 +151,14 @@ def cells(
         mark = marks.get(info.row, "")
         phase = info.phase or info.type
         if call.on_terminal:
+            # No terminal shows more of one line.
+            text = one_line(text[:1000])
             if mark:
-                lead = f"({mark}) "
-            else:
-                lead = ""
-            # A row has one line, of which no terminal shows more
-            text = lead + one_line(text[:1000])
+                text = f"({mark}) {text}"
             yield info.id[:8], output.fit(phase, 9), output.fit(kind(info), _KIND_COLUMNS), text
         else:
+            # Programs find the text at the beginning of its cell.
+            text = preview(text, length)
             if mark:
-                tail = f" ({mark})"
-            else:
-                tail = ""
-            yield info.id[:8], phase, kind(info), preview(text, length) + tail
+                text = f"{text} ({mark})"
+            yield info.id[:8], phase, kind(info), text

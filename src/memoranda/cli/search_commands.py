@@ -257,6 +257,7 @@ def search(
             created_until=day(last, "--to", zone, 1, now),
             as_of=as_of_moment(memory, as_of),
         )
+        # Words such as `tag:work` become filters, and leave the text.
         query, text = narrowed(query, written, now=now, zone=zone)
         if ranked:
             infos, hits, parts = _ranked_notes(memory, query, text, limit, most, explain=explain)
@@ -265,6 +266,8 @@ def search(
             infos = listed.infos
             hits = Hits([], listed.total)
             parts = listed.left_out
+
+        # `parts` are the notes that only further options would show.
         passages = _in_transcripts(memory, written, limit) if traces else []
         if call.json:
             _search_document(call, memory, written, infos, hits, passages)

@@ -607,9 +607,10 @@ def _read(text: str) -> Document:
 
     Raises Unsure.
     """
-    without_comments = _COMMENT.sub(_spaces, " " + text[1:] if text.startswith(BOM) else text)
+    # The byte order mark, comments and trailing commas become blanks, so that positions stay.
+    without_mark = " " + text[1:] if text.startswith(BOM) else text
+    without_comments = _COMMENT.sub(_spaces, without_mark)
     plain_json = _TRAILING.sub(_spaces, without_comments)
-    # Comments and trailing commas became blanks, so positions are the same in all three texts.
     value = lambda node: json.loads(plain_json[node.start : node.end])
     if not plain_json.strip(_SPACE):
         return Document(text, None, None, value)

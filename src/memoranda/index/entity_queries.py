@@ -303,19 +303,26 @@ class EntityQueries(Queries):
         if is_memory_faster and memory.version == version(self._db):
             return memory.visible(memory.relations_at(self._db, names), viewer)
 
-        # Look up the names in the index: first relations from them, then relations to them.
+        # Look up the relations from the names in the index.
         folds = {key(name) for name in names}
-        ends = folds | {key(name.partition("::")[2] or name) for name in names if "::" in name}
-        condition = "e.note in (select note from note_fold where fold in ({marks}))"
-        rows = self._linked(
-            "entity e cross join link l on l.note = e.note", condition, folds, viewer
+        from_them = self._linked(
+            "entity e cross join link l on l.note = e.note",
+            "e.note in (select note from note_fold where fold in ({marks}))",
+            folds,
+            viewer,
         )
-        # A set, since a note with several keys may be in several batches
-        touching = {row for row in rows if row.source in names}
-        rows = self._linked(
-            "link l cross join entity e on e.note = l.note", "l.fold in ({marks})", ends, viewer
+        # A set, since a note with several keys may be in several batches.
+        touching = {relation for relation in from_them if relation.source in names}
+
+        # Then the relations to them. A link may leave out the project of `project::name`.
+        short_folds = {key(name.partition("::")[2] or name) for name in names if "::" in name}
+        to_them = self._linked(
+            "link l cross join entity e on e.note = l.note",
+            "l.fold in ({marks})",
+            folds | short_folds,
+            viewer,
         )
-        touching.update(row for row in rows if row.target in names)
+        touching.update(relation for relation in to_them if relation.target in names)
         return sorted(touching, key=attrgetter("order"))
 
     def _linked(

@@ -419,7 +419,8 @@ def _dendron(folder: Path, conventions: Conventions) -> None:
     except YAMLError:
         conventions.warnings.append("dendron.yml cannot be read.")
         return
-    journal = _table(_table({"": loaded}, ""), "workspace").get("journal")
+    settings = loaded if isinstance(loaded, Mapping) else {}
+    journal = _table(settings, "workspace").get("journal")
     if isinstance(journal, Mapping):
         domain = _text(journal.get("dailyDomain")) or "daily"
         name = _text(journal.get("name")) or "journal"

@@ -67,6 +67,27 @@ class LockedFile:
         except FileNotFoundError:
             return None
 
+    def _locked_fd_or_none(self, write: bool) -> int | None:
+        """Open and lock the file (`_locked_fd`). None if it does not exist."""
+        try:
+            return self._locked_fd(write)
+        except FileNotFoundError:
+            return None
+
+    def _make(self) -> bool:
+        """Make the missing file, empty and private, with its folders.
+
+        Returns False if another process was faster. Then that file is locked.
+        """
+        folder = Path(self.target).parent
+        files.make_private(folder)
+        try:
+            files.write_file(self.target, b"")
+        except FileExistsError:
+            return False
+        files.sync_folder(folder)
+        return True
+
     @contextmanager
     def locked(self, *, write: bool, make: bool = False) -> Iterator[int | None]:
         """Open and lock the file until the end of the block. Yields its descriptor.
@@ -78,21 +99,13 @@ class LockedFile:
             missing file.
         """
         was_made = False
-        fd = -1
-        while fd < 0:
-            try:
-                fd = self._locked_fd(write)
-            except FileNotFoundError:
-                if not make:
-                    yield None
-                    return
-                folder = Path(self.target).parent
-                files.make_private(folder)
-                # Another process may be faster. Then that file is locked.
-                with suppress(FileExistsError):
-                    files.write_file(self.target, b"")
-                    was_made = True
-                    files.sync_folder(folder)
+        fd = self._locked_fd_or_none(write)
+        while fd is None:
+            if not make:
+                yield None
+                return
+            was_made = self._make() or was_made
+            fd = self._locked_fd_or_none(write)
         try:
             mode = os.fstat(fd).st_mode
             if not stat.S_ISREG(mode):

@@ -202,11 +202,10 @@ class NoteImport:
             verb = "imported"
         elif file.data == data:
             verb = "unchanged"
+        elif self._is_newer(time, project, path):
+            verb = "updated"
         else:
-            if self._is_newer(time, project, path):
-                verb = "updated"
-            else:
-                verb = "skipped"
+            verb = "skipped"
         return _NewFile(verb, project, path, data, file, time)
 
     def _place(self, project: str, path: str) -> tuple[str, str]:

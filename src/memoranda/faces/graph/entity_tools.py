@@ -364,14 +364,18 @@ class GraphReply:
         if cursor.seen is not None:
             seen_digests = set(cursor.seen)
             begin = sum(_digest(key) in seen_digests for key in self._keys)
-            return begin, bool(begin) and _digest(self._keys[begin - 1]) == cursor.seen[-1]
+            if begin == 0:
+                return 0, False
+            return begin, _digest(self._keys[begin - 1]) == cursor.seen[-1]
         order = tuple(cursor.order or ())
         try:
             begin = sum(key.order <= order for key in self._keys)
         except TypeError:
             # The order is of another kind of graph: texts are compared with numbers.
             raise InvalidInput("Invalid cursor") from None
-        return begin, bool(begin) and self._keys[begin - 1].order == order
+        if begin == 0:
+            return 0, False
+        return begin, self._keys[begin - 1].order == order
 
     def _relations_by_entity(self) -> dict[int, list[GraphRelation]]:
         """Group the relations by the number of the first entity that they touch.

@@ -365,14 +365,20 @@ def _list_reply(fields: Fields, name: str, listed: Listed, offset: int, form: st
 
     def text(part: Listed) -> str:
         """Return the reply with this part of the list."""
-        counted = {"returned": len(part)} if "returned" in fields else {}
-        cut_keys = {"truncated": True, "next_offset": part.next} if part.next is not None else {}
-        return _text_of({**fields, **counted, name: part.rows, **cut_keys}, form)
+        reply = {**fields}
+        if "returned" in fields:
+            reply["returned"] = len(part)
+        reply[name] = part.rows
+        if part.next is not None:
+            # Further items follow.
+            reply |= {"truncated": True, "next_offset": part.next}
+        return _text_of(reply, form)
 
     # A caller could never get past an item that does not fit alone.
     if listed.rows and len(text(listed.first(1, offset))) > LIMIT:
+        first, *others = listed.rows
         shortened = {
-            key: _cut_value(value, _TIGHT_VALUE_CHARACTERS) for key, value in listed.rows[0].items()
+            key: _cut_value(value, _TIGHT_VALUE_CHARACTERS) for key, value in first.items()
         }
-        listed = Listed([shortened, *listed.rows[1:]], listed.total)
+        listed = Listed([shortened, *others], listed.total)
     return text_that_fits(len(listed), lambda size: text(listed.first(size, offset)), LIMIT)

@@ -266,6 +266,7 @@ class ChunkReading:
         highest = max(self.scores.values(), default=0.0)
         texts_not_read_yet = self._read([row for row in best if row not in self.texts])
         texts = self.texts | texts_not_read_yet
+        # The best notes tell the topic, each as much as it scores.
         sources = [(texts[row].text, self.scores[row]) for row in best if self.scores[row] > 0]
         shares = topic_shares(sources, ranking.rows_of, ranking.rarity, self.scores)
         for row, share in shares.items():
@@ -537,13 +538,14 @@ class ChunkReading:
         pieces: list[Chunk] = []
         size = 0
         for first, last in text.spans:
-            if size <= _MAX_NOTE_CHARACTERS:
-                parts = _sized_chunks(text.text[first:last])
-                pieces += [
-                    Chunk(text.row, first + start, first + stop, words, who)
-                    for start, stop, words, who in parts
-                ]
-                size += last - first
+            if size > _MAX_NOTE_CHARACTERS:
+                break
+            # Positions in the span become positions in the text.
+            pieces += [
+                Chunk(text.row, first + start, first + stop, words, speaker)
+                for start, stop, words, speaker in _sized_chunks(text.text[first:last])
+            ]
+            size += last - first
         return pieces
 
     def _score_chunks(self) -> None:

@@ -189,7 +189,7 @@ class Engine:
         """Functions that `close` calls first, while the home is still open."""
 
     def _opened_ledger(self, serving: bool) -> Ledger:
-        """Return the ledger: of the home's folder, or the copy on this machine of one in a database."""
+        """Return the ledger. For notes in a database, it is the copy on this machine."""
         url = self.settings.url
         if url is None:
             return Ledger(self.layout, self.clock)

@@ -151,16 +151,15 @@ def compose_entry(
     other_keys: further fields of the entry. A field whose name means something in a header is
         written below the key `fields`.
     """
-    values = (
-        PROJECT,
-        namespace,
-        key,
-        seconds(created),
-        seconds(accessed or created),
-        expires and milliseconds(expires),
-        access_count,
-    )
-    header: dict[str, Any] = dict(zip(_KEYS, values, strict=True))
+    header: dict[str, Any] = {
+        "type": PROJECT,
+        "namespace": namespace,
+        "key": key,
+        "created_at": seconds(created),
+        "accessed_at": seconds(accessed or created),
+        "expires_at": milliseconds(expires) if expires is not None else None,
+        "access_count": access_count,
+    }
 
     # A field called `scope`, for example, must not change who sees the entry.
     ambiguous_fields: dict[str, Any] = {}

@@ -85,12 +85,12 @@ def namespace_in(front: str, path: str) -> str:
 
     front: the header of the file with its `---` lines.
     """
-    first_line, _, other_lines = front.removeprefix(_BEGINNING).partition("\n")
-    # Then the line alone is enough, and the other lines need not be parsed.
-    has_usual_form = front.startswith(_BEGINNING + "namespace: ")
-    is_line_enough = has_usual_form and "\nnamespace" not in other_lines
-    if is_line_enough:
-        yaml_text = first_line
+    # Files that this program wrote begin with `---`, `type: kv` and `namespace: …`. There, this one
+    # line is enough, and the other lines need not be parsed.
+    namespace_line, _, other_lines = front.removeprefix(_BEGINNING).partition("\n")
+    has_usual_form = front.startswith(f"{_BEGINNING}namespace: ")
+    if has_usual_form and "\nnamespace" not in other_lines:
+        yaml_text = namespace_line
     else:
         yaml_text = frontmatter.split(front).yaml or ""
     try:

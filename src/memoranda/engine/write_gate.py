@@ -316,18 +316,24 @@ def _redact_step(step: Step, text: str, secrets: list[GateMatch], is_memory: boo
     from memoranda.text.gate import redact
 
     redacted_text = redact(text, secrets)
-    if is_memory:
-        header_text, body_at = frontmatter.split(redacted_text)
-        content = redacted_text[body_at:].removesuffix("\n")
-        memory_id = str(frontmatter.parse(header_text or "").get("id", ""))
-        folder, _, name = step.path.rpartition("/")
-        old_content = text[_body_at(text) :].removesuffix("\n")
-        is_named_by_content = name == links.memory_file_name(old_content, memory_id)
-        if step.old is None and is_named_by_content:
-            step.path = f"{folder}/{links.memory_file_name(content, memory_id)}"
-        new_hash = edit.SetKeys({"content_hash": sha256(content.encode())})
-        redacted_text = new_hash.apply(redacted_text).text
-    step.data = redacted_text.encode()
+    if not is_memory:
+        step.data = redacted_text.encode()
+        return
+    header_text, body_at = frontmatter.split(redacted_text)
+    redacted_content = redacted_text[body_at:].removesuffix("\n")
+
+    # The file name, unless somebody gave the file another one.
+    memory_id = str(frontmatter.parse(header_text or "").get("id", ""))
+    folder, _, name = step.path.rpartition("/")
+    content = text[_body_at(text) :].removesuffix("\n")
+    is_named_by_content = name == links.memory_file_name(content, memory_id)
+    is_new = step.old is None
+    if is_new and is_named_by_content:
+        step.path = f"{folder}/{links.memory_file_name(redacted_content, memory_id)}"
+
+    # The hash in the header.
+    new_hash = edit.SetKeys({"content_hash": sha256(redacted_content.encode())})
+    step.data = new_hash.apply(redacted_text).text.encode()
 
 
 def _body_at(text: str) -> int:
@@ -379,19 +385,26 @@ class DayUse:
     def _count_until(self, latest: dict[bool, int]) -> None:
         """Count the changes of the day that were not counted yet.
 
-        latest: the numbers of the latest changes, as in `_last`.
+        There are two series of numbers. One counts the changes of files that only this machine has
+        (True), the other counts all other changes (False).
+
+        latest: the number of the latest change of each series.
         """
-        waiting = {series for series in latest if latest[series] != self._last[series]}
-        if waiting:
-            # `changes` begins with the latest one.
-            for change in self._history.changes():
-                series = is_of_machine(change.number)
-                if change.number <= self._last[series]:
-                    waiting.discard(series)
-                if not waiting or parse_stamp(change.time) < self._day_begins:
-                    break
-                if self._last[series] < change.number <= latest[series]:
-                    self._add(change)
+        unfinished_series = {series for series in latest if latest[series] != self._last[series]}
+        if not unfinished_series:
+            return
+        # The changes come newest first. In each series, those up to `_last` are counted already.
+        for change in self._history.changes():
+            series = is_of_machine(change.number)
+            is_counted = change.number <= self._last[series]
+            if is_counted:
+                unfinished_series.discard(series)
+            is_of_earlier_day = parse_stamp(change.time) < self._day_begins
+            if not unfinished_series or is_of_earlier_day:
+                break
+            # A change after `latest` was made just now, and is counted by the next call.
+            if not is_counted and change.number <= latest[series]:
+                self._add(change)
         self._last = latest
 
     def _begin_day(self, now: datetime, settings: Settings) -> None:

@@ -230,11 +230,13 @@ class SpaceDatabase(Connection):
         """
         from psycopg.rows import dict_row
 
-        def work(db: psycopg.Connection[Any]) -> list[list[Any]]:
-            """Read the state, the changes, their steps and the files in one transaction, unless too
-            many.
+        def read_all(db: psycopg.Connection[Any]) -> list[list[Any]]:
+            """Read the rows of the state, the changes, their steps and the files.
+
+            One row more than `most` is enough to see that there are too many.
             """
             values = [self.space, since, most + 1]
+            # All statements are sent before the first answer is read.
             with self._pipeline(db):
                 db.execute("begin isolation level repeatable read, read only")
                 cursors = [
@@ -246,14 +248,11 @@ class SpaceDatabase(Connection):
                 db.execute("commit")
             return [cursor.fetchall() for cursor in cursors]
 
-        (state,), changes, steps, rows = self._again(work)
-        if max(len(changes), len(steps), len(rows)) > most:
+        states, changes, steps, files = self._again(read_all)
+        if max(len(changes), len(steps), len(files)) > most:
             return None
-        return (
-            SpaceState(*state),
-            [*with_steps(changes, steps)],
-            [FileRow(*row) for row in rows],
-        )
+        state = SpaceState(*states[0])
+        return state, [*with_steps(changes, steps)], [FileRow(*row) for row in files]
 
     @contextmanager
     def _pipeline(self, db: psycopg.Connection[Any]) -> Iterator[None]:

@@ -218,7 +218,7 @@ class _PlacedLink(NamedTuple):
 
 
 def _all_links(text: str) -> list[_PlacedLink]:
-    """Return the links of a note: those of its text, then those of its header."""
+    """Return the links in the text of a note, then the links in its header."""
     parts = split(text)
     in_text = [
         _PlacedLink(number, link, is_in_header=False)

@@ -174,15 +174,7 @@ def file_stem(name: str, is_taken: Callable[[str], bool]) -> str:
 
     is_taken: whether a file of this name exists.
     """
-    is_file_name = (
-        0 < len(name.encode()) <= _FILE_BYTES
-        and not _NO_FILE_SIGN.search(name)
-        and name == name.strip()
-        and "." not in (name[0], name[-1])
-        and name.partition(".")[0].rstrip().lower() not in _DEVICES
-        and unicodedata.is_normalized("NFC", name)
-    )
-    if is_file_name and not is_taken(name):
+    if _is_file_name(name) and not is_taken(name):
         return name
 
     # The digest of the whole name keeps two names apart that look alike once they are cleaned.
@@ -195,6 +187,21 @@ def file_stem(name: str, is_taken: Callable[[str], bool]) -> str:
             break
         numbered_stem = f"{stem}-{number}"
     return numbered_stem
+
+
+def _is_file_name(name: str) -> bool:
+    """Whether every system allows a name, with `.md` behind it, as the name of a file."""
+    is_short_enough = 0 < len(name.encode()) <= _FILE_BYTES
+    if not is_short_enough or _NO_FILE_SIGN.search(name) or name != name.strip():
+        return False
+    # A dot in front hides a file, and Windows removes one at the end.
+    if name.startswith(".") or name.endswith("."):
+        return False
+    # Windows opens a device for `con` and for `con.txt`.
+    if name.partition(".")[0].rstrip().lower() in _DEVICES:
+        return False
+    # macOS writes names in another Unicode form.
+    return unicodedata.is_normalized("NFC", name)
 
 
 def folded_name(stem: str) -> str:

@@ -126,19 +126,29 @@ def _slug_of_scripts(text: str) -> str:
     """
     text = _parted_at_capitals(re.sub(_GLUED, "-", text))
     letters: list[str] = []
-    is_on_latin = False
+    # Whether the last letter is a Latin one.
+    is_after_latin = False
     for char in text.lower().translate(_APOSTROPHES):
+        previous = letters[-1] if letters else ""
         if char in "/." or char.isalnum():
+            # The letter without its marks.
             base = unicodedata.normalize("NFD", char)[0]
-            is_on_latin = "a" <= base <= "z"
-            letters.append(base if is_on_latin else char)
-        elif letters and letters[-1] not in "-/." and unicodedata.category(char)[0] == "M":
+            is_after_latin = "a" <= base <= "z"
+            letters.append(base if is_after_latin else char)
+            continue
+        is_mark_of_letter = previous not in ("", "-", "/", ".") and _is_combining_mark(char)
+        if is_mark_of_letter:
             # Combining marks stay on letters that are not Latin.
-            if not is_on_latin:
+            if not is_after_latin:
                 letters.append(char)
-        elif not letters or letters[-1] != "-":
+        elif previous != "-":
             letters.append("-")
     return unicodedata.normalize("NFC", "".join(letters))
+
+
+def _is_combining_mark(char: str) -> bool:
+    """Whether a character is a mark that belongs to the letter before it."""
+    return unicodedata.category(char)[0] == "M"
 
 
 def _parted_at_capitals(text: str) -> str:

@@ -417,11 +417,13 @@ class Files:
         for entry in filter(self._shows, self._source.entries(place.path)):
             to = f"{target}/{entry.path.rpartition('/')[2]}"
             target_kind = self._source.place(to).kind
-            in_pieces = any(path.startswith(f"{entry.path}/") for path in texts)
-            # A folder also moves in pieces if one is at the target, or if the caller does not see
-            # all of it.
-            in_pieces = in_pieces or target_kind == "folder" or not self._is_all_shown(entry)
-            if entry.kind == "folder" and in_pieces:
+            # A folder moves in pieces if a note in it is rewritten, if a folder is at the target,
+            # or if the caller does not see all of it.
+            has_new_texts = any(path.startswith(f"{entry.path}/") for path in texts)
+            moves_in_pieces = entry.kind == "folder" and (
+                has_new_texts or target_kind == "folder" or not self._is_all_shown(entry)
+            )
+            if moves_in_pieces:
                 self._move_shown(change, entry, to, texts)
             elif target_kind != "missing":
                 raise Unusable(to)

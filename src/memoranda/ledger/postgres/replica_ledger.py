@@ -355,12 +355,14 @@ class ReplicaLedger(Ledger):
             # The copy may be of an earlier space of this name.
             if mine is not None and (mine.id != state.id or last > state.last):
                 mine = None
-            # A new epoch means that earlier changes were revised.
             if mine is None or mine.epoch != state.epoch:
+                # The copy is incomplete, or earlier changes were revised, which began an epoch.
                 self._bring_all(snapshot, state, mine)
             else:
                 changes = list(snapshot.changes(last or 1))
-                if not self._take(changes, snapshot.places(last), snapshot.rows(last)):
+                has_taken = self._take(changes, snapshot.places(last), snapshot.rows(last))
+                if not has_taken:
+                    # The histories differ.
                     self._bring_all(snapshot, state, None)
 
         if recorded is None or recorded.files != state.files:

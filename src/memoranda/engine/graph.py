@@ -461,25 +461,27 @@ class FileGraph(Graph):
 
         Returns the result of the last call of `plan`.
         """
-        source = self.source
-        results = list[T]()
+        # The result of each call of `plan`. Only the edit of the last call is carried out.
+        results: list[T] = []
 
-        def edited() -> LineEdit:
-            """Return the edit of the file's lines that `plan` makes. Raises SecretRefused.
-
-            This is called again if another program changes the file in between. The last result
-            counts.
-            """
-            edit = LineEdit(source, names, verb)
+        def planned_edit() -> LineEdit:
+            """Return the edit of the file's lines that `plan` makes. Raises SecretRefused."""
+            edit = LineEdit(self.source, names, verb)
             results.append(plan(edit))
             edit.finish()
-            text = b"".join([*edit.lines.values(), *edit.added]).decode("utf-8", "replace")
-            replaced = [source.lines[number] for number in edit.lines]
-            self.session.admitted(text, source.name, replaced, whole=True)
+            self._check_secrets(edit)
             return edit
 
-        InPlaceChange(self.session, os.path.basename(source.root)).carry_out(source, edited)
+        change = InPlaceChange(self.session, os.path.basename(self.source.root))
+        change.carry_out(self.source, planned_edit)
         return results[-1]
+
+    def _check_secrets(self, edit: LineEdit) -> None:
+        """Raise SecretRefused if the new lines of an edit have a secret that the old ones have not."""
+        new_lines = [*edit.lines.values(), *edit.added]
+        text = b"".join(new_lines).decode("utf-8", "replace")
+        replaced_lines = [self.source.lines[number] for number in edit.lines]
+        self.session.admitted(text, self.source.name, replaced_lines, whole=True)
 
 
 def graph_file_of(session: PlaceVerbs, touched: Touched) -> GraphFileSource:

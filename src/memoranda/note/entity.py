@@ -445,31 +445,29 @@ class EntityText:
         lines: the lines of the whole text.
         new_lines: the lines of the items.
         """
-        heading_index = heading.line - 1
-        later_headings = [
-            later_heading.line - 1
-            for later_heading in self._headings
-            if later_heading.line - 1 > heading_index
-        ]
-        end = min(later_headings, default=len(lines))
+        # The section reaches from the line below its heading to the next heading. Lines of headings
+        # count from 1, so `heading.line` is also the index of the line below.
+        section_begin = heading.line
+        headings_below = [other.line for other in self._headings if other.line > heading.line]
+        section_end = min(headings_below) - 1 if headings_below else len(lines)
 
-        # Find the last line of the section that is not blank.
-        last_text_index = end - 1
-        while last_text_index > heading_index and not lines[last_text_index].strip():
-            last_text_index -= 1
+        # Its text ends before the blank lines at its end.
+        text_end = section_end
+        while text_end > section_begin and not lines[text_end - 1].strip():
+            text_end -= 1
+        blank_lines = section_end - text_end
 
-        # The items begin after one blank line. It is added if the section has none.
-        blank_lines = end - last_text_index - 1
+        # A blank line is above the items: the first one that is there, or a new one.
         if blank_lines:
-            line_index = last_text_index + 2
-            lines_with_blanks = [*new_lines]
+            line_index = text_end + 1
+            inserted_lines = [*new_lines]
         else:
-            line_index = last_text_index + 1
-            lines_with_blanks = ["", *new_lines]
-        # The first blank line is now above the items, so the next heading needs a second one.
-        if end < len(lines) and blank_lines < 2:
-            lines_with_blanks.append("")
-        return _Insertion(line_index, lines_with_blanks)
+            line_index = text_end
+            inserted_lines = ["", *new_lines]
+        # Another one is below them, if a heading follows.
+        if headings_below and blank_lines < 2:
+            inserted_lines.append("")
+        return _Insertion(line_index, inserted_lines)
 
     def _as_new_section(
         self, section: str, lines: Sequence[str], new_lines: Sequence[str]

@@ -49,7 +49,7 @@ def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def opened(vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MemorySession]:
     """A server of that vault, which compares it with the disk only when a test says so."""
-    monkeypatch.setattr(Engine, "_work_behind", lambda _: None)
+    monkeypatch.setattr(Engine, "_compare_late_projects", lambda _: None)
     with open_session(tmp_path / "home", projects={"vault": vault}, serving=True) as memory:
         memory.stats()
         yield memory
@@ -204,7 +204,7 @@ def test_memories_are_never_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_it_ends_by_itself(vault: Path, tmp_path: Path) -> None:
     with open_session(tmp_path / "home", projects={"vault": vault}, serving=True) as memory:
         memory.stats()
-        behind = memory.engine._behind
+        behind = memory.engine._catching_up
         assert behind is not None
         behind.join(30)
         assert memory.warnings == []
@@ -217,7 +217,7 @@ def test_it_ends_with_the_memory(vault: Path, tmp_path: Path) -> None:
         memory.engine.guard,
     ):
         memory.stats()
-        behind = memory.engine._behind
+        behind = memory.engine._catching_up
     assert behind is not None
     behind.join(30)
     assert not behind.is_alive()

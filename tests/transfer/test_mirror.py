@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from memoranda import Draft
-from memoranda.engine import open_session
+from memoranda.engine import exchange, open_session
 from memoranda.engine.graphs import open_graph
 from memoranda.errors import InvalidInput, OutsideError
 from memoranda.note.entity import Entity
@@ -569,3 +569,25 @@ def test_a_mirror_that_watches_follows_each_change_until_it_is_stopped(tmp_path)
                 watching.send_signal(signal.SIGINT)
         assert watching.returncode == 130
         assert (tmp_path / "copy" / "notes" / "b.md").is_file()
+
+
+def test_a_file_removed_while_its_folder_is_listed_hides_no_other_file(home, monkeypatch):
+    """Our own design: another program may remove a file at any moment."""
+    titles = {"a", "b", "c"}
+    for title in titles:
+        home.write("tea", f"notes/{title}.md")
+    folder = Path(home.memory.engine.source("notes").root)
+    is_kept_name = exchange.is_kept_name
+    removed: list[str] = []
+
+    def remove_first_note(project: str, name: str) -> bool:
+        """Remove the first note that is listed, before its size and times are read."""
+        if project == "notes" and name.endswith(".md") and not removed:
+            (folder / name).unlink()
+            removed.append(name.removesuffix(".md"))
+        return is_kept_name(project, name)
+
+    monkeypatch.setattr(exchange, "is_kept_name", remove_first_note)
+    files = exchange.Contents(home.memory).listed().files
+    listed = {Path(path).stem for project, path, _ in files.values() if project == "notes"}
+    assert listed == titles - {*removed}

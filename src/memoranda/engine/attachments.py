@@ -167,16 +167,17 @@ def attachment_named(
     project: the project to look in. None means the default project first, and then all others.
     """
     file_name = name.removeprefix("memory://").strip()
-    # A name without an extension means a note.
     has_extension = attachment_kind(file_name) != "file" or "." in file_name
+    if not has_extension:
+        # It means a note.
+        return None
+    first_part, _, rest_of_path = file_name.partition("/")
     for project_name in _projects_to_search(memory, project):
         source = vault_of(memory, project_name)
-        if source is None or not has_extension:
+        if source is None:
             continue
-        first_part, _, path_after_project = file_name.partition("/")
-        path = file_name
-        if path_after_project and first_part.casefold() == source.name.casefold():
-            path = path_after_project
+        begins_with_project = first_part.casefold() == source.name.casefold()
+        path = rest_of_path if rest_of_path and begins_with_project else file_name
         default_folder = source.conventions.attachments
         attachment = inventory_of(source).attachment(path, usual=default_folder)
         if attachment is not None:
@@ -263,13 +264,8 @@ def with_attachments_marked(memory: ReadVerbs, info: NoteInfo, edges: Sequence[E
     edges: its links, in both directions.
     """
     source = vault_of(memory, info.project)
-    file_like_edges = [
-        edge
-        for edge in edges
-        if edge.direction == "out" and edge.note is None and _may_be_file(edge.target)
-    ]
     # Listing the files takes time, so it is only done if a link may lead to a file.
-    if source is None or not file_like_edges:
+    if source is None or not any(_may_lead_to_file(edge) for edge in edges):
         return [*edges]
 
     inventory = inventory_of(source)
@@ -277,11 +273,15 @@ def with_attachments_marked(memory: ReadVerbs, info: NoteInfo, edges: Sequence[E
     folder = posixpath.dirname(info.path)
     marked_edges: list[Edge] = []
     for edge in edges:
-        is_file = edge in file_like_edges and inventory.attachment(
-            edge.target, folder, default_folder
-        )
-        marked_edges.append(replace(edge, state=ATTACHMENT) if is_file else edge)
+        if _may_lead_to_file(edge) and inventory.attachment(edge.target, folder, default_folder):
+            edge = replace(edge, state=ATTACHMENT)
+        marked_edges.append(edge)
     return marked_edges
+
+
+def _may_lead_to_file(edge: Edge) -> bool:
+    """Whether a link of a note may lead to a file that is not a note."""
+    return edge.direction == "out" and edge.note is None and _may_be_file(edge.target)
 
 
 @verb
@@ -293,9 +293,8 @@ def unresolved_links(memory: ReadVerbs, project: str) -> list[UnresolvedLink]:
     memory.engine.fresh()
     source = vault_of(memory, project)
     name = memory.engine.source(project).name
-    inventory = Inventory()
-    if source is not None:
-        inventory = inventory_of(source)
+    # Only a folder that people keep themselves has other files.
+    inventory = inventory_of(source) if source is not None else Inventory()
     reasons = _Reasons(source, inventory)
     links: list[UnresolvedLink] = []
     for info in memory.index.notes.below(name, ""):

@@ -101,20 +101,24 @@ class _Following:
 
         None means that the change made another file at its place.
         """
+        # The step that made the file again, after a step of the same change had removed it.
         arrival: Touched | None = None
-        for file in change.files:
+        for step in change.files:
+            project, path, root = place
             # A step in another project cannot affect the file.
-            if (file.project, file.root) != (place[0], place[2]):
+            if (step.project, step.root) != (project, root):
                 continue
-            if file.do == StepKind.MOVE:
-                place = _place_after_move(file, place)
-            elif file.path == place[1] and file.do == StepKind.REMOVE:
-                # A memory whose category changes is removed and made again. This step made it
-                # again, so it is not another file.
-                arrival = self._made_again(change, file)
+            if step.do == StepKind.MOVE:
+                place = _place_after_move(step, place)
+                continue
+            if step.path != path:
+                continue
+            if step.do == StepKind.REMOVE:
+                # A memory whose category changes is removed and made again.
+                arrival = self._made_again(change, step)
                 if arrival is not None:
                     place = (arrival.project, arrival.path, arrival.root)
-            elif file.path == place[1] and _makes_file(file) and file is not arrival:
+            elif _makes_file(step) and step is not arrival:
                 return None
         return place
 

@@ -203,11 +203,12 @@ def stop(lock: Path, seconds: float) -> int | None:
     if owner is None or not owner.pid:
         return None
     process = int(owner.pid)
-    for number in (signal.SIGTERM, signal.SIGCONT):
-        try:
-            os.kill(process, number)
-        except ProcessLookupError:
-            return process
+    try:
+        os.kill(process, signal.SIGTERM)
+        # A stopped process takes the first signal only when it goes on.
+        os.kill(process, signal.SIGCONT)
+    except ProcessLookupError:
+        return process
     end = time.monotonic() + seconds
     while lock_owner(lock) is not None:
         if time.monotonic() > end:

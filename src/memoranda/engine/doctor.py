@@ -292,28 +292,41 @@ def _ownership(engine: Engine) -> list[Finding]:
     root = engine.layout.root
     status = os.stat(root)
     user = os.geteuid()
+    is_root_user = user == 0
     findings: list[Finding] = []
-    if user:
-        places = [root]
-        if status.st_uid == user:
-            places = [*sorted(root.iterdir()), *sorted(engine.layout.private.glob("*"))]
-        for place in places:
-            owner = place.lstat()
-            if owner.st_uid != user:
-                text = (
-                    f"it belongs to {owner_of(owner)}, so you may be unable to change it;"
-                    f" sudo chown -R {user} {root} gives it back"
-                )
-                name = os.path.relpath(place, root)
-                findings.append(Finding("error", "owner", name, text))
+    # The root user can change all files.
+    if not is_root_user:
+        findings += _files_of_others(engine, user)
     mode = stat.S_IMODE(status.st_mode)
     if mode & 0o077:
         text = f"others can read the home (mode {mode:o})"
-        if user in (0, status.st_uid):
-            fix = "set its mode to 700"
-        else:
-            fix = ""
+        may_change_mode = is_root_user or status.st_uid == user
+        fix = "set its mode to 700" if may_change_mode else ""
         findings.append(Finding("warning", "permissions", ".", text, fix))
+    return findings
+
+
+def _files_of_others(engine: Engine, user: int) -> list[Finding]:
+    """Return a finding for each file directly in the home that belongs to another user.
+
+    If the home itself does, there is a finding for the home alone.
+
+    user: the number of the user who runs this process.
+    """
+    root = engine.layout.root
+    if root.stat().st_uid == user:
+        places = [*sorted(root.iterdir()), *sorted(engine.layout.private.glob("*"))]
+    else:
+        places = [root]
+    findings: list[Finding] = []
+    for place in places:
+        status = place.lstat()
+        if status.st_uid != user:
+            text = (
+                f"it belongs to {owner_of(status)}, so you may be unable to change it;"
+                f" sudo chown -R {user} {root} gives it back"
+            )
+            findings.append(Finding("error", "owner", os.path.relpath(place, root), text))
     return findings
 
 
@@ -441,7 +454,8 @@ def _unfinished(engine: Engine) -> list[Finding]:
         findings.append(Finding("error", "unfinished_erase", "the ledger", text, "finish it"))
     count = len(engine.ledger.history.unreferenced())
     if count:
-        text = f"{count} kept {'text belongs' if count == 1 else 'texts belong'} to no change"
+        texts_belong = "text belongs" if count == 1 else "texts belong"
+        text = f"{count} kept {texts_belong} to no change"
         findings.append(Finding("info", "unreferenced_text", "history", text, "remove it"))
     return findings
 
@@ -452,26 +466,30 @@ def _memories(memory: ReadVerbs) -> list[Finding]:
     There are three kinds: links to ids that do not exist, texts that were edited by hand, and
     reminders that have a time but will not fire.
     """
-    zone = memory.settings.reading_zone
-    now = memory.clock()
     present, _ = memory.list(Query(projects=(CATEGORY_PROJECT,), order="path"), limit=0)
     archived_only = Query(projects=(CATEGORY_PROJECT,), archived=True, order="path")
     archived, _ = memory.list(archived_only, limit=0)
-    infos = [*present, *archived]
     findings: list[Finding] = []
     # If an agent may not see a linked note, the link looks broken to it. So only the owner gets
     # these findings.
     if memory.agent is None:
-        findings += _dangling_links(infos)
-    for info in infos:
+        findings += _dangling_links([*present, *archived])
+    for info in (*present, *archived):
         if info.header.get("content_hash"):
             findings += _edits_by_hand(memory.engine, info)
     for info in present:
         if info.category == REMINDERS:
-            complaints = Reminder.of(info.header).complaints(now, zone, locked=info.locked)
-            place = home_path(info)
-            findings += [Finding("warning", "bad_frontmatter", place, why) for why in complaints]
+            findings += _silent_reminder(memory, info)
     return findings
+
+
+def _silent_reminder(memory: ReadVerbs, info: NoteInfo) -> list[Finding]:
+    """Return a finding for each reason why a reminder that has a time will not fire."""
+    zone = memory.settings.reading_zone
+    reminder = Reminder.of(info.header)
+    complaints = reminder.complaints(memory.clock(), zone, locked=info.locked)
+    place = home_path(info)
+    return [Finding("warning", "bad_frontmatter", place, why) for why in complaints]
 
 
 def _dangling_links(infos: Sequence[NoteInfo]) -> list[Finding]:
@@ -540,6 +558,7 @@ def _temporary_files(engine: Engine) -> list[Finding]:
 
     The home and its projects are searched.
     """
+    # The path that is shown, and the match with the number of the process.
     matches = [(name, HOME_TEMP.fullmatch(name)) for name in sorted(os.listdir(engine.layout.root))]
     for name, source in engine.sources.items():
         for folder, folders, files in walk(source.root):
@@ -547,15 +566,20 @@ def _temporary_files(engine: Engine) -> list[Finding]:
             folders[:] = filter(_may_hold_notes, folders)
             shown_place = os.path.normpath(os.path.join(name, os.path.relpath(folder, source.root)))
             matches += [(f"{shown_place}/{file}", _TEMP.match(file)) for file in files]
+
     text = "left behind by a program that ended"
-    return [
-        Finding("warning", "stale_temp", path, text, "remove it")
-        for path, match in matches
-        if match and not is_alive(int(match[1]))
-    ]
+    findings: list[Finding] = []
+    for path, match in matches:
+        if match is None:
+            continue
+        process = int(match[1])
+        if not is_alive(process):
+            findings.append(Finding("warning", "stale_temp", path, text, "remove it"))
+    return findings
 
 
 def _may_hold_notes(folder: str) -> bool:
+    """Whether a folder of a project with this name is searched for notes."""
     return not folder.startswith(".") and folder not in SKIPPED_FOLDERS
 
 

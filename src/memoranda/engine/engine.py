@@ -14,10 +14,10 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from datetime import datetime, timedelta
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
@@ -110,29 +110,25 @@ class Engine:
         serving: bool = False,
     ):
         if settings.url is not None and extra:
-            raise ProjectRefused(
-                ", ".join(
-                    source.root if isinstance(source, Source) else str(source)
-                    for source in extra.values()
-                ),
-                ONLY_SHARED,
-            )
+            places = [
+                source.root if isinstance(source, Source) else str(source)
+                for source in extra.values()
+            ]
+            raise ProjectRefused(", ".join(places), ONLY_SHARED)
+
+        # What the process was started with.
         self.settings = settings
         self.clock = clock
-        self.layout = Layout(settings.home)
-        if settings.url is None:
-            self.ledger = Ledger(self.layout, clock)
-        else:
-            from memoranda.ledger.postgres.replica_ledger import ReplicaLedger
-
-            self.ledger = ReplicaLedger(
-                self.layout, clock, settings.url, settings.space, serves=serving
-            )
-        self._folders = ExitStack()
-        self.guard = Guard(self.ledger.queue, self.make_waiting)
-        self.reads = self.ledger.reads
         self.extra = {name: os.fspath(place) for name, place in extra.items()}
         self.only = only
+        self.layout = Layout(settings.home)
+
+        # The parts of the home. If one cannot be opened, those opened before are closed.
+        self.ledger = self._opened_ledger(serving)
+        self.reads = self.ledger.reads
+        self.guard = Guard(self.ledger.queue, self.make_waiting)
+        self._outside_locks = ExitStack()
+        """Holds the locks of folders outside the home while this process writes."""
         self.sources: dict[str, Source] = {
             name: source for name, source in extra.items() if isinstance(source, Source)
         }
@@ -154,17 +150,26 @@ class Engine:
             self.layout.socket,
         )
         self.freshness.scopes = self._scopes()
-        self._behind: threading.Thread | None = None
+        self._catching_up: threading.Thread | None = None
+        """The thread that compares the late projects with the disk."""
         self._ended = threading.Event()
+        """Set when the home is closed. It ends that thread."""
         self.vectors: Vectors | None = None
         self.no_vectors = ""
         """The reason why there are no vectors; "" if there are, or if nobody has looked yet."""
         self.vectors_collected = False
+
+        # What happened since the home was opened.
         self.commits = 0
+        """How many changes this process has made."""
         self.changed_projects: set[str] = set()
         """The projects changed since `memory.md` was last made."""
         self.config_trouble = ""
+        """Why the configuration on disk is not in force; "" if it is."""
+
+        # How calls are answered. The callers set these.
         self.call_waits = CALL_WAITS
+        """How many seconds a call waits for the home at most."""
         self.follows_disk = True
         """Whether verbs bring the index up to date with the disk first. Otherwise they answer from
         the index as it is, unless it is empty.
@@ -174,11 +179,23 @@ class Engine:
         This saves a short command that calls several verbs the time of comparing all files again
         and again. The first verb that writes ends it.
         """
+        # The state of the call that runs now.
         self._depth = 0
+        """How many verbs are running inside each other on the thread that has the guard."""
         self.is_writing = False
+        """Whether this process is in a section of `writing`."""
         self.is_closed = False
         self.before_close: list[Callable[[], None]] = []
         """Functions that `close` calls first, while the home is still open."""
+
+    def _opened_ledger(self, serving: bool) -> Ledger:
+        """Return the ledger. For notes in a database, it is the copy on this machine."""
+        url = self.settings.url
+        if url is None:
+            return Ledger(self.layout, self.clock)
+        from memoranda.ledger.postgres.replica_ledger import ReplicaLedger
+
+        return ReplicaLedger(self.layout, self.clock, url, self.settings.space, serves=serving)
 
     @cached_property
     def gate(self) -> Gate:
@@ -297,29 +314,33 @@ class Engine:
         The notes of removed projects leave the index. If the configuration cannot be read, the
         former one stays in force, and `config_trouble` says why.
         """
+        # A change is finished with the settings that it was begun with.
+        if self.is_writing:
+            return
         is_same = config.file_stamp(self.settings.file) == self.settings.stamp
-        if self.is_writing or (is_same and not self.config_trouble):
+        if is_same and not self.config_trouble:
             return
         with self.guard:
             before = self.settings
             try:
                 self.settings = config.again(before)
-                self.config_trouble = ""
             except ConfigError as error:
-                if isinstance(error, ConfigFileError):
-                    why = error.reason
-                else:
-                    why = str(error)
+                why = error.reason if isinstance(error, ConfigFileError) else str(error)
                 self.config_trouble = (
                     f"{before.file.name} is not in force as it is now, but as it was before: {why}"
                 )
                 return
+            self.config_trouble = ""
+            # The gate was made from the former settings. Without it, the next use makes a new one.
             vars(self).pop("gate", None)
-            if (self.settings.projects, self.settings.access) != (before.projects, before.access):
-                self._open_sources()
-                self.freshness.sources = self.sources
-                self.freshness.scopes = self._scopes()
-                self.freshness.forget()
+            has_same_projects = self.settings.projects == before.projects
+            has_same_access = self.settings.access == before.access
+            if has_same_projects and has_same_access:
+                return
+            self._open_sources()
+            self.freshness.sources = self.sources
+            self.freshness.scopes = self._scopes()
+            self.freshness.forget()
 
     def _scopes(self) -> dict[str, str]:
         """Return the scope of each project that only some agents may use, by the project's name."""
@@ -444,11 +465,12 @@ class Engine:
 
     def _start_catching_up(self) -> None:
         """Let a thread compare the late projects with the disk, unless one does so already."""
-        if self._behind is None or not self._behind.is_alive():
-            self._behind = threading.Thread(
-                target=self._work_behind, name="catching-up", daemon=True
-            )
-            self._behind.start()
+        if self._catching_up is not None and self._catching_up.is_alive():
+            return
+        self._catching_up = threading.Thread(
+            target=self._compare_late_projects, name="catching-up", daemon=True
+        )
+        self._catching_up.start()
 
     def _has_seen_all(self) -> bool:
         """Whether the index has been compared with the disk since the present verb was called.
@@ -473,8 +495,13 @@ class Engine:
         """
         from memoranda.index.sync import Result
 
+        # A reader does not wait long for the lock, because it can do without.
+        if self.is_writing:
+            time_limit: AbstractContextManager[None] = nullcontext()
+        else:
+            time_limit = waits_at_most(_SECONDS_A_READ_WAITS)
         try:
-            with nullcontext() if self.is_writing else waits_at_most(_SECONDS_A_READ_WAITS):
+            with time_limit:
                 return self.freshness.update(progress, is_locked=self.is_writing, whole=whole)
         except (StorageError, OSError, sqlite3.OperationalError) as error:
             is_corrupt = isinstance(error, sqlite3.Error) and self.index.is_corrupt(error)
@@ -490,7 +517,7 @@ class Engine:
             )
             return Result()
 
-    def _work_behind(self) -> None:
+    def _compare_late_projects(self) -> None:
         """Compare the late projects with the disk, in short pieces between the calls.
 
         This is the work of a thread. It ends when no project is late, or when the home is closed.
@@ -499,7 +526,7 @@ class Engine:
             try:
                 with self.guard:
                     if self.is_closed or not self.freshness.late:
-                        self._behind = None
+                        self._catching_up = None
                         return
                     self.freshness.catch_up(_SECONDS_OF_CATCHING_UP)
             except (MemorandaError, OSError, sqlite3.Error):
@@ -539,16 +566,14 @@ class Engine:
         try:
             return source.read(info.path)
         except NotFound:
-            # If the whole folder of a project is missing, the index still has its notes.
-            if not os.path.lexists(source.root):
-                if source.holds_entities:
-                    place = "file"
-                else:
-                    place = "folder"
-                why = f"the {place} of project {source.name} is missing"
-                remedy = f"Put the {place} back, or let its owner run memory project remove {source.name}."
-                raise CannotRead(info.path, why, remedy) from None
-            raise NotFound(info.path, info.project) from None
+            if os.path.lexists(source.root):
+                raise NotFound(info.path, info.project) from None
+        # The whole project is missing on disk. Its notes are still in the index, so that they can
+        # be found and are back at once when the disk is.
+        place = "file" if source.holds_entities else "folder"
+        why = f"the {place} of project {source.name} is missing"
+        remedy = f"Put the {place} back, or let its owner run memory project remove {source.name}."
+        raise CannotRead(info.path, why, remedy)
 
     def load(
         self, source: Source, path: str, ahead: ReadAhead | None = None
@@ -563,12 +588,11 @@ class Engine:
         if not source.is_note(path):
             return None
         if ahead is not None and ahead.is_right(source.stamp(path), self.settings, self.gate):
-            stamp = ahead.rows.stamp
-            note = self.freshness.accept(source.name, path, stamp, ahead.note)
-            assert note is not None
-            file = File(b"", stamp, note.etag)
-            note.provenance = self.written_by(source.name, path, file)
-            return note, stamp
+            note = ahead.note
+            self.freshness.accept(source.name, path, ahead.rows.stamp, note)
+            note.provenance = self.written_by(source.name, path, note.etag)
+            return note, ahead.rows.stamp
+
         try:
             file = source.read(path)
         except NotFound:
@@ -577,12 +601,13 @@ class Engine:
             reason = error.reason if isinstance(error, StorageError) else str(error)
             self.freshness.unreadable[source.name, path] = reason
             return None
-        note = self.indexable(source.name, path, file)
-        if note is None:
+        indexed_note = self.indexable(source.name, path, file)
+        if indexed_note is None:
             return None
+        # The ledger knows texts of whole files only. An entity is a part of a graph file.
         if not source.holds_entities:
-            note.provenance = self.written_by(source.name, path, file)
-        return note, file.stamp
+            indexed_note.provenance = self.written_by(source.name, path, file.etag)
+        return indexed_note, file.stamp
 
     def read_ahead(self, source: Source, path: str, project_id: int) -> ReadAhead | None:
         """Read the note at `path` and compute its rows, without the lock and the index.
@@ -643,23 +668,26 @@ class Engine:
         """
         from memoranda.index.sync import BulkSource
 
-        def accept(path: str, file: File) -> Provenance:
-            """Return who wrote a file that a helper process has read."""
-            self.freshness.notice(source.name, path)
-            return self.written_by(source.name, path, file)
-
         # Helper processes do not know which agents may use the project.
-        if isinstance(source, FolderSource) and not self.access_to(source.name).agents:
-            return BulkSource(source, self.gate.suspicious, accept)
-        return None
+        if not isinstance(source, FolderSource) or self.access_to(source.name).agents:
+            return None
+        accept = partial(self._accept_from_helper, source.name)
+        return BulkSource(source, self.gate.suspicious, accept)
 
-    def written_by(self, project: str, path: str, file: File) -> Provenance:
+    def _accept_from_helper(self, project: str, path: str, file: File) -> Provenance:
+        """Take up a note that a helper process has read, and return who wrote it."""
+        self.freshness.notice(project, path)
+        return self.written_by(project, path, file.etag)
+
+    def written_by(self, project: str, path: str, etag: str) -> Provenance:
         """Return who wrote the text of a file.
 
         The ledger finds the writer by the hash of the text. It does not depend on the times of the
         file. For a text that the ledger does not know, the `Provenance` is empty.
+
+        etag: the SHA-256 of the text.
         """
-        return self.ledger.history.writer_at(project, path, file.etag) or Provenance()
+        return self.ledger.history.writer_at(project, path, etag) or Provenance()
 
     def parse(self, project: str, path: str, file: File) -> Note | None:
         """Parse the bytes of a file as a note.
@@ -667,33 +695,10 @@ class Engine:
         The projects of memories take only UTF-8: for other bytes the result is None. In other
         projects, the note gets a warning instead.
         """
-        takes_only_utf8 = project in ("memories", *MEMORY_PROJECTS)
-        warnings = []
-        text = utf16_text(file.data)
-        if text is not None:
-            if takes_only_utf8:
-                return None
-            warnings.append(UTF16)
-        else:
-            try:
-                text = file.data.decode("utf-8")
-            except UnicodeDecodeError:
-                if takes_only_utf8:
-                    return None
-                text = file.data.decode("utf-8", "replace")
-                warnings.append(NOT_UTF8)
-
-        changed = None
-        if file.changed_ns is not None:
-            indexed = self.index.notes.get(project, path)
-        else:
-            indexed = None
-        if indexed and indexed.inode == file.stamp.inode:
-            # The file has several notes, and other lines of it may have changed. So this note
-            # keeps the time of its last change, unless its own text has changed.
-            changed = datetime.fromisoformat(indexed.changed)
-        note = file.note(project, path, text, changed)
-
+        text, warning = _decoded(file.data)
+        if warning and project in ("memories", *MEMORY_PROJECTS):
+            return None
+        note = file.note(project, path, text, self._kept_time(project, path, file))
         source = self.sources.get(project)
         if isinstance(source, FolderSource):
             add_name_of_day(note, source)
@@ -702,8 +707,22 @@ class Engine:
         access = self.access_to(project)
         if access.agents:
             note.scope = access.scope_of(note.scope)
-        note.warnings += warnings
+        if warning:
+            note.warnings.append(warning)
         return note
+
+    def _kept_time(self, project: str, path: str, file: File) -> datetime | None:
+        """Return the time of the last change that a note in a file with other notes keeps.
+
+        Such a file may have changed in the lines of other notes. So a note of it keeps its time,
+        unless its own text has changed. None if the note is the whole file, or new to the index.
+        """
+        if file.changed_ns is None:
+            return None
+        indexed = self.index.notes.get(project, path)
+        if indexed is None or indexed.inode != file.stamp.inode:
+            return None
+        return datetime.fromisoformat(indexed.changed)
 
     def count_pending_reads(self, infos: Iterable[NoteInfo]) -> None:
         """Complete the access counts of notes that come from the index.
@@ -712,7 +731,10 @@ class Engine:
         """
         infos = list(infos)
         counts = self.reads.counts([info.id for info in infos])
-        for info in infos if counts else ():
+        # Usually there are none.
+        if not counts:
+            return
+        for info in infos:
             info.access_count += counts[info.id]
 
     @contextmanager
@@ -733,20 +755,12 @@ class Engine:
         try:
             with waits_at_most(self.call_waits), self.guard:
                 self._check_open()
-                with self.ledger.writing():
-                    if not self.ledger.queue.changes:
-                        self._lock_outside()
-                        # While another process held the lock, a copy of the index in memory
-                        # served the readers. From now on, the index itself does.
-                        if self.index.close_stand_in():
-                            self.freshness.is_current = False
+                with self.ledger.writing(), self._locked_outside():
                     self.is_writing = True
                     try:
                         yield
                     finally:
                         self.is_writing = False
-                        if not self.ledger.queue.changes:
-                            self._folders.close()
         except OSError as error:
             raise StorageError("the memory", reason(error)) from None
         except sqlite3.Error as error:
@@ -755,13 +769,34 @@ class Engine:
                 raise
             raise StorageError("the index", self.index.explain(error)) from None
 
+    @contextmanager
+    def _locked_outside(self) -> Iterator[None]:
+        """Lock the folders of projects outside the home during a `with` block, because other homes
+        may use them too.
+
+        While the queue has changes, the locks stay: the next writer finds the folders locked, and
+        `make_waiting` releases them. The caller must hold the home's lock.
+        """
+        # If the queue has changes already, this process has kept the locks since an earlier writer.
+        if not self.ledger.queue.changes:
+            self._lock_outside()
+            # While another process held the lock, a copy of the index in memory served the readers.
+            # From now on, the index itself does.
+            if self.index.close_stand_in():
+                self.freshness.is_current = False
+        try:
+            yield
+        finally:
+            if not self.ledger.queue.changes:
+                self._outside_locks.close()
+
     def _lock_outside(self) -> None:
         """Lock the folders of projects outside the home, because other homes may use them too."""
         root_prefix = f"{self.layout.root}/"
         roots = [source.root for source in self.sources.values() if not source.holds_entities]
         outside_roots = [root for root in roots if not root.startswith(root_prefix)]
         if outside_roots:
-            self._folders.enter_context(lock_folders(outside_roots))
+            self._outside_locks.enter_context(lock_folders(outside_roots))
 
     def make(self, planned: PlannedChange) -> None:
         """Make a change and show it in the index. The caller must hold the lock.
@@ -792,7 +827,7 @@ class Engine:
         finally:
             end(changes, made=is_made)
             if not self.is_writing:
-                self._folders.close()
+                self._outside_locks.close()
 
     def _show(self, changes: Sequence[PlannedChange]) -> None:
         """Update the index with changes that are on disk, in one transaction."""
@@ -812,14 +847,8 @@ class Engine:
         Raises the error of `planned` (see `Ledger.write`). Raises Again if the change failed only
         because of another change that was made together with it; the caller then repeats the verb.
         """
-        depth = self._depth
-        self._depth = 0
-        self.index.unpin()
-        try:
+        with self._outside_verbs():
             self.guard.wait_for(planned)
-        finally:
-            self._depth = depth
-            self.freshness.is_current = False
         if planned.error is None:
             return
         if planned.may_go_alone and self.guard.may_repeat:
@@ -833,12 +862,21 @@ class Engine:
         The code of the block must not use the home. After the block, the index is compared with the
         disk again before it is used.
         """
+        with self._outside_verbs(), self.guard.apart():
+            yield
+
+    @contextmanager
+    def _outside_verbs(self) -> Iterator[None]:
+        """Let verbs of other threads be outermost verbs during a `with` block.
+
+        They may change notes and replace the index. So it is let go before the block, and compared
+        with the disk again after it.
+        """
         depth = self._depth
         self._depth = 0
         self.index.unpin()
         try:
-            with self.guard.apart():
-                yield
+            yield
         finally:
             self._depth = depth
             self.freshness.is_current = False
@@ -875,22 +913,46 @@ class Engine:
         While a large project is still being compared with the disk, nothing is forgotten and the
         result is 0.
         """
-
-        def living() -> set[str]:
-            """Return the hashes of the texts that notes have now. The history must keep these
-            texts.
-            """
-            self.fresh(whole=True)
-            self.index.unpin()
-            return self.index.notes.etags()
-
         with storing("the history"), self.guard, self.ledger.writing():
             if self.freshness.late:
                 # Some texts in use may be unknown yet, so nothing is forgotten this time
                 return 0
-            return self.ledger.purge(
-                self.clock() - timedelta(days=self.settings.history_days), living
-            )
+            oldest_kept = self.clock() - timedelta(days=self.settings.history_days)
+            return self.ledger.purge(oldest_kept, self._present_texts)
+
+    def _present_texts(self) -> set[str]:
+        """Return the hashes of the texts that notes have now. The history must keep these texts."""
+        self.fresh(whole=True)
+        self.index.unpin()
+        return self.index.notes.etags()
+
+    def _take_up_changes_elsewhere(self) -> None:
+        """Take up the changes of other machines, in a database, and of the configuration."""
+        self.freshness.elsewhere = self.ledger.follow()
+        self.reload_config()
+
+    def _rebuild_corrupt_index(self, error: sqlite3.Error, commits: int) -> None:
+        """Throw the index away after an error in a verb, so that the verb can be called again.
+
+        error: the error of the index.
+        commits: the number `commits` before the verb was called.
+
+        Raises StorageError if the index is not corrupt. Raises MemorandaError if the verb has made
+        a change already: called again, it would make the change twice.
+        """
+        if not self.index.is_corrupt(error):
+            raise StorageError("the index", self.index.explain(error)) from None
+        self.rebuild_index()
+        if self.commits != commits:
+            raise MemorandaError(
+                "The change is made, but the index was damaged; it is made anew."
+            ) from None
+
+    def _let_go(self) -> None:
+        """Let the index go after an outermost verb. The next verb looks at the disk again."""
+        if not self.looks_once:
+            self.freshness.is_current = False
+        self.index.unpin()
 
 
 is_repeated = ContextVar("is_repeated", default=False)
@@ -910,47 +972,53 @@ def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, 
     """
     retried = retry_conflicts(method)
 
+    def call_outermost(self: Any, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call `method`, and again after a Conflict or if the index is corrupt."""
+        engine: Engine = self.engine
+        commits_before = engine.commits
+        # With a checksum, the caller says which version it read. A repetition could not be right.
+        has_checksum = kwargs.get("checksum") is not None
+        try:
+            if has_checksum:
+                return method(self, *args, **kwargs)
+            return retried(self, *args, **kwargs)
+        except sqlite3.Error as error:
+            engine._rebuild_corrupt_index(error, commits_before)
+            return method(self, *args, **kwargs)
+
     @wraps(method)
     def call(self: Any, *args: P.args, **kwargs: P.kwargs) -> T:
         """Call `method` as the only thread inside the home, and treat its errors as `verb` says."""
         engine: Engine = self.engine
         with waits_at_most(engine.call_waits), engine.guard:
             engine._check_open()
-            is_outermost = not engine._depth
-            commits = engine.commits
-            # First take up changes from elsewhere: in a database, and in the configuration.
+            is_outermost = engine._depth == 0
             if is_outermost and not engine.is_writing:
-                engine.freshness.elsewhere = engine.ledger.follow()
-                engine.reload_config()
+                engine._take_up_changes_elsewhere()
             engine._depth += 1
             try:
-                # With a checksum, the caller says which version it read. A repetition could not be
-                # right.
-                if is_outermost and kwargs.get("checksum") is None:
-                    return retried(self, *args, **kwargs)
-                return method(self, *args, **kwargs)
-            except sqlite3.Error as error:
-                if not is_outermost:
-                    raise
-                if not engine.index.is_corrupt(error):
-                    raise StorageError("the index", engine.index.explain(error)) from None
-                engine.rebuild_index()
-                # If the call has written a change already, a repetition would write it twice.
-                if engine.commits != commits:
-                    raise MemorandaError(
-                        "The change is made, but the index was damaged; it is made anew."
-                    ) from None
+                if is_outermost:
+                    return call_outermost(self, *args, **kwargs)
                 return method(self, *args, **kwargs)
             except OSError as error:
                 raise StorageError("the memory", reason(error)) from None
             finally:
                 engine._depth -= 1
                 if is_outermost:
-                    if not engine.looks_once:
-                        engine.freshness.is_current = False
-                    engine.index.unpin()
+                    engine._let_go()
 
     return call
+
+
+def _decoded(data: bytes) -> tuple[str, str]:
+    """Return the text in the bytes of a file, and a warning if they are not UTF-8 ("" if they are)."""
+    text = utf16_text(data)
+    if text is not None:
+        return text, UTF16
+    try:
+        return data.decode("utf-8"), ""
+    except UnicodeDecodeError:
+        return data.decode("utf-8", "replace"), NOT_UTF8
 
 
 def retry_conflicts(method: Callable[P, T]) -> Callable[P, T]:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from itertools import takewhile
-from typing import cast
+from typing import NamedTuple, cast
 
 from memoranda.clock import stamp
 from memoranda.config import absolute
@@ -81,6 +81,45 @@ class Erased:
     out_of_reach: tuple[str, ...] = ()
 
 
+class PlannedFile(NamedTuple):
+    """A file to erase, as it was when the plan was made.
+
+    root: the real folder of the project, if it is not the folder that the home has for it; else "".
+    etag: the SHA-256 of its text. A file that has another text by now is not erased.
+    """
+
+    project: str
+    path: str
+    root: str
+    etag: str
+
+    @property
+    def place(self) -> Location:
+        """The place of the file, as the ledger knows it."""
+        return self.project, self.path, self.root
+
+
+class PlannedEntry(NamedTuple):
+    """An entry to erase from the JSON file of a namespace in a folder."""
+
+    folder: str
+    namespace: str
+    key: str
+
+
+class _Removed(NamedTuple):
+    """The number of removed things.
+
+    changes: how many changes of the history were replaced by records of an erasure.
+    texts: how many texts of the history were removed.
+    out_of_reach: where a server of notes may still have a part of the notes.
+    """
+
+    changes: int
+    texts: int
+    out_of_reach: tuple[str, ...]
+
+
 @dataclass(slots=True)
 class Plan:
     """The things to erase. The ledger stores the plan as JSON until everything is erased.
@@ -90,9 +129,9 @@ class Plan:
         versions.
     places, ids: where the notes are or were, and the ids of the notes. The ledger knows notes by
         these.
-    files: (project, path, root, etag) of the files that the notes have now.
+    files: the files that the notes have now.
     entities: the names of entities, by graph file.
-    rows: (folder, namespace, key) of entries in JSON files.
+    rows: entries in JSON files.
     requests: the keys of the agent's requests to the owner, if all notes of an agent are erased.
     """
 
@@ -100,9 +139,9 @@ class Plan:
     observation: str | None = None
     places: list[Location] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
-    files: list[tuple[str, str, str, str]] = field(default_factory=list)
+    files: list[PlannedFile] = field(default_factory=list)
     entities: dict[str, list[str]] = field(default_factory=dict)
-    rows: list[tuple[str, str, str]] = field(default_factory=list)
+    rows: list[PlannedEntry] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
 
     def is_before(self, number: int) -> bool:
@@ -117,14 +156,23 @@ class Plan:
     @property
     def names(self) -> list[str]:
         """The names of the erased things, as `memory log` shows them."""
-        paths = [os.path.join(root or project, path) for project, path, root in self.places]
-        return sorted(
-            {
-                *paths,
-                *self.requests,
-                *(f"{folder}/{space}.json:{key}" for folder, space, key in self.rows),
-            }
-        )
+        # A project that other processes would look for elsewhere is named by its folder.
+        notes = [os.path.join(root or project, path) for project, path, root in self.places]
+        entries = [f"{row.folder}/{row.namespace}.json:{row.key}" for row in self.rows]
+        return sorted({*notes, *entries, *self.requests})
+
+    @classmethod
+    def from_json(cls, record: bytes | str) -> Plan:
+        """Return the plan that the ledger stored as JSON. Raises ValueError, KeyError, TypeError."""
+        row = json.loads(record)
+        # JSON has lists in place of tuples.
+        row["places"] = [tuple(place) for place in row["places"]]
+        row["files"] = [PlannedFile(*file) for file in row["files"]]
+        row["rows"] = [PlannedEntry(*entry_row) for entry_row in row["rows"]]
+        # A plan of an earlier version has one number.
+        if "last" in row:
+            row["latest"] = [row.pop("last")]
+        return cls(**row)
 
 
 class Erasure:
@@ -175,6 +223,8 @@ class Erasure:
         with self.engine.writing():
             finish(self.memory)
             self.engine.fresh(whole=True)
+
+            # Plan: the notes, then their trail. The plan grows while the trail is followed.
             plan = Plan(self.engine.ledger.history.latest_numbers, observation)
             for ref in refs:
                 self._add_ref(plan, ref)
@@ -186,26 +236,30 @@ class Erasure:
             names = tuple(plan.names)
             if not names:
                 return Erased(names)
-            mentions = list(dict.fromkeys(self._notes_linking_to(plan)))
+
+            # Look up what can no longer be looked up when the notes are gone.
+            mentions = dict.fromkeys(self._notes_linking_to(plan))
             needles = self._needles(plan, trail)
             if dry_run:
-                return self._foretell(plan, trail, needles, mentions)
+                return self._foretell(plan, trail, needles, [*mentions])
+
             # If this process dies during the erasure, the next one finishes the stored plan
             # (`finish`).
             self.engine.ledger.set_erasing(json.dumps(asdict(plan)))
-            changes, texts, out_of_reach = _carry_out(self.memory, plan)
+            removed = _carry_out(self.memory, plan)
+
         # The search may take long, so other callers may use the home again.
         proof = self._proof(plan, needles)
-        mentions += [mention for mention in proof.mentions if mention not in mentions]
+        mentions |= dict.fromkeys(proof.mentions)
         return Erased(
             names,
-            changes,
-            texts,
-            proof.files,
-            proof.bytes,
-            tuple(proof.remains),
-            tuple(mentions),
-            out_of_reach,
+            changes=removed.changes,
+            texts=removed.texts,
+            files=proof.files,
+            bytes=proof.bytes,
+            remains=tuple(proof.remains),
+            mentions=tuple(mentions),
+            out_of_reach=removed.out_of_reach,
         )
 
     def _whole_trail(self, plan: Plan) -> Trail:
@@ -266,13 +320,15 @@ class Erasure:
 
         Returns the result of the last search.
         """
-        folders = [folder for folder, _, _ in plan.rows]
+        folders = [row.folder for row in plan.rows]
         in_use = self._folders_in_use(plan)
         proof = search(self.engine, needles, folders, in_use)
         # The index is made again from the notes that are left.
         if any("/index" in remain for remain in proof.remains):
             self.engine.rebuild_index()
             proof = search(self.engine, needles, folders, in_use)
+
+        # The pages of the ledger that were freed may still have the words. It is written again.
         ledger = self.engine.layout.ledger.name
         if any(remain.endswith(ledger) for remain in proof.remains):
             # If the disk or another process refuses, the result names what is left.
@@ -280,9 +336,9 @@ class Erasure:
                 self.engine.ledger.database.rewrite()
             proof = search(self.engine, needles, folders, in_use)
 
+        # `memory install` keeps copies of the files of other programs that it changes.
         for name in [*proof.remains]:
             file = self.engine.layout.place(name)
-            # `memory install` keeps copies of the files of other programs that it changes.
             is_copy = file.parent == self.engine.layout.install and file.suffix != ".json"
             if is_copy:
                 file.unlink(missing_ok=True)
@@ -315,30 +371,32 @@ class Erasure:
         needles: the texts and names to search for.
         linking: notes that link to the notes of the plan, and files that those were made from.
         """
-        folders = [folder for folder, _, _ in plan.rows]
-        own_texts = {sha256(text) for text in trail.texts}
-        own_places = {(project, path) for project, path, _, _ in plan.files}
-        own_places |= {(project, path) for project, path, root in plan.places if not root}
-        # A file in a folder without a project is named by its absolute path.
-        own_names = {os.path.join(root, path) for _, path, root in plan.places if root}
-        # The search names every text of the history. It cannot know which of them are texts of the
-        # notes to erase.
-        own_names |= own_texts
+        folders = [row.folder for row in plan.rows]
         search_result = search(self.engine, needles, folders)
-        mentions = dict.fromkeys([*linking, *search_result.mentions])
-        erased_changes = sum(map(plan.is_before, trail.files))
+
+        # The notes are still there, so the search finds them, too. They are no mentions. It names a
+        # note by its place, a file in a folder without a project by its absolute path, and a text
+        # of the history by its hash.
+        own_texts = {sha256(text) for text in trail.texts}
+        own_places = {(file.project, file.path) for file in plan.files}
+        own_names = set(own_texts)
+        for project, path, root in plan.places:
+            if root:
+                own_names.add(os.path.join(root, path))
+            else:
+                own_places.add((project, path))
+        mentions = [
+            mention
+            for mention in dict.fromkeys([*linking, *search_result.mentions])
+            if mention.place not in own_places and mention.name not in own_names
+        ]
         return Erased(
             tuple(plan.names),
-            erased_changes,
-            len(own_texts),
-            search_result.files,
-            search_result.bytes,
-            remains=(),
-            mentions=tuple(
-                mention
-                for mention in mentions
-                if mention.place not in own_places and mention.name not in own_names
-            ),
+            changes=sum(map(plan.is_before, trail.files)),
+            texts=len(own_texts),
+            files=search_result.files,
+            bytes=search_result.bytes,
+            mentions=tuple(mentions),
         )
 
     def _add_ref(self, plan: Plan, ref: Ref) -> None:
@@ -354,20 +412,31 @@ class Erasure:
         if row:
             self._add_row(plan, ref, *row.groups())
             return
-        project, _, path = ref.partition("/")
-        name = self.engine.project_name(project)
-        info = None
-        if name:
-            info = self._note_at(name, path)
-        if info is None:
-            with suppress(NotFound):
-                info = self.memory.find_any(ref, looseness=Looseness.EXACT)
+        info = self._note_named(ref)
         if info is not None:
             self._add_note(plan, info)
             return
         place = self.memory.locate(ref, looseness=Looseness.EXACT)
-        if not self._add_file(plan, place):
+        has_file = self._add_file(plan, place)
+        if not has_file:
+            # Whether the history knows it is seen when the trail is followed.
             self._gone[place] = ref
+
+    def _note_named(self, ref: str) -> NoteInfo | None:
+        """Return the note that a reference names exactly. None if there is no such note.
+
+        A reference that is a path goes before a title that looks the same. Raises Ambiguous.
+        """
+        project, _, path = ref.partition("/")
+        project_name = self.engine.project_name(project)
+        if project_name:
+            info = self._note_at(project_name, path)
+            if info is not None:
+                return info
+        try:
+            return self.memory.find_any(ref, looseness=Looseness.EXACT)
+        except NotFound:
+            return None
 
     def _note_at(self, project: str, path: str) -> NoteInfo | None:
         """Return the note at a path. None if there is no such note.
@@ -409,10 +478,10 @@ class Erasure:
         history = self.engine.ledger.history
         if entries_of_key:
             first_entry = entries_of_key[0]
-            plan.rows.append((root, first_entry.namespace, key))
+            plan.rows.append(PlannedEntry(root, first_entry.namespace, key))
             self._texts.append(f"{key}\n{first_entry.value}".encode())
         elif history.numbers_at(entry.PROJECT, f"{stem}.json:{key}", ABOVE_ALL_NUMBERS):
-            plan.rows.append((root, stem, key))
+            plan.rows.append(PlannedEntry(root, stem, key))
         else:
             raise NotFound(ref, "the JSON files")
 
@@ -433,20 +502,26 @@ class Erasure:
 
     def _add_file(self, plan: Plan, place: Location) -> bool:
         """Add a place and the file at this place to the plan. Returns whether there is a file."""
-        project, path, root = place
-        if place not in plan.places:
+        is_new = place not in plan.places
+        if is_new:
             plan.places.append(place)
-            source = self.engine.sources.get(project)
-            if isinstance(source, GraphFileSource):
-                entity = source.entity(path)
-                names = plan.entities.setdefault(os.path.realpath(source.root), [])
-                names.append(entity.name if entity else path.removesuffix(".md"))
+            self._add_entity(plan, place)
             file = _file_at(self.engine, place)
             if file is not None:
-                plan.files.append((project, path, root, file.etag))
+                plan.files.append(PlannedFile(*place, file.etag))
                 self._texts.append(file.data)
-        # A planned file is its place, followed by its etag.
-        return any(planned[:3] == place for planned in plan.files)
+        return any(planned.place == place for planned in plan.files)
+
+    def _add_entity(self, plan: Plan, place: Location) -> None:
+        """Add the name of the entity at a place to the plan, if the place is in a graph file."""
+        project, path, _ = place
+        source = self.engine.sources.get(project)
+        if not isinstance(source, GraphFileSource):
+            return
+        entity = source.entity(path)
+        # An entity that is gone had the name that its path shows.
+        name = entity.name if entity else path.removesuffix(".md")
+        plan.entities.setdefault(os.path.realpath(source.root), []).append(name)
 
     def _add_selected(
         self, plan: Plan, agent: str | None, project: str | None, source: str | None
@@ -502,7 +577,7 @@ class Erasure:
         # If only an observation is erased, the note stays, so links to it stay right.
         if plan.observation is not None:
             return
-        erased_places = {(project, path) for project, path, _, _ in plan.files}
+        erased_places = {(file.project, file.path) for file in plan.files}
         for project, path in sorted(erased_places):
             info = self.engine.index.notes.get(project, path)
             if info is None:
@@ -531,14 +606,7 @@ def finish(memory: HistoryVerbs) -> None:
             # The process was still alive. It finished while this process waited for the lock.
             return
         try:
-            row = json.loads(record)
-            # JSON has lists in place of tuples.
-            for name in ("places", "files", "rows"):
-                row[name] = [tuple(item) for item in row[name]]
-            # A plan of an earlier version has one number.
-            if "last" in row:
-                row["latest"] = [row.pop("last")]
-            plan = Plan(**row)
+            plan = Plan.from_json(record)
         except (ValueError, KeyError, TypeError):
             home.set_erasing(None)
             raise StorageError(
@@ -547,87 +615,120 @@ def finish(memory: HistoryVerbs) -> None:
         _carry_out(memory.as_caller(None), plan)
 
 
-def _carry_out(memory: HistoryVerbs, plan: Plan) -> tuple[int, int, tuple[str, ...]]:
+def _carry_out(memory: HistoryVerbs, plan: Plan) -> _Removed:
     """Carry out all steps of a plan. The caller must hold the lock.
 
     The steps may have been done before, by a process that died.
-
-    Returns how many changes and how many texts of the history were removed, and where a server of
-    notes may still have a part of the notes.
     """
     engine = memory.engine
     history = engine.ledger.history
     later_changes = takewhile(lambda change: not plan.is_before(change.number), history.changes())
     # The history gets a change about the erasure when everything else is done. So if it has such a
-    # change, nothing is left to do.
+    # change, only the plan is left to remove.
     is_done = any(change.verb == ERASE and change.details for change in later_changes)
-    changes = 0
-    texts = 0
+    erased_changes = 0
+    erased_texts = 0
     if not is_done:
         _remove(memory, plan)
-        trail = Trail(engine, plan.places, plan.ids, plan.entities, plan.rows)
-        trail.follow()
         with storing("the history"):
-            if trail.files:
-                history.revise(trail.revised(stamp(engine.clock())), trail.places)
-            changes = sum(map(plan.is_before, trail.files))
-            texts = history.sweep()
+            erased_changes = _revise_history(engine, plan)
+            erased_texts = history.sweep()
             engine.ledger.wipe()
             _clear_derived(memory, plan)
-            details = {"notes": len(plan.names)}
-            moment = stamp(engine.clock())
-            number = history.last + 1
-            history.append(
-                Change(number, moment, ERASE, "", "", None, memory.face, details=details)
-            )
+            _record_erasure(memory, plan)
     engine.ledger.set_erasing(None)
     # The plan named the erased notes, so its bytes must go from the disk, too.
     engine.ledger.wipe()
-    return changes, texts, engine.ledger.purge_deleted()
+    return _Removed(erased_changes, erased_texts, engine.ledger.purge_deleted())
+
+
+def _revise_history(engine: Engine, plan: Plan) -> int:
+    """Take the notes out of the changes of the history.
+
+    Returns how many changes from before the plan are about the notes. The removal of the notes,
+    which this erasure has just made, is revised, too, but not counted.
+    """
+    trail = Trail(engine, plan.places, plan.ids, plan.entities, plan.rows)
+    trail.follow()
+    if trail.files:
+        revised = trail.revised(stamp(engine.clock()))
+        engine.ledger.history.revise(revised, trail.places)
+    return sum(map(plan.is_before, trail.files))
+
+
+def _record_erasure(memory: HistoryVerbs, plan: Plan) -> None:
+    """Add a change to the history that says how many notes were erased, but not which."""
+    history = memory.engine.ledger.history
+    history.append(
+        Change(
+            number=history.last + 1,
+            time=stamp(memory.engine.clock()),
+            verb=ERASE,
+            project="",
+            path="",
+            agent=None,
+            face=memory.face,
+            details={"notes": len(plan.names)},
+        )
+    )
 
 
 def _unchanged_places(engine: Engine, plan: Plan) -> Iterator[Location]:
     """Yield the places of those files that have not changed since the erasure was planned."""
-    for project, path, root, etag in plan.files:
-        file = _file_at(engine, (project, path, root))
-        if file is not None and file.etag == etag:
-            yield project, path, root
+    for planned in plan.files:
+        file = _file_at(engine, planned.place)
+        if file is not None and file.etag == planned.etag:
+            yield planned.place
 
 
 def _remove(memory: HistoryVerbs, plan: Plan) -> None:
-    """Remove the files and lines of the notes, and their reads from the log.
+    """Remove the notes themselves: their files, lines and entries, and the records about them.
 
     A file that has changed since the plan was made stays.
     """
     engine = memory.engine
-    # A note without an id in its header has one made from its place.
-    ids = {*plan.ids, *(default_id(project, path) for project, path, _ in plan.places)}
-    whole_files: list[Location] = []
+    files: list[Location] = []
     paths_in_graphs: dict[str, list[str]] = {}
-    for project, path, root in _unchanged_places(engine, plan):
+    for place in _unchanged_places(engine, plan):
+        project, path, _ = place
         if isinstance(engine.sources.get(project), GraphFileSource):
             paths_in_graphs.setdefault(project, []).append(path)
         else:
-            whole_files.append((project, path, root))
+            files.append(place)
+
     removal_verb, no_project, no_path = OUR_REMOVAL
     with memory.change(removal_verb, (no_project, no_path), fresh=False) as change:
-        for place in whole_files:
+        for place in files:
             _remove_from_file(memory, plan, change, place)
         _remove_folders(memory, change)
-        rows = engine.ledger.review_rows
-        # Questions to the owner about the notes, and the answers.
-        answers = rows.paths_naming([*plan.ids, *plan.names])
-        change.steps += [rows.step_at(path, None, kept=False) for path in answers]
-    if plan.observation is None:
-        engine.reads.forget(ids)
-    # The ledger has the ids and hashes of the notes that each session was shown.
-    engine.ledger.forget_sessions()
-    log_of(memory).forget(plan.ids)
+        _remove_answers(memory, plan, change)
+    _forget_reads(memory, plan)
     for project in sorted(paths_in_graphs):
         _remove_from_graph(memory, plan, project, paths_in_graphs[project])
     _remove_rows(memory, plan)
+
+    # The next steps need an index without the notes.
     engine.freshness.is_current = False
     engine.fresh(whole=True)
+
+
+def _remove_answers(memory: HistoryVerbs, plan: Plan, change: Transaction) -> None:
+    """Add steps that remove the questions to the owner about the notes, and the answers."""
+    rows = memory.engine.ledger.review_rows
+    for path in rows.paths_naming([*plan.ids, *plan.names]):
+        change.steps.append(rows.step_at(path, None, kept=False))
+
+
+def _forget_reads(memory: HistoryVerbs, plan: Plan) -> None:
+    """Forget who has read the notes, and which sessions were shown them."""
+    ledger = memory.engine.ledger
+    if plan.observation is None:
+        # A note without an id in its header has one made from its place.
+        ids_from_places = [default_id(project, path) for project, path, _ in plan.places]
+        memory.engine.reads.forget({*plan.ids, *ids_from_places})
+    # The ledger has the ids and hashes of the notes that each session was shown.
+    ledger.forget_sessions()
+    log_of(memory).forget(plan.ids)
 
 
 def _remove_from_file(
@@ -644,14 +745,16 @@ def _remove_from_file(
         change.remove(project, path, source.read(path), source=source, kept=False)
         return
     file, text = editable(memory, info)
+    # Line numbers from 1.
     erased_lines = {
         observation.line
         for observation in memory.parse(project, path, file).observations
         if plan.observation in (observation.text, observation.content)
     }
-    lines = enumerate(text.split("\n"), 1)
-    remaining_text = "\n".join(line for number, line in lines if number not in erased_lines)
-    data = follow_content(memory, info, text, remaining_text).encode()
+    remaining_lines = [
+        line for number, line in enumerate(text.split("\n"), 1) if number not in erased_lines
+    ]
+    data = follow_content(memory, info, text, "\n".join(remaining_lines)).encode()
     change.put(project, path, data, old=file, scope=info.scope, kept=False)
 
 
@@ -690,32 +793,42 @@ def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
     it.
     """
     removals = [step for step in change.steps if step.do == StepKind.REMOVE]
+    # (root, path) of the files and folders that will be gone.
     removed_places = {(step.root, step.path) for step in removals}
-    parent_folders: set[tuple[str, str, str]] = set()
+    parent_folders: set[_Folder] = set()
     for step in removals:
-        parent_folders.update(
-            (step.project, step.root, folder) for folder in folders_above(step.path)
-        )
+        for path in folders_above(step.path):
+            parent_folders.add(_Folder(step.project, step.root, path))
 
     # The longest path first, so that a folder is emptied before the one above it.
-    for project, root, path in sorted(parent_folders, key=lambda folder: -len(folder[2])):
-        places_inside = {(root, f"{path}/{name}") for name in os.listdir(os.path.join(root, path))}
+    for folder in sorted(parent_folders, key=lambda folder: -len(folder.path)):
+        names = os.listdir(os.path.join(folder.root, folder.path))
+        places_inside = {(folder.root, f"{folder.path}/{name}") for name in names}
         is_emptied = places_inside <= removed_places
-        if is_emptied and _may_remove_folder(memory, project, root, path):
-            change.add(StepKind.RMDIR, project, path)
-            removed_places.add((root, path))
+        if is_emptied and _may_remove_folder(memory, folder):
+            change.add(StepKind.RMDIR, folder.project, folder.path)
+            removed_places.add((folder.root, folder.path))
 
 
-def _may_remove_folder(memory: HistoryVerbs, project: str, root: str, path: str) -> bool:
+class _Folder(NamedTuple):
+    """A folder above a removed file: `path` in the project, whose folder is `root`."""
+
+    project: str
+    root: str
+    path: str
+
+
+def _may_remove_folder(memory: HistoryVerbs, folder: _Folder) -> bool:
     """Whether a folder is removed together with the last note in it.
 
     The folders of categories stay. In added projects, folders stay that the owner has made.
     """
+    project = folder.project
     source = memory.engine.sources.get(project)
-    if source is None or source.root != root or project == CATEGORY_PROJECT:
+    if source is None or source.root != folder.root or project == CATEGORY_PROJECT:
         return False
     is_built_in = project in memory.engine.layout.built_in
-    return is_built_in or memory.engine.ledger.history.has_made_folder(project, path)
+    return is_built_in or memory.engine.ledger.history.has_made_folder(project, folder.path)
 
 
 def _clear_derived(memory: HistoryVerbs, plan: Plan) -> None:

@@ -69,24 +69,29 @@ _MAX_BATCH_BYTES = 8 << 20
 
 
 def batches(
-    items: Iterable[T], most_items: int, size_of: Callable[[T], int], most_bytes: int
+    items: Iterable[T],
+    most_items: int,
+    size_of: Callable[[T], int] | None = None,
+    most_bytes: int = 0,
 ) -> Iterator[list[T]]:
     """Yield lists of items, in the order of the items.
 
     most_items: how many items a list has at most.
-    size_of: returns the bytes of an item.
+    size_of: returns the bytes of an item. None if the bytes of a list are not limited.
     most_bytes: how many bytes the items of a list have at most together. An item with more bytes
         gets a list with no other item.
     """
     batch: list[T] = []
-    size = 0
+    batch_bytes = 0
     for item in items:
-        if batch and (len(batch) >= most_items or size + size_of(item) > most_bytes):
+        item_bytes = size_of(item) if size_of is not None else 0
+        is_full = len(batch) >= most_items or batch_bytes + item_bytes > most_bytes
+        if batch and is_full:
             yield batch
             batch = []
-            size = 0
+            batch_bytes = 0
         batch.append(item)
-        size += size_of(item)
+        batch_bytes += item_bytes
     if batch:
         yield batch
 
@@ -309,21 +314,27 @@ def keep_lost(session: WritingSession, lost: Sequence[tuple[Touched, bytes]]) ->
     lost: pairs of a step to record and the text that lost. `Touched.old` of the step is set here.
     """
     history = session.engine.ledger.history
-    files = list[Touched]()
+    recorded_steps: list[Touched] = []
     with session.engine.writing():
-        for touched, data in lost:
-            touched.old = sha256(data)
+        for touched, lost_text in lost:
+            touched.old = sha256(lost_text)
             if not history.has_text(touched.old):
-                history.keep_bytes(data)
-                files.append(touched)
-        if files:
-            first_place = (files[0].project, files[0].path)
-            moment = stamp(session.engine.clock())
-            history.append(
-                Change(
-                    history.last + 1, moment, VERB, *first_place, session.agent, session.face, files
-                )
-            )
+                history.keep_bytes(lost_text)
+                recorded_steps.append(touched)
+        if not recorded_steps:
+            return
+        change = Change(
+            number=history.last + 1,
+            time=stamp(session.engine.clock()),
+            verb=VERB,
+            # The log lists the change under the place of its first step.
+            project=recorded_steps[0].project,
+            path=recorded_steps[0].path,
+            agent=session.agent,
+            face=session.face,
+            files=recorded_steps,
+        )
+        history.append(change)
 
 
 def digest(scope: str, content: str) -> bytes:
@@ -419,27 +430,43 @@ class Contents:
         home_files.unreadable += [f"{folder}/{path}" for path in listing.unreadable]
 
     def _list_all_files(self, project: str, root: str, home_files: Listed) -> None:
-        """Add all files of a project inside the home to `home_files`."""
+        """Add all files of a project inside the home to `home_files`.
+
+        root: the folder of the project.
+        """
         waiting_folders = [""]
         while waiting_folders:
             folder = waiting_folders.pop()
             try:
-                with os.scandir(os.path.join(root, folder)) as entries:
-                    for entry in entries:
-                        path = f"{folder}/{entry.name}" if folder else entry.name
-                        if not is_kept_name(project, entry.name):
-                            continue
-                        if entry.is_dir(follow_symlinks=False):
-                            waiting_folders.append(path)
-                        elif entry.is_file(follow_symlinks=False):
-                            stamp = stamp_of(entry.stat(follow_symlinks=False))
-                            name = f"{self.folder(project)}/{path}"
-                            home_files.files[name] = (project, path, stamp)
+                waiting_folders += self._list_folder(project, root, folder, home_files)
             except FileNotFoundError:
                 # Another program removed the folder after its parent was listed.
                 continue
             except OSError:
                 home_files.unreadable.append(f"{self.folder(project)}/{folder}")
+
+    def _list_folder(self, project: str, root: str, folder: str, home_files: Listed) -> list[str]:
+        """Add the files that are directly in one folder to `home_files`.
+
+        root: the folder of the project.
+        folder: the path in the project of the folder to list; "" for the project itself.
+
+        Returns the paths in the project of the folders inside it. Raises OSError.
+        """
+        subfolders: list[str] = []
+        with os.scandir(os.path.join(root, folder)) as dir_entries:
+            for dir_entry in dir_entries:
+                if not is_kept_name(project, dir_entry.name):
+                    continue
+                path = f"{folder}/{dir_entry.name}" if folder else dir_entry.name
+                if dir_entry.is_dir(follow_symlinks=False):
+                    subfolders.append(path)
+                elif dir_entry.is_file(follow_symlinks=False):
+                    # Another program may have removed the file since the folder was read.
+                    with suppress(FileNotFoundError):
+                        stamp = stamp_of(dir_entry.stat(follow_symlinks=False))
+                        home_files.files[f"{self.folder(project)}/{path}"] = (project, path, stamp)
+        return subfolders
 
     def folder(self, project: str) -> str:
         """Return the name that a project's folder or graph file has in a copy.
@@ -538,9 +565,11 @@ class Contents:
 
         With notes in a database, changes of files that only this machine has are left out.
         """
-        all_changes = self.engine.ledger.history.changes()
-        shared = (change for change in all_changes if not is_of_machine(change.number))
-        return [*takewhile(lambda change: change.number > after, shared)][::-1]
+        newest_first = self.engine.ledger.history.changes()
+        changes_of_notes = (change for change in newest_first if not is_of_machine(change.number))
+        later_changes = [*takewhile(lambda change: change.number > after, changes_of_notes)]
+        later_changes.reverse()
+        return later_changes
 
     @verb
     def have_texts(self) -> None:
@@ -694,23 +723,36 @@ class IntoDatabase:
                 return
             space.begin()
             self._fill(space, places, progress)
+            # From here until the database takes over, nobody may change the home.
             with self.session.exclusive():
                 self._fill(space, self._places(), None)
-                stored_digests = space.read_again()
-                places = self._places()
-                answers = self._answers()
-                self._check_stored(space, stored_digests, answers)
-                self.digests = {
-                    places[key].name: digest
-                    for key, digest in stored_digests.items()
-                    if key not in answers
-                }
-                self.size = sum(file.size for file in self._sent.values() if file.kind == "file")
-                reads = self.session.engine.reads
-                last = self.session.engine.ledger.history.last
-                space.finish(last, reads.counts(), reads.used(), self._shared())
+                self._check_and_count(space)
+                self._hand_over(space)
         finally:
             space.close()
+
+    def _check_and_count(self, space: NewSpace) -> None:
+        """Check the bytes that the server has now, and set `digests` and `size`.
+
+        space: the part of the database that takes the home.
+
+        Raises StorageError if the server has other bytes than this home.
+        """
+        stored_digests = space.read_again()
+        answers = self._answers()
+        self._check_stored(space, stored_digests, answers)
+        places = self._places()
+        # The owner's answers are rows on the server, but not files in a copy.
+        self.digests = {
+            places[key].name: digest for key, digest in stored_digests.items() if key not in answers
+        }
+        self.size = sum(file.size for file in self._sent.values() if file.kind == "file")
+
+    def _hand_over(self, space: NewSpace) -> None:
+        """Send the counts of reads and the shared files, and let the database become the home."""
+        reads = self.session.engine.reads
+        last_change = self.session.engine.ledger.history.last
+        space.finish(last_change, reads.counts(), reads.used(), self._shared())
 
     def _count(self, places: dict[Key, _CopiedFile]) -> None:
         """Count the files, texts and changes that a move would send. It is used for a dry run."""
@@ -727,20 +769,28 @@ class IntoDatabase:
     ) -> None:
         """Raise StorageError unless the server has exactly the bytes that were read here.
 
+        All digests of the server are computed from the bytes that it has stored.
+
         space: the part of the database that takes the home.
-        stored_digests: the SHA-256 of each file, as the server computed them from its own bytes.
+        stored_digests: the SHA-256 of each file on the server.
         answers: the rows with the owner's answers. They do not come from files, so `_sent` does not
             have them.
         """
-        read_digests = {key: file.digest for key, file in self._sent.items() if file.kind == "file"}
-        read_digests |= {key: row.sha256 or "" for key, row in answers.items()}
-        changes = {number: sha256(change.dump()) for number, change in self._history().items()}
-        # The changes are compared by their hashes, the texts only by their number: each is named by
-        # its hash.
-        is_whole = space.digests_of_changes() == changes and len(space.texts()) == self.texts
-        if stored_digests != read_digests or not is_whole:
+        sent_digests = {key: file.digest for key, file in self._sent.items() if file.kind == "file"}
+        sent_digests |= {key: row.sha256 or "" for key, row in answers.items()}
+        has_same_files = stored_digests == sent_digests
+
+        sent_changes = {number: sha256(change.dump()) for number, change in self._history().items()}
+        has_same_changes = space.digests_of_changes() == sent_changes
+
+        sent_texts = set(self.session.engine.ledger.history.texts())
+        has_same_texts = space.texts() == sent_texts
+
+        if not (has_same_files and has_same_changes and has_same_texts):
+            # The part of the address in front of `@` has the password.
+            address = self.address.rpartition("@")[2]
             why = "what it holds is not what was read; run the move again"
-            raise StorageError(self.address.rpartition("@")[2], why)
+            raise StorageError(address, why)
 
     def _places(self) -> dict[Key, _CopiedFile]:
         """Return every file, folder and link to move, by (project, path).
@@ -861,9 +911,9 @@ class IntoDatabase:
             for number, change in changes.items()
             if stored_changes.get(number) != sha256(change.dump())
         ]
-        # Changes are small, so only their number limits a batch: each counts as 0 bytes.
-        for part in batches(differing, _MAX_BATCH_ROWS, lambda _: 0, 1):
-            space.put_changes(part)
+        # Changes are small, so only their number limits a batch.
+        for batch in batches(differing, _MAX_BATCH_ROWS):
+            space.put_changes(batch)
         self.changes = len(changes)
 
     def _fill_texts(self, space: NewSpace) -> None:
@@ -876,7 +926,7 @@ class IntoDatabase:
         stored_texts = space.texts()
         space.remove_texts(stored_texts - own_texts)
         missing_texts = sorted(own_texts - stored_texts)
-        for digests in batches(missing_texts, _MAX_BATCH_ROWS, lambda _: 0, 1):
+        for digests in batches(missing_texts, _MAX_BATCH_ROWS):
             space.put_texts([(digest, self._older_text(digest)) for digest in digests])
         self.texts = len(own_texts)
 
@@ -894,19 +944,35 @@ class IntoDatabase:
         body.
         """
         for key, copied_file in places.items():
-            # In the first pass, another program may have removed the file since it was listed. In
-            # the second pass the home is locked.
-            with suppress(FileNotFoundError):
-                status = os.lstat(copied_file.place)
-                stamp = stamp_of(status)
-                sent_file = self._sent.get(key)
-                if sent_file is not None and sent_file.stamp == stamp:
-                    continue
-                row = _row_of(key, copied_file.place, status)
-                self._sent[key] = _SentFile(stamp, row.kind, row.sha256 or "")
-                content = row.sha256 or row.link
-                is_stored = stored_files.get(key) == (row.kind, content, row.mode)
-                yield row._replace(kind=_STORED_KIND, body=None) if is_stored else row
+            try:
+                row = self._row_to_send(key, copied_file.place)
+            except FileNotFoundError:
+                # In the first pass, another program may remove a file after it was listed. In the
+                # second pass the home is locked.
+                continue
+            if row is None:
+                continue
+            content = row.sha256 or row.link
+            if stored_files.get(key) == (row.kind, content, row.mode):
+                row = row._replace(kind=_STORED_KIND, body=None)
+            yield row
+
+    def _row_to_send(self, key: Key, place: str) -> FileRow | None:
+        """Read a file, folder or link, and note in `_sent` that it is sent.
+
+        key: its project and path.
+        place: its absolute path.
+
+        Returns None if it was sent before, and has not changed since. Raises FileNotFoundError.
+        """
+        status = os.lstat(place)
+        stamp = stamp_of(status)
+        sent_file = self._sent.get(key)
+        if sent_file is not None and sent_file.stamp == stamp:
+            return None
+        row = _row_of(key, place, status)
+        self._sent[key] = _SentFile(stamp, row.kind, row.sha256 or "")
+        return row
 
     def _older_text(self, digest: str) -> bytes:
         """Return a replaced text from the history. Raises StorageError if the text is damaged.

@@ -42,7 +42,7 @@ from memoranda.sources.source import Source
 from memoranda.text.remembered import remembering
 
 if TYPE_CHECKING:
-    from memoranda.index.sync import BulkSource, Difference, Progress, Result
+    from memoranda.index.sync import BulkSource, Comparison, Difference, Progress, Result
     from memoranda.index.watch import Changes, Watch
     from memoranda.index.writer import Prepared
 
@@ -146,15 +146,15 @@ class Freshness:
         self._load = load
         self._read_ahead = read_ahead
         self._apart = apart
-        # (project, path) of the files that threads are reading apart
-        self._being_read: set[tuple[str, str]] = set()
         self._files = files
         self._clock = clock
         self._wants_watch = watch
         self._may_be_late = may_be_late
+        self._socket = socket
+
+        # What the next update has to do.
         # Whether no project may be late in the next update.
         self._must_be_whole = False
-        self._socket = socket
         self._watch: Watch | None = None
         # The folders of the projects when the watch began, to notice when one is replaced.
         self._roots: dict[str, _Identity] = {}
@@ -165,17 +165,24 @@ class Freshness:
         # When the last complete update began (time.monotonic). 0 means that it failed, or that
         # `forget` was called, so the next update must look at the disk.
         self._looked = 0.0
+
+        # Which files need care.
+        # (project, path) of the files that threads are reading apart.
+        self._being_read: set[tuple[str, str]] = set()
         # By project, the reasons why a sweep could not see all files.
         self._troubles: dict[str, list[str]] = {}
         # By (project, path), the stamp of a file that is not text.
         self._skipped: dict[tuple[str, str], Stamp] = {}
-        # The projects with files at which another version failed, perhaps the daemon's
+        # The projects with files that another version of memoranda could not index. The daemon may
+        # be of that version.
         self._failed_elsewhere: set[str] = set()
         self._shared: dict[str, set[str]] = {}
         """By project, the paths of notes whose file has a second name (a hard link).
 
         The watch does not see changes that are made under the second name.
         """
+
+        # What the engine sets and reads.
         self.scopes: dict[str, str] = {}
         """The scope in force of each project that only some agents may use."""
         self.late: dict[str, Iterator[None]] = {}
@@ -292,16 +299,12 @@ class Freshness:
         daemon_seconds: how long to wait for the daemon's answer.
         whole: whether to finish the sweeps of large projects, too.
         """
+        # While this thread reads a large file, another thread may apply another configuration. This
+        # update keeps to the projects that it began with.
         sources = self.sources
         # From here to its end, a verb uses the same index, even if another process replaces it.
         self._index.pin()
-        if self._index.openings != self._openings:
-            self._begin_with_this_index()
-        if self._has_another_root():
-            self.close()
-        self._look_at_conventions()
-        if self._pending:
-            self._forget_other_scopes()
+        self._prepare_for_changed_surroundings()
 
         # The changes are taken before a new watch is opened: it sees only later ones.
         changes = self._changes_seen_by_watch()
@@ -309,10 +312,12 @@ class Freshness:
             self._open_watch(self._may_be_late and not whole)
 
         troubled_before = set(self._troubles)
-        # Another thread whose update fails while this one reads a large file replaces this set.
+        # The update of another thread may also fail meanwhile. Then it puts a new set in
+        # `_pending`, which must stay as it is.
         pending = self._pending
-        # Without a report of the watch, every project has to be compared with the disk.
+
         if changes is None:
+            # Without a report of the watch, every project has to be compared with the disk.
             swept_projects = sources.keys() - self.late.keys()
         else:
             swept_projects = self._beyond_the_watch() - self.late.keys()
@@ -321,6 +326,7 @@ class Freshness:
         covered_by_daemon = self._shown_by_daemon(swept_projects, daemon_seconds)
         for project in sorted(swept_projects - covered_by_daemon):
             self._sweep(sources[project], result, progress)
+
         if troubled_before - self._troubles.keys():
             # Folders that can be read again are not watched yet, so open the watch again.
             self.close()
@@ -328,6 +334,19 @@ class Freshness:
             pending -= swept_projects
             self._forget_removed_projects()
         self.retire_expired()
+
+    def _prepare_for_changed_surroundings(self) -> None:
+        """Note which projects have to be swept because of something else than their files.
+
+        This may be another index, the folder of a project, or the configuration.
+        """
+        if self._index.openings != self._openings:
+            self._begin_with_this_index()
+        if self._has_another_root():
+            self.close()
+        self._look_at_conventions()
+        if self._pending:
+            self._forget_other_scopes()
 
     def _begin_with_this_index(self) -> None:
         """Prepare a sweep of all projects, because another process has replaced the index."""
@@ -619,51 +638,38 @@ class Freshness:
     def _sweep_in_pieces(self, source: FolderSource, watch: Watch) -> Iterator[None]:
         """Compare a late project with the index, and apply the differences. Yields often.
 
-        Each folder is watched before it is listed, so that no change is missed. The first
-        difference is applied only after all have been collected. Before that, a file that moved to
-        another folder would look like a removed note and a new note. Other programs may write in
-        the meantime, so each difference is checked again before it is applied.
+        Between two pieces, calls come in and other programs may write. So each difference is
+        checked again before it is applied.
 
         source: the late project: a large one that was not compared yet.
         watch: the open watch, to which folders are added.
         """
         from memoranda.index import sync
 
-        notes = self._index.notes
-        name = source.name
         comparison = sync.Comparison()
         removed: dict[str, bytes] = {}
-        waiting_folders = [""]
         unreadable_folders: list[str] = []
+        waiting_folders = [""]
 
-        # First, list all folders and collect the differences.
+        # First, collect the differences of all folders. If they were applied folder by folder, a
+        # file that moved to another folder would look like a removed note and a new note.
         while waiting_folders:
             folder = waiting_folders.pop()
-            seen_paths: set[str] = set()
-            subfolders: list[str] = []
+            # Each folder is watched before it is listed, so that no change is missed.
             try:
-                watch.add(name, source.root, folder)
+                watch.add(source.name, source.root, folder)
             except OSError:
                 # There are too many folders to watch, so every update has to sweep.
                 self.close()
                 self._wants_watch = False
                 return
-            listing = Listing()
-            for _ in source.portions(folder, listing, subfolders, _LISTED_FILES):
-                known_stamps = notes.stamps_of(name, listing.stamps)
-                seen_paths.update(known_stamps)
-                comparison.look(known_stamps, listing.stamps)
-                listing.stamps.clear()
-                yield
+            subfolders: list[str] = []
+            unreadable: list[str] = []
+            yield from self._compare_folder(
+                source, folder, comparison, removed, subfolders, unreadable
+            )
             waiting_folders += subfolders
-            unreadable_folders += listing.unreadable
-            self._shared.setdefault(name, set()).update(listing.shared)
-            # If a folder cannot be read, nobody knows which of its notes were removed.
-            if listing.unreadable:
-                continue
-            for part in notes.not_among(name, folder, seen_paths, subfolders, _LISTED_FILES):
-                removed |= part
-                yield
+            unreadable_folders += unreadable
 
         # Then apply the differences in small parts.
         changes = comparison.end(removed, ())
@@ -674,9 +680,45 @@ class Freshness:
                 yield
             yield
         if unreadable_folders:
-            self._troubles[name] = _unreadable(name, unreadable_folders)
+            self._troubles[source.name] = _unreadable(source.name, unreadable_folders)
         else:
             self._forget_lost_files(source)
+
+    def _compare_folder(
+        self,
+        source: FolderSource,
+        folder: str,
+        comparison: Comparison,
+        removed: dict[str, bytes],
+        subfolders: list[str],
+        unreadable: list[str],
+    ) -> Iterator[None]:
+        """Compare the notes directly in one folder of a late project with the index. Yields often.
+
+        comparison: gets the stamps of the notes that the folder has, on disk and in the index.
+        removed: gets the stamps of those notes that only the index has, by path.
+        subfolders: gets the folders in the folder.
+        unreadable: gets the folder, if it cannot be read.
+        """
+        notes = self._index.notes
+        name = source.name
+        listing = Listing()
+        known_paths: set[str] = set()
+        for _ in source.portions(folder, listing, subfolders, _LISTED_FILES):
+            known_stamps = notes.stamps_of(name, listing.stamps)
+            known_paths.update(known_stamps)
+            comparison.look(known_stamps, listing.stamps)
+            # A large folder is never in memory as a whole.
+            listing.stamps.clear()
+            yield
+        self._shared.setdefault(name, set()).update(listing.shared)
+        unreadable += listing.unreadable
+        # If a folder cannot be read, nobody knows which of its notes were removed.
+        if listing.unreadable:
+            return
+        for part in notes.not_among(name, folder, known_paths, subfolders, _LISTED_FILES):
+            removed.update(part)
+            yield
 
     def _forget_lost_files(self, source: FolderSource) -> None:
         """Forget those files of a project that were left out of the index and do not exist any
@@ -836,9 +878,10 @@ class Freshness:
         stamp: None for a file that is gone. Then it is no longer one that was left out.
         """
         key = (source.name, path)
-        if stamp is None and (key in self.unreadable or key in self._skipped):
+        was_left_out = key in self.unreadable or key in self._skipped
+        if stamp is None and was_left_out:
             self._notice_all([key])
-        return self._index.plan_file(*key, stamp)
+        return self._index.plan_file(source.name, path, stamp)
 
     def _apply(
         self,
@@ -871,6 +914,7 @@ class Freshness:
         # has many notes, and is read as a whole.
         if len(changes) > BATCH or source.holds_entities:
             return []
+        # In bytes, in the order of `changes`.
         sizes = [self._bytes_to_read(source, change) for change in changes]
         large = [
             change for change, size in zip(changes, sizes, strict=True) if size > _LARGE_FILE_BYTES
@@ -945,66 +989,58 @@ class Freshness:
     ) -> None:
         """Apply differences to the index, and add them to `result`.
 
-        ahead: the notes that were read before, by path.
-
         If a note cannot be indexed, it is left out. Its batch is then applied file by file, so that
         many such notes take no longer than as many others.
 
         source: the project.
         changes: the differences between its files and the index.
         progress: called with the number of applied differences, and of all.
+        ahead: the notes that were read before, by path.
         """
-        left_out: set[str] = set()
-        applied = 0
+        from memoranda.index.sync import BATCH
 
-        def load(path: str) -> tuple[Note, Stamp] | None:
-            """Read the note at a path, None if it is left out."""
-            if path in left_out:
-                return None
-            loaded = self._load(source, path, ahead.get(path))
-            # A file that is new to this comparison may be in the index by now: another process may
-            # have indexed it in the meantime.
-            if loaded is not None:
-                self._keep_replaced(loaded[0])
-            return loaded
-
-        def apply(part: Sequence[Difference], files: BulkSource | None) -> None:
-            """Apply some of the differences, and count them in `applied`.
-
-            part: the differences.
-            files: reads many files ahead, in other processes. None reads them one by one.
-            """
-            before = applied
-
-            def count(number: int, _: int) -> None:
-                nonlocal applied
-                applied = before + number
-                if progress is not None:
-                    progress(applied, len(changes))
-
-            # `Index.apply` takes the lock for each batch, so that other processes can write in
-            # between.
-            lock = self._index.write_lock
-            self._index.apply(source.name, part, load, lock, result, count, files, rows)
-
-        rows = {path: read.rows for path, read in ahead.items()}
-        files = self._files(source)
-        while applied < len(changes):
+        application = _Application(self, source, changes, result, progress, ahead)
+        # Reads many files ahead, in other processes.
+        bulk_source = self._files(source)
+        while application.applied < len(changes):
             try:
-                apply(changes[applied:] if applied else changes, files)
+                application.apply_rest(bulk_source)
             except NotIndexable:
-                from memoranda.index.sync import BATCH
-
                 # Reading ahead would begin again after each note that is left out.
-                files = None
-                for change in changes[applied : applied + BATCH]:
-                    try:
-                        apply([change], None)
-                    except NotIndexable as error:
-                        left_out.add(error.path)
-                        self._leave_out(source, error)
-                        # This removes an earlier text of it from the index.
-                        apply([change], None)
+                bulk_source = None
+                begin = application.applied
+                for change in changes[begin : begin + BATCH]:
+                    application.apply_or_leave_out(change)
+
+    def load_for_index(
+        self, source: Source, path: str, ahead: ReadAhead | None
+    ) -> tuple[Note, Stamp] | None:
+        """Read the note at a path as `load` does, and keep the text that it replaces.
+
+        ahead: the note as it was read before; None if it was not.
+        """
+        loaded = self._load(source, path, ahead)
+        # A file that is new to this comparison may be in the index by now: another process may
+        # have indexed it in the meantime.
+        if loaded is not None:
+            note, _ = loaded
+            self._keep_replaced(note)
+        return loaded
+
+    def apply_to_index(
+        self,
+        source: Source,
+        changes: Sequence[Difference],
+        load: Callable[[str], tuple[Note, Stamp] | None],
+        result: Result,
+        progress: Progress,
+        bulk_source: BulkSource | None,
+        rows: Mapping[str, Prepared],
+    ) -> None:
+        """Call `Index.apply` with these arguments."""
+        # `Index.apply` takes the lock for each batch, so that other processes can write in between.
+        lock = self._index.write_lock
+        self._index.apply(source.name, changes, load, lock, result, progress, bulk_source, rows)
 
     def _keep_replaced(self, note: Note) -> None:
         """Keep the former text of a note that another program replaced, if a change wrote it.
@@ -1021,7 +1057,7 @@ class Freshness:
         with suppress(StorageError):
             self._ledger.history.keep_written(text.encode("utf-8", "surrogateescape"))
 
-    def _leave_out(self, source: Source, error: NotIndexable) -> None:
+    def leave_out(self, source: Source, error: NotIndexable) -> None:
         """Record that a note is not in the index until its file changes, and why."""
         key = (source.name, error.path)
         stamp = bounded(error.stamp)
@@ -1113,6 +1149,78 @@ class Freshness:
         self.unreadable.pop((project, path), None)
         if self._skipped.pop((project, path), None) is not None:
             self._index.notes.unskip(project, path)
+
+
+class _Application:
+    """Applies the differences of one project to the index, and counts those that are applied.
+
+    freshness: loads the notes, and has the index.
+    source, changes, result, progress, ahead: the arguments of `Freshness._apply_now`.
+    """
+
+    def __init__(
+        self,
+        freshness: Freshness,
+        source: Source,
+        changes: Sequence[Difference],
+        result: Result,
+        progress: Progress | None,
+        ahead: Mapping[str, ReadAhead],
+    ):
+        self._freshness = freshness
+        self._source = source
+        self._changes = changes
+        self._result = result
+        self._progress = progress
+        self._ahead = ahead
+        self._rows = {path: read.rows for path, read in ahead.items()}
+        # The paths of notes that cannot be indexed.
+        self._left_out: set[str] = set()
+        self.applied = 0
+        """How many of the differences are applied. They are the first ones of `changes`."""
+
+    def apply_rest(self, bulk_source: BulkSource | None) -> None:
+        """Apply all differences that are not yet applied.
+
+        bulk_source: reads many files ahead, in other processes. None reads them one by one.
+
+        Raises NotIndexable for a note that cannot be indexed. Then the batches before it are
+        applied, and counted in `applied`.
+        """
+        # A slice is a list, which takes more memory than `Differences`.
+        is_begun = self.applied > 0
+        rest = self._changes[self.applied :] if is_begun else self._changes
+        self._apply(rest, bulk_source)
+
+    def apply_or_leave_out(self, change: Difference) -> None:
+        """Apply the next difference. If its note cannot be indexed, leave the note out."""
+        try:
+            self._apply([change], None)
+        except NotIndexable as error:
+            self._left_out.add(error.path)
+            self._freshness.leave_out(self._source, error)
+            # This removes an earlier text of it from the index.
+            self._apply([change], None)
+
+    def _apply(self, changes: Sequence[Difference], bulk_source: BulkSource | None) -> None:
+        """Apply the next differences, and count them."""
+        applied_before = self.applied
+
+        def count(number: int, _: int) -> None:
+            """Count the first `number` of `changes` as applied."""
+            self.applied = applied_before + number
+            if self._progress is not None:
+                self._progress(self.applied, len(self._changes))
+
+        self._freshness.apply_to_index(
+            self._source, changes, self._load, self._result, count, bulk_source, self._rows
+        )
+
+    def _load(self, path: str) -> tuple[Note, Stamp] | None:
+        """Read the note at a path. None if it is left out, or there is none."""
+        if path in self._left_out:
+            return None
+        return self._freshness.load_for_index(self._source, path, self._ahead.get(path))
 
 
 def _unreadable(project: str, folders: Sequence[str]) -> list[str]:

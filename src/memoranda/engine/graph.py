@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from memoranda.engine.engine import Engine, verb
@@ -45,6 +46,26 @@ class AmbiguousEntity(MemorandaError):
 
     def __init__(self, name: str, paths: Iterable[str]):
         super().__init__(f"Entity with name {name} is ambiguous: {', '.join(paths)}")
+
+
+@dataclass(slots=True)
+class _MergedEntity:
+    """The entities of another graph that have the same name.
+
+    type: the type of the first of them.
+    observations: the texts of all of them, each once. They are the keys, which keep their order.
+    keys: their further header keys. Of several values of a key, the first counts.
+    """
+
+    type: str
+    observations: dict[str, None] = field(default_factory=dict)
+    keys: dict[str, Any] = field(default_factory=dict)
+
+    def add(self, observations: Iterable[str], keys: Mapping[str, Any]) -> None:
+        """Add the observations and keys of another entity of the same name."""
+        self.observations |= dict.fromkeys(observations)
+        for key, value in keys.items():
+            self.keys.setdefault(key, value)
 
 
 class GraphEdits(Protocol):
@@ -234,27 +255,29 @@ class Graph(Protocol):
 
         entities: pairs of an entity and its further header keys.
         """
-        merged: dict[str, tuple[str, dict[str, None], dict[str, Any]]] = {}
-        for item, new_keys in entities:
-            _, texts, keys = merged.setdefault(item.name, (item.type, {}, {}))
-            texts |= dict.fromkeys(item.observations)
-            keys |= {key: value for key, value in new_keys.items() if key not in keys}
-        new = {relation.triple: relation for relation in relations}.values()
+        merged: dict[str, _MergedEntity] = {}
+        for entity, further_keys in entities:
+            merged_entity = merged.setdefault(entity.name, _MergedEntity(entity.type))
+            merged_entity.add(entity.observations, further_keys)
+        unique_relations = {relation.triple: relation for relation in relations}.values()
 
         def plan(edits: GraphEdits) -> None:
             """Add to the graph what it lacks of the merged entities and relations."""
-            for name, (kind, texts, keys) in merged.items():
-                if name in edits.present_names:
-                    present = set(edits.observations(name))
-                    lacking = [text for text in texts if text not in present]
-                    if lacking:
-                        edits.add_observations(name, lacking)
-                    edits.add_keys(name, keys)
-                else:
-                    edits.create(Entity(name, kind, tuple(texts)), keys)
-            edits.add_relations([item for item in new if not edits.has(item)])
+            for name, entity in merged.items():
+                if name not in edits.present_names:
+                    edits.create(Entity(name, entity.type, tuple(entity.observations)), entity.keys)
+                    continue
+                present = set(edits.observations(name))
+                lacking = [text for text in entity.observations if text not in present]
+                if lacking:
+                    edits.add_observations(name, lacking)
+                edits.add_keys(name, entity.keys)
+            edits.add_relations(
+                [relation for relation in unique_relations if not edits.has(relation)]
+            )
 
-        self._change("import", {*merged, *(item.source for item in new)}, plan)
+        names = {*merged, *(relation.source for relation in unique_relations)}
+        self._change("import", names, plan)
 
     @verb
     def delete_entities(self, names: Sequence[str]) -> None:
@@ -350,41 +373,28 @@ class FileGraph(Graph):
         """
         self._fresh()
         words = text.lower().split()
-
-        def weight(entity: EntityLine) -> int:
-            """Return how well an entity fits the words.
-
-            Each word counts 4 if it is in the name, 2 if it is in the type, and 1 more if it is the
-            whole name.
-            """
-            name = entity.name.lower()
-            kind = entity.type.lower()
-            return sum(4 * (word in name) + 2 * (word in kind) + (name == word) for word in words)
-
-        holding = list(self.source.entities.values())
+        holding = list(self.source.entities.values()) if words else []
         for word in words:
             holding = [entity for entity in holding if word in entity.lowered]
 
-        ranked_lines: dict[int, EntityLine] = {}
-        if self.engine.sources.get(self.source.name) is self.source:
-            hits = self.session.search(
-                Query(text=text, projects=(self.source.name,)), limit=MAX_RANKED
-            )
-            entities = [self.source.entity(hit.note.path) for hit in hits]
-            ranked_lines = {
-                entity_line.number: entity_line
-                for entity_line in entities
-                if entity_line is not None
-            }
+        is_indexed = self.engine.sources.get(self.source.name) is self.source
+        if is_indexed:
+            ranked = [*self._ranked_by_index(text), *holding]
         else:
-            # The file is not a project of this process, so the index does not have its entities.
-            holding.sort(key=lambda entity_line: (-weight(entity_line), entity_line.number))
-        ranked_lines |= {
-            entity_line.number: entity_line
-            for entity_line in holding
-            if words and entity_line.number not in ranked_lines
-        }
-        return [_key(entity_line) for entity_line in ranked_lines.values()]
+            ranked = sorted(holding, key=lambda entity: (-_weight(entity, words), entity.number))
+        # Each entity counts at its first place.
+        ranked_by_line: dict[int, EntityLine] = {}
+        for entity in ranked:
+            ranked_by_line.setdefault(entity.number, entity)
+        return [_key(entity) for entity in ranked_by_line.values()]
+
+    def _ranked_by_index(self, text: str) -> list[EntityLine]:
+        """Return the entities that a search in the index finds, the best first."""
+        query = Query(text=text, projects=(self.source.name,))
+        hits = self.session.search(query, limit=MAX_RANKED)
+        entities = [self.source.entity(hit.note.path) for hit in hits]
+        # The file may have changed since the index read it.
+        return [entity for entity in entities if entity is not None]
 
     @verb
     def observations(self, keys: Sequence[EntityKey]) -> list[list[str]]:
@@ -451,25 +461,27 @@ class FileGraph(Graph):
 
         Returns the result of the last call of `plan`.
         """
-        source = self.source
-        results = list[T]()
+        # The result of each call of `plan`. Only the edit of the last call is carried out.
+        results: list[T] = []
 
-        def edited() -> LineEdit:
-            """Return the edit of the file's lines that `plan` makes. Raises SecretRefused.
-
-            This is called again if another program changes the file in between. The last result
-            counts.
-            """
-            edit = LineEdit(source, names, verb)
+        def planned_edit() -> LineEdit:
+            """Return the edit of the file's lines that `plan` makes. Raises SecretRefused."""
+            edit = LineEdit(self.source, names, verb)
             results.append(plan(edit))
             edit.finish()
-            text = b"".join([*edit.lines.values(), *edit.added]).decode("utf-8", "replace")
-            replaced = [source.lines[number] for number in edit.lines]
-            self.session.admitted(text, source.name, replaced, whole=True)
+            self._check_secrets(edit)
             return edit
 
-        InPlaceChange(self.session, os.path.basename(source.root)).carry_out(source, edited)
+        change = InPlaceChange(self.session, os.path.basename(self.source.root))
+        change.carry_out(self.source, planned_edit)
         return results[-1]
+
+    def _check_secrets(self, edit: LineEdit) -> None:
+        """Raise SecretRefused if the new lines of an edit have a secret that the old ones have not."""
+        new_lines = [*edit.lines.values(), *edit.added]
+        text = b"".join(new_lines).decode("utf-8", "replace")
+        replaced_lines = [self.source.lines[number] for number in edit.lines]
+        self.session.admitted(text, self.source.name, replaced_lines, whole=True)
 
 
 def graph_file_of(session: PlaceVerbs, touched: Touched) -> GraphFileSource:
@@ -497,6 +509,19 @@ def source_of(session: PlaceVerbs, file: str) -> GraphFileSource | None:
         ),
         None,
     )
+
+
+def _weight(entity: EntityLine, words: Sequence[str]) -> int:
+    """Return how well an entity fits the words of a search.
+
+    Each word counts 4 if it is in the name, 2 if it is in the type, and 1 more if it is the whole
+    name.
+
+    words: in lower case.
+    """
+    name = entity.name.lower()
+    kind = entity.type.lower()
+    return sum(4 * (word in name) + 2 * (word in kind) + (name == word) for word in words)
 
 
 def _key(entity: EntityLine) -> EntityKey:

@@ -98,21 +98,29 @@ class NoteGraph(Graph):
         Then follow the entities in which every word of `text` occurs, if only as a part of a word.
         """
         self.engine.fresh()
-        hits = self.session.search(Query(text=text, projects=(self.project,)), limit=MAX_RANKED)
-        entities = self._index.entities
         viewer = self.session.agent
-        keys = {key.handle: key for key in entities.all(viewer)}
+        keys = {key.handle: key for key in self._index.entities.all(viewer)}
+        hits = self.session.search(Query(text=text, projects=(self.project,)), limit=MAX_RANKED)
         ranked_keys = {hit.note.row: keys[hit.note.row] for hit in hits if hit.note.row in keys}
-        words = text.lower().split()
-        if words:
-            # The search above finds only whole words.
-            matching_keys = set.intersection(
-                *(set(entities.matching(word, viewer)) for word in words)
-            )
-            for key in keys.values():
-                if key in matching_keys:
-                    ranked_keys.setdefault(key.handle, key)
+        # The search finds only whole words.
+        for key in self._with_all_words(keys.values(), text.lower().split()):
+            ranked_keys.setdefault(key.handle, key)
         return list(ranked_keys.values())
+
+    def _with_all_words(
+        self, keys: Iterable[EntityKey], words: Sequence[str]
+    ) -> Iterator[EntityKey]:
+        """Yield those entities in which every word occurs, if only as a part of a word.
+
+        Without words, nothing is yielded.
+        """
+        if not words:
+            return
+        entities = self._index.entities
+        matches_by_word = [set(entities.matching(word, self.session.agent)) for word in words]
+        for key in keys:
+            if all(key in matches for matches in matches_by_word):
+                yield key
 
     @verb
     def observations(self, keys: Sequence[EntityKey]) -> list[list[str]]:
@@ -420,14 +428,15 @@ class NoteEdits:
         Raises AmbiguousEntity, Locked.
         """
         removed_names = set(names)
-        removed_paths = set()
+        removed_paths: set[str] = set()
         for name, rows in self._rows.items():
             self._check_one_entity(name)
             for row in rows:
                 self._removed[row.path] = (row, read_unlocked(self._session, self._info(row)))
                 removed_paths.add(row.path)
 
-        # The names of other notes with a relation to a removed entity, by the path of the note.
+        # Then the relations to these entities. They are in the notes of other entities: this has the
+        # name of each such note by its path.
         linking_notes: dict[str, str] = {}
         for relation in self._index.entities.relations_at(removed_names, self._session.agent):
             # The order of a relation is (time of creation, path, line) of its note.

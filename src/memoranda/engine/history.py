@@ -36,6 +36,7 @@ from memoranda.errors import (
     NotInHistory,
     UndoObstacle,
 )
+from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import (
     ERASE,
     FOLD,
@@ -138,23 +139,26 @@ class HistoryVerbs(NoteVerbs):
         limit: the number of groups; 0 means all.
         before: list only changes with lower numbers; 0 means all.
         """
+        # By the number of the run or, for a change of no run, its own number.
         groups: dict[int, list[Change]] = {}
-        runs: list[int] = []
+        # The lowest number of a run that has a group; None if none has one.
+        oldest_run: int | None = None
         for change in self._seen_changes(ref, agent, since, before or None):
-            if change.undoes is None:
-                run = change.run
-            else:
-                run = None
+            # An undo of a run has its number, but is a change of its own in the list.
+            run = change.run if change.undoes is None else None
             is_full = limit > 0 and len(groups) >= limit
-            # All groups are begun. Only further changes of their runs are still looked for. The
-            # number of a run is the number of its first change, so no run has a lower one.
-            if is_full and change.number < min(runs, default=change.number + 1):
-                break
+            if is_full:
+                # Only further changes of the listed runs are still looked for. The number of a run
+                # is the number of its first change, so older changes are of none of them.
+                may_follow = oldest_run is not None and change.number >= oldest_run
+                if not may_follow:
+                    break
             group = run or change.number
-            if group in groups or not is_full:
-                groups.setdefault(group, []).append(change)
-                if run:
-                    runs.append(run)
+            if is_full and group not in groups:
+                continue
+            groups.setdefault(group, []).append(change)
+            if run and (oldest_run is None or run < oldest_run):
+                oldest_run = run
         return list(groups.values())
 
     def _seen_changes(
@@ -290,23 +294,29 @@ class HistoryVerbs(NoteVerbs):
 
         Raises NotFound, OutsideError, and Ambiguous if the history knows several such files.
         """
+        # A path.
         own_location = self._own_location(ref)
         place = self._place_by_path(ref, own_location)
         if place is not None:
             return place
+
+        # An id, or the beginning of one.
+        with suppress(NotFound, Ambiguous):
+            return self._location_of(self.memory_id(ref))
+        place = self.place_by_id(ref)
+        if place is not None:
+            return place
+
+        # A name. A permalink may look like `project/path`, so it is tried before giving up.
         try:
-            info = self.memory_id(ref)
+            return self._location_of(self._at_path_or_named(ref, looseness))
         except (NotFound, Ambiguous):
-            place = self.place_by_id(ref)
-            if place is not None:
-                return place
-            try:
-                # A permalink may look like `project/path`, so it is tried before giving up.
-                info = self._at_path_or_named(ref, looseness)
-            except (NotFound, Ambiguous):
-                if own_location is None:
-                    raise
-                return own_location
+            if own_location is None:
+                raise
+            return own_location
+
+    def _location_of(self, info: NoteInfo) -> Location:
+        """Return the place of a note, as the ledger names it."""
         return info.project, info.path, root_of(self.engine, info.project)
 
     def _own_location(self, ref: str) -> Location | None:
@@ -431,10 +441,9 @@ class HistoryVerbs(NoteVerbs):
             run_changes = [
                 change for change in history.changes_of_run(run) if change.undoes is None
             ]
-            if not run_changes or not all(
-                self._is_visible(change, past_privacy) for change in run_changes
-            ):
-                # A run that the caller may not see does not exist for the caller.
+            # A run that the caller may not see does not exist for the caller.
+            is_visible = all(self._is_visible(change, past_privacy) for change in run_changes)
+            if not run_changes or not is_visible:
                 raise CannotUndo(f"There is no run #{run}.")
             not_undone = [change for change in run_changes if history.undone_by(change) is None]
             if not not_undone:
@@ -564,23 +573,29 @@ class HistoryVerbs(NoteVerbs):
             (step, step.old) for step in steps if step.do in (StepKind.PUT, StepKind.REMOVE)
         )
         now = self._reads((step, as_file(step.data)) for step in steps if step.data is not None)
-        reads = self.engine.reads
         # If the ids differ, memories were merged or separated. Then the counts before and after
         # cannot be compared.
         if before.keys() != now.keys():
             return
         for id, count in now.items():
-            # The restored text counts more reads than the replaced one had, so fewer reads are
-            # pending.
-            if before[id] < count:
-                pending = reads.counts([id])[id]
-                used = reads.used([id]).get(id)
-                reads.restart(id)
-                if used is not None:
-                    reads.note_use([id], datetime.fromtimestamp(used, UTC))
-                reads.count_read(id, max(0, pending + before[id] - count))
-            elif before[id] > count:
-                reads.count_read(id, before[id] - count)
+            if before[id] > count:
+                self.engine.reads.count_read(id, before[id] - count)
+            elif before[id] < count:
+                self._take_off_pending_reads(id, count - before[id])
+
+    def _take_off_pending_reads(self, id: str, number: int) -> None:
+        """Take reads off the log, because the header of the note counts them again.
+
+        number: how many reads. If the log has fewer, it has none afterwards.
+        """
+        reads = self.engine.reads
+        pending = reads.counts([id])[id]
+        used = reads.used([id]).get(id)
+        # The log can only be added to. So the note begins again, with its last use.
+        reads.restart(id)
+        if used is not None:
+            reads.note_use([id], datetime.fromtimestamp(used, UTC))
+        reads.count_read(id, max(0, pending - number))
 
     def _reads(self, files: Iterable[tuple[Step, File | None]]) -> dict[str, int]:
         """Return the read counts in the headers of memories and entries, by id.
@@ -606,19 +621,22 @@ class HistoryVerbs(NoteVerbs):
             past_privacy = self.past()
             if change is None:
                 change_to_undo = self._latest_to_undo(past_privacy)
-                why_not = "There is nothing to undo."
+                not_there = "There is nothing to undo."
             else:
                 change_to_undo = self.engine.ledger.history.change(change)
-                why_not = f"There is no change #{change}."
+                not_there = f"There is no change #{change}."
+            # A change that the caller may not see does not exist for the caller.
             if change_to_undo is None or not self._is_visible(change_to_undo, past_privacy):
-                raise CannotUndo(why_not)
-            name = f"#{change_to_undo.number}"
+                raise CannotUndo(not_there)
             refusal = self.refusal_of_undo(change_to_undo)
             if refusal is not None:
                 raise refusal
+
+            # Lines of a file used in place are exchanged in the file. Anything else is undone file
+            # by file.
             if any(file.do == StepKind.LINES for file in change_to_undo.files):
                 return self._undo_lines(change_to_undo, past_privacy)
-            return self._take_back([change_to_undo], name)
+            return self._take_back([change_to_undo], f"#{change_to_undo.number}")
 
     def _latest_to_undo(self, past_privacy: PastPrivacy | None) -> Change | None:
         """Return the latest change that can be undone. None if there is no such change.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -171,8 +171,10 @@ class JsonEntries(Entries):
             "value": value,
             "created_at": seconds(now),
             "accessed_at": seconds(now),
+            "expires_at": expires.timestamp() if expires is not None else None,
+            "access_count": 0,
         }
-        row |= {"expires_at": expires and expires.timestamp(), "access_count": 0}
+        # The name of the file says which namespace it is, if it can.
         if namespace != stem:
             row["namespace"] = namespace
 
@@ -271,29 +273,14 @@ class JsonEntries(Entries):
 
         namespace: None means all namespaces.
         """
-        lowered = text.lower()
         counts = self.engine.reads.counts()
-        matches = []
-        if namespace is None:
-            stem = None
-        else:
-            stem = stem_of(namespace)
-        found_matches = (
-            self._readable()
-            if stem is None or namespace is None
-            else [(stem, self._read_content(stem, namespace))]
-        )
+        matches: list[Entry] = []
+        for entry in self._entries_with(text.lower(), namespace):
+            # The row has the reads up to the last write of the file, `counts` those since.
+            recalls = entry.access_count + counts.get(entry.id, 0)
+            matches.append(replace(entry, access_count=recalls))
 
-        for stem, content in found_matches:
-            for row in content.rows:
-                if namespace not in (None, namespace_in(row, stem)) or self._is_past(row):
-                    continue
-                if lowered in row["key"].lower() or lowered in _value(row).lower():
-                    entry = self._entry(row, stem, content)
-                    matches.append(
-                        replace(entry, access_count=entry.access_count + counts.get(entry.id, 0))
-                    )
-
+        # The most recalled first, then the newest, then by name.
         matches.sort(
             key=lambda match: (
                 -match.access_count,
@@ -303,6 +290,27 @@ class JsonEntries(Entries):
             )
         )
         return matches[offset : offset + limit], len(matches)
+
+    def _entries_with(self, lowered: str, namespace: str | None) -> Iterator[Entry]:
+        """Yield the entries that have a text in the key or the value.
+
+        lowered: the text in lower case.
+        namespace: None means all namespaces.
+        """
+        contents: Iterable[tuple[str, Content]]
+        if namespace is None:
+            contents = self._readable()
+        else:
+            stem_of_namespace = stem_of(namespace)
+            contents = [(stem_of_namespace, self._read_content(stem_of_namespace, namespace))]
+        for stem, content in contents:
+            for row in content.rows:
+                # A file may have rows of several namespaces.
+                is_searched = namespace is None or namespace_in(row, stem) == namespace
+                if not is_searched or self._is_past(row):
+                    continue
+                if lowered in row["key"].lower() or lowered in _value(row).lower():
+                    yield self._entry(row, stem, content)
 
     def _counted(self) -> tuple[Counter[str], Counter[str]]:
         """Return two counts by namespace: how many entries have not expired, and how many have."""

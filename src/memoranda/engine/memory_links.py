@@ -32,6 +32,7 @@ from memoranda.sources.step import Step
 if TYPE_CHECKING:
     from memoranda.index.rows import Edge, Reached
     from memoranda.note.model import Note, Observation
+    from memoranda.note.timephrase.reading import Reading
 
 _NO_ENTRY = (
     "A key-value entry holds one value, the present one, so it supersedes nothing. "
@@ -350,30 +351,39 @@ def header_time(session: ReadVerbs, text: str) -> str:
     The words may be `2025-03-01`, `yesterday`, `2 weeks ago` or `next friday`. A day gives
     `2025-03-01`, and a moment gives `2025-03-01T09:30:00Z`. Raises TimeframeError.
     """
-    now = session.clock()
     zone = session.settings.zone
     try:
-        local = clock.since(text, now, zone).astimezone(zone)
-        is_midnight = f"{local:%H%M%S%f}" == "000000000000"
-        is_day = is_midnight
+        moment = clock.since(text, session.clock(), zone)
     except TimeframeError:
-        # Only words for a future time need this module, whose import takes 10 ms.
-        from memoranda.note import timephrase
-
-        try:
-            reading = timephrase.read(
-                text, now, session.settings.reading_zone, session.settings.day_hour
-            )
-        except InvalidInput:
-            raise TimeframeError(text) from None
-        is_whole_text = reading.phrase.strip() == text.strip()
-        if not is_whole_text or reading.repeat:
-            raise TimeframeError(text) from None
-        local = reading.due.astimezone(zone)
+        reading = _future_time(session, text)
+        moment = reading.due
         is_day = reading.all_day
+    else:
+        local = moment.astimezone(zone)
+        is_day = f"{local:%H%M%S%f}" == "000000000000"
+    local = moment.astimezone(zone)
     if is_day:
         return f"{local:%Y-%m-%d}"
     return stamp(local.replace(microsecond=0))
+
+
+def _future_time(session: ReadVerbs, text: str) -> Reading:
+    """Read words for a future time, such as `next friday`.
+
+    Raises TimeframeError unless the whole text is such words. Words for a repeated time are not.
+    """
+    # Only words for a future time need this module, whose import takes 10 ms.
+    from memoranda.note import timephrase
+
+    settings = session.settings
+    try:
+        reading = timephrase.read(text, session.clock(), settings.reading_zone, settings.day_hour)
+    except InvalidInput:
+        raise TimeframeError(text) from None
+    is_whole_text = reading.phrase.strip() == text.strip()
+    if not is_whole_text or reading.repeat:
+        raise TimeframeError(text)
+    return reading
 
 
 def supersedable(session: ReadVerbs, refs: Iterable[Ref]) -> list[NoteInfo]:

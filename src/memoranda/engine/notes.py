@@ -10,8 +10,8 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import count
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoranda.clock import stamp
 from memoranda.engine import memory_links
@@ -100,6 +100,18 @@ class Changed:
     broken: list[str] = field(default_factory=list)
 
 
+class _Place(NamedTuple):
+    """The place for a note in its project.
+
+    path: the path in the project.
+    info, file: the note that is there, and its file. None if the place is free.
+    """
+
+    path: str
+    info: NoteInfo | None
+    file: File | None
+
+
 class NoteVerbs(PlaceVerbs, LinkVerbs):
     """The verbs that write notes."""
 
@@ -180,7 +192,8 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     @verb
     def write_many(self, drafts: Iterable[Draft]) -> list[Note]:
         """Store several notes as one change (see `Memory.write_many`)."""
-        return [outcome.note for outcome in self._source(list(drafts), False, None)]
+        outcomes = self._write_drafts(list(drafts), overwrite=False, checksum=None)
+        return [outcome.note for outcome in outcomes]
 
     @verb
     def store(
@@ -191,10 +204,10 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         overwrite: whether the draft may replace a note.
         checksum: the checksum that the replaced note must have; None for any checksum.
         """
-        return self._source([draft], overwrite, checksum)[0]
+        return self._write_drafts([draft], overwrite=overwrite, checksum=checksum)[0]
 
-    def _source(
-        self, drafts: Sequence[Draft], overwrite: bool, checksum: str | None
+    def _write_drafts(
+        self, drafts: Sequence[Draft], *, overwrite: bool, checksum: str | None
     ) -> list[Stored]:
         """Write the drafts as one change, and return the notes in the order of the drafts.
 
@@ -215,17 +228,21 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                     step = self._put_memory(change, draft)
                 else:
                     step = self._put_note(change, draft, overwrite, checksum, permalinks)
-                # Two drafts of this call would write the same file.
-                if (step.project, file_key(step.path)) in taken_places:
+
+                place = (step.project, file_key(step.path))
+                if place in taken_places:
+                    # Two drafts of this call would write the same file.
                     raise Exists(step.path)
-                taken_places.add((step.project, file_key(step.path)))
+                taken_places.add(place)
                 steps.append(step)
+
                 if old:
                     change.verb = "supersede"
                     memory_links.end_superseded(self, change, old, draft, step)
+            # The history names the change after its first draft.
             if steps and steps[0].old is not None:
                 change.verb = "overwrite"
-        return [Stored(change.written(step), step.old is None) for step in steps]
+        return [Stored(change.written(step), created=step.old is None) for step in steps]
 
     def _complete_draft(self, draft: Draft, superseded: list[NoteInfo]) -> Draft:
         """Return a draft with a checked scope, and with the times from and until which it is valid.
@@ -254,13 +271,12 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         if isinstance(new, Draft):
             before = self.find(old, looseness=Looseness.CASE)
             place = (before.project, before.path)
-            note = self.write(
-                replace(
-                    new,
-                    supersedes=[*new.supersedes, place],
-                    valid_from=valid_from or new.valid_from,
-                )
+            draft = replace(
+                new,
+                supersedes=[*new.supersedes, place],
+                valid_from=valid_from or new.valid_from,
             )
+            note = self.write(draft)
             return self.find(place), note
         with self.change("supersede") as change:
             before = self.find(old, looseness=Looseness.CASE)
@@ -271,14 +287,10 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     def _put_memory(self, change: Transaction, draft: Draft) -> Step:
         """Add the step that writes a new memory (contract 001, 2), and return the step.
 
-        Its path in the project is `CATEGORY/SLUG-ID8.md`, such as `inbox/buy-milk-1a2b3c4d.md`: the
-        slug is made from the text, and the last part is the beginning of the id.
-
         draft: the text and the further properties of the memory.
 
         Raises InvalidInput for an unknown category or an empty text.
         """
-        moment = self.clock()
         category = draft.category or INBOX
         if category not in CATEGORIES:
             raise InvalidInput(f'invalid category "{category}"', choices(category, CATEGORIES))
@@ -290,29 +302,8 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
 
         from memoranda.note import markdown
 
+        moment = self.clock()
         identity = str(uuid4())
-        expires = draft.expires
-        if category == INBOX and expires is None:
-            # The owner may set so long a time to live that the calendar ends before it. Then the
-            # memory does not expire.
-            with suppress(OverflowError):
-                expires = moment + self.settings.short_term_ttl
-
-        other_keys: dict[str, object] = {"title": draft.title} if draft.title else {}
-        if draft.date:
-            other_keys["date"] = draft.date
-        other_keys |= draft.metadata
-        # A reminder is due at the time that its text names (contract 001, 3).
-        if category == REMINDERS and not draft.metadata.get("due_at"):
-            # These imports take 10 ms, and only reminders need them.
-            from memoranda.note import reminder, timephrase
-
-            # The text may name no time, or an unclear one. Then the reminder has no time.
-            with suppress(InvalidInput):
-                zone = self.settings.reading_zone
-                hour = self.settings.day_hour
-                other_keys |= reminder.keys_of(timephrase.read(draft.text, moment, zone, hour))
-
         record = markdown.Record(
             identity,
             draft.text,
@@ -322,19 +313,63 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             draft.scope,
             tags=tuple(draft.tags),
             source=draft.source or self.agent,
-            expires=expires,
-            further=other_keys,
+            expires=self._end_of_memory(draft, category, moment),
+            further=self._further_keys(draft, category, moment),
         )
-
-        path = f"{category}/{links.memory_file_name(draft.text, identity)}"
-        if os.path.lexists(os.path.join(self.engine.source(CATEGORY_PROJECT).root, path)):
-            # The name has only the first digits of the id, so another memory may have it. The whole
-            # id is unique.
-            path = f"{category}/{identity}.md"
+        path = self._path_of_memory(draft.text, category, identity)
         data = encoded(record.text())
-        return change.put(
-            CATEGORY_PROJECT, path, data, scope=new_scope(self, data, identity=identity)
-        )
+        scope = new_scope(self, data, identity=identity)
+        return change.put(CATEGORY_PROJECT, path, data, scope=scope)
+
+    def _end_of_memory(self, draft: Draft, category: str, moment: datetime) -> datetime | None:
+        """Return when a new memory expires. None if it does not.
+
+        moment: when the memory is written.
+        """
+        if draft.expires is not None or category != INBOX:
+            return draft.expires
+        try:
+            return moment + self.settings.short_term_ttl
+        except OverflowError:
+            # The owner may set so long a time to live that the calendar ends before it.
+            return None
+
+    def _further_keys(self, draft: Draft, category: str, moment: datetime) -> dict[str, object]:
+        """Return those header keys of a new memory that not every memory has.
+
+        moment: when the memory is written. The times in the text of a reminder are read from there.
+        """
+        keys: dict[str, object] = {}
+        if draft.title:
+            keys["title"] = draft.title
+        if draft.date:
+            keys["date"] = draft.date
+        keys |= draft.metadata
+        # A reminder is due at the time that its text names (contract 001, 3).
+        if category == REMINDERS and not draft.metadata.get("due_at"):
+            # These imports take 10 ms, and only reminders need them.
+            from memoranda.note import reminder, timephrase
+
+            zone = self.settings.reading_zone
+            hour = self.settings.day_hour
+            # The text may name no time, or an unclear one. Then the reminder has no time.
+            with suppress(InvalidInput):
+                keys |= reminder.keys_of(timephrase.read(draft.text, moment, zone, hour))
+        return keys
+
+    def _path_of_memory(self, text: str, category: str, identity: str) -> str:
+        """Return the path of a new memory in its project.
+
+        It is `CATEGORY/SLUG-ID8.md`, such as `inbox/buy-milk-1a2b3c4d.md`: the slug is made from
+        the text, and the last part is the beginning of the id.
+        """
+        path = f"{category}/{links.memory_file_name(text, identity)}"
+        root = self.engine.source(CATEGORY_PROJECT).root
+        if not os.path.lexists(os.path.join(root, path)):
+            return path
+        # The name has only the first digits of the id, so another memory may have it. The whole id
+        # is unique.
+        return f"{category}/{identity}.md"
 
     def _put_note(
         self,
@@ -356,30 +391,35 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
 
         project, path, title = self._place_of(draft)
         namesake = None if draft.file_name else title
-        path, info, file = self._existing(project, path, namesake)
-        _check_overwrite(info, file, path, project, overwrite=overwrite, checksum=checksum)
+        place = self._free_or_same_place(project, path, namesake)
+        _check_overwrite(
+            place.info, place.file, place.path, project, overwrite=overwrite, checksum=checksum
+        )
 
-        keep: dict[str, object] = {}
-        if info is not None and file is not None:
+        path = place.path
+        replaced_text = ""
+        kept_keys: dict[str, object] = {}
+        if place.info is not None and place.file is not None:
             # The place may differ from the path in case. Then the present file keeps its name.
-            path = info.path
-            keep = _kept_keys(info, self.parse(info.project, info.path, file))
+            path = place.info.path
+            replaced_text = place.file.data.decode("utf-8", "replace")
+            replaced_note = self.parse(place.info.project, path, place.file)
+            kept_keys = _kept_keys(place.info, replaced_note)
         metadata = _metadata_of(draft)
-        old = file.data.decode("utf-8", "replace") if file else ""
         permalink = self.free_permalink(project, path, taken_permalinks)
         taken_permalinks.add(permalink)
 
         content = draft.text
         tags: Sequence[str] = draft.tags
-        keys: set[str] | None = None
+        usual_keys: set[str] | None = None
         habits = habits_of(self, project)
         # Other programs use this folder, too. The note gets only the header keys that its notes
         # usually have.
         if habits is not None:
             content, tags = with_tags(content, tags, habits)
-            keys = _usual_keys(habits, old, title, path)
-            if old:
-                keep = {key: value for key, value in keep.items() if key in keys}
+            usual_keys = _usual_keys(habits, replaced_text, title, path)
+            if replaced_text:
+                kept_keys = {key: value for key, value in kept_keys.items() if key in usual_keys}
 
         text = markdown.compose_note(
             content,
@@ -389,20 +429,20 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             metadata=metadata,
             created=self.clock(),
             permalink=permalink,
-            keep=keep,
-            old=old,
-            habits=keys,
+            keep=kept_keys,
+            old=replaced_text,
+            habits=usual_keys,
         )
-        if old:
-            text = markdown.with_counted_time(old, text, self.clock())
-        text = in_link_style(self, project, path, text, old)
+        if replaced_text:
+            text = markdown.with_counted_time(replaced_text, text, self.clock())
+        text = in_link_style(self, project, path, text, replaced_text)
 
         data = encoded(text)
         # Otherwise the note has the permalink chosen above, which no other note has.
-        if info is not None or _names_permalink(draft, metadata):
+        if place.info is not None or _names_permalink(draft, metadata):
             self._check_permalink(project, path, markdown.own_permalink(text))
-        scope = new_scope(self, data, file.data if file else None)
-        return change.put(project, path, data, old=file, scope=scope)
+        scope = new_scope(self, data, place.file.data if place.file else None)
+        return change.put(project, path, data, old=place.file, scope=scope)
 
     def _place_of(self, draft: Draft) -> tuple[str, str, str]:
         """Return the project, path and title of the note that a draft would make.
@@ -466,16 +506,12 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                 "Leave it out, or choose another."
             )
 
-    def _existing(
-        self, project: str, path: str, title: str | None
-    ) -> tuple[str, NoteInfo | None, File | None]:
-        """Find the place for a note. Return its path, the note that is there, and the file of that
-        note.
+    def _free_or_same_place(self, project: str, path: str, title: str | None) -> _Place:
+        """Find the place for a note: a free one, or the place of a note that it may replace.
 
-        The note and the file are None if the place is free. If the caller may not see the note at
-        the place, the path gets a number, as in `plan 2.md`. So it does if the note at the place
-        has another title that makes the same file name. Paths that differ only in case or Unicode
-        form are the same place.
+        If the caller may not see the note at the place, the path gets a number, as in `plan 2.md`.
+        So it does if the note at the place has another title that makes the same file name. Paths
+        that differ only in case or Unicode form are the same place.
 
         title: the title of the new note. None means that the caller chose the file name, so that
             the title of the other note does not matter.
@@ -485,25 +521,28 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         """
         notes = self.index.notes
         source = self.engine.source(project)
-        free_place, (stem, dot, suffix) = path, path.rpartition(".")
-        for number in count(2):
-            self.engine.freshness.look_at(project, free_place)
-            info = notes.get(project, free_place) or notes.in_other_case(project, free_place)
+        stem, dot, suffix = path.rpartition(".")
+        place = path
+        number = 1
+        while True:
+            self.engine.freshness.look_at(project, place)
+            info = notes.get(project, place) or notes.in_other_case(project, place)
             if info is None:
-                break
+                if source.place(place).kind != "missing":
+                    raise Exists(place, f"{project}/{place}")
+                return _Place(place, None, None)
+
             # A note that the caller does not see counts as taken, and the next number is tried.
             if self.sees(info.scope):
                 if not _is_other_title(info, path, title):
-                    break
+                    return _Place(place, info, source.read(info.path))
                 if links.file_name(title or "") == f"{title}.md":
                     raise InvalidInput(
                         f'The file {info.path} is that of the note "{info.title}". '
                         "Choose another title or directory."
                     )
-            free_place = f"{stem} {number}{dot}{suffix}"
-        if info is None and source.place(free_place).kind != "missing":
-            raise Exists(free_place, f"{project}/{free_place}")
-        return free_place, info, source.read(info.path) if info is not None else None
+            number += 1
+            place = f"{stem} {number}{dot}{suffix}"
 
     @verb
     def edit(
@@ -532,17 +571,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             file, text = editable(self, info)
             if checksum is not None:
                 check_etag(info, file, checksum)
-            try:
-                edited = edit.apply(text)
-            except CountMismatch as error:
-                # The edit knows only the text. The caller's error also names the note.
-                raise CountMismatch(
-                    error.found, error.expected, error.lines, info.permalink
-                ) from None
-            except SectionError as error:
-                raise SectionError(
-                    error.section, error.headings, error.lines, info.permalink
-                ) from None
+            edited = _edited(edit, text, info.permalink)
             styled = in_link_style(self, info.project, info.path, edited.text, text)
             new_text, links = relink_anchors(self, info, text, styled)
             data = follow_content(self, info, text, new_text).encode()
@@ -634,9 +663,12 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                 file, text = editable(self, info)
                 note = self.parse(info.project, info.path, file)
                 tags = _with_tags_changed(note.tags, add, remove)
-                is_same = tags == list(note.tags)
+                if tags == list(note.tags):
+                    results.append(note)
+                    continue
+                # All tags are then in the one key `tags`.
                 keys = {"tags": tags or REMOVE} | dict.fromkeys(other_tag_keys(note.header), REMOVE)
-                results.append(note if is_same else set_keys(self, change, info, keys, file, text))
+                results.append(set_keys(self, change, info, keys, file, text))
         return [
             self.as_indexed(item) if isinstance(item, Note) else change.written(item)
             for item in results
@@ -668,6 +700,19 @@ def _check_overwrite(
         raise Exists(info.path, info.permalink)
     if info is not None and file is not None and info.locked:
         raise Locked(info.permalink)
+
+
+def _edited(edit: Edit, text: str, permalink: str) -> Edited:
+    """Return the result of an edit of a text.
+
+    An edit knows only the text. So its errors get the permalink of the note here.
+    """
+    try:
+        return edit.apply(text)
+    except CountMismatch as error:
+        raise CountMismatch(error.found, error.expected, error.lines, permalink) from None
+    except SectionError as error:
+        raise SectionError(error.section, error.headings, error.lines, permalink) from None
 
 
 def _names_permalink(draft: Draft, metadata: Mapping[str, Any]) -> bool:

@@ -107,20 +107,25 @@ def notes_edited_outside(
     limit: how many of the notes whose files changed last are looked at.
     """
     history = memory.engine.ledger.history
+    # Notes whose present text no change wrote.
     latest, _ = memory.list(Query(order="changed"), limit=limit)
     infos = {
         (info.project, info.path): info for info in latest if history.writer_of(info.etag) is None
     }
 
+    # Notes of which a change replaced a text that no change wrote. Only the first file of each
+    # change is looked at.
     for change in changes:
-        for touched in change.files[:1]:
-            # A change that replaced a text which no change wrote found an edit from outside.
-            is_edit = touched.old and touched.new
-            if not is_edit or history.writer_of(touched.old or "") is not None:
-                continue
-            info = memory.index.notes.get(touched.project, touched.to or touched.path)
-            if info is not None and memory.sees(info.scope):
-                infos[(info.project, info.path)] = info
+        if not change.files:
+            continue
+        touched = change.files[0]
+        if touched.old is None or touched.new is None:
+            continue
+        if history.writer_of(touched.old) is not None:
+            continue
+        info = memory.index.notes.get(touched.project, touched.to or touched.path)
+        if info is not None and memory.sees(info.scope):
+            infos[info.project, info.path] = info
     return list(infos.values())
 
 

@@ -77,22 +77,30 @@ class Files:
         place = self._inside(self._source.place(full_path))
         if place.kind != "missing" or not path:
             return place
-        nearest = PathInfo("folder", self._base)
-        parent, _, missing_path = full_path.rpartition("/")
-        while len(parent) > len(self._base):
-            raw = self._source.place(parent)
-            real_parent = self._follow(raw)
-            if real_parent.kind != "missing":
-                nearest = real_parent
-                break
-            # A link that leads to nothing: the new file would be below the target of the link.
-            parent, _, name = (real_parent.path if raw.kind == "link" else parent).rpartition("/")
-            missing_path = f"{name}/{missing_path}"
-        if nearest.kind == "folder":
-            in_the_way = ""
-        else:
-            in_the_way = nearest.path
+        nearest, missing_path = self._nearest_existing(full_path)
+        in_the_way = "" if nearest.kind == "folder" else nearest.path
         return PathInfo("missing", f"{nearest.path}/{missing_path}".lstrip("/"), link=in_the_way)
+
+    def _nearest_existing(self, full_path: str) -> tuple[PathInfo, str]:
+        """Return what exists nearest above a missing file, and the rest of the path below it.
+
+        full_path: the path of the missing file in the project, such as `a/b/c.md`. If only `a`
+            exists, the result is `a` and `b/c.md`.
+
+        Links are followed, so the result may be elsewhere than the path says. Raises OutsideError.
+        """
+        parent, _, missing_path = full_path.rpartition("/")
+        # The folder of these files, `_base`, always counts as existing.
+        while len(parent) > len(self._base):
+            place = self._source.place(parent)
+            followed = self._follow(place)
+            if followed.kind != "missing":
+                return followed, missing_path
+            # Below a link that leads to nothing, the new file would be below the link's target.
+            missing_parent = followed.path if place.kind == "link" else parent
+            parent, _, name = missing_parent.rpartition("/")
+            missing_path = f"{name}/{missing_path}"
+        return PathInfo("folder", self._base), missing_path
 
     def _inside(self, place: PathInfo) -> PathInfo:
         """Return `place` if it is in the folder of these files. Raises OutsideError if it is not."""
@@ -409,11 +417,13 @@ class Files:
         for entry in filter(self._shows, self._source.entries(place.path)):
             to = f"{target}/{entry.path.rpartition('/')[2]}"
             target_kind = self._source.place(to).kind
-            in_pieces = any(path.startswith(f"{entry.path}/") for path in texts)
-            # A folder also moves in pieces if one is at the target, or if the caller does not see
-            # all of it.
-            in_pieces = in_pieces or target_kind == "folder" or not self._is_all_shown(entry)
-            if entry.kind == "folder" and in_pieces:
+            # A folder moves in pieces if a note in it is rewritten, if a folder is at the target,
+            # or if the caller does not see all of it.
+            has_new_texts = any(path.startswith(f"{entry.path}/") for path in texts)
+            moves_in_pieces = entry.kind == "folder" and (
+                has_new_texts or target_kind == "folder" or not self._is_all_shown(entry)
+            )
+            if moves_in_pieces:
                 self._move_shown(change, entry, to, texts)
             elif target_kind != "missing":
                 raise Unusable(to)
@@ -436,13 +446,12 @@ class Files:
             change.put(self._project, to, text.data, mode=text.old.mode, scope=scope)
             change.remove(self._project, place.path, text.old, scope=scope)
             return
-        if place.kind == "file":
-            old = self._source.read(place.path)
-        else:
-            old = None
-        change.move(
-            self._project, place.path, to, old=old, scope=scope_of(old.data) if old else GLOBAL
-        )
+        # A folder or a link has no text.
+        if place.kind != "file":
+            change.move(self._project, place.path, to, old=None, scope=GLOBAL)
+            return
+        file = self._source.read(place.path)
+        change.move(self._project, place.path, to, old=file, scope=scope_of(file.data))
 
     @retry_conflicts
     def rename(self, path: str, to: str) -> None:
@@ -478,13 +487,13 @@ class Files:
         """Whether something other than the source of the move is at the target."""
         if target.kind == "missing":
             return False
-        # Some file systems ignore case. If only case differs, the file at the target may be the
-        # source itself. A listing shows the name as it is on disk.
-        is_alike = target.path.lower() == source.path.lower() and target.path != source.path
+        is_same_but_for_case = target.path.lower() == source.path.lower()
+        if target.path == source.path or not is_same_but_for_case:
+            return True
+        # Some file systems ignore case. There, the file at the target is the source itself. A
+        # listing shows the names as they are on disk.
         parent = target.path.rpartition("/")[0]
-        return not is_alike or any(
-            entry.path == target.path for entry in self._source.entries(parent)
-        )
+        return any(entry.path == target.path for entry in self._source.entries(parent))
 
 
 def _check_target(source: PathInfo, target: PathInfo, to: str, *, is_hidden: bool) -> None:

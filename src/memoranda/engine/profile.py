@@ -76,19 +76,18 @@ def profile(memory: ReviewVerbs, limit: int = _MOST_ENTRIES) -> list[ProfileEntr
     left out.
     """
     memory.engine.fresh()
-    reasons: dict[int, tuple[NoteInfo, str]] = {}
+    # Each note once, with the first reason for it.
+    chosen: dict[int, tuple[NoteInfo, str]] = {}
     for why, infos in _places(memory, limit):
         for info in infos:
             if memory.telling(info) is not Telling.SILENT:
-                reasons.setdefault(info.row, (info, why))
-    chosen = [*reasons.values()]
-    texts = contents(memory, [info for info, _ in chosen])
-    entries = [
-        ProfileEntry(
-            info, why, _about(memory, info, why, text), memory.telling(info) is Telling.FACT
-        )
-        for (info, why), text in zip(chosen, texts, strict=True)
-    ]
+                chosen.setdefault(info.row, (info, why))
+
+    texts = contents(memory, [info for info, _ in chosen.values()])
+    entries: list[ProfileEntry] = []
+    for (info, why), text in zip(chosen.values(), texts, strict=True):
+        is_fact = memory.telling(info) is Telling.FACT
+        entries.append(ProfileEntry(info, why, _about(memory, info, why, text), is_fact))
     # The sort is stable, so notes of one group stay in the order of `_places`.
     entries.sort(key=lambda entry: (not entry.is_confirmed, entry.why != PINNED))
     return [entry for entry in entries if entry.text.strip()][:limit]
@@ -102,6 +101,7 @@ def _places(memory: ReadVerbs, limit: int) -> Iterator[tuple[str, Iterable[NoteI
     holding = Query(archived=False, valid_at=memory.clock(), order="created")
 
     def listed(**filters: object) -> list[NoteInfo]:
+        """Return the newest notes that are valid now and fit these fields of a query."""
         return memory.list(holding.replace(**filters), limit=limit)[0]
 
     yield PINNED, listed(pinned=True)
@@ -130,10 +130,12 @@ def _memory_files(memory: ReadVerbs) -> list[NoteInfo]:
     rows, _ = index.directory(_MEMORIES, "", depth=1, viewer=memory.agent, limit=None)
     infos = [row.note for row in rows if row.note is not None and row.note.path.endswith(".md")]
     infos += [info for info in index.below(_MEMORIES, _USER_FOLDER) if memory.sees(info.scope)]
-    over = index.invalid_rows(memory.clock())
-    infos = [info for info in infos if info.row not in over]
-    infos.sort(key=lambda info: info.changed, reverse=True)
-    return sorted(infos, key=lambda info: not info.path.startswith(f"{_USER_FOLDER}/"))
+    invalid_rows = index.invalid_rows(memory.clock())
+    valid_infos = [info for info in infos if info.row not in invalid_rows]
+    # A sort keeps the order of equal items, so the second one keeps the order of times.
+    valid_infos.sort(key=lambda info: info.changed, reverse=True)
+    valid_infos.sort(key=lambda info: not info.path.startswith(f"{_USER_FOLDER}/"))
+    return valid_infos
 
 
 def _person_entities(memory: ReadVerbs, newest: Iterable[NoteInfo]) -> list[NoteInfo]:

@@ -95,7 +95,8 @@ class ProjectVerbs(ReadVerbs, WritingSession):
             # Another process may have added a project in between.
             self.engine.reload_config()
             name = name.strip()
-            if not PROJECT_NAME.fullmatch(name) or not any(map(str.isalnum, name)):
+            has_letter_or_digit = any(map(str.isalnum, name))
+            if not PROJECT_NAME.fullmatch(name) or not has_letter_or_digit:
                 raise InvalidInput(f"invalid project name: {name}")
 
             existing = self._name_like(name)
@@ -109,17 +110,20 @@ class ProjectVerbs(ReadVerbs, WritingSession):
                     self.set_default(existing)
                 return self.project(existing), "unchanged"
 
-            if self.agent is not None:
-                is_in_folders = self.settings.url is None
-                # Symlinks are resolved now, because one could be replaced before the owner answers.
-                root = _real(root) if is_in_folders else root
+            # In a database, `_root` has allowed only a folder of the home, which all machines share.
+            is_shared = self.settings.url is not None
+            if self.agent is not None and is_shared:
                 _check_words(name, root, folder)
-                if is_in_folders and not self._may_add(root, folder):
+            elif self.agent is not None:
+                # Symlinks are resolved now, because one could be replaced before the owner answers.
+                root = _real(root)
+                _check_words(name, root, folder)
+                if not self._may_add(root, folder):
                     ask(self, name, root, default)
                     return Project(name, root, False), "asked"
 
             self._prepare_place(root, folder, default=default, make=make, hidden=hidden)
-            place = str(root) if self.settings.url is None else f"{OWN_FOLDER}/{name}"
+            place = f"{OWN_FOLDER}/{name}" if is_shared else str(root)
             changes: dict[str, Any] = {f"projects.{name}": place}
             if default:
                 changes["notes.default_project"] = name
@@ -189,20 +193,27 @@ class ProjectVerbs(ReadVerbs, WritingSession):
 
         Raises ProjectRefused for a folder that an agent may not even ask for.
         """
-        allowed = [_real(self.home / OWN_FOLDER), *map(_real, self.settings.roots)]
-        allowed_root = next((parent for parent in allowed if parent in root.parents), Path("/"))
+        whole_disk = Path("/")
+        open_folders = [_real(self.home / OWN_FOLDER), *map(_real, self.settings.roots)]
+        open_above = [parent for parent in open_folders if parent in root.parents]
+        allowed_root = open_above[0] if open_above else whole_disk
+
+        # The first part of an absolute path is "/".
         if len(root.parts) > 1 and root.parts[1] in _SYSTEM:
             raise ProjectRefused(shown_path, "it belongs to the system")
-        if any(part.startswith(".") for part in root.relative_to(allowed_root).parts):
+        # A folder that is open to agents may itself be in a hidden one.
+        parts_below = root.relative_to(allowed_root).parts
+        if any(part.startswith(".") for part in parts_below):
             raise ProjectRefused(shown_path, "a part of it is hidden")
         user = user_folder()
         if user and any(user / setting in (root, *root.parents) for setting in _SETTINGS):
             raise ProjectRefused(shown_path, "programs keep their settings there")
-
         if _is_graph_file(root):
             raise ProjectRefused(shown_path, "it is a file")
         self._check_folder(root, shown_path, make=True)
-        return allowed_root != Path("/")
+
+        # A setting that opens the whole disk does not count.
+        return allowed_root != whole_disk
 
     @verb
     def remove_project(self, name: str) -> Project:
@@ -382,10 +393,10 @@ class ProjectVerbs(ReadVerbs, WritingSession):
             temp = real.with_name(f".{real.name}-{os.getpid()}")
             try:
                 make_private(path.parent)
+                # A process with the same id may have died while it wrote.
                 temp.unlink(missing_ok=True)
-                write_file(
-                    str(temp), data, mode=path.stat().st_mode & 0o777 if path.exists() else 0o600
-                )
+                mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
+                write_file(str(temp), data, mode=mode)
                 os.replace(temp, real)
                 sync_folder(real.parent)
             except OSError as error:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from memoranda import clock
 from memoranda.config import Settings
@@ -273,7 +273,7 @@ class ReadVerbs(ProjectList):
         target = link_target(identifier)
         if target and not self._is_name_as_written(identifier, project):
             identifier = target
-        look = partial(
+        look_up = partial(
             self.index.notes.find,
             identifier,
             project=project,
@@ -282,26 +282,30 @@ class ReadVerbs(ProjectList):
             looseness=looseness,
         )
         try:
-            info = look()
+            info = look_up()
         except OutsideError as error:
             # An address alone does not tell its project.
             raise OutsideError(error.path, project or self.default_project) from None
         except NotFound:
             if not freshness.late:
                 raise
-            # The index of a late project may lack the note. So look for a file of this name on the
-            # disk.
-            for name in list(freshness.late):
-                path = identifier.removeprefix("memory://").removeprefix(f"{name}/")
-                for candidate in (path, f"{path}.md"):
-                    freshness.look_at(name, candidate)
-            info = look()
+            self._look_at_late_files(identifier)
+            info = look_up()
 
-        # Or it may have an old text of the note.
+        # The index of a late project may have an old text of the note.
         if freshness.late and not self._is_unchanged(info):
             freshness.look_at(info.project, info.path)
-            info = look()
+            info = look_up()
         return info
+
+    def _look_at_late_files(self, identifier: str) -> None:
+        """Bring those files of late projects into the index to which a name may lead as a path."""
+        freshness = self.engine.freshness
+        # A look at a file may end the list of late projects.
+        for project in list(freshness.late):
+            path = identifier.removeprefix("memory://").removeprefix(f"{project}/")
+            freshness.look_at(project, path)
+            freshness.look_at(project, f"{path}.md")
 
     def _at_place(self, ref: tuple[str, str] | Note | NoteInfo) -> NoteInfo:
         """Return the note at (project, path), or the note that the caller read there before.
@@ -378,13 +382,14 @@ class ReadVerbs(ProjectList):
         named_note: NoteInfo | None = None
         with suppress(NotFound, InvalidInput, OutsideError):
             named_note = self._at_path_or_named(ref, Looseness.EXACT)
-        if memory is None and named_note is None:
-            return self._at_path_or_named(ref, looseness)
-        if memory is None or named_note is None:
-            return memory or cast("NoteInfo", named_note)
-        if memory.row != named_note.row:
+        if memory is not None and named_note is not None and memory.row != named_note.row:
             raise Ambiguous(ref, [memory.id, f"{named_note.project}/{named_note.path}"])
-        return memory
+        if memory is not None:
+            return memory
+        if named_note is not None:
+            return named_note
+        # Only now a name that differs from the note's own counts.
+        return self._at_path_or_named(ref, looseness)
 
     def _at_path_or_named(self, ref: str, looseness: Looseness) -> NoteInfo:
         """Return the note at `project/path`, or else the note that `ref` names.
@@ -858,8 +863,9 @@ class ReadVerbs(ProjectList):
         elif valid:
             query = query.replace(valid_at=now.astimezone(zone))
         if query.day_from is not None and query.day_until is not None:
-            days = (query.day_from.astimezone(zone), query.day_until.astimezone(zone))
-            query = query.replace(day_from=days[0], day_until=days[1])
+            query = query.replace(
+                day_from=query.day_from.astimezone(zone), day_until=query.day_until.astimezone(zone)
+            )
         if query.address is not None:
             query = query.replace(address=links.parse_address(query.address))
         if query.projects is not None:
@@ -940,22 +946,20 @@ class ReadVerbs(ProjectList):
         """
         source = self.engine.source(project)
         kind = source.place(path).kind
-        if isinstance(source, FolderSource) and source.rules.reason(
-            path, is_folder=kind == "folder"
-        ):
+        is_folder = kind == "folder"
+        if isinstance(source, FolderSource) and source.rules.reason(path, is_folder=is_folder):
             return "hidden"
         # The owner sees everything.
         if self.agent is None or kind not in ("file", "folder"):
             return kind
-        if kind == "file":
+        if is_folder:
+            infos = self.index.notes.below(project, path)
+        else:
             info = self.index.notes.get(project, path)
-            if info is None or self.sees(info.scope):
-                return kind
-            return "hidden"
-        infos_below = self.index.notes.below(project, path)
-        if infos_below and not any(self.sees(info.scope) for info in infos_below):
-            return "hidden"
-        return kind
+            infos = [info] if info is not None else []
+        # A folder without notes, and a file that is not a note, have nothing to hide.
+        sees_any = not infos or any(self.sees(info.scope) for info in infos)
+        return kind if sees_any else "hidden"
 
     def holds_entities(self, project: str) -> bool:
         """Whether the notes of a project are entities of a graph file, which other tools write,

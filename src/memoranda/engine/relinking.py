@@ -12,6 +12,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 from urllib.parse import quote
 
 from memoranda.engine.session import HomeSession
@@ -23,7 +24,7 @@ from memoranda.index.rows import NoteInfo
 from memoranda.note import links
 from memoranda.note.anchors import Anchor, changed_anchors, renamed, renamed_rest, with_own_anchors
 from memoranda.note.frontmatter import split
-from memoranda.note.grammar import LinkPlace, link_places, mask_code
+from memoranda.note.grammar import link_places, mask_code
 from memoranda.note.header_links import header_links
 from memoranda.note.links import (
     WrittenLink,
@@ -150,17 +151,21 @@ def relink_anchors(
     Returns the new text of this note, with its own links rewritten, and the changes in other notes.
     """
     result = Relinking()
+    # Most edits change no heading and no block. This is a fast look whether one does.
     if not changed_anchors(before, after):
         return after, result
     new_names = renamed(before, after)
     if not new_names:
         return after, result
+
     relocation = session.index.links.relocation((), session.agent)
     own_text = _with_anchors(relocation, info, after, info.row, new_names)
+
     edges = session.index.links.incoming(info, session.agent)
-    sources = {edge.note.row: edge.note for edge in edges if edge.note is not None}
-    sources.pop(info.row, None)
-    for source in sources.values():
+    linking_notes = {edge.note.row: edge.note for edge in edges if edge.note is not None}
+    # The links of the note to itself are in `own_text`.
+    linking_notes.pop(info.row, None)
+    for source in linking_notes.values():
         _relink_source(session, relocation, source, info, new_names, result)
     result.updated.sort()
     result.broken.sort()
@@ -200,6 +205,56 @@ def _relink_source(
     result.updated.append(name)
 
 
+class _PlacedLink(NamedTuple):
+    """A link, and its place in the text of a note.
+
+    line_number: the number of its line, from 1.
+    is_in_header: whether the line is in the YAML header.
+    """
+
+    line_number: int
+    link: WrittenLink
+    is_in_header: bool
+
+
+def _all_links(text: str) -> list[_PlacedLink]:
+    """Return the links in the text of a note, then the links in its header."""
+    parts = split(text)
+    in_text = [
+        _PlacedLink(number, link, is_in_header=False)
+        for number, link in link_places(text, parts.body_at)
+    ]
+    in_header = [
+        _PlacedLink(number, link, is_in_header=True)
+        for _, number, link in header_links(parts.yaml or "")
+    ]
+    return in_text + in_header
+
+
+class _NewInsides:
+    """The new insides of the links of a note, which `text_with_them` puts into its text."""
+
+    def __init__(self, text: str):
+        self.lines = text.split("\n")
+        # By line number, the new inside of each link by the old one.
+        self._by_line: dict[int, dict[str, str]] = {}
+
+    def has_line(self, number: int) -> bool:
+        """Whether the text has a line with this number."""
+        return number <= len(self.lines)
+
+    def put(self, placed: _PlacedLink, inside: str) -> None:
+        """Record the new inside of a link."""
+        self._by_line.setdefault(placed.line_number, {})[placed.link.raw] = inside
+
+    def text_with_them(self) -> str:
+        """Return the text with the new insides."""
+        lines = [*self.lines]
+        for number, new_insides in self._by_line.items():
+            lines[number - 1] = _with_new_links(lines[number - 1], new_insides)
+        return "\n".join(lines)
+
+
 def _with_anchors(
     relocation: Relocation, source: NoteInfo, text: str, row: int, new_names: Mapping[Anchor, str]
 ) -> str:
@@ -211,29 +266,21 @@ def _with_anchors(
     row: the row of the note whose headings or blocks were renamed. It may be `source` itself.
     new_names: the new name of each renamed heading or block.
     """
-    body_at = split(text).body_at
-    lines = text.split("\n")
-    # By line number, the new inside of each link by the old one.
-    new_links: dict[int, dict[str, str]] = {}
-    numbered_links = [*link_places(text, body_at)]
-    yaml_text = split(text).yaml or ""
-    numbered_links += [LinkPlace(number, link) for _, number, link in header_links(yaml_text)]
-
-    for number, link in numbered_links:
+    new_insides = _NewInsides(text)
+    for placed in _all_links(text):
+        link = placed.link
         new_rest = renamed_rest(link, new_names) if link.rest else None
-        if new_rest is None or number > len(lines):
+        if new_rest is None or not new_insides.has_line(placed.line_number):
             continue
         # In a link to a note with the title `C# notes`, the rest belongs to the title.
         is_whole = relocation.is_whole(source, LinkText(link.target, link.project, link.rest))
         if not is_whole and relocation.leads(source, link.target, link.project, row):
-            raw = link.raw.replace(link.rest, new_rest, 1)
-            new_links.setdefault(number, {})[link.raw] = raw
+            new_insides.put(placed, link.raw.replace(link.rest, new_rest, 1))
 
-    for number, new_insides in new_links.items():
-        lines[number - 1] = _with_new_links(lines[number - 1], new_insides)
-    edited = "\n".join(lines)
+    edited = new_insides.text_with_them()
     if source.row == row:
-        edited = with_own_anchors(edited, body_at, new_names)
+        # Links such as `[[#Costs]]` name no note, and lead to a part of the note that they are in.
+        edited = with_own_anchors(edited, split(text).body_at, new_names)
     return edited
 
 
@@ -275,17 +322,11 @@ def _with_links_updated(relocation: Relocation, source: NoteInfo, text: str) -> 
     source: the note with the links.
     text: its present text.
     """
-    body_at = split(text).body_at
-    lines = text.split("\n")
+    new_insides = _NewInsides(text)
     has_broken_link = False
-    # By line number, the new inside of each link by the old one.
-    new_links: dict[int, dict[str, str]] = {}
-    places = [(number, link, False) for number, link in link_places(text, body_at)]
-    yaml_text = split(text).yaml or ""
-    places += [(number, link, True) for _, number, link in header_links(yaml_text)]
-
-    for number, link, is_header in places:
-        row = relocation.broken_target(
+    for placed in _all_links(text):
+        link = placed.link
+        target_row = relocation.broken_target(
             source.row,
             source.project,
             source.path,
@@ -294,19 +335,16 @@ def _with_links_updated(relocation: Relocation, source: NoteInfo, text: str) -> 
             may_be_markdown=link.is_markdown,
         )
         # The move does not break this link.
-        if row is None:
+        if target_row is None:
             continue
-        raw = _new_link(relocation, source, link, row)
-        if raw is None or number > len(lines):
+        inside = _new_link(relocation, source, link, target_row)
+        if inside is None or not new_insides.has_line(placed.line_number):
             has_broken_link = True
             continue
-        if is_header:
-            raw = _quoted_in(lines[number - 1], link, raw)
-        new_links.setdefault(number, {})[link.raw] = raw
-
-    for number, new_insides in new_links.items():
-        lines[number - 1] = _with_new_links(lines[number - 1], new_insides)
-    return "\n".join(lines), has_broken_link
+        if placed.is_in_header:
+            inside = _quoted_in(new_insides.lines[placed.line_number - 1], link, inside)
+        new_insides.put(placed, inside)
+    return new_insides.text_with_them(), has_broken_link
 
 
 def _with_new_links(line: str, new_insides: dict[str, str]) -> str:
@@ -347,7 +385,6 @@ def _new_link(relocation: Relocation, source: NoteInfo, link: WrittenLink, row: 
     link: the link as it is written.
     row: the row of the note to which it must lead.
     """
-    before, after = relocation.note(row)
     if link.is_markdown:
         return _new_destination(relocation, source, link, row)
     if is_page(link.target):
@@ -358,13 +395,15 @@ def _new_link(relocation: Relocation, source: NoteInfo, link: WrittenLink, row: 
         project = None
     # For a note with the title `C# notes`, the rest `# notes` belongs to the title.
     is_whole = relocation.is_whole(source, LinkText(link.target, link.project, link.rest))
-    target = link.target + link.rest if is_whole else link.target
-    for candidate in _names(target, before, after, relocation.folder_after(source)):
-        is_writable = _fits_in_brackets(candidate, after)
-        if is_writable and relocation.leads(source, candidate, project, row):
+    old_name = link.target + link.rest if is_whole else link.target
+    kept_rest = "" if is_whole else link_rest(link.raw)
+
+    before, after = relocation.note(row)
+    for name in _names(old_name, before, after, relocation.folder_after(source)):
+        is_writable = _fits_in_brackets(name, after)
+        if is_writable and relocation.leads(source, name, project, row):
             front = "" if project is None else f"{project}::"
-            part_after_name = "" if is_whole else link_rest(link.raw)
-            return f"{front}{candidate}{part_after_name}{_display(link.raw)}"
+            return f"{front}{name}{kept_rest}{_display(link.raw)}"
     return None
 
 
@@ -409,34 +448,46 @@ def _names(target: str, before: NoteInfo, after: NoteInfo, folder: str) -> Itera
     folder: the folder of the note with the link, after the move.
     """
     has_extension = target.casefold().endswith((".md", ".markdown"))
-    if has_extension:
-        path = after.path
-    else:
-        path = stem(after.path)
+    path = after.path if has_extension else stem(after.path)
     parts = path.split("/")
     # `c`, `b/c` and `a/b/c` for the path `a/b/c`.
     ends = ["/".join(parts[first_part:]) for first_part in range(len(parts) - 1, -1, -1)]
 
-    # First the form of the old target: relative, from the top folder, a permalink, or a path.
     if target.startswith(("./", "../")):
+        # A path relative to the note with the link.
         relative = posixpath.relpath(path, folder or ".")
         yield relative if relative.startswith("../") else f"./{relative}"
     elif target.startswith("/"):
+        # A path from the top folder.
         yield f"/{path}"
     elif _is_permalink(target, before):
-        front = f"{lead(before.project)}/"
-        is_long = target.startswith(front) or not before.permalink.startswith(front)
-        yield after.permalink if is_long else after.permalink.removeprefix(front)
+        yield _permalink_like(target, before, after)
     elif "/" in target:
+        # A path, or the end of one. A longer end stays longer than the name alone.
         if target in (before.path, stem(before.path)):
             yield path
         yield from ends[1:]
+
+    # Any other form, the shortest name first.
     yield from ends
     # With the slash, a note in the top folder is not confused with one beside the link.
     yield f"/{path}"
     yield after.title
     yield after.permalink
     yield after.id
+
+
+def _permalink_like(target: str, before: NoteInfo, after: NoteInfo) -> str:
+    """Return the permalink of a note after the move, with its project only if `target` had it.
+
+    target: the permalink of the note before the move, with or without the name of its project.
+    """
+    front = f"{lead(before.project)}/"
+    has_project = target.startswith(front)
+    may_have_project = before.permalink.startswith(front)
+    if has_project or not may_have_project:
+        return after.permalink
+    return after.permalink.removeprefix(front)
 
 
 def _is_permalink(target: str, note: NoteInfo) -> bool:
@@ -457,17 +508,22 @@ def _new_destination(
     top folder. None means that no destination leads to the note.
 
     relocation: tells where links lead before and after the move.
+    source: the note with the link.
     """
     before, after = relocation.note(row)
-    folder = relocation.folder_after(source)
-    relative = posixpath.relpath(after.path, folder or ".")
+    relative = posixpath.relpath(after.path, relocation.folder_after(source) or ".")
     if link.raw.lstrip("<").startswith("./") and not relative.startswith("../"):
         relative = f"./{relative}"
-    candidates = [relative, after.path]
-    is_beside = posixpath.join(posixpath.dirname(source.path), link.target) == before.path
-    # The old destination was a path from the top folder, so the new one is, too.
-    if link.target.lstrip("/") == before.path and not is_beside:
-        candidates = [f"/{after.path}" if link.target.startswith("/") else after.path, relative]
+
+    # In the top folder, a relative path and a path from the top look the same.
+    is_relative = posixpath.join(posixpath.dirname(source.path), link.target) == before.path
+    is_from_top = link.target.lstrip("/") == before.path and not is_relative
+    if is_from_top:
+        slash = "/" if link.target.startswith("/") else ""
+        candidates = [f"{slash}{after.path}", relative]
+    else:
+        candidates = [relative, after.path]
+
     for candidate in candidates:
         raw = _encoded(candidate, link)
         path, _ = destination_parts(raw)
@@ -484,8 +540,8 @@ def _encoded(path: str, link: WrittenLink) -> str:
     `my%20plan.md`.
     """
     if link.raw.startswith("<"):
-        text = "".join(f"%{ord(sign):02X}" if sign in "<>%#" else sign for sign in path)
-        return f"<{text}{link.rest}>"
+        signs = [f"%{ord(sign):02X}" if sign in "<>%#" else sign for sign in path]
+        return f"<{''.join(signs)}{link.rest}>"
     old_path = link.raw.partition("#")[0]
     encodes_all_signs = old_path.isascii() and "%" in old_path and not link.target.isascii()
     if encodes_all_signs:

@@ -103,11 +103,13 @@ class Restoring:
                 return self._bring_back(archived)
         session = self._session
         with session.change("restore", fresh=False) as transaction:
+            # The text, and the place to which it is written.
             origin = session.locate(self._ref, looseness=Looseness.CASE)
             replacing_change, replaced_text = self._older(origin)
             data = self._text_of(replaced_text)
             target = self._target(origin)
             self._check_target(target)
+
             project, path, root = target.place
             # The note may have been private when it had this text.
             if not session.sees(scope_of(data)):
@@ -172,23 +174,41 @@ class Restoring:
         Raises NotInHistory.
         """
         project, path, root = place
-        best: tuple[Change, Touched] | None = None
         past_privacy = self._session.past()
-        now = read_or_none(source_at(self._engine, project, root), path)
-        for change, text in self._replaced_texts(place, past_privacy):
-            if self._at is None:
-                # Without a change and a time, the latest text is restored that differs from the
-                # present one.
-                is_now = now is not None and text.old == now.etag
-                if self._number is not None or not is_now:
-                    return change, text
-            elif parse_stamp(change.time) > self._at:
-                # The changes come newest first. The last one that is after the moment replaced the
-                # text that the note had at the moment.
-                best = (change, text)
-        if best is None:
+        replaced_texts = self._replaced_texts(place, past_privacy)
+        if self._at is not None:
+            older = self._text_at(self._at, replaced_texts)
+        elif self._number is not None:
+            # Only the texts of the named change are yielded.
+            older = next(replaced_texts, None)
+        else:
+            now = read_or_none(source_at(self._engine, project, root), path)
+            older = next(
+                (
+                    (change, text)
+                    for change, text in replaced_texts
+                    if now is None or text.old != now.etag
+                ),
+                None,
+            )
+        if older is None:
             raise NotInHistory(os.path.join(root or project, path))
-        return best
+        return older
+
+    def _text_at(
+        self, moment: datetime, replaced_texts: Iterator[tuple[Change, Touched]]
+    ) -> tuple[Change, Touched] | None:
+        """Return the change that replaced the text that a note had at a moment. None if none did.
+
+        replaced_texts: the changes with their steps on the note, the newest first.
+        """
+        first_after: tuple[Change, Touched] | None = None
+        for change, text in replaced_texts:
+            if parse_stamp(change.time) > moment:
+                # Older changes follow, so the last one that is after the moment is the first after
+                # it.
+                first_after = (change, text)
+        return first_after
 
     def _replaced_texts(
         self, place: Location, past_privacy: PastPrivacy | None
@@ -219,19 +239,19 @@ class Restoring:
         """
         project, path, root = origin
         source = source_at(self._engine, project, root)
-        if self._to is not None:
-            # A text that was a note must be a note at its new place, too.
-            was_note = source.is_note(path)
-            to = self._to
-            named_project, path_in_project = self._named_project(to)
-            if named_project is not None:
-                project = named_project
-                to = path_in_project
-                root = root_of(self._engine, project)
-            path = path_guard.clean(to, project, hidden=True)
-            source = source_at(self._engine, project, root)
-            if was_note and not source.is_note(path):
-                path = self._note_path(project, to, path, source)
+        if self._to is None:
+            return _Target(origin, source, read_or_none(source, path))
+
+        # A text that was a note must be a note at its new place, too.
+        was_note = source.is_note(path)
+        named_project, to = self._named_project(self._to)
+        if named_project is not None:
+            project = named_project
+            root = root_of(self._engine, project)
+        path = path_guard.clean(to, project, hidden=True)
+        source = source_at(self._engine, project, root)
+        if was_note and not source.is_note(path):
+            path = self._note_path(project, to, path, source)
         return _Target((project, path, root), source, read_or_none(source, path))
 
     def _named_project(self, to: str) -> tuple[str | None, str]:

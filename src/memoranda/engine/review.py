@@ -198,7 +198,8 @@ class ReviewVerbs(RestoreVerbs):
     ) -> list[ReviewItem]:
         """List the open questions (see `Memory.review`), in the order of SOURCES."""
         first = max(offset, 0)
-        return list(islice(self._open_items(kind), first, first + limit if limit > 0 else None))
+        end = first + limit if limit > 0 else None
+        return list(islice(self._open_items(kind), first, end))
 
     def _open_items(self, kind: str | None) -> Iterator[ReviewItem]:
         """Yield the open questions.
@@ -256,14 +257,28 @@ class ReviewVerbs(RestoreVerbs):
         if choice not in letters:
             raise InvalidInput(f'invalid choice "{choice}" (one of {", ".join(letters)})')
 
-        question_source = source(_kind_of(item.key))
-        is_combined = len(items) > 1
-        if is_combined and question_source.batch is not None and choice == "y":
-            question_source.batch.apply(self, items)
-        # An answer that changed no notes is stored, so that the question is not asked again.
-        elif is_combined or not question_source.apply(self, item, choice):
+        has_changed_notes = self._apply_answer(item, items, choice)
+        # Without a change of notes, the question would be asked again. So the answer is stored.
+        if not has_changed_notes:
             self._store_answers([single_item.key for single_item in items], choice)
         return item
+
+    def _apply_answer(self, item: ReviewItem, items: Sequence[ReviewItem], choice: str) -> bool:
+        """Carry out an answer, and return whether it changed notes.
+
+        item: the question.
+        items: the single questions that are combined in it. A single question is combined with none.
+        choice: the letter of the answer.
+        """
+        question_source = source(_kind_of(item.key))
+        is_combined = len(items) > 1
+        if not is_combined:
+            return question_source.apply(self, item, choice)
+        # Only the answer `y` to a combined question has an effect. `n` leaves the notes as they are.
+        if question_source.batch is None or choice != "y":
+            return False
+        question_source.batch.apply(self, items)
+        return True
 
     def decide_all(self, keys: Iterable[str], choice: str) -> list[ReviewItem]:
         """Give the same answer to many open questions of one kind, as one change.
@@ -278,9 +293,11 @@ class ReviewVerbs(RestoreVerbs):
             raise InvalidInput("only the owner decides; run memory review without an agent's name")
         wanted_keys = set(keys)
         kinds = {_kind_of(key) for key in wanted_keys}
-        if len(kinds) != 1 or not kinds <= SOURCES.keys():
+        if len(kinds) != 1:
             raise InvalidInput("choose questions of one kind")
-        (kind,) = kinds
+        kind = kinds.pop()
+        if kind not in SOURCES:
+            raise InvalidInput("choose questions of one kind")
         answers = {answer.letter: answer for answer in shared_answers(kind)}
         if choice not in answers:
             raise InvalidInput(f'invalid choice "{choice}" (one of {", ".join(answers)})')

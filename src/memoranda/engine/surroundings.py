@@ -91,15 +91,16 @@ def _newer_notes(
         if searched is not None and newest.project.casefold() not in searched:
             continue
         known_rows.add(newest.row)
-        front, text = memory.index.notes.text_of(newest.row)
+        header, text = memory.index.notes.text_of(newest.row)
         passage = _passage(text, _NEWER_CHARACTERS)
-        zone = memory.settings.zone
-        marks = memory.index.notes.validity_marks([newest], memory.agent, zone)
+        if not passage:
+            continue
+        marks = memory.index.notes.validity_marks([newest], memory.agent, memory.settings.zone)
         mark = marks.get(newest.row)
-        if passage and mark:
+        if mark:
             passage = f"[{mark}] {passage}"
-        if passage:
-            yield Hit(newest, passage, hit.score, ["supersedes a hit"], front.count("\n") + 1)
+        first_line = header.count("\n") + 1
+        yield Hit(newest, passage, hit.score, ["supersedes a hit"], first_line)
 
 
 def _newest_version(memory: Reader, note: NoteInfo) -> NoteInfo | None:

@@ -13,7 +13,6 @@ import os
 import re
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from functools import partial
@@ -101,12 +100,6 @@ class Trail:
     met: the places of the notes that the ledger knows.
     """
 
-    _is_line: dict[str, Callable[[bytes], bool]]
-    """For each graph file or JSON file, a function that says whether a line must be erased.
-
-    The key is the real path of the file.
-    """
-
     def __init__(
         self,
         engine: Engine,
@@ -124,15 +117,15 @@ class Trail:
         self.ids = set(ids)
         # The first digits of the ids.
         self._id_starts = {note_id[:_ID_DIGITS] for note_id in ids}
-        self._is_line = {
-            file: partial(_names, names=frozenset(names)) for file, names in entities.items()
+        # For each graph file or JSON file, by its real path: functions that say whether a line must
+        # be erased. A line for which one of them returns True is erased.
+        self._line_tests: dict[str, list[Callable[[bytes], bool]]] = {
+            file: [partial(_names, names=frozenset(names))] for file, names in entities.items()
         }
         for folder, namespace, key in rows:
             stem = stem_of(namespace)
             file = os.path.realpath(os.path.join(folder, f"{stem}.json"))
-            # If several rows of one file must be erased, the functions form a chain.
-            is_other_row = self._is_line.get(file)
-            self._is_line[file] = partial(_is_row, stem, namespace, key, is_other_row)
+            self._line_tests.setdefault(file, []).append(partial(_is_row, stem, namespace, key))
         self.files: dict[int, list[Touched | None]] = {}
         # The changes of `files`, by number.
         self._changes: dict[int, Change] = {}
@@ -176,7 +169,7 @@ class Trail:
 
     def _holds_erased_lines(self, file: str) -> bool:
         """Whether some lines of a graph file or JSON file must be erased."""
-        return os.path.realpath(file) in self._is_line
+        return os.path.realpath(file) in self._line_tests
 
     def _visit(self, change: Change) -> None:
         """Find the steps of one change that are about the notes, and learn from their texts.
@@ -385,15 +378,16 @@ class Trail:
 
         touched: the step.
         """
-        is_line = None
-        if touched.do == StepKind.LINES:
-            is_line = self._is_line.get(os.path.realpath(touched.file))
-        if is_line is None:
+        if touched.do != StepKind.LINES:
+            return touched
+        line_tests = self._line_tests.get(os.path.realpath(touched.file))
+        if line_tests is None:
             return touched
         # The step removed the whole file, and the lines to erase with it.
         is_whole_file = touched.new is None
         if is_whole_file:
             return None
+
         lines = self._engine.ledger.lines
         try:
             kept_lines = lines.kept(touched)
@@ -401,12 +395,13 @@ class Trail:
             # The lines are lost or damaged. So the step cannot be undone anyway, and it may hold
             # erased lines.
             return None
-        gone_lines = [line for line in kept_lines.all() if is_line(line)]
-        if not gone_lines:
+        is_erased = partial(_passes_any, line_tests)
+        erased_lines = [line for line in kept_lines.all() if is_erased(line)]
+        if not erased_lines:
             return touched
-        self.texts += gone_lines
+        self.texts += erased_lines
         self.met |= {place for place in self._all_places if place[0] == touched.project}
-        remaining = kept_lines.without(is_line)
+        remaining = kept_lines.without(is_erased)
         if not any(remaining):
             return None
         return lines.keep(touched, remaining)
@@ -443,10 +438,13 @@ class Trail:
 
         A step stays if another remaining step of the change is about a file in the folder.
         """
+        # An earlier look at the change may have taken steps out of it.
         remaining_steps = self.files.get(change.number, [*change.files])
         for step_index, step in enumerate(change.files):
+            if not _is_folder(step):
+                continue
             path = step.to if step.do == StepKind.MOVE else step.path
-            if not _is_folder(step) or (step.project, path, step.root) not in lost_folders:
+            if (step.project, path, step.root) not in lost_folders:
                 continue
             is_in_use = any(
                 touched and not _is_folder(touched) and f"{touched.path}/".startswith(f"{path}/")
@@ -484,15 +482,28 @@ class Trail:
         remaining_steps = [touched for touched in steps if touched is not None]
         # Nothing that a person wrote remains. Only the number of the change stays in use.
         if all(touched.do in (StepKind.MKDIR, StepKind.RMDIR) for touched in remaining_steps):
-            return Change(change.number, moment, ERASE, "", "", None, None, [], change.undoes)
-        erased_steps: list[Touched] = []
+            return Change(
+                number=change.number,
+                time=moment,
+                verb=ERASE,
+                project="",
+                path="",
+                agent=None,
+                face=None,
+                undoes=change.undoes,
+            )
+
+        removed_steps: list[Touched] = []
         erased_files = 0
         for touched, remaining_step in zip(change.files, steps, strict=True):
             if remaining_step is None:
-                erased_steps.append(touched)
-            if remaining_step != touched and not _is_folder(touched):
+                removed_steps.append(touched)
+            # A step may also have lost only some of its lines.
+            is_changed = remaining_step != touched
+            if is_changed and not _is_folder(touched):
                 erased_files += 1
-        if _is_about_one_of(change, erased_steps):
+        # The history must not name an erased note.
+        if _is_about_one_of(change, removed_steps):
             change = _listed_under_another(change, remaining_steps)
         return replace(change, files=remaining_steps, details={"erased": erased_files})
 
@@ -542,22 +553,22 @@ def _names(line: bytes, names: Collection[str]) -> bool:
     return record is not None and record.name in names
 
 
-def _is_row(
-    stem: str, namespace: str, key: str, is_other: Callable[[bytes], bool] | None, line: bytes
-) -> bool:
+def _is_row(stem: str, namespace: str, key: str, line: bytes) -> bool:
     """Whether a row of a JSON file is the entry with a namespace and key.
 
     stem: the name of the file without `.json`.
-    is_other: a function for another row to erase in the same file. If it returns True for the line,
-        the result is True, too. None if only one row of the file must be erased.
     line: the row as it is in the file.
     """
-    if is_other is not None and is_other(line):
-        return True
-    with suppress(ValueError):
+    try:
         row = json.loads(line)
-        return row.get("key") == key and namespace_in(row, stem) == namespace
-    return False
+    except ValueError:
+        return False
+    return row.get("key") == key and namespace_in(row, stem) == namespace
+
+
+def _passes_any(line_tests: Sequence[Callable[[bytes], bool]], line: bytes) -> bool:
+    """Whether one of the functions returns True for a line."""
+    return any(is_erased(line) for is_erased in line_tests)
 
 
 # Words so long that they show that one text was made from another text.
@@ -607,16 +618,20 @@ class Needles:
     def of(cls, texts: Iterable[bytes], names: Sequence[str]) -> Needles:
         """Return needles with the long words and lines of `texts`, and with all `names`."""
         words = set[bytes]()
+        # The names come first. The keys of a dictionary keep the order, and have no line twice.
         lines = dict.fromkeys(name.encode() for name in names)
         for text in texts:
-            for line in map(bytes.strip, text.splitlines()):
+            for text_line in text.splitlines():
+                line = text_line.strip()
                 if _OUR_KEYS.fullmatch(line):
                     continue
                 words.update(_telling_words(line))
-                if len(line) >= _MIN_LINE_CHARACTERS and not line.startswith(_SHARED):
+                is_telling = len(line) >= _MIN_LINE_CHARACTERS and not line.startswith(_SHARED)
+                if is_telling:
                     lines[line] = None
         for name in names:
             words.update(_telling_words(name.encode()))
+        # The index has the words in lower case.
         words |= {word.lower() for word in words}
         # If there are too many lines, only every second, third or later one is searched for.
         step = len(lines) // _MAX_LINES + 1
@@ -750,6 +765,7 @@ def search(
     # The needles in the files that memoranda made, by the name of the file.
     words_of_ours: dict[str, set[bytes]] = {}
     mentions: list[Mention] = []
+
     for file, content in _searched_files(engine, folders, needles, place_words):
         findings.files += 1
         findings.bytes += content.size
@@ -761,7 +777,8 @@ def search(
         if content.is_named and file.mention is not None:
             mentions.append(file.mention)
 
-    # The ledger also has older texts of other notes.
+    # The ledger also has older texts of other notes. If it has a needle, these texts are looked at
+    # one by one.
     if any(_is_of_history(name) for name in words_of_ours):
         for digest, kept_text in engine.ledger.history.texts_with_data():
             new_words = needles.found_in(kept_text) - place_words
@@ -836,16 +853,16 @@ def _look_into(path: str, needles: Needles, place_words: set[bytes]) -> _LookedI
     if not status.st_size:
         return _EMPTY_FILE
     if beside_sqlite.is_of_sqlite(path):
-        needles_in_file = set[bytes]()
-        for piece in beside_sqlite.pieces(path, needles.longest()):
-            needles_in_file |= needles.found_in(piece)
+        database_pieces = beside_sqlite.pieces(path, needles.longest())
+        needles_in_file = _needles_in(database_pieces, needles)
         return _LookedInto(status.st_size, needles_in_file, is_named=False)
+
+    # The path is from a listing. By now it may be a link or a pipe, which is not followed, and for
+    # which nobody waits.
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         with mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as data:
-            needles_in_file = set[bytes]()
-            for piece in _pieces(data, needles.longest()):
-                needles_in_file |= needles.found_in(piece)
+            needles_in_file = _needles_in(_pieces(data, needles.longest()), needles)
             is_named = needles.names_in(data, needles_in_file - place_words)
             return _LookedInto(status.st_size, needles_in_file, is_named)
     except ValueError:
@@ -853,6 +870,14 @@ def _look_into(path: str, needles: Needles, place_words: set[bytes]) -> _LookedI
         return _EMPTY_FILE
     finally:
         os.close(descriptor)
+
+
+def _needles_in(pieces: Iterable[bytes], needles: Needles) -> set[bytes]:
+    """Return the needles that are in the pieces of a file."""
+    needles_in_file: set[bytes] = set()
+    for piece in pieces:
+        needles_in_file |= needles.found_in(piece)
+    return needles_in_file
 
 
 def _pieces(data: mmap.mmap, overlap: int) -> Iterator[bytes]:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import takewhile
@@ -133,9 +132,10 @@ class Upkeep:
         Archived memories count, too.
         """
         self.engine.fresh()
-        return self._info_of_id(identity) is not None or bool(
-            self._index.notes.survivors([identity])
-        )
+        if self._info_of_id(identity) is not None:
+            return True
+        survivors = self._index.notes.survivors([identity])
+        return bool(survivors)
 
     def _info_of_id(self, identity: str) -> NoteInfo | None:
         """Return the memory with this id, archived or not. None means that the caller sees no such
@@ -159,30 +159,40 @@ class Upkeep:
             category=_check_category(record.category),
         )
         data = writing.encoded(record.text())
-        if record.phase == model.ARCHIVED:
-            project = model.ARCHIVE_PROJECT
-        else:
-            project = CATEGORY_PROJECT
-        if before is not None:
-            file, _ = writing.editable(self.memory, before)
-            writing.new_scope(self.memory, data, file.data)
-            writing.place_memory(
-                self.memory, change, before, file, data, project, record.category, record.scope
-            )
+        is_archived = record.phase == model.ARCHIVED
+        project = model.ARCHIVE_PROJECT if is_archived else CATEGORY_PROJECT
+        if before is None:
+            self._put_new_record(change, record, data, project, taken_paths)
             return
+        file, _ = writing.editable(self.memory, before)
+        # This raises an error if the caller may not write such a text.
+        writing.new_scope(self.memory, data, file.data)
+        writing.place_memory(
+            self.memory, change, before, file, data, project, record.category, record.scope
+        )
+
+    def _put_new_record(
+        self, change: Transaction, record: Record, data: bytes, project: str, taken_paths: set[str]
+    ) -> None:
+        """Add the step to a change that writes a new memory.
+
+        data: the text of the memory, with its header.
+        project: the project of the categories, or the archive.
+        taken_paths: the paths that this change uses already, in lower case. The new path is added.
+        """
+        # This raises an error if the caller may not write such a text.
         writing.new_scope(self.memory, data, identity=record.id)
         name = links.memory_file_name(record.content, writing.plain_id(record.id))
         path = writing.free_path(
             self.memory, project, record.category, name, record.id, taken_paths
         )
         taken_paths.add(path.lower())
-        if change.verb == "ingest":
-            origin = str(record.further.get("source_ref") or "")
-        else:
-            origin = ""
-        change.put(
-            project, path, data, scope=record.scope, by={"origin": origin} if origin else None
-        )
+        # A text of a file has the file as its origin, and not only the caller.
+        source_ref = record.further.get("source_ref")
+        by = None
+        if change.verb == "ingest" and source_ref:
+            by = {"origin": str(source_ref)}
+        change.put(project, path, data, scope=record.scope, by=by)
 
     def retried(self, refs: Iterable[str], run: Callable[[list[NoteInfo]], T]) -> T:
         """Call `run` with the memories that `refs` name, each memory once, and return the result.
@@ -195,10 +205,11 @@ class Upkeep:
         refs = list(refs)
         remaining_tries = 5
         while True:
-            infos = list({info.id: info for info in map(self.memory.find_memory, refs)}.values())
+            named_infos = [self.memory.find_memory(ref) for ref in refs]
+            infos_by_id = {info.id: info for info in named_infos}
             remaining_tries -= 1
             try:
-                return run(infos)
+                return run([*infos_by_id.values()])
             except (Conflict, NotFound):
                 if not remaining_tries:
                     raise
@@ -244,9 +255,9 @@ class Upkeep:
         taken_paths: set[str] = set()
         with self.memory.change(verb, fresh=False) as change:
             for info, category in memories:
-                new_keys = dict(keys) | (
-                    {"category": _check_category(category)} if category else {}
-                )
+                new_keys = dict(keys)
+                if category:
+                    new_keys["category"] = _check_category(category)
                 folder = category or info.category or INBOX
                 self._set(change, info, new_keys, info.project, folder, taken_paths, touch=touch)
         return self._written_memories(change)
@@ -274,7 +285,8 @@ class Upkeep:
         new_keys = dict(keys)
         if info.project in MEMORY_PROJECTS or project in MEMORY_PROJECTS:
             new_keys = writing.pinned_down(info) | new_keys
-        new_keys |= {"updated_at": stamp(self.memory.clock())} if touch else {}
+        if touch:
+            new_keys["updated_at"] = stamp(self.memory.clock())
         data = writing.with_keys(info, text, new_keys, self.memory.clock())
         if category:
             writing.place_memory(
@@ -321,7 +333,8 @@ class Upkeep:
         with self.engine.writing():
             # The caller may archive the memory because it was seldom read. If it has been read
             # since the caller looked, this reason may not hold any longer.
-            if self.engine.reads.counts([info.id])[info.id] + _count(info) != info.access_count:
+            pending_reads = self.engine.reads.counts([info.id])[info.id]
+            if _count(info) + pending_reads != info.access_count:
                 raise Conflict(info.permalink, info.checksum, info.checksum)
             with self.memory.change(verb, (CATEGORY_PROJECT, info.path), fresh=False) as change:
                 self._archive(change, info, by, category)
@@ -342,10 +355,8 @@ class Upkeep:
         InvalidInput for an entity of a graph file.
         """
         live = [info for info in infos if info.project != model.ARCHIVE_PROJECT]
-        if live:
-            first_place = (live[0].project, live[0].path)
-        else:
-            first_place = None
+        # The log lists the change under the first note.
+        first_place = (live[0].project, live[0].path) if live else None
         with self.memory.change("archive", first_place, fresh=False) as change:
             for info in live:
                 self._archive(change, info, "user", categories.get(info.id))
@@ -462,10 +473,10 @@ class Upkeep:
             if self._info_of_id(record.id) is not None:
                 raise Exists(record.id)
             change.made_from.append(source.provenance)
-            self._put_record(change, replace(record, links=(*record.links, source.id)), None, set())
-            self._set(
-                change, source, {"links": [*source.links, record.id]} | dict(keys), touch=True
-            )
+            linked_record = replace(record, links=(*record.links, source.id))
+            self._put_record(change, linked_record, before=None, taken_paths=set())
+            keys_of_source = {"links": [*source.links, record.id], **keys}
+            self._set(change, source, keys_of_source, touch=True)
         return self._written_memories(change)
 
     @verb
@@ -488,13 +499,16 @@ class Upkeep:
                 names(self.memory.parse(CATEGORY_PROJECT, survivor.path, survivor_file)),
                 names(self.memory.parse(CATEGORY_PROJECT, other.path, other_file)),
             )
-            pending = self.engine.reads.counts([other.id])[other.id]
-            keys, category = _merged_header(survivor, other, new_names, pending)
+
+            # The new text of the survivor: first its content, then its header.
             if added:
                 longer = Append(added).apply(text).text
                 text = writing.follow_content(self.memory, survivor, text, longer)
+            pending_reads = self.engine.reads.counts([other.id])[other.id]
+            category = _merged_category(survivor, other)
+            merged_keys = _merged_header(survivor, other, new_names, category, pending_reads)
             now = self.memory.clock()
-            keys = writing.pinned_down(survivor) | keys | {"updated_at": stamp(now)}
+            keys = writing.pinned_down(survivor) | merged_keys | {"updated_at": stamp(now)}
             data = writing.with_keys(survivor, text, keys, now)
             writing.place_memory(
                 self.memory,
@@ -506,6 +520,7 @@ class Upkeep:
                 category,
                 survivor.scope,
             )
+
             change.remove(CATEGORY_PROJECT, other.path, other_file, scope=other.scope)
             for holder in self._index.notes.holding_link(other.id):
                 if holder.row not in (survivor.row, other.row):
@@ -524,17 +539,13 @@ class Upkeep:
         with self.memory.change("merge", (survivor.project, survivor.path), fresh=False) as change:
             other_file, _ = self._as_read(other)
             file, text = self._as_read(survivor)
-            longer = in_link_style(
-                self.memory,
-                survivor.project,
-                survivor.path,
-                Append(added).apply(text).text,
-                text,
-            )
+            longer = Append(added).apply(text).text
+            longer = in_link_style(self.memory, survivor.project, survivor.path, longer, text)
+            longer = writing.follow_content(self.memory, survivor, text, longer)
             keys = self._names_that_lead_on(survivor, other)
+            # The survivor must not link to a note that is gone.
             if other.id in survivor.links:
                 keys |= writing.links_without(survivor, other.id)
-            longer = writing.follow_content(self.memory, survivor, text, longer)
             if keys:
                 longer = writing.with_keys(survivor, longer, keys).decode()
             change.put(
@@ -601,8 +612,12 @@ class Upkeep:
         This is not recorded as a change: `log` does not show it, and `undo` works as if it had not
         happened. Returns how many notes got their counts.
         """
-        # `_fold` is called until it returns 0.
-        return sum(iter(self._fold, 0))
+        total = 0
+        while True:
+            notes = self._fold()
+            if notes == 0:
+                return total
+            total += notes
 
     @verb
     def _fold(self) -> int:
@@ -685,8 +700,8 @@ def _names_to_take_over(names: Sequence[str], other_names: Sequence[str]) -> lis
     """
     own_folds = {fold_title(name[:TITLE_CUT]) for name in names}
     names_by_fold: dict[str, str] = {}
-    # Of several names that differ only in case, the first is taken over. In this backward loop,
-    # the first name is the last to be assigned.
+    # Of several names that differ only in case, the first is taken over, at the place of the last.
+    # In this backward loop, the first name is the last to be assigned.
     for line in reversed(other_names):
         name = line.lstrip("#").strip()[:TITLE_CUT]
         names_by_fold[fold_title(name)] = name
@@ -707,60 +722,77 @@ def _each_once(tags: Iterable[str]) -> list[str]:
     return list(tags_by_key.values())
 
 
+def _merged_category(survivor: NoteInfo, merged_note: NoteInfo) -> str:
+    """Return the category of a memory into which another is merged.
+
+    A memory that was sorted already stays sorted.
+    """
+    if _is_sorted_by_merge(survivor, merged_note):
+        return merged_note.category or INBOX
+    return survivor.category or INBOX
+
+
+def _is_sorted_by_merge(survivor: NoteInfo, merged_note: NoteInfo) -> bool:
+    """Whether only the memory that is merged into the survivor was sorted."""
+    return survivor.phase == model.INBOX and merged_note.phase != model.INBOX
+
+
 def _merged_header(
-    survivor: NoteInfo, merged_note: NoteInfo, names: Sequence[str], pending: int
-) -> tuple[dict[str, Any], str]:
-    """Return the header keys that the survivor of a merge gets, and the category of the survivor.
+    survivor: NoteInfo,
+    merged_note: NoteInfo,
+    names: Sequence[str],
+    category: str,
+    pending_reads: int,
+) -> dict[str, Any]:
+    """Return the header keys that the survivor of a merge gets.
 
     merged_note: the memory that is merged into the survivor.
     names: the names that only the merged note has.
-    pending: how many reads of the merged note are in the log and not yet in its file.
+    category: the category of the survivor after the merge.
+    pending_reads: how many reads of the merged note are in the log and not yet in its file.
     """
-    pair = (survivor.id, merged_note.id)
-
-    def others(ids: Iterable[str]) -> list[str] | object:
-        """Return the ids without duplicates and the two merged memories; REMOVE if none is left."""
-        return [id for id in dict.fromkeys(ids) if id not in pair] or REMOVE
-
-    def ids_of_both(key: str) -> list[str]:
-        """Return the ids that the headers of both memories have under `key`."""
-        # A memory may name what it supersedes as one id, not a list.
-        is_single = key == "supersedes"
-        return [
-            *writing.id_list(survivor.header.get(key), single=is_single),
-            *writing.id_list(merged_note.header.get(key), single=is_single),
-        ]
-
     tags = _each_once([*survivor.tags, *merged_note.tags])
     merged = [
         *writing.id_list(survivor.header.get("merged")),
         merged_note.id,
         *writing.id_list(merged_note.header.get("merged")),
     ]
+    # None of the links may lead to one of the two memories.
+    pair = (survivor.id, merged_note.id)
+    links_of_both = dict.fromkeys([*survivor.links, *merged_note.links])
     keys: dict[str, Any] = {
         "tags": tags or REMOVE,
-        "links": others([*survivor.links, *merged_note.links]),
-        "access_count": _count(survivor) + _count(merged_note) + pending,
+        "links": [id for id in links_of_both if id not in pair] or REMOVE,
+        "access_count": _count(survivor) + _count(merged_note) + pending_reads,
         "created_at": min(survivor.created, merged_note.created, key=parse_stamp),
         "merged": list(dict.fromkeys(merged)),
         "aliases": [*survivor.aliases, *names] or REMOVE,
         "expires_at": None,
     }
     for key in ("unlinked", "reminded", "supersedes"):
-        keys[key] = others(ids_of_both(key))
+        ids = dict.fromkeys(_ids_of_both(survivor, merged_note, key))
+        keys[key] = [id for id in ids if id not in pair] or REMOVE
+
     # The survivor is valid from the earlier beginning to the later end of both memories.
     if survivor.header.get("valid_from"):
         keys["valid_from"] = min(_first_valid(survivor), _first_valid(merged_note))
-
     # The survivor expires only if both memories would.
-    if survivor.expires and merged_note.expires and "inbox" == survivor.phase == merged_note.phase:
+    are_both_in_inbox = survivor.phase == merged_note.phase == model.INBOX
+    if are_both_in_inbox and survivor.expires and merged_note.expires:
         keys["expires_at"] = max(survivor.expires, merged_note.expires, key=parse_stamp)
-    if survivor.phase == "inbox" and merged_note.phase != "inbox":
-        # A memory that was sorted already stays sorted.
-        category = merged_note.category or "inbox"
-        keys |= {"phase": "organized", "category": category}
-        return keys, category
-    return keys, survivor.category or "inbox"
+    if _is_sorted_by_merge(survivor, merged_note):
+        keys |= {"phase": model.ORGANIZED, "category": category}
+    return keys
+
+
+def _ids_of_both(survivor: NoteInfo, merged_note: NoteInfo, key: str) -> list[str]:
+    """Return the ids that the headers of two memories have under a key."""
+    # A memory may name what it supersedes as one id, not a list.
+    is_single = key == "supersedes"
+    return [
+        *writing.id_list(survivor.header.get(key), single=is_single),
+        *writing.id_list(merged_note.header.get(key), single=is_single),
+    ]
 
 
 def _first_valid(info: NoteInfo) -> str:
@@ -842,25 +874,27 @@ class Ingested:
             to `gone_refs`, because the memories that they were merged into represent them.
         """
         history = self.engine.ledger.history
-        finished: set[str] = set()
+        seen_hashes: set[str] = set()
         for text_hash, path in self._removed_files():
-            if text_hash in finished:
+            if text_hash in seen_hashes:
                 continue
-            finished.add(text_hash)
-            # The text in the history may be damaged, or may not be the text of a memory.
-            with suppress(NotFound, StorageError, ValueError):
+            seen_hashes.add(text_hash)
+            try:
                 text = history.text(text_hash, path).decode()
                 yaml_text, body_at = frontmatter.split(text)
                 header = frontmatter.parse(yaml_text or "")
-                identity = str(header.get("id"))
-                # A memory with this id exists: it was moved by hand, or restored.
-                if identity in ingested_texts.texts:
-                    continue
-                content = text[body_at:].removesuffix("\n")
-                ingested_texts.gone_hashes.update(_texts_of(content, header))
-                source_ref = header.get(SOURCE_REF)
-                if identity not in merged and isinstance(source_ref, str):
-                    ingested_texts.gone_refs.add(source_ref)
+            except (NotFound, StorageError, ValueError):
+                # The text in the history is damaged, or is not the text of a memory.
+                continue
+            identity = str(header.get("id"))
+            # A memory with this id exists: it was moved by hand, or restored.
+            if identity in ingested_texts.texts:
+                continue
+            content = text[body_at:].removesuffix("\n")
+            ingested_texts.gone_hashes.update(_texts_of(content, header))
+            source_ref = header.get(SOURCE_REF)
+            if identity not in merged and isinstance(source_ref, str):
+                ingested_texts.gone_refs.add(source_ref)
 
     def _removed_files(self) -> Iterator[tuple[str, str]]:
         """Yield (hash of the text, path) of each memory file that a change removed.

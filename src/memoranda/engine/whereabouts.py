@@ -59,18 +59,19 @@ def _changes_back(memory: HistoryVerbs, place: Place, limit: int) -> Iterator[Pl
 
     limit: how many changes are needed at most; 0 means all.
     """
-    before = None
+    before: int | None = None
     for _ in range(_MOST_MOVES):
-        place_before = None
+        former_place: Place | None = None
         for change in memory.log("/".join(place), limit=limit, before=before):
-            place_before = _came_from(memory, change, place)
-            yield PlacedChange(change, place, place_before)
-            if place_before is not None:
+            former_place = _came_from(memory, change, place)
+            yield PlacedChange(change, place, former_place)
+            if former_place is not None:
+                # Go on with the older changes of the former place.
                 before = change.number
                 break
-        if place_before is None:
+        if former_place is None:
             return
-        place = place_before
+        place = former_place
 
 
 @verb
@@ -204,12 +205,16 @@ def _came_from(memory: HistoryVerbs, change: Change, place: Place) -> Place | No
                 return old_place
         elif touched.do == StepKind.REMOVE:
             removed.append((touched.project, touched.path))
-        elif touched.do == StepKind.PUT and touched.old is None:
-            is_new |= (touched.project, touched.path) == place
+        elif touched.do == StepKind.PUT and (touched.project, touched.path) == place:
+            is_new = is_new or touched.old is None
 
     if not is_new:
         return None
-    return next((old for old in removed if _is_same_note(memory, change, old, place)), None)
+    # A note that comes to another place may be removed there and written here.
+    for old_place in removed:
+        if _is_same_note(memory, change, old_place, place):
+            return old_place
+    return None
 
 
 def _before_move(touched: Touched, place: Place) -> Place | None:

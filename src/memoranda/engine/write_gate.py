@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from memoranda.clock import EPOCH, parse_stamp, to_utc
 from memoranda.config import Settings
@@ -150,17 +150,17 @@ class Gate:
         # A text that is restored was checked when it was first written.
         if verb in RESTORING:
             return notices
+        # A secret that the change only moves or keeps was accepted when it was first written.
+        old_texts = [file.data for file in _files_before(steps)]
         for step in steps:
             if step.do == StepKind.PUT and step.data is not None and step.project != PRIVATE:
-                # A secret that the change only moves or keeps was accepted when it was first
-                # written.
-                old_texts = (old_file.data for old_file in _files_before(steps))
                 text = step.data.decode("utf-8", "replace")
                 self._admit_text(step, text, mode, notices, old_texts)
             name = _new_name(step)
             if name:
                 file = f"a file of {step.project}"
                 secrets = self.check(name, file, mode, notices, where="its name")
+                # The name of a file cannot be redacted.
                 if secrets:
                     raise SecretRefused(secrets[0].rule.id, secrets[0].rule.why, "its name")
         return notices
@@ -213,27 +213,50 @@ class Gate:
             return []
         secrets = _without_known(secrets, text, old)
         body_start = _body_at(text)
+        outcome = "redacted" if mode == REDACT else "written all the same"
 
         for secret in secrets:
             rule = secret.rule
-            is_in_header = secret.start < body_start
-            line = 0 if where or is_in_header else text.count("\n", body_start, secret.start) + 1
-            position = _position(line, where)
+            spot = _spot_of(secret, text, body_start, place, where)
             # File names and links are made from the title, so a header cannot be redacted.
-            is_refused = mode == REFUSE or (mode == REDACT and is_in_header)
+            is_refused = mode == REFUSE or (mode == REDACT and spot.is_in_header)
             if is_refused:
-                raise SecretRefused(rule.id, rule.why, position, line)
-            outcome = "redacted" if mode == REDACT else "written all the same"
-            shown_place = place
-            if is_in_header:
-                # The place itself may contain the secret.
-                shown_place = f"a note of {place.partition('/')[0]}"
+                raise SecretRefused(rule.id, rule.why, spot.position, spot.line)
             notices.append(
-                f"{shown_place}, {position}: looks like {rule.why} (rule {rule.id}); {outcome}"
+                f"{spot.place}, {spot.position}: looks like {rule.why} (rule {rule.id}); {outcome}"
             )
-        if mode == REDACT:
-            return secrets
-        return []
+        return secrets if mode == REDACT else []
+
+
+class _Spot(NamedTuple):
+    """Where a secret is, as notices and errors name it.
+
+    place: the name of the text, such as `notes/plan.md`.
+    position: the position in it, such as `line 3`.
+    line: the number of the line, from 1, of the text below the header; 0 if it is elsewhere.
+    is_in_header: whether it is in the header of the text.
+    """
+
+    place: str
+    position: str
+    line: int
+    is_in_header: bool
+
+
+def _spot_of(secret: GateMatch, text: str, body_start: int, place: str, where: str) -> _Spot:
+    """Return where a secret is in a text.
+
+    body_start: the position at which the header of the text ends.
+    place, where: these arguments of `Gate.check`.
+    """
+    if secret.start < body_start:
+        # The path may have been made from the title, so it may contain the secret.
+        shown_place = f"a note of {place.partition('/')[0]}"
+        return _Spot(shown_place, _position(0, where), line=0, is_in_header=True)
+    if where:
+        return _Spot(place, where, line=0, is_in_header=False)
+    line = text.count("\n", body_start, secret.start) + 1
+    return _Spot(place, _position(line, where), line, is_in_header=False)
 
 
 def _files_before(steps: Iterable[Step]) -> Iterator[File]:
@@ -293,18 +316,24 @@ def _redact_step(step: Step, text: str, secrets: list[GateMatch], is_memory: boo
     from memoranda.text.gate import redact
 
     redacted_text = redact(text, secrets)
-    if is_memory:
-        header_text, body_at = frontmatter.split(redacted_text)
-        content = redacted_text[body_at:].removesuffix("\n")
-        memory_id = str(frontmatter.parse(header_text or "").get("id", ""))
-        folder, _, name = step.path.rpartition("/")
-        old_content = text[_body_at(text) :].removesuffix("\n")
-        is_named_by_content = name == links.memory_file_name(old_content, memory_id)
-        if step.old is None and is_named_by_content:
-            step.path = f"{folder}/{links.memory_file_name(content, memory_id)}"
-        new_hash = edit.SetKeys({"content_hash": sha256(content.encode())})
-        redacted_text = new_hash.apply(redacted_text).text
-    step.data = redacted_text.encode()
+    if not is_memory:
+        step.data = redacted_text.encode()
+        return
+    header_text, body_at = frontmatter.split(redacted_text)
+    redacted_content = redacted_text[body_at:].removesuffix("\n")
+
+    # The file name, unless somebody gave the file another one.
+    memory_id = str(frontmatter.parse(header_text or "").get("id", ""))
+    folder, _, name = step.path.rpartition("/")
+    content = text[_body_at(text) :].removesuffix("\n")
+    is_named_by_content = name == links.memory_file_name(content, memory_id)
+    is_new = step.old is None
+    if is_new and is_named_by_content:
+        step.path = f"{folder}/{links.memory_file_name(redacted_content, memory_id)}"
+
+    # The hash in the header.
+    new_hash = edit.SetKeys({"content_hash": sha256(redacted_content.encode())})
+    step.data = new_hash.apply(redacted_text).text.encode()
 
 
 def _body_at(text: str) -> int:
@@ -356,19 +385,26 @@ class DayUse:
     def _count_until(self, latest: dict[bool, int]) -> None:
         """Count the changes of the day that were not counted yet.
 
-        latest: the numbers of the latest changes, as in `_last`.
+        There are two series of numbers. One counts the changes of files that only this machine has
+        (True), the other counts all other changes (False).
+
+        latest: the number of the latest change of each series.
         """
-        waiting = {series for series in latest if latest[series] != self._last[series]}
-        if waiting:
-            # `changes` begins with the latest one.
-            for change in self._history.changes():
-                series = is_of_machine(change.number)
-                if change.number <= self._last[series]:
-                    waiting.discard(series)
-                if not waiting or parse_stamp(change.time) < self._day_begins:
-                    break
-                if self._last[series] < change.number <= latest[series]:
-                    self._add(change)
+        unfinished_series = {series for series in latest if latest[series] != self._last[series]}
+        if not unfinished_series:
+            return
+        # The changes come newest first. In each series, those up to `_last` are counted already.
+        for change in self._history.changes():
+            series = is_of_machine(change.number)
+            is_counted = change.number <= self._last[series]
+            if is_counted:
+                unfinished_series.discard(series)
+            is_of_earlier_day = parse_stamp(change.time) < self._day_begins
+            if not unfinished_series or is_of_earlier_day:
+                break
+            # A change after `latest` was made just now, and is counted by the next call.
+            if not is_counted and change.number <= latest[series]:
+                self._add(change)
         self._last = latest
 
     def _begin_day(self, now: datetime, settings: Settings) -> None:
@@ -423,18 +459,47 @@ def check_limits(
     created = sum(step.old is None for step in puts)
     removed = sum(step.do == StepKind.REMOVE for step in steps)
     # A note that is moved to another file is removed and created.
-    new_notes = max(created - removed, 0)
-    new_bytes = sum(len(step.data or b"") for step in puts)
-    for name, limit, used, added, unit in (
-        ("agent_notes_per_day", settings.agent_notes_per_day, use.notes, new_notes, "new notes"),
-        ("agent_bytes_per_day", settings.agent_bytes_per_day, use.bytes, new_bytes, "bytes"),
-    ):
-        # A limit of 0 means any amount.
-        if limit and added and used + added > limit:
+    new_notes = _DailyLimit(
+        "agent_notes_per_day",
+        settings.agent_notes_per_day,
+        "new notes",
+        used=use.notes,
+        added=max(created - removed, 0),
+    )
+    new_bytes = _DailyLimit(
+        "agent_bytes_per_day",
+        settings.agent_bytes_per_day,
+        "bytes",
+        used=use.bytes,
+        added=sum(len(step.data or b"") for step in puts),
+    )
+    new_notes.check(agent)
+    new_bytes.check(agent)
+
+
+class _DailyLimit(NamedTuple):
+    """A limit of how much an agent may write a day.
+
+    key: its key in the section `limits` of the configuration.
+    limit: the amount that is allowed; 0 for any amount.
+    unit: what is counted, such as `bytes`.
+    used: the amount that the agent has written today.
+    added: the amount that it would write now.
+    """
+
+    key: str
+    limit: int
+    unit: str
+    used: int
+    added: int
+
+    def check(self, agent: str) -> None:
+        """Raise LimitExceeded if the agent would write more than it may."""
+        if self.limit and self.added and self.used + self.added > self.limit:
             raise LimitExceeded(
-                f"Agent {agent} wrote {used:,} of the {limit:,} {unit} it may write a day; "
-                f"this is {added:,} more. "
-                f"Nothing was changed. Go on tomorrow, or let the owner raise limits.{name}."
+                f"Agent {agent} wrote {self.used:,} of the {self.limit:,} {self.unit} it may write"
+                f" a day; this is {self.added:,} more. "
+                f"Nothing was changed. Go on tomorrow, or let the owner raise limits.{self.key}."
             )
 
 
@@ -476,13 +541,13 @@ def sign(
     agent: the agent that makes the change; None means the owner.
     made_from: the origins of the notes from which new notes are made.
     """
+    # These verbs replace the whole text, so it comes from the caller alone.
+    if verb in _REPLACING:
+        return
     removed_steps = [step for step in steps if step.do == StepKind.REMOVE and step.old is not None]
     own_trust = _own_trust(verb, agent)
     for step in _writing_steps(steps):
         if verb in RESTORING and _sign_restored(step, history):
-            continue
-        # These verbs replace the whole text, so it comes from the caller alone.
-        if verb in _REPLACING:
             continue
         origin_of_same_text = _origin_of_same_text(steps, step, verb, removed_steps, index)
         if origin_of_same_text is not None:
@@ -588,10 +653,12 @@ def _step_with_old_text(steps: Sequence[Step], step: Step) -> Step | None:
     """
     if step.old is not None:
         return step
-    for next_step in steps[steps.index(step) + 1 :][:1]:
-        if next_step.do == StepKind.REMOVE and next_step.old:
-            return next_step
-    return None
+    next_index = steps.index(step) + 1
+    if next_index == len(steps):
+        return None
+    next_step = steps[next_index]
+    is_removal = next_step.do == StepKind.REMOVE and next_step.old is not None
+    return next_step if is_removal else None
 
 
 def _origin_in_index(index: Index, step: Step) -> Provenance:

@@ -91,22 +91,39 @@ def mend(history: History, damage: Damage) -> None:
 
     history: the history in this ledger.
     """
-    if damage.kind is DamageKind.PAGES:
-        history.database.begin_again()
-        history.database.refresh()
-        return
-    if damage.kind is DamageKind.TEXT:
-        history.forget_text(damage.key)
+    match damage.kind:
+        case DamageKind.PAGES:
+            history.database.begin_again()
+            history.database.refresh()
+        case DamageKind.TEXT:
+            history.forget_text(damage.key)
+            _forbid_undo(history, damage.key)
+        case DamageKind.MISSING_TEXT:
+            _forbid_undo(history, damage.key)
+        case DamageKind.EMPTY:
+            with history.database.transaction() as connection:
+                connection.execute("delete from change where number = ?", (int(damage.key),))
+        case _:
+            _forget_unreadable_fields(history, int(damage.key))
 
+
+def _forbid_undo(history: History, digest: str) -> None:
+    """Record that a replaced text is not kept.
+
+    Its change stays in the history, but it can no longer be undone.
+
+    digest: the SHA-256 of the text.
+    """
     with history.database.transaction() as connection:
-        if damage.kind in (DamageKind.TEXT, DamageKind.MISSING_TEXT):
-            # The change stays in the history, but it can no longer be undone.
-            connection.execute("update step set kept = 0 where old = ?", (damage.key,))
-            return
-        number = int(damage.key)
-        if damage.kind is DamageKind.EMPTY:
-            connection.execute("delete from change where number = ?", (number,))
-            return
+        connection.execute("update step set kept = 0 where old = ?", (digest,))
+
+
+def _forget_unreadable_fields(history: History, number: int) -> None:
+    """Remove those parts of a change that are not valid JSON, and steps without a change.
+
+    number: the number of the change.
+    """
+    with history.database.transaction() as connection:
         connection.execute(
             "update change set details = null where number = ? "
             "and not json_valid(coalesce(details, 'null'))",

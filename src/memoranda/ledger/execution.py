@@ -190,11 +190,9 @@ class Execution:
         except MemorandaError:
             return False
         status = stat_in(temp.name, temp.folder)
-        return (
-            status is not None
-            and step.stamp is not None
-            and step.stamp.is_same_file(stamp_of(status))
-        )
+        if status is None or step.stamp is None:
+            return False
+        return step.stamp.is_same_file(stamp_of(status))
 
     def sync_temps(self, puts: Sequence[Step], threads: Executor | None = None) -> None:
         """Sync the temporary files of `put` steps to the disk.
@@ -202,26 +200,16 @@ class Execution:
         puts: the steps.
         threads: syncs several files in parallel. With None, one file is synced after the other.
         """
-
-        def sync(files: Iterable[Entry]) -> None:
-            """Sync these files to the disk, one after the other."""
-            for file in files:
-                fd = os.open(
-                    file.name, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=file.folder
-                )
-                try:
-                    os.fsync(fd)
-                finally:
-                    os.close(fd)
-
         # A part has so few files that their folders can be open at the same time
         for first in range(0, len(puts), OPEN_FOLDERS):
             temps = [self._temp(step) for step in puts[first : first + OPEN_FOLDERS]]
             if threads is None or len(temps) < PARALLEL_WRITES:
-                sync(temps)
+                _sync_files(temps)
                 continue
-            parts = [temps[number::PARALLEL_WRITES] for number in range(PARALLEL_WRITES)]
-            for _ in threads.map(sync, parts):
+            # Every thread gets one file out of PARALLEL_WRITES.
+            shares = [temps[number::PARALLEL_WRITES] for number in range(PARALLEL_WRITES)]
+            # Looking at each result waits for the threads, and raises their errors.
+            for _ in threads.map(_sync_files, shares):
                 continue
 
     # --- on disk
@@ -239,26 +227,28 @@ class Execution:
             return
         folder, name = self._at(step)
         place = Entry(folder.fd, name)
-        if step.do == StepKind.PUT:
-            self._put(step, place, folder)
-            self._update_stamp(step, place)
-        elif step.do == StepKind.REMOVE:
-            self._remove(step, place, folder)
-        elif step.do == StepKind.MOVE:
-            self._move(step, place)
-        elif step.do == StepKind.MKDIR:
-            os.mkdir(name, 0o700, dir_fd=folder.fd)
-            self._reverse.append((_Reversal.REMOVE_FOLDER, step))
-            os.chmod(name, 0o700, dir_fd=folder.fd)
-        elif step.do == StepKind.RMDIR:
-            os.rmdir(name, dir_fd=folder.fd)
-            self._reverse.append((_Reversal.MAKE_FOLDER, step))
-            self._close_below(step.root, step.path)
-        elif step.do == StepKind.SYMLINK:
-            os.symlink(step.link, name, dir_fd=folder.fd)
-            self._reverse.append((_Reversal.REMOVE_LINK, step))
-        else:
-            self._unlink(step, place)
+        match step.do:
+            case StepKind.PUT:
+                self._put(step, place, folder)
+                self._update_stamp(step, place)
+            case StepKind.REMOVE:
+                self._remove(step, place, folder)
+            case StepKind.MOVE:
+                self._move(step, place)
+            case StepKind.MKDIR:
+                os.mkdir(name, 0o700, dir_fd=folder.fd)
+                self._reverse.append((_Reversal.REMOVE_FOLDER, step))
+                # The user's mask may have taken rights from the new folder.
+                os.chmod(name, 0o700, dir_fd=folder.fd)
+            case StepKind.RMDIR:
+                os.rmdir(name, dir_fd=folder.fd)
+                self._reverse.append((_Reversal.MAKE_FOLDER, step))
+                self._close_below(step.root, step.path)
+            case StepKind.SYMLINK:
+                os.symlink(step.link, name, dir_fd=folder.fd)
+                self._reverse.append((_Reversal.REMOVE_LINK, step))
+            case _:
+                self._unlink(step, place)
 
     def _put(self, step: Step, place: Entry, folder: Folder) -> None:
         """Put the new file in place of the old one, or at a free place."""
@@ -266,15 +256,26 @@ class Execution:
         if not self._holds_truth:
             os.rename(temp.name, place.name, src_dir_fd=temp.folder, dst_dir_fd=place.folder)
             self._reverse.append((_Reversal.REMOVE_FILE, step))
-            return
-        if step.old is None:
-            try:
-                if not put_new(temp, place):
-                    self._left.append(step)
-            except FileExistsError:
-                raise Exists(step.path) from None
-            self._reverse.append((_Reversal.REMOVE_FILE, step))
-            return
+        elif step.old is None:
+            self._put_at_free_place(step, temp, place)
+        else:
+            self._exchange(step, temp, place, folder)
+
+    def _put_at_free_place(self, step: Step, temp: Entry, place: Entry) -> None:
+        """Put a new file where no file is. Raises Exists."""
+        try:
+            has_left_temp = not put_new(temp, place)
+        except FileExistsError:
+            raise Exists(step.path) from None
+        if has_left_temp:
+            self._left.append(step)
+        self._reverse.append((_Reversal.REMOVE_FILE, step))
+
+    def _exchange(self, step: Step, temp: Entry, place: Entry, folder: Folder) -> None:
+        """Exchange the new file with the old one, which then is at the temporary name.
+
+        Raises Conflict if another file than the one that was read was at the place.
+        """
         try:
             exchange(temp, place)
         except (FileNotFoundError, FileExistsError):
@@ -507,13 +508,7 @@ class Execution:
         # This sets `step.old` to the present file
         is_done = self._is_done(step, touched)
         if step.do in (StepKind.PUT, StepKind.REMOVE):
-            present_etag = None
-            if step.old is not None:
-                present_etag = step.old.etag
-            is_unwritten = lost_power and (step.old is None or not step.old.data.strip(b"\0"))
-            has_old_text = present_etag == touched.old or is_unwritten
-            is_removed = step.do == StepKind.REMOVE and step.old is None
-            is_done = (is_done and not is_unwritten) or not has_old_text or is_removed
+            is_done = _may_stay(step, touched, is_done=is_done, lost_power=lost_power)
         if is_done:
             return
         if step.do == StepKind.PUT:
@@ -547,30 +542,33 @@ class Execution:
 
         files: the record of each step in the ledger, in the order of `steps`.
         """
-        is_changed = False
+        has_edit = False
         for step, touched in zip(steps, files, strict=True):
             if step.do == StepKind.SET:
                 continue
-            if step.do in (StepKind.PUT, StepKind.REMOVE):
-                # A SHA-256, or None for a file that does not exist
-                present_etag = None
-                file = self._file(step)
-                if file is not None:
-                    present_etag = file.etag
-                new_etag = None
-                if step.do == StepKind.PUT:
-                    new_etag = touched.new
-                if present_etag == new_etag:
+            if step.do not in (StepKind.PUT, StepKind.REMOVE):
+                if self._was_done(step, touched):
                     return False
-                is_changed = is_changed or present_etag != touched.old
                 continue
-            try:
-                if self._is_done(step, touched):
-                    return False
-            except NotFound:
-                # The folder it needs is still to be made
-                continue
-        return is_changed
+            # SHA-256, or None where no file is.
+            file = self._file(step)
+            present_etag = file.etag if file is not None else None
+            new_etag = touched.new if step.do == StepKind.PUT else None
+            if present_etag == new_etag:
+                return False
+            if present_etag != touched.old:
+                has_edit = True
+        return has_edit
+
+    def _was_done(self, step: Step, touched: Touched) -> bool:
+        """Whether the dead writer had done a step. Not if the folder it needs is still to be made.
+
+        touched: the record of the step in the ledger.
+        """
+        try:
+            return self._is_done(step, touched)
+        except NotFound:
+            return False
 
     def _file(self, step: Step) -> File | None:
         """Read the present file at the step's place, None if it does not exist."""
@@ -596,16 +594,15 @@ class Execution:
             # Its folder is gone already
             return True
         status = stat_in(name, folder.fd)
+
+        # Steps that make something at this place.
         if step.do == StepKind.PUT:
-            if status:
-                step.old = read_file(name, folder.fd)
-            else:
-                step.old = None
+            step.old = read_file(name, folder.fd) if status is not None else None
             return step.old is not None and step.old.etag == touched.new
-        makes_something = step.do in (StepKind.MKDIR, StepKind.SYMLINK)
-        if makes_something:
+        if step.do in (StepKind.MKDIR, StepKind.SYMLINK):
             return status is not None
-        # All other steps take something away from this place
+
+        # All other steps take something away from it.
         if status is None:
             return True
         if step.do == StepKind.REMOVE:
@@ -632,12 +629,17 @@ class Execution:
         except NotFound:
             return False
         status = stat_in(name, target.fd)
-        if status is not None and touched.old is None:
-            # If the folder was moved by a copy, some of its old files may be left
+        if status is None:
+            return False
+        is_folder = touched.old is None
+        if is_folder:
+            # If it was moved by a copy, some of its old files may be left
             folder, old_name = self._at(step)
             clear_moved(Entry(folder.fd, old_name), Entry(target.fd, name))
-        if status is None or touched.old is None or not stat.S_ISREG(status.st_mode):
-            return status is not None
+            return True
+        # A link has no text to compare.
+        if not stat.S_ISREG(status.st_mode):
+            return True
         return read_file(name, target.fd).etag == touched.old
 
     def close(self) -> None:
@@ -645,6 +647,38 @@ class Execution:
         for folder in self._folders.values():
             folder.close()
         self._folders.clear()
+
+
+def _sync_files(files: Iterable[Entry]) -> None:
+    """Sync these files to the disk, one after the other."""
+    for file in files:
+        fd = os.open(file.name, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=file.folder)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+def _may_stay(step: Step, touched: Touched, *, is_done: bool, lost_power: bool) -> bool:
+    """Whether the file of a PUT or REMOVE step of a dead writer stays as it is now.
+
+    step: the step. `step.old` is the present file.
+    touched: the record of the step in the ledger, with the SHA-256 of its old and its new text.
+    is_done: whether the dead writer had done the step.
+    lost_power: whether the machine stopped.
+    """
+    present_file = step.old
+    if step.do == StepKind.REMOVE and present_file is None:
+        return True
+    # After a power loss, the bytes of a file may be missing although it was written.
+    has_no_bytes = present_file is None or not present_file.data.strip(b"\0")
+    if lost_power and has_no_bytes:
+        return False
+    if is_done:
+        return True
+    # A file that has not its old text either was edited by somebody.
+    present_etag = present_file.etag if present_file is not None else None
+    return present_etag != touched.old
 
 
 def mode_of(step: Step) -> int:

@@ -81,20 +81,21 @@ class FileSync:
     def _run(self) -> None:
         """Sync what was added, until the object is closed or nothing was added for a while."""
         idle_rounds = 0
-        while not self._is_closed and idle_rounds < _MAX_IDLE_ROUNDS:
+        while not self._is_closed:
             self._wake.wait(SECONDS)
             self._wake.clear()
             if self.sync():
                 idle_rounds = 0
-            else:
-                idle_rounds += 1
-            if idle_rounds == _MAX_IDLE_ROUNDS:
-                with self._guard:
-                    # `add` may have come since the last look, and it trusts a running thread
-                    if not self._numbers:
-                        self._thread = None
-                        return
-                    idle_rounds = 0
+                continue
+            idle_rounds += 1
+            if idle_rounds < _MAX_IDLE_ROUNDS:
+                continue
+            with self._guard:
+                # `add` may have come since the last look, and it trusts a running thread
+                if not self._numbers:
+                    self._thread = None
+                    return
+            idle_rounds = 0
 
     def sync(self) -> bool:
         """Sync all added changes now. Returns whether there were any.

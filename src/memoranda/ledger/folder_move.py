@@ -49,6 +49,7 @@ def move(old: Entry, new: Entry) -> None:
 def _move_by_copy(old: Entry, new: Entry) -> None:
     """Copy `old` to `new`, then remove `old`. Raises as `move`."""
     copy = Entry(new.folder, _COPY)
+    # A process may have died while it copied.
     _remove_all(copy)
     try:
         stamps = _copy(old, copy, "")
@@ -61,12 +62,15 @@ def _move_by_copy(old: Entry, new: Entry) -> None:
     except BaseException:
         _remove_all(copy)
         raise
+    # The copy must be safe on the disk before the first old file is removed.
     os.fsync(new.folder)
     if not is_file:
         _remove_copied(old, new, "", stamps)
         return
+
     status = stat_in(old.name, old.folder)
-    if status is not None and stamp_of(status) != stamps[""]:
+    was_saved_since = status is not None and stamp_of(status) != stamps[""]
+    if was_saved_since:
         os.unlink(new.name, dir_fd=new.folder)
         raise Conflict(old.name, "another text", "the one that was moved")
     os.unlink(old.name, dir_fd=old.folder)
@@ -160,16 +164,16 @@ def _remove_copied(old: Entry, new: Entry, path: str, stamps: dict[str, Stamp]) 
     if status is None:
         return
     if not stat.S_ISDIR(status.st_mode):
-        # The file is as it was when it was copied.
-        if stamps.get(path) == stamp_of(status):
-            os.unlink(old.name, dir_fd=old.folder)
-            return
-        # Somebody saved the file since, so their newer text is copied again.
-        with suppress(FileNotFoundError):
-            os.unlink(new.name, dir_fd=new.folder)
-        _copy(old, new, path)
+        is_as_copied = stamps.get(path) == stamp_of(status)
+        if not is_as_copied:
+            # Somebody saved the file since, so their newer text is copied again.
+            with suppress(FileNotFoundError):
+                os.unlink(new.name, dir_fd=new.folder)
+            _copy(old, new, path)
         os.unlink(old.name, dir_fd=old.folder)
         return
+
+    # The folder may be one that somebody has made since.
     with suppress(FileExistsError):
         os.mkdir(new.name, 0o700, dir_fd=new.folder)
     with _opened(old, new) as folders:
@@ -204,6 +208,7 @@ def clear_moved(old: Entry, new: Entry) -> None:
 
 
 def _bytes_of(entry: Entry) -> bytes:
+    """Return the bytes of a file."""
     with open(os.open(entry.name, _FILE, dir_fd=entry.folder), "rb") as reading:
         return reading.read()
 

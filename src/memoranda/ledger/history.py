@@ -512,10 +512,8 @@ class History:
         values: its other parameters.
         before: only changes below this number. None for all.
         """
-        if before is None:
-            number = ABOVE_ALL_NUMBERS
-        else:
-            number = before
+        number = ABOVE_ALL_NUMBERS if before is None else before
+        # Most callers need only the latest changes, so the first part is small.
         part_rows = _FIRST_PART_ROWS
         while True:
             rows = self.database.rows(
@@ -529,19 +527,21 @@ class History:
 
     def _with_steps(self, rows: Sequence[Row]) -> list[Change]:
         """Return the changes of rows, which are sorted newest first, with their steps."""
+        if not rows:
+            return []
         changes = [change_of(row) for row in rows]
         by_number = {change.number: change for change in changes}
-        if not changes:
-            return []
         newest = changes[0].number
         oldest = changes[-1].number
-        has_no_gaps = len(changes) == 1 + newest - oldest
+        # A range is read faster than a list of numbers.
+        has_no_gaps = len(changes) == newest - oldest + 1
         if has_no_gaps:
             where = f"change between {oldest} and {newest}"
         else:
             where = f"change in ({','.join(map(str, by_number))})"
-        sql = f"select * from step where {where} order by change, position"
-        for row in self.database.rows(sql):
+        for row in self.database.rows(
+            f"select * from step where {where} order by change, position"
+        ):
             by_number[row["change"]].files.append(touched_of(row))
         return changes
 
@@ -731,11 +731,13 @@ class History:
             os.link(name, place, src_dir_fd=folder, follow_symlinks=False)
             self._sync_text(place)
         except FileExistsError:
+            # The text is kept already. The kept file is a link, so a program may have written into
+            # it since.
             if not self._is_sound(old.etag):
-                # The kept file is a link, so a program may have written into it later
                 os.unlink(place)
                 write_file(place, old.data)
         except OSError as error:
+            # The disk has no links, or the home is on another disk.
             if error.errno not in CANNOT_LINK:
                 raise
             write_file(place, old.data)
@@ -751,17 +753,20 @@ class History:
     def keep_text(self, connection: Connection, data: bytes) -> str:
         """Keep a text, inside a transaction of the database. Returns its SHA-256."""
         digest = sha256(data)
-        if len(data) >= LARGE and not self._is_sound(digest):
-            with storing("the history"):
-                make_private(self._layout.texts)
-                with suppress(FileNotFoundError):
-                    os.unlink(self.object_path(digest))
-                write_file(self.object_path(digest), data)
-                sync_folder(self._layout.texts)
         if len(data) < LARGE:
             connection.execute(
                 "insert or ignore into text (sha256, data) values (?, ?)", (digest, data)
             )
+            return digest
+        # A large text is a file beside the ledger.
+        if not self._is_sound(digest):
+            place = self.object_path(digest)
+            with storing("the history"):
+                make_private(self._layout.texts)
+                with suppress(FileNotFoundError):
+                    os.unlink(place)
+                write_file(place, data)
+                sync_folder(self._layout.texts)
         return digest
 
     def keep_bytes(self, data: bytes, *, durable: bool = True) -> str:
@@ -906,26 +911,19 @@ class History:
         purged: the numbers of the changes.
         living: the SHA-256 of the texts whose origin is kept.
         """
-        origins = list[Touched]()
+        origins: list[Touched] = []
         numbers = sorted(purged)
         for first in range(0, len(numbers), _PURGED_AT_A_TIME):
             part = numbers[first : first + _PURGED_AT_A_TIME]
-            values = (part[0], part[-1])
-            for row in self.database.rows(_LAST_WRITERS, values):
+            # Numbers in between may be of changes that stay.
+            for row in self.database.rows(_LAST_WRITERS, (part[0], part[-1])):
+                if row["change"] not in purged:
+                    continue
                 touched = touched_of(row)
+                # Nobody here knows which texts of a folder elsewhere are still there.
                 is_needed = bool(touched.root) or touched.new in living
-                if row["change"] in purged and is_needed:
-                    by = _writer_of(row).provenance(touched).row()
-                    origin = Touched(
-                        ORIGINS,
-                        touched.project,
-                        touched.path,
-                        new=touched.new,
-                        scope=touched.scope,
-                        root=touched.root,
-                        by=by,
-                    )
-                    origins.append(origin)
+                if is_needed:
+                    origins.append(_origin_step(touched, _writer_of(row)))
         return origins
 
     def sweep(self) -> int:
@@ -992,6 +990,23 @@ def _takes_back(undo: Row, number: int) -> bool:
     if undo["run"] is not None:
         return True
     return number in undone_numbers(undo["undoes"], loaded(undo["details"]))
+
+
+def _origin_step(touched: Touched, writer: Change) -> Touched:
+    """Return a step that only says where a text comes from, to be kept after its change is gone.
+
+    touched: the step that wrote the text.
+    writer: its change.
+    """
+    return Touched(
+        ORIGINS,
+        touched.project,
+        touched.path,
+        new=touched.new,
+        scope=touched.scope,
+        root=touched.root,
+        by=writer.provenance(touched).row(),
+    )
 
 
 def _writer_of(row: Row) -> Change:

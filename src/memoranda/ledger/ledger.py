@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from datetime import datetime
 from functools import cached_property
 from itertools import chain
-from sqlite3 import Connection
+from sqlite3 import Connection, Row
 from typing import TYPE_CHECKING, Any
 
 from memoranda import former_name
@@ -527,12 +527,14 @@ class Ledger:
 
         Returns the error to raise: `error`, or NotPutBack if some files could not be put back.
         """
+        # On disk: only the first change was begun, but all of them have temporary files.
         first = changes[0]
         lost_steps = execution.rollback()
         lost_places = [step.path for step in lost_steps]
         steps = chain.from_iterable(planned.steps for planned in changes)
         execution.remove_temps(list(steps))
 
+        # In the ledger. If it refuses, the changes are made when it is next opened.
         try:
             retracted = changes[1:] if lost_steps else changes
             self.history.retract([planned.change.number for planned in reversed(retracted)])
@@ -544,10 +546,7 @@ class Ledger:
             lost_places.append("the ledger, by which the change may still be made")
 
         if lost_places:
-            if isinstance(error, OSError):
-                why = reason(error)
-            else:
-                why = str(error)
+            why = reason(error) if isinstance(error, OSError) else str(error)
             return NotPutBack(first.about, f"{why}; not put back: {', '.join(lost_places)}")
         if isinstance(error, OSError):
             return refusal(first.about, error)
@@ -584,10 +583,8 @@ class Ledger:
 
         puts = [step for step in steps if step.do == StepKind.PUT and not _is_in_ledger(step)]
         if puts:
-            if len(puts) >= PARALLEL_WRITES:
-                threads = self._threads
-            else:
-                threads = None
+            # Threads are only started for several files.
+            threads = self._threads if len(puts) >= PARALLEL_WRITES else None
             execution.sync_temps(puts, threads)
             sync_places({os.path.join(step.root, step.temp_folder) for step in puts})
         for step in steps:
@@ -821,21 +818,26 @@ class Ledger:
             "select change, batch, boot from unsynced "
             "where change not in (select change from waiting) order by change"
         )
-        latest = max((row["batch"] for row in rows), default=0)
-        numbers = list[int]()
+        latest_batch = max((row["batch"] for row in rows), default=0)
+        carried_out: list[int] = []
         for row in rows:
+            number = row["change"]
             has_lost_power = row["boot"] != self._boot
-            # Changes of earlier batches were carried out before the lock was free
-            if has_lost_power or row["batch"] == latest:
+            # Changes of earlier batches were carried out before the lock was free. Only a power
+            # loss can have undone them.
+            may_be_unfinished = has_lost_power or row["batch"] == latest_batch
+            if may_be_unfinished:
                 try:
-                    self._finish(row["change"], lost_power=has_lost_power)
+                    self._finish(number, lost_power=has_lost_power)
                 except (OSError, MemorandaError):
-                    self._set_aside(row["change"])
+                    self._set_aside(number)
                     continue
-            numbers.append(row["change"])
+            carried_out.append(number)
+
+        # If the disk refuses, the next process that opens the home tries again.
         with suppress(OSError, StorageError):
-            sync_places(places_of(self._pending(numbers)))
-            self._note_synced(numbers)
+            sync_places(places_of(self._pending(carried_out)))
+            self._note_synced(carried_out)
         self._remove_temps()
 
     def _finish(self, number: int, *, lost_power: bool) -> None:
@@ -870,42 +872,25 @@ class Ledger:
 
     def _pending(self, numbers: Iterable[int]) -> list[Step]:
         """Return the steps of changes as they were planned, from the rows of the ledger."""
-        from memoranda.sources.step import Step
-
-        steps = list[Step]()
         sql = (
             "select s.do, s.project, s.path, s.dest, s.scope, s.link, s.kept, p.root, p.temp, "
             "p.temp_folder, p.mode, p.data from step s join pending_step p "
             "on p.change = s.change and p.position = s.position where s.change = ? "
             "order by s.position"
         )
+        steps: list[Step] = []
         for number in numbers:
-            for row in self.database.rows(sql, (number,)):
-                step = Step(row["do"], row["project"], row["root"], row["path"], row["dest"])
-                step.mode = row["mode"]
-                step.scope = row["scope"]
-                step.link = os.fsdecode(row["link"])
-                step.kept = bool(row["kept"])
-                step.temp = row["temp"]
-                step.temp_folder = row["temp_folder"]
-                if row["data"] is None:
-                    step.data = None
-                else:
-                    step.data = bytes(row["data"])
-                steps.append(step)
+            steps += [_planned_step(row) for row in self.database.rows(sql, (number,))]
         return steps
 
     def _remove_temps(self) -> None:
         """Remove the temporary files of this process and of processes that died."""
         for row in self.database.rows("select root, path from temp_folder"):
             folder = os.path.join(row["root"], row["path"])
+            # Files that the disk does not remove now are removed another time.
             with suppress(OSError):
                 for name in os.listdir(folder):
-                    match = _TEMP.fullmatch(name)
-                    if match is None:
-                        continue
-                    process = int(match[1])
-                    if process == os.getpid() or not is_alive(process):
+                    if _is_ended_temp(name):
                         os.unlink(os.path.join(folder, name))
 
     def _set_aside(self, number: int) -> None:
@@ -1029,6 +1014,32 @@ def missing_folders(
             known.add((step.root, parent))
             parent = parent.rpartition("/")[0]
     return [missing[key] for key in sorted(missing)]
+
+
+def _planned_step(row: Row) -> Step:
+    """Return a step as it was planned, from its rows in the tables `step` and `pending_step`."""
+    from memoranda.sources.step import Step
+
+    step = Step(row["do"], row["project"], row["root"], row["path"], row["dest"])
+    step.mode = row["mode"]
+    step.scope = row["scope"]
+    step.link = os.fsdecode(row["link"])
+    step.kept = bool(row["kept"])
+    step.temp = row["temp"]
+    step.temp_folder = row["temp_folder"]
+    # Large texts are only in the temporary file.
+    if row["data"] is not None:
+        step.data = bytes(row["data"])
+    return step
+
+
+def _is_ended_temp(name: str) -> bool:
+    """Whether a file is a temporary file of this process, or of a process that has ended."""
+    match = _TEMP.fullmatch(name)
+    if match is None:
+        return False
+    process = int(match[1])
+    return process == os.getpid() or not is_alive(process)
 
 
 def _is_safe_in_file(planned: PlannedChange) -> bool:

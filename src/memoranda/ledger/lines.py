@@ -119,13 +119,15 @@ class LineChanges:
         file = LockedFile(Path(str(record["place"])))
         data = str(record["data"]).encode(*_ANY_BYTES)
         inode = int(str(record["inode"]))
-        # A `size` is recorded for an append, `data` for an append and for writing in place. With
-        # neither, a new file was renamed over the old one: it is there or not, by its inode.
-        if record["size"] is not None:
-            is_made = file.complete_append(int(str(record["size"])), data, inode)
+        size_before = record["size"]
+        if size_before is not None:
+            # Lines were appended.
+            is_made = file.complete_append(int(str(size_before)), data, inode)
         elif data:
+            # The file was overwritten in place.
             is_made = file.complete_overwrite(self._whole_before(number), data, inode)
         else:
+            # A new file was renamed over the old one. Its inode shows whether it is there.
             stamp = file.stamp()
             is_made = stamp is not None and stamp.inode == inode
         if is_made:
@@ -148,16 +150,18 @@ class LineChanges:
         Raises NotFound if they are gone, StorageError if they are damaged.
         """
         row = json.loads(self._history.text(touched.new or "", touched.path))
+        removed_text = b""
         if touched.old:
-            old = self._history.text(touched.old, touched.path)
-        else:
-            old = b""
+            removed_text = self._history.text(touched.old, touched.path)
         old_lines: list[bytes] = []
-        if old:
-            old_lines = [line + b"\n" for line in old.removesuffix(b"\n").split(b"\n")]
-        new = [line.encode(*_ANY_BYTES) for line in row["new"]]
-        added = [line.encode(*_ANY_BYTES) for line in row["added"]]
-        return KeptLines(list(zip(row["at"], old_lines, new, strict=True)), added)
+        if removed_text:
+            lines = removed_text.removesuffix(b"\n").split(b"\n")
+            old_lines = [line + b"\n" for line in lines]
+        new_lines = [line.encode(*_ANY_BYTES) for line in row["new"]]
+        added_lines = [line.encode(*_ANY_BYTES) for line in row["added"]]
+        # The number of each changed line, its old text and its new text.
+        changed_lines = list(zip(row["at"], old_lines, new_lines, strict=True))
+        return KeptLines(changed_lines, added_lines)
 
 
 def _new_lines(numbers: Sequence[int], new: Iterable[bytes], added: Iterable[bytes]) -> bytes:

@@ -103,23 +103,30 @@ class HomeLock:
     def _sign(self) -> bool:
         """Write the holder's line. Returns whether the writer before may have died at work."""
         try:
-            if self._holder_fd is None or not is_at(self._holder_fd, self._holder_file):
-                self._close_holder_file()
-                is_new = not self._holder_file.exists()
-                self._holder_fd = open_own(self._holder_file)
-                # If somebody deleted the file, the line of a dead writer may be lost with it
-                has_died = is_new
-            else:
-                has_died = False
-            has_died |= os.pread(self._holder_fd, SIGNATURE, 0).strip() != b""
-            os.pwrite(self._holder_fd, signature(), 0)
+            holder_fd, is_new_file = self._opened_holder_file()
+            # A writer that ends its work empties its line.
+            has_left_line = os.pread(holder_fd, SIGNATURE, 0).strip() != b""
+            os.pwrite(holder_fd, signature(), 0)
         except OSError as error:
             is_not_a_file = error.errno == errno.ENODEV
             if is_not_a_file:
                 raise
             # Nothing may be written here, so there is no line, and no writer that could have died
             return False
-        return has_died
+        # If somebody deleted the file, the line of a dead writer may be lost with it
+        return has_left_line or is_new_file
+
+    def _opened_holder_file(self) -> tuple[int, bool]:
+        """Return the descriptor of the holder's file, and whether the file was just made.
+
+        Raises OSError.
+        """
+        if self._holder_fd is not None and is_at(self._holder_fd, self._holder_file):
+            return self._holder_fd, False
+        self._close_holder_file()
+        is_new = not self._holder_file.exists()
+        self._holder_fd = open_own(self._holder_file)
+        return self._holder_fd, is_new
 
     def _release(self) -> None:
         """Clear the holder's line and give the `flock` up."""
@@ -143,15 +150,10 @@ class HomeLock:
         The lock need not be held.
         """
         try:
-            if self._holder_fd is None:
-                self._holder_fd = open_own(self._holder_file, os.O_RDONLY)
-                written = os.pread(self._holder_fd, SIGNATURE, 0)
-                self._close_holder_file()
-            else:
-                written = os.pread(self._holder_fd, SIGNATURE, 0)
+            line = self._holders_line()
         except OSError:
             return False
-        match = _PID.match(written)
+        match = _PID.match(line)
         if match is None:
             return False
         process = int(match[1])
@@ -170,7 +172,19 @@ class HomeLock:
         """End `keep`. The caller holds the lock, which becomes free when the caller leaves it."""
         self._depth -= 1
 
+    def _holders_line(self) -> bytes:
+        """Return the line of the last holder of the lock. Raises OSError."""
+        if self._holder_fd is not None:
+            return os.pread(self._holder_fd, SIGNATURE, 0)
+        # Opened only for reading, so the descriptor is of no use for a later line.
+        holder_fd = open_own(self._holder_file, os.O_RDONLY)
+        try:
+            return os.pread(holder_fd, SIGNATURE, 0)
+        finally:
+            os.close(holder_fd)
+
     def _close_holder_file(self) -> None:
+        """Close the file with the holder's line, if it is open."""
         if self._holder_fd is not None:
             os.close(self._holder_fd)
             self._holder_fd = None

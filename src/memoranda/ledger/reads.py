@@ -108,22 +108,25 @@ class Reads:
 
         may_wait: whether to wait for another thread or process that writes.
         """
-        if time.monotonic() < self._impatient_until:
-            patience = 0.0
-        else:
-            patience = _PATIENCE_SECONDS
+        if not self._waiting:
+            return
+        # After a failure, calls do not wait again for a while.
+        is_impatient = time.monotonic() < self._impatient_until
+        patience = 0.0 if is_impatient else _PATIENCE_SECONDS
         # For `acquire`, -1 means without a limit
         timeout = -1 if may_wait else patience
-        if not self._waiting or not self._database.mutex.acquire(timeout=timeout):
+        if not self._database.mutex.acquire(timeout=timeout):
             return
         try:
             with self._guard:
                 rows = self._waiting
                 self._waiting = []
-            if not self._has_stored(rows, may_wait, patience):
-                self._impatient_until = time.monotonic() + _IMPATIENT_SECONDS
-                with self._guard:
-                    self._waiting = [*rows, *self._waiting]
+            if self._has_stored(rows, may_wait, patience):
+                return
+            self._impatient_until = time.monotonic() + _IMPATIENT_SECONDS
+            # Other threads may have added reads meanwhile, which are newer.
+            with self._guard:
+                self._waiting = [*rows, *self._waiting]
         finally:
             self._database.mutex.release()
 

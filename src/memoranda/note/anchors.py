@@ -129,26 +129,26 @@ def _renamed_part(part: str, names_by_key: Mapping[str, str], *, is_markdown: bo
     names_by_key: the new names, each by the `_key` of its anchor.
     is_markdown: whether the link is a Markdown link, not a wikilink.
     """
-    heading_text = part
-    if is_markdown:
-        heading_text = unquote(part)
-    if heading_text.startswith("^"):
-        block = names_by_key.get(f"^{heading_text[1:]}")
-        if block is None:
-            return part
-        return f"^{block}"
-    name = names_by_key.get(fold(heading_text))
-    if name is None:
+    old_name = unquote(part) if is_markdown else part
+    if old_name.startswith("^"):
+        new_block = names_by_key.get(old_name)
+        return part if new_block is None else f"^{new_block}"
+
+    new_heading = names_by_key.get(fold(old_name))
+    if new_heading is None:
         return part
-    heading = _BLANKS.sub(" ", _NOT_IN_LINKS.sub(" ", name)).strip()
     if not is_markdown:
-        return heading
-    is_slug = (
-        heading_text == heading_text.lower() and " " not in heading_text and "-" in heading_text
-    )
+        return _as_link_text(new_heading)
+    is_slug = old_name == old_name.lower() and " " not in old_name and "-" in old_name
     if is_slug:
-        return quote(re.sub(r"[^\w\- ]", "", name.lower()).replace(" ", "-"), safe="-_")
-    return quote(heading)
+        slug = re.sub(r"[^\w\- ]", "", new_heading.lower()).replace(" ", "-")
+        return quote(slug, safe="-_")
+    return quote(_as_link_text(new_heading))
+
+
+def _as_link_text(heading: str) -> str:
+    """Return a heading as a link names it: without signs that would end or divide the link."""
+    return _BLANKS.sub(" ", _NOT_IN_LINKS.sub(" ", heading)).strip()
 
 
 def _key(anchor: Anchor) -> str:

@@ -83,25 +83,35 @@ def citations(header: Mapping[str, Any], text: str) -> list[Citation]:
 
 def _declared(value: Any) -> Iterator[Citation]:
     """Yield the citations in the value of the header key CITES. Bad ones are left out."""
-    for item in value if isinstance(value, list) else [value]:
+    items = value if isinstance(value, list) else [value]
+    for item in items:
+        citation = None
         if isinstance(item, str):
             citation = parse(item)
-            if citation is not None:
-                yield citation._replace(is_declared=True)
+        elif isinstance(item, Mapping):
+            citation = _of_mapping(item)
+        if citation is not None:
+            yield citation._replace(is_declared=True)
 
-        # A mapping may name the symbol, the commit and the hash of the place too.
-        elif isinstance(item, Mapping) and isinstance(item.get("path"), str):
-            place = item["path"]
-            if item.get("lines"):
-                place += f":{item['lines']}"
-            citation = parse(place)
-            if citation is not None:
-                yield citation._replace(
-                    symbol=str(item.get("symbol") or citation.symbol),
-                    commit=str(item.get("commit") or citation.commit),
-                    sha256=str(item.get("sha256") or ""),
-                    is_declared=True,
-                )
+
+def _of_mapping(item: Mapping[Any, Any]) -> Citation | None:
+    """Return the citation of a mapping such as `{path: src/app.go, lines: 12-30}`. None if it is bad.
+
+    The mapping may also name the symbol, the commit and the hash of the place.
+    """
+    place = item.get("path")
+    if not isinstance(place, str):
+        return None
+    if item.get("lines"):
+        place += f":{item['lines']}"
+    citation = parse(place)
+    if citation is None:
+        return None
+    return citation._replace(
+        symbol=str(item.get("symbol") or citation.symbol),
+        commit=str(item.get("commit") or citation.commit),
+        sha256=str(item.get("sha256") or ""),
+    )
 
 
 def _written_citations(text: str) -> Iterator[Citation]:

@@ -13,7 +13,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -308,6 +308,10 @@ def _triggers(table: dict[str, Any]) -> frozenset[str]:
 
 
 def _state(words: str) -> re.Pattern[str]:
+    """Return a pattern that finds one of these words at the beginning of a text.
+
+    words: a pattern, such as `on|enabled`.
+    """
     return re.compile(rf"(?:{words})\b", re.I)
 
 
@@ -324,11 +328,13 @@ def claims(text: str) -> list[Claim]:
     """Return the claims in the sentences of a note's text, in order, at most _MOST_CLAIMS."""
     result: list[Claim] = []
     sentences = list(_sentences(text[:_MOST_TEXT_CHARACTERS]))
-    for start, stop, sentence in sentences:
-        claim = claim_of(sentence, is_alone=len(sentences) == 1)
-        if claim is not None:
-            line = text.count("\n", 0, start) + 1
-            result.append(claim._replace(line=line, start=start, stop=stop))
+    is_alone = len(sentences) == 1
+    for sentence in sentences:
+        claim = claim_of(sentence.text, is_alone=is_alone)
+        if claim is None:
+            continue
+        line = text.count("\n", 0, sentence.start) + 1
+        result.append(claim._replace(line=line, start=sentence.start, stop=sentence.stop))
         if len(result) == _MOST_CLAIMS:
             break
     return result
@@ -343,23 +349,52 @@ def item_claims(
     The line `- lives_in [[Berlin]]` of the note "Anna" claims where Anna lives.
     """
     for observation in observations:
-        match = _COLON.fullmatch(observation.content) or _COLON_ZH.fullmatch(observation.content)
-        if match is None or _OVER.search(f"({observation.context or ''}"):
-            continue
-        claim = _statement(f"{title} {match[1]}", match[2], "is")
-        if claim is not None:
-            name = f"{title}: {match[1]}"
-            yield claim._replace(name=name, line=observation.line)
-
-    # Only types of relations that stand for a verb make claims: `lives_in` for "live".
+        if not _says_is_over(observation.context):
+            claim = _observation_claim(title, observation)
+            if claim is not None:
+                yield claim
     for relation in relations:
-        kind = re.sub("[ -]", "_", relation.type.lower())
-        verb = _words().relations.get(kind)
-        if verb is None or _OVER.search(f"({relation.context or ''}"):
-            continue
-        key = subject_key(title, verb, "name")
-        if key:
-            yield Claim(key, f"{title}: {kind}", relation.target, relation.line)
+        if not _says_is_over(relation.context):
+            claim = _relation_claim(title, relation)
+            if claim is not None:
+                yield claim
+
+
+def _says_is_over(context: str | None) -> bool:
+    """Whether the text in parentheses after an item says that it holds no longer: "(until May)"."""
+    # The pattern knows such words also by the parenthesis before them.
+    return _OVER.search(f"({context or ''}") is not None
+
+
+def _observation_claim(title: str, observation: Observation) -> Claim | None:
+    """Return the claim of an observation like `port: 8080`. None for any other observation.
+
+    title: the title of the note, which the claim is about.
+    """
+    match = _COLON.fullmatch(observation.content) or _COLON_ZH.fullmatch(observation.content)
+    if match is None:
+        return None
+    attribute, value = match.groups()
+    claim = _statement(f"{title} {attribute}", value, "is")
+    if claim is None:
+        return None
+    return claim._replace(name=f"{title}: {attribute}", line=observation.line)
+
+
+def _relation_claim(title: str, relation: Relation) -> Claim | None:
+    """Return the claim of a relation like `lives_in [[Berlin]]`. None for any other relation.
+
+    title: the title of the note, which the claim is about.
+    """
+    kind = re.sub("[ -]", "_", relation.type.lower())
+    # Only types that stand for a verb make claims: `lives_in` for "live".
+    verb = _words().relations.get(kind)
+    if verb is None:
+        return None
+    key = subject_key(title, verb, "name")
+    if not key:
+        return None
+    return Claim(key, f"{title}: {kind}", relation.target, relation.line)
 
 
 class _Sentence(NamedTuple):
@@ -406,26 +441,28 @@ def claim_of(sentence: str, *, is_alone: bool = True) -> Claim | None:
     is_alone: whether the note has only this sentence. In a longer note "The port is 8080" may be
         about something that an earlier sentence names, so it makes no claim there.
     """
-    words = _words()
     if not _is_promising(sentence):
         return None
-
-    # Read the sentence in its language.
+    words = _words()
     text = _without_signs(sentence)
     statement = words.openings.sub("", text).rstrip(" .!。！;；")
     if _has_han(statement):
         claim = _chinese_claim(statement)
     else:
         claim = _english_claim(statement, is_alone)
-    if claim is None or _OVER.search(text):
+    if claim is None:
+        return None
+
+    # A sentence about the past, or with a "perhaps", claims nothing.
+    if _OVER.search(text):
         return None
     # "no longer" negates a polar claim; with any other claim it says that something is over
     is_negation_only = _is_polar(claim) and not _is_hedged(text)
     if words.hedged.search(text) and not is_negation_only:
         return None
-    if is_alone or _is_identified(claim.subject):
-        return claim
-    return None
+    if not is_alone and not _is_identified(claim.subject):
+        return None
+    return claim
 
 
 @cache
@@ -610,18 +647,18 @@ def _preference(text: str) -> Claim | None:
     """Return the claim of a preference: "Anna prefers tea over coffee".
 
     Its subject names both alternatives in one order, so that "Anna prefers coffee over tea"
-    contradicts it.
+    contradicts it. None for any other text.
     """
     match = _PREFERENCE.fullmatch(text)
     if match is None:
         return None
     subject, preferred, dispreferred = match.groups()
-    alternatives = sorted(
-        (" ".join(_value_words(preferred)), " ".join(_value_words(_without_addition(dispreferred))))
-    )
+    preferred_words = " ".join(_value_words(preferred))
+    dispreferred_words = " ".join(_value_words(_without_addition(dispreferred)))
     who = _subject_words(subject)
-    if not all(alternatives) or not who:
+    if not preferred_words or not dispreferred_words or not who:
         return None
+    alternatives = sorted([preferred_words, dispreferred_words])
     key = "|".join(["prefer", " ".join(who), *alternatives])
     return Claim(key, f"{subject} prefers", preferred, 0)
 
@@ -649,25 +686,27 @@ def _verb_claim(text: str) -> Claim | None:
 
     None for any other text.
     """
-    for verb, form in _words().done:
+    words = _words()
+    for verb, form in words.done:
         match = form.fullmatch(text)
         if match is not None:
             # The groups of the alternatives that did not match are empty.
             subject, value = filter(None, match.groups())
             return _statement(subject, value, verb)
 
-    # Some verbs have the value before them: in "Anna leads the team", the lead of the team.
-    if _words().any_reversed.search(text):
-        for verb, form in _words().reversed:
+    # Some verbs have the value before them: in "Anna leads the team", the lead of the team. One
+    # search for any verb saves most texts the search for each.
+    if words.any_reversed.search(text):
+        for verb, form in words.reversed:
             match = form.fullmatch(text)
             if match is not None and _is_someone(match[1]):
                 return _statement(match[2], match[1], verb)
-    if not _words().any_verb.search(text):
-        return None
-    for verb, form in _words().verbs:
-        match = form.fullmatch(text)
-        if match is not None:
-            return _statement(match[1], match[2], verb)
+
+    if words.any_verb.search(text):
+        for verb, form in words.verbs:
+            match = form.fullmatch(text)
+            if match is not None:
+                return _statement(match[1], match[2], verb)
     return None
 
 
@@ -977,19 +1016,19 @@ def _value_words(value: str) -> list[str]:
 
     Articles are left out and dates have one form: ["5-7"] for "May 7" and for "2026-05-07".
     """
-    tables = _words()
+    months = _words().months
     text = _ISO_DATE.sub(lambda date: f"{int(date[1])}-{int(date[2])}", value)
     text = _QUOTES.sub(" ", _THOUSANDS.sub("", fold(text)))
     words = [word for word in _WORD.findall(text) if word not in ("the", "a", "an")]
-    result = []
-    for position, word in enumerate(words):
-        month = tables.months.get(word)
-        following_word = "".join(words[position + 1 : position + 2])
-        day = re.match(r"\d{1,2}(?=\D|\Z)", following_word)
-        is_after_month = position > 0 and words[position - 1] in tables.months
-        is_day_of_month = is_after_month and word[0].isdigit()
-        if month and day:
-            result.append(f"{month}-{int(day[0])}")
+    result: list[str] = []
+    previous_word = ""
+    for word, next_word in zip_longest(words, words[1:], fillvalue=""):
+        day = re.match(r"\d{1,2}(?=\D|\Z)", next_word)
+        # The day was taken with its month.
+        is_day_of_month = previous_word in months and word[0].isdigit()
+        if word in months and day:
+            result.append(f"{months[word]}-{int(day[0])}")
         elif not is_day_of_month:
             result.append(word)
+        previous_word = word
     return result

@@ -196,16 +196,19 @@ class ReplaceSection(_SectionEdit):
             raise SectionError(self.section, headings=sections.titles)
         start, end = sections.inside(heading, is_deep=not self.keeps_subsections)
         body = _without_heading(new_text, heading)
+
+        # Blank lines below the heading stay, so the new text needs none at its beginning.
         blank_lines = _BLANK_LINES.match(text, start, end)
         if blank_lines:
             start = blank_lines.end()
             body = body.lstrip("\r\n")
         before = text[:start]
-        # The heading is the last line of the file, and has no line break.
-        if text[start - 1] != "\n":
+        # The heading may be the last line of the file, and have no line break.
+        if not before.endswith("\n"):
             before += newline
-        needs_break = end < len(text) or text[end - 1] == "\n"
-        if body and needs_break:
+        # At the end of the file, the new text ends as the old one did.
+        ends_with_break = end < len(text) or text[end - 1] == "\n"
+        if body and ends_with_break:
             body += newline
         return Edited(before + body + text[end:], before.count("\n") + 1)
 
@@ -407,14 +410,16 @@ def _section_at_end(text: str, section: str, new_text: str, newline: str) -> Edi
     level, name = level_and_title(section)
     level = level or 2
     body = _without_heading(new_text, ShownHeading(level, name, shown_title(name), 1, 1))
-    ends_with_break = text.endswith("\n")
-    has_body = len(text) > split(text).body_at
+
+    # Above the heading, a line break if the last line has none, and a blank line.
     before = text
-    if has_body or (text and not ends_with_break):
-        if not ends_with_break:
-            before += newline
-        # The blank line above the heading.
+    ends_with_break = text.endswith("\n")
+    if text and not ends_with_break:
         before += newline
+    has_body = len(text) > split(text).body_at
+    if has_body or (text and not ends_with_break):
+        before += newline
+
     lines = f"{'#' * level} {name}{newline}"
     if body:
         lines += newline + body

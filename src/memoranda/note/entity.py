@@ -174,15 +174,7 @@ def file_stem(name: str, is_taken: Callable[[str], bool]) -> str:
 
     is_taken: whether a file of this name exists.
     """
-    is_file_name = (
-        0 < len(name.encode()) <= _FILE_BYTES
-        and not _NO_FILE_SIGN.search(name)
-        and name == name.strip()
-        and "." not in (name[0], name[-1])
-        and name.partition(".")[0].rstrip().lower() not in _DEVICES
-        and unicodedata.is_normalized("NFC", name)
-    )
-    if is_file_name and not is_taken(name):
+    if _is_file_name(name) and not is_taken(name):
         return name
 
     # The digest of the whole name keeps two names apart that look alike once they are cleaned.
@@ -195,6 +187,21 @@ def file_stem(name: str, is_taken: Callable[[str], bool]) -> str:
             break
         numbered_stem = f"{stem}-{number}"
     return numbered_stem
+
+
+def _is_file_name(name: str) -> bool:
+    """Whether every system allows a name, with `.md` behind it, as the name of a file."""
+    is_short_enough = 0 < len(name.encode()) <= _FILE_BYTES
+    if not is_short_enough or _NO_FILE_SIGN.search(name) or name != name.strip():
+        return False
+    # A dot in front hides a file, and Windows removes one at the end.
+    if name.startswith(".") or name.endswith("."):
+        return False
+    # Windows opens a device for `con` and for `con.txt`.
+    if name.partition(".")[0].rstrip().lower() in _DEVICES:
+        return False
+    # macOS writes names in another Unicode form.
+    return unicodedata.is_normalized("NFC", name)
 
 
 def folded_name(stem: str) -> str:
@@ -438,31 +445,29 @@ class EntityText:
         lines: the lines of the whole text.
         new_lines: the lines of the items.
         """
-        heading_index = heading.line - 1
-        later_headings = [
-            later_heading.line - 1
-            for later_heading in self._headings
-            if later_heading.line - 1 > heading_index
-        ]
-        end = min(later_headings, default=len(lines))
+        # The section reaches from the line below its heading to the next heading. Lines of headings
+        # count from 1, so `heading.line` is also the index of the line below.
+        section_begin = heading.line
+        headings_below = [other.line for other in self._headings if other.line > heading.line]
+        section_end = min(headings_below) - 1 if headings_below else len(lines)
 
-        # Find the last line of the section that is not blank.
-        last_text_index = end - 1
-        while last_text_index > heading_index and not lines[last_text_index].strip():
-            last_text_index -= 1
+        # Its text ends before the blank lines at its end.
+        text_end = section_end
+        while text_end > section_begin and not lines[text_end - 1].strip():
+            text_end -= 1
+        blank_lines = section_end - text_end
 
-        # The items begin after one blank line. It is added if the section has none.
-        blank_lines = end - last_text_index - 1
+        # A blank line is above the items: the first one that is there, or a new one.
         if blank_lines:
-            line_index = last_text_index + 2
-            lines_with_blanks = [*new_lines]
+            line_index = text_end + 1
+            inserted_lines = [*new_lines]
         else:
-            line_index = last_text_index + 1
-            lines_with_blanks = ["", *new_lines]
-        # The first blank line is now above the items, so the next heading needs a second one.
-        if end < len(lines) and blank_lines < 2:
-            lines_with_blanks.append("")
-        return _Insertion(line_index, lines_with_blanks)
+            line_index = text_end
+            inserted_lines = ["", *new_lines]
+        # Another one is below them, if a heading follows.
+        if headings_below and blank_lines < 2:
+            inserted_lines.append("")
+        return _Insertion(line_index, inserted_lines)
 
     def _as_new_section(
         self, section: str, lines: Sequence[str], new_lines: Sequence[str]

@@ -85,12 +85,12 @@ def namespace_in(front: str, path: str) -> str:
 
     front: the header of the file with its `---` lines.
     """
-    first_line, _, other_lines = front.removeprefix(_BEGINNING).partition("\n")
-    # Then the line alone is enough, and the other lines need not be parsed.
-    has_usual_form = front.startswith(_BEGINNING + "namespace: ")
-    is_line_enough = has_usual_form and "\nnamespace" not in other_lines
-    if is_line_enough:
-        yaml_text = first_line
+    # Files that this program wrote begin with `---`, `type: kv` and `namespace: …`. There, this one
+    # line is enough, and the other lines need not be parsed.
+    namespace_line, _, other_lines = front.removeprefix(_BEGINNING).partition("\n")
+    has_usual_form = front.startswith(f"{_BEGINNING}namespace: ")
+    if has_usual_form and "\nnamespace" not in other_lines:
+        yaml_text = namespace_line
     else:
         yaml_text = frontmatter.split(front).yaml or ""
     try:
@@ -151,16 +151,15 @@ def compose_entry(
     other_keys: further fields of the entry. A field whose name means something in a header is
         written below the key `fields`.
     """
-    values = (
-        PROJECT,
-        namespace,
-        key,
-        seconds(created),
-        seconds(accessed or created),
-        expires and milliseconds(expires),
-        access_count,
-    )
-    header: dict[str, Any] = dict(zip(_KEYS, values, strict=True))
+    header: dict[str, Any] = {
+        "type": PROJECT,
+        "namespace": namespace,
+        "key": key,
+        "created_at": seconds(created),
+        "accessed_at": seconds(accessed or created),
+        "expires_at": milliseconds(expires) if expires is not None else None,
+        "access_count": access_count,
+    }
 
     # A field called `scope`, for example, must not change who sees the entry.
     ambiguous_fields: dict[str, Any] = {}

@@ -73,10 +73,11 @@ _PLAIN = rf"{_START}[^:#]*+(?:(?::(?=[^ ])|(?<! )#)[^:#]*+)*+"
 # An item of a list in brackets: `a`, `"a"` or `'a'`.
 _IN_FLOW = rf"""(?:{_START}[^,:#\[\]{{}}]*+|"[^"\\]*"|'[^']*')"""
 _KEY = r"[^\W\d][\w.\-]{0,99}(?: [\w.\-]{1,50}){0,6}"
-# A line `key: value`. Its groups: the key, then the value bare, in double quotes, in single quotes,
-# or the items of a list in brackets.
+# A line `key: value`. The value is bare, in double quotes, in single quotes, or a list in brackets.
+# At most one of the groups after `key` matches; none for `key:` and `key: []`.
 _ROW = lazy_pattern(
-    rf"""({_KEY}):(?: +(?:({_PLAIN})|(?:"([^"\\]*)"|'([^']*)'|\[ *({_IN_FLOW}(?: *,\ *{_IN_FLOW})*)? *\]) *))? *"""
+    rf"""(?P<key>{_KEY}):(?: +(?:(?P<bare>{_PLAIN})|(?:"(?P<double>[^"\\]*)"|'(?P<single>[^']*)'"""
+    rf"""|\[ *(?P<items>{_IN_FLOW}(?: *,\ *{_IN_FLOW})*)? *\]) *))? *"""
 )
 # A line `- value`. Its groups: the indentation, then the value bare, in double or in single quotes.
 _ITEM = lazy_pattern(rf"""( *)- +(?:({_PLAIN})|(?:"([^"\\]*)"|'([^']*)') *)""")
@@ -208,23 +209,24 @@ class _UsualHeader:
 
     def _add_row(self, line: str, row: re.Match[str]) -> bool:
         """Add `key: value`, a match of _ROW. Return False for a key that was met before."""
-        key = row[1]
+        key = row["key"]
         self._open_key = None
         if key in self.rows:
             return False
-        # The number of the group of _ROW that holds the value; 1 if the line has only a key.
-        group = row.lastindex
-        if group == 2:
-            value_text = row[2].rstrip()
-            self.rows[key] = _TYPED.get(value_text, value_text)
-        elif group == 5:
-            self.rows[key] = [_item_value(*item) for item in _FLOW_ITEM.findall(row[5])]
-        elif group != 1:
-            self.rows[key] = row[group or 0]
+        if row["bare"] is not None:
+            text = row["bare"].rstrip()
+            self.rows[key] = _TYPED.get(text, text)
+        elif row["double"] is not None:
+            self.rows[key] = row["double"]
+        elif row["single"] is not None:
+            self.rows[key] = row["single"]
+        elif row["items"] is not None:
+            self.rows[key] = [_item_value(*item) for item in _FLOW_ITEM.findall(row["items"])]
         elif line.rstrip().endswith("]"):
             # `key: []`
             self.rows[key] = []
         else:
+            # `key:`, under which the items of a list may follow.
             self.rows[key] = None
             self._open_key = key
             self._indent = None
@@ -286,13 +288,7 @@ def _full(text: str, scalar_of: Callable[[str], Any] = str) -> dict[str, Any]:
     try:
         root = _composer()(text).get_single_node()
     except (yaml.YAMLError, UnicodeEncodeError) as error:
-        mark = getattr(error, "problem_mark", None)
-        if mark:
-            # Counted from 1, and with the line `---` above the header.
-            place = f" in line {mark.line + 2}"
-        else:
-            place = ""
-        raise ValueError(f"{getattr(error, 'problem', None) or 'it is no text'}{place}") from None
+        raise ValueError(_complaint(error)) from None
 
     # An empty header has no keys. Anything else than a mapping cannot be read.
     if root is None:
@@ -302,7 +298,21 @@ def _full(text: str, scalar_of: Callable[[str], Any] = str) -> dict[str, Any]:
         return {}
     if root.id != "mapping":
         raise ValueError("it is no mapping of keys to values")
-    return _built(root, [_MOST_NODES], 0, scalar_of)
+    rows: dict[str, Any] = _NodeReader(scalar_of).read(root, 0)
+    return rows
+
+
+def _complaint(error: Exception) -> str:
+    """Return what is wrong with a header, in words: `did not find expected ']' in line 3`.
+
+    error: the error of PyYAML, or of a text that cannot be encoded.
+    """
+    problem = getattr(error, "problem", None) or "it is no text"
+    mark = getattr(error, "problem_mark", None)
+    if mark is None:
+        return str(problem)
+    # PyYAML counts from 0, and the line `---` is above the header.
+    return f"{problem} in line {mark.line + 2}"
 
 
 def _is_too_deep(text: str) -> bool:
@@ -343,39 +353,54 @@ def _composer() -> Any:
     return Composer
 
 
-def _built(node: Any, budget: list[int], depth: int, scalar_of: Callable[[str], Any]) -> Any:
-    """Convert a node of PyYAML to a text, a flag, None, a list or a mapping.
+class _NodeReader:
+    """Converts the nodes of PyYAML to texts, flags, None, lists and mappings.
 
-    The value of an anchor is repeated at each of its aliases.
-
-    budget: one number, how many nodes may still be converted. Each node takes 1 off.
-    depth: how many nodes this one is in.
     scalar_of: makes the value from a text without quotes.
-
-    Raises ValueError if the budget is used up or the nodes are nested too deeply.
     """
-    budget[0] -= 1
-    if budget[0] < 0 or depth > _MOST_LEVELS:
-        raise ValueError("it is nested too deeply or grows too large")
-    if node.id == "scalar":
+
+    def __init__(self, scalar_of: Callable[[str], Any]):
+        self._scalar_of = scalar_of
+        # How many nodes may still be converted.
+        self._remaining_nodes = _MOST_NODES
+
+    def read(self, node: Any, depth: int) -> Any:
+        """Convert a node. The value of an anchor is repeated at each of its aliases.
+
+        depth: how many nodes this one is in.
+
+        Raises ValueError if the nodes are too many or nested too deeply.
+        """
+        self._remaining_nodes -= 1
+        if self._remaining_nodes < 0 or depth > _MOST_LEVELS:
+            raise ValueError("it is nested too deeply or grows too large")
+        if node.id == "scalar":
+            return self._scalar(node)
+        if node.id == "sequence":
+            return [self.read(child, depth + 1) for child in node.value]
+        # A mapping.
+        rows: dict[str, Any] = {}
+        for key, value in node.value:
+            rows[self._key(key)] = self.read(value, depth + 1)
+        return rows
+
+    def _scalar(self, node: Any) -> Any:
+        """Convert a node that has no nodes in it."""
         if node.tag == "!typed":
             return _TYPED[node.value]
+        # The style is the kind of its quotes.
         if node.style:
             return node.value
-        return scalar_of(node.value)
-    if node.id == "sequence":
-        return [_built(child, budget, depth + 1, scalar_of) for child in node.value]
+        return self._scalar_of(node.value)
 
-    # A mapping.
-    rows: dict[str, Any] = {}
-    for key, value in node.value:
-        if key.id != "scalar":
+    def _key(self, node: Any) -> str:
+        """Return the key of a mapping. Raises ValueError for a key that is a list or a mapping."""
+        if node.id != "scalar":
             raise ValueError("a key is no text")
-        name = key.value
-        if scalar_of is AsWritten and not key.style:
-            name = AsWritten(name)
-        rows[name] = _built(value, budget, depth + 1, scalar_of)
-    return rows
+        name: str = node.value
+        if self._scalar_of is AsWritten and not node.style:
+            return AsWritten(name)
+        return name
 
 
 # Words that readers of YAML 1.1 or 1.2 do not read as texts, such as `no`, `0x1f` or `2026-01-31`.
@@ -466,6 +491,7 @@ def dump(mapping: Mapping[str, Any]) -> str:
 
 
 def _key(key: Any) -> str:
+    """Return a key as a text. An `AsWritten` stays one."""
     if isinstance(key, AsWritten):
         return key
     return str(key)
@@ -494,25 +520,18 @@ def _lines(key: str, value: Any, indent: str) -> list[str]:
     indent: the spaces before the key.
     """
     # At the start of a line --- and ... would end the document.
-    if key.startswith(("---", "...")):
-        written_key = _quote(key)
-    else:
-        written_key = scalar(key)
+    would_end_document = key.startswith(("---", "..."))
+    written_key = _quote(key) if would_end_document else scalar(key)
     name = f"{indent}{written_key}:"
+    # An empty mapping or list fits on the line of its key.
     if isinstance(value, Mapping):
         inner = _lines_of_mapping(value, indent + "  ")
-        if inner:
-            return [name, *inner]
-        return [f"{name} {{}}"]
-
-    # An empty mapping or list fits on the line of its key.
+        return [name, *inner] if inner else [f"{name} {{}}"]
     if isinstance(value, (list, tuple, set, frozenset)):
         inner = []
         for item in value:
             inner += _item_lines(item, indent)
-        if inner:
-            return [name, *inner]
-        return [f"{name} []"]
+        return [name, *inner] if inner else [f"{name} []"]
     if isinstance(value, str) and key in _TIME_KEYS and _MOMENT.fullmatch(value):
         return [f"{name} {value}"]
     return [f"{name} {scalar(value)}"]
@@ -549,31 +568,25 @@ def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -
     Raises ValueError if the present header cannot be read.
     """
     yaml_text, body_at = split(text)
-    lines = {key: _changed_lines(key, value) for key, value in changes.items()}
-    written = _join_lines(lines)
+    new_lines = {key: _changed_lines(key, value) for key, value in changes.items()}
+    written = _join_lines(new_lines)
     if yaml_text is None:
         return text[:body_at] + _new_header(written, is_crlf(text)) + text[body_at:]
-    before = parse(yaml_text)
-    # Read back, because a number that the caller sets, such as 1.5, is a text in a header.
-    read_back = parse(written)
-    after = dict(before)
-    for key in changes:
-        after.pop(key, None)
-        if str(key) in read_back:
-            after[key] = read_back[str(key)]
 
+    before = parse(yaml_text)
+    after = _with_changes(before, changes, written)
     # Lines whose value stays keep their spelling.
     differing_lines = {
         key: key_lines
-        for key, key_lines in lines.items()
+        for key, key_lines in new_lines.items()
         if before.get(key, REMOVE) != after.get(key, REMOVE)
     }
     if not differing_lines:
         return text
+
     # Behind the line `---`.
     start = text.index("\n") + 1
     newline = "\r\n" if text[start - 2] == "\r" else "\n"
-
     # Replacing lines keeps the most. ruamel.yaml is the second choice, and each result is read to
     # check it.
     for change_header in (partial(_by_lines, order=order), _by_round_trip):
@@ -582,6 +595,24 @@ def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -
         if _reads_as(changed, after):
             return changed
     raise ValueError(f"the frontmatter is too unusual to set {', '.join(changes)} in it")
+
+
+def _with_changes(
+    before: Mapping[str, Any], changes: Mapping[str, Any], written: str
+) -> dict[str, Any]:
+    """Return the values of a header after a change, as `parse` will read them.
+
+    before: the values before the change.
+    changes: the new value of each key; REMOVE takes the key out.
+    written: the lines of the new values. They are read back, because a number that the caller sets,
+        such as 1.5, is a text in a header.
+    """
+    new_values = parse(written)
+    after = {key: value for key, value in before.items() if key not in changes}
+    for key in changes:
+        if str(key) in new_values:
+            after[key] = new_values[str(key)]
+    return after
 
 
 def _join_lines(lines_by_key: Mapping[str, list[str]]) -> str:
@@ -711,10 +742,13 @@ def _by_lines(
         if not spans_of_key:
             place = _place_of_new_key(key, spans, order, len(lines))
             lines[place:place] = new_lines
-        # YAML counts the last of equal keys: it gets the new lines, the others are removed.
-        for span in reversed(spans_of_key):
-            lines[span.start : span.end] = _with_comment_of(lines[span.start], new_lines, newline)
-            new_lines = []
+            continue
+        # A header may have a key twice. YAML counts the last: it gets the new lines, and the others
+        # are removed. Going backwards, the lines above keep their places.
+        *repeated, last = spans_of_key
+        lines[last.start : last.end] = _with_comment_of(lines[last.start], new_lines, newline)
+        for span in reversed(repeated):
+            del lines[span.start : span.end]
     return "".join(lines)
 
 

@@ -195,6 +195,19 @@ class _OpenedItem(NamedTuple):
     is_empty: bool
 
 
+class _Fence(NamedTuple):
+    """The opening line of fenced code.
+
+    mark: its signs, such as three backticks. A line of at least as many closes the code.
+    column: the column at which the code begins. The closing line is indented at most three more.
+    margin: the column at which the text of the list item around the code begins; 0 without one.
+    """
+
+    mark: str
+    column: int
+    margin: int
+
+
 class _Lines:
     """Reads the lines of a body, and keeps track of the blocks that are open.
 
@@ -308,7 +321,7 @@ class _Lines:
         self.item_columns[:] = _ONE_ITEM
         text = line[2:].rstrip(" \t\r")
         item = None
-        if text[0] == "[" and not self.graph and not self._goes_on():
+        if text[0] == "[" and not self.graph and not self._is_next_line_indented():
             item = observation(text, text, self.line_number)
         if item is not None:
             self.observations.append(item)
@@ -331,7 +344,7 @@ class _Lines:
         elif self.has_links and holds_link(line):
             self._links(line, line, self.line_number)
 
-    def _goes_on(self) -> bool:
+    def _is_next_line_indented(self) -> bool:
         """Whether the next line is indented, so that it may belong to this line's item."""
         line_index = self.line_number - self.lines_before
         return line_index < len(self.lines) and self.lines[line_index][:1] in _BLANK
@@ -342,8 +355,9 @@ class _Lines:
         if not text:
             self._blank()
             return
-        indent = _column(line[: len(line) - len(text)], 0)
         self.is_item_empty = False
+        indent = _column(line[: len(line) - len(text)], 0)
+        # A line is in all items whose text begins at its column or before.
         depth = bisect_right(self.item_columns, indent)
         # How far the line is indented within its item.
         relative = indent - self._margin(depth)
@@ -507,19 +521,15 @@ class _Lines:
             is_empty = marker.end() == len(text)
             # After a sign and five blanks, code begins one blank behind the sign.
             is_code = text_column - after_marker > 4
-            if is_empty or is_code:
-                column = after_marker + 1
-            else:
-                column = text_column
+            column = after_marker + 1 if is_empty or is_code else text_column
             self.item_columns.append(column)
             position = marker.end()
-            if is_code:
-                inner = None
-            else:
-                inner = _MARKER.match(text, position)
-            if inner is None or _is_rule_at(text, position):
+
+            next_marker = None if is_code else _MARKER.match(text, position)
+            # The text of an item may be a rule, which also begins with the sign of an item.
+            if next_marker is None or _is_rule_at(text, position):
                 return _OpenedItem(position, column, is_empty)
-            marker = inner
+            marker = next_marker
 
     def _heading(self, match: re.Match[str], depth: int) -> None:
         """Read a heading `## Text`, a match of _HEADING. Only those outside items are results.
@@ -534,15 +544,21 @@ class _Lines:
         if not depth and not self.is_quoted:
             self.headings.append(Heading(level, text, self.line_number))
             if self.graph:
-                # A section ends at a heading of its level or a higher one.
-                self.sections = tuple(section for section in self.sections if section.level < level)
-                name = text.casefold()
-                # Only the first section of each name counts.
-                if name in self.unmet_sections:
-                    self.unmet_sections -= {name}
-                    self.sections += (_Section(name, level),)
+                self._enter_section(text, level)
         if self.has_links and holds_link(text):
             self._links(text, mask_code(text), self.line_number)
+
+    def _enter_section(self, heading: str, level: int) -> None:
+        """Keep track of the sections of a graph note: a heading ends some, and may begin one.
+
+        level: the level of the heading. It ends the sections of its level and of lower ones.
+        """
+        self.sections = tuple(section for section in self.sections if section.level < level)
+        name = heading.casefold()
+        # Only the first section of each name counts.
+        if name in self.unmet_sections:
+            self.unmet_sections -= {name}
+            self.sections += (_Section(name, level),)
 
     def _opens_fence(self, text: str, indent: int, relative: int, depth: int) -> bool:
         """Whether a line opens fenced code, whose lines are skipped from now on.
@@ -551,40 +567,33 @@ class _Lines:
         """
         if text[0] not in "`~":
             return False
-        fence = _FENCE.match(text)
-        if fence is None or (relative > 3 and not depth):
+        match = _FENCE.match(text)
+        if match is None or (relative > 3 and not depth):
             return False
         self._close(depth)
+        column = indent - relative if relative < 4 else indent
+        fence = _Fence(match[1] or match[2], column, self._margin(depth))
+        self.take_line = partial(self._in_code, fence)
+        return True
 
-        # The code ends at a line of as many signs, indented at most three columns more than its
-        # first line.
-        mark = fence[1] or fence[2]
-        if relative < 4:
-            base = indent - relative
-        else:
-            base = indent
-        margin = self._margin(depth)
-
-        def take_code_line(line: str) -> bool:
-            """Whether a line belongs to the code. Its last line ends the skipping."""
-            if not margin and mark not in line:
-                return True
-            code = line.lstrip(" \t")
-            if not code.strip():
-                return True
-            column = _column(line[: len(line) - len(code)], 0)
-            if column < margin:
-                # The list item that holds the fence ends here.
-                self.take_line = None
-                return False
-            code = code.rstrip(" \t\r")
-            # At least as many signs as opened the code, and nothing else.
-            is_only_signs = code.startswith(mark) and not code.strip(mark[0])
-            if column - base < 4 and is_only_signs:
-                self.take_line = None
+    def _in_code(self, fence: _Fence, line: str) -> bool:
+        """Skip a line of fenced code. Return False if the code has ended before this line."""
+        # Most lines of code.
+        if not fence.margin and fence.mark not in line:
             return True
-
-        self.take_line = take_code_line
+        code = line.lstrip(" \t")
+        if not code.strip():
+            return True
+        indent = _column(line[: len(line) - len(code)], 0)
+        if indent < fence.margin:
+            # The list item that holds the code ends here.
+            self.take_line = None
+            return False
+        code = code.rstrip(" \t\r")
+        # At least as many signs as opened the code, and nothing else.
+        is_closing = code.startswith(fence.mark) and not code.strip(fence.mark[0])
+        if is_closing and indent - fence.column < 4:
+            self.take_line = None
         return True
 
     def _quote(self, depth: int, first_line: str | None = None) -> None:
@@ -602,37 +611,44 @@ class _Lines:
             return
         self._close(depth)
 
-        # Find the end of the quote.
-        end = line_index + 1
-        margin = self._margin(len(self.item_columns))
-        while end < len(self.lines) and (mark := _QUOTED.match(self.lines[end])):
-            if _column(mark[1], 0) < margin:
-                # The list item ends here, and with it the quote in it.
-                break
-            end += 1
-
-        # Its lines are read at once, without the signs `>`.
-        quoted_lines = [
-            _QUOTED.sub("", line, count=1)
-            for line in [first_line, *self.lines[line_index + 1 : end]]
-        ]
+        # All lines of the quote are read at once, without the signs `>`.
+        end = self._end_of_quote(line_index)
+        lines = [first_line, *self.lines[line_index + 1 : end]]
+        quoted_lines = [_QUOTED.sub("", line, count=1) for line in lines]
         quoted_reader = _Lines("\n".join(quoted_lines), outer=self)
         quoted_reader.read(quoted_lines, self.line_number - 1)
-        if quoted_reader.paragraph_depth >= 0:
-            self.paragraph_depth = _IN_QUOTE
-        else:
-            self.paragraph_depth = -1
+        # A paragraph at the end of the quote goes on in the lines below it.
+        ends_in_paragraph = quoted_reader.paragraph_depth >= 0
+        self.paragraph_depth = _IN_QUOTE if ends_in_paragraph else -1
 
         # The main loop must skip the lines that were read here.
         next_line_number = self.line_number + end - line_index
+        self.take_line = partial(self._was_quoted, next_line_number)
 
-        def take_quoted_line(line: str) -> bool:
-            """Whether the line was read as part of the quote."""
-            if self.line_number >= next_line_number:
-                self.take_line = None
-            return self.line_number < next_line_number
+    def _end_of_quote(self, first_index: int) -> int:
+        """Return the index of the first line behind a quote.
 
-        self.take_line = take_quoted_line
+        first_index: the index of the line at which the quote begins.
+        """
+        margin = self._margin(len(self.item_columns))
+        index = first_index + 1
+        while index < len(self.lines):
+            mark = _QUOTED.match(self.lines[index])
+            # A line that is indented less ends the list item, and with it the quote in it.
+            if mark is None or _column(mark[1], 0) < margin:
+                break
+            index += 1
+        return index
+
+    def _was_quoted(self, next_line_number: int, line: str) -> bool:
+        """Whether a line was read as part of the quote.
+
+        next_line_number: the number of the first line behind the quote. It ends the skipping.
+        """
+        if self.line_number < next_line_number:
+            return True
+        self.take_line = None
+        return False
 
     def _without_comments(self, text: str) -> tuple[str, bool]:
         """Return a line without its comments, and whether it begins with a comment.
@@ -640,34 +656,37 @@ class _Lines:
         `a <!-- b --> c` becomes `a  c`. A comment that is still open at the end of the line takes
         the next lines too.
         """
-        parts = []
-        # The text before this position is in `parts`, or in a comment.
-        line_position = 0
+        parts: list[str] = []
         begins_with_comment = False
-        spans = _code_spans(text)
+        code_spans = _code_spans(text)
+        # The text before this position is in `parts`, or in a comment.
+        taken_until = 0
         position = 0
-        while sign := _SIGNS.search(text, position):
-            position = sign.end()
-            if sign[0][0] == "`":
-                position = spans.get(sign.start(), position)
+        while opener := _SIGNS.search(text, position):
+            position = opener.end()
+            # A comment does not begin in code, nor by a sign that a backslash escapes.
+            if opener[0][0] == "`":
+                position = code_spans.get(opener.start(), position)
                 continue
-            if sign[0] not in _CLOSERS:
+            if opener[0] not in _CLOSERS:
                 continue
-            closer = _CLOSERS[sign[0]]
+            closer = _CLOSERS[opener[0]]
             end = text.find(closer, position)
             # An HTML comment at the start of a line, if nothing closes it, takes all of the note.
-            is_html_block = sign.start() == 0 and sign[0] == "<!--"
+            is_html_block = opener.start() == 0 and opener[0] == "<!--"
             if end < 0 and not is_html_block and not self._is_closed_later(closer):
                 continue
 
             # The text before the comment counts, the comment does not.
-            begins_with_comment = begins_with_comment or sign.start() == 0
-            parts.append(text[line_position : sign.start()])
+            begins_with_comment = begins_with_comment or opener.start() == 0
+            parts.append(text[taken_until : opener.start()])
             if end < 0:
                 self.take_line = partial(self._in_comment, closer)
                 return "".join(parts), begins_with_comment
-            line_position = position = end + len(closer)
-        return "".join(parts) + text[line_position:], begins_with_comment
+            position = end + len(closer)
+            taken_until = position
+        parts.append(text[taken_until:])
+        return "".join(parts), begins_with_comment
 
     def _is_closed_later(self, closer: str) -> bool:
         """Whether a line after this one holds the end of a comment."""
@@ -719,12 +738,10 @@ class _Lines:
         number: its number in the file.
         is_item: whether the line is the first one of a list item.
         """
-        if (
-            is_item
-            and not self.is_quoted
-            and self._reads_item(text.rstrip(" \t\r"), masked.rstrip(" \t\r"), number)
-        ):
-            return
+        if is_item and not self.is_quoted:
+            item_text = text.rstrip(" \t\r")
+            if self._reads_item(item_text, masked.rstrip(" \t\r"), number):
+                return
         if self.has_links and holds_link(masked):
             self._links(text, masked, number)
 
@@ -735,10 +752,7 @@ class _Lines:
         """
         if not text:
             return True
-        if self.graph and self.sections:
-            section = self.sections[-1][0]
-        else:
-            section = ""
+        section = self.sections[-1].name if self.sections else ""
         # A text in backticks is exact, and is on one line.
         if section in _GRAPH_SECTIONS and text[0] != "`":
             text, masked = self._with_further_lines(text, masked, number)
@@ -850,10 +864,7 @@ class _Lines:
         for link in written_links(text, masked):
             if self.places is not None:
                 self.places.append(LinkPlace(number, link))
-            if link.is_embed:
-                kind = EMBEDS
-            else:
-                kind = LINKS_TO
+            kind = EMBEDS if link.is_embed else LINKS_TO
             key = relation_key(kind, link.target, link.project, link.rest)
             if key not in self.relations:
                 if len(self.relations) >= MOST and self.is_bounded:
@@ -890,6 +901,7 @@ def _interrupts_paragraph(text: str, marker: re.Match[str]) -> bool:
 
 
 def _has_comment_sign(line: str) -> bool:
+    """Whether a line has a sign that may open a comment."""
     return "<!--" in line or "%%" in line
 
 
@@ -937,25 +949,27 @@ def _code_spans(text: str) -> dict[int, int]:
     if "`" not in text:
         return {}
     runs = [match.span() for match in re.finditer(r"`+", text)]
-    # Length of a run → the starts of the runs that are still ahead, the next one last.
-    starts_by_length = defaultdict[int, list[int]](list)
+    # By the length of a run: the starts of the runs that are still ahead, the next one last.
+    starts_ahead = defaultdict[int, list[int]](list)
     for start, end in reversed(runs):
-        starts_by_length[end - start].append(start)
+        starts_ahead[end - start].append(start)
+
     spans: dict[int, int] = {}
-    last_end = 0
+    span_end = 0
     for start, end in runs:
-        if start < last_end:
+        # Backticks of another number in a span are code.
+        if start < span_end:
             continue
         if is_escaped(text, start):
             # The first backtick is text, because of the backslash. The others may open a span.
             start += 1
         length = end - start
-        candidates = starts_by_length[length]
-        while candidates and candidates[-1] < end:
-            candidates.pop()
-        if length and candidates:
-            last_end = candidates[-1] + length
-            spans[start] = last_end
+        closing_starts = starts_ahead[length]
+        while closing_starts and closing_starts[-1] < end:
+            closing_starts.pop()
+        if length and closing_starts:
+            span_end = closing_starts[-1] + length
+            spans[start] = span_end
     return spans
 
 

@@ -126,19 +126,29 @@ def _slug_of_scripts(text: str) -> str:
     """
     text = _parted_at_capitals(re.sub(_GLUED, "-", text))
     letters: list[str] = []
-    is_on_latin = False
+    # Whether the last letter is a Latin one.
+    is_after_latin = False
     for char in text.lower().translate(_APOSTROPHES):
+        previous = letters[-1] if letters else ""
         if char in "/." or char.isalnum():
+            # The letter without its marks.
             base = unicodedata.normalize("NFD", char)[0]
-            is_on_latin = "a" <= base <= "z"
-            letters.append(base if is_on_latin else char)
-        elif letters and letters[-1] not in "-/." and unicodedata.category(char)[0] == "M":
+            is_after_latin = "a" <= base <= "z"
+            letters.append(base if is_after_latin else char)
+            continue
+        is_mark_of_letter = previous not in ("", "-", "/", ".") and _is_combining_mark(char)
+        if is_mark_of_letter:
             # Combining marks stay on letters that are not Latin.
-            if not is_on_latin:
+            if not is_after_latin:
                 letters.append(char)
-        elif not letters or letters[-1] != "-":
+        elif previous != "-":
             letters.append("-")
     return unicodedata.normalize("NFC", "".join(letters))
+
+
+def _is_combining_mark(char: str) -> bool:
+    """Whether a character is a mark that belongs to the letter before it."""
+    return unicodedata.category(char)[0] == "M"
 
 
 def _parted_at_capitals(text: str) -> str:
@@ -222,15 +232,17 @@ def parse_link(inner: str) -> tuple[str | None, str]:
     are left out. A `#` at the end of the target stays: `C#`. The target is trimmed, and may be
     empty.
     """
-    target = inner
     if not _LINK_SIGNS.search(inner):
         return None, inner.strip()
+    target = inner
     if "|" in target:
+        # In a table, the bar is escaped.
         target = target.partition("|")[0].removesuffix("\\")
     project = None
     if "::" in target:
         project_name, _, target_in_project = target.partition("::")
         project_name = project_name.strip()
+        # Otherwise the `::` is part of the name.
         if PROJECT_NAME.fullmatch(project_name) and target_in_project.strip():
             project = project_name
             target = target_in_project
@@ -250,10 +262,10 @@ def link_rest(inner: str) -> str:
     """
     if "#" not in inner:
         return ""
+    name = inner
     if "|" in inner:
+        # In a table, the bar is escaped.
         name = inner.partition("|")[0].removesuffix("\\")
-    else:
-        name = inner
     target, _, heading = name.partition("#")
     has_heading = heading.strip() or not target.strip()
     if has_heading:
@@ -347,14 +359,12 @@ def destination_parts(raw: str) -> tuple[str, str]:
     `my%20tea.md#taste` becomes `("my tea.md", "#taste")`. The address of a Notion page becomes the
     path `notion.so/0123…`. Both parts are "" if the destination is not a note.
     """
-    if raw.startswith("<"):
-        raw_address = raw[1:-1]
-    else:
-        raw_address = raw
-    page = notion.page_address(raw_address) if "notion." in raw_address else ""
+    # A destination with blanks is in angle brackets.
+    destination = raw[1:-1] if raw.startswith("<") else raw
+    page = notion.page_address(destination) if "notion." in destination else ""
     if page:
         return page, ""
-    path, sign, heading = raw_address.partition("#")
+    path, sign, heading = destination.partition("#")
     path = _unquoted(path)
     is_markdown_file = _SUFFIX.search(path) and not _SCHEME_AHEAD.match(path)
     if not is_markdown_file or "\0" in path:
@@ -424,14 +434,14 @@ def parse_address(text: str) -> str:
         raise InvalidInput(
             f'Address "{address}" begins with {scheme[0]}. Use memory:// or an address without a scheme.'
         )
-    if scheme:
-        body = _unquoted(address[len(SCHEME) :])
-    else:
-        body = address
+    body = _unquoted(address[len(SCHEME) :]) if scheme else address
     if "\0" in body:
         raise InvalidInput("An address must not hold a NUL character. Remove it.")
+    # Something behind this may decode the path once more.
     for path in (body, _fully_unquoted(body)):
-        if path.startswith("/") or _DRIVE.match(path) or ".." in path.replace("\\", "/").split("/"):
+        is_absolute = path.startswith("/") or _DRIVE.match(path)
+        climbs_up = ".." in path.replace("\\", "/").split("/")
+        if is_absolute or climbs_up:
             raise OutsideError(address)
     if not body.strip("/ "):
         raise InvalidInput(
@@ -519,7 +529,7 @@ _GROUP = r"\(([^()]*+(?:\([^()]*+\)[^()]*+)*+)\)"
 # A coded text: a JSON string in backticks.
 _CODED = r'`("[^`]*")`'
 # A relation. Its groups: the type as a word, in quotes or coded; the target as the inside of
-# `[[…]]` or coded; the context.
+# `[[…]]` or coded; the context. Of the groups for one thing, only one matches.
 _RELATION = lazy_pattern(
     rf"""(?:([^\W\d][\w\-./:+]*)|"([^"\[\]`\\]+)"|{_CODED})[ \t]+(?:\[\[([^\[\]\n]+)\]\]|{_CODED})(?:[ \t]*{_GROUP})?"""
 )
@@ -543,21 +553,22 @@ def read_relation(text: str, number: int) -> Relation | None:
     match = _RELATION.fullmatch(text)
     if match is None:
         return None
-    word, quoted_type, coded_type, inner, coded_target, context = match.groups()
+    word, quoted_type, coded_type, link_inside, coded_target, context = match.groups()
     kind = _relation_type(word, quoted_type, coded_type)
     if kind is None:
         return None
     context = (context or "").strip() or None
     if coded_target is not None:
-        target = _decoded(coded_target)
-        if target is None:
+        decoded_target = _decoded(coded_target)
+        if decoded_target is None:
             return None
-        return Relation(kind, target, context, None, number, True)
-    # The closing brackets are escaped.
-    if inner[-1] == "\\":
+        return Relation(kind, decoded_target, context, None, number, is_item=True)
+    is_closing_escaped = link_inside[-1] == "\\"
+    if is_closing_escaped:
         return None
-    project, target = parse_link(inner)
-    return Relation(kind, target, context, project, number, True, link_rest(inner))
+    project, target = parse_link(link_inside)
+    rest = link_rest(link_inside)
+    return Relation(kind, target, context, project, number, is_item=True, rest=rest)
 
 
 def _plain_relation(text: str, number: int) -> Relation | None:

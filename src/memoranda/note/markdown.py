@@ -116,19 +116,21 @@ def parse_note(
     identity = _text(keys.get("id"))
     permalink = _text(keys.get("permalink"))
     note = Note(
-        project,
-        path,
-        text,
-        header.values,
-        header.body_at,
-        identity or default_id(project, path),
-        "",
-        _type_of(keys, is_entity),
-        permalink or permalink_for(project, path),
-        changed,
-        changed,
-        bool(permalink),
-        bool(identity),
+        project=project,
+        path=path,
+        text=text,
+        header=header.values,
+        body_at=header.body_at,
+        id=identity or default_id(project, path),
+        # The title is set below.
+        title="",
+        type=_type_of(keys, is_entity),
+        permalink=permalink or permalink_for(project, path),
+        # Replaced below, if the header or the disk tells when it was created.
+        created=changed,
+        changed=changed,
+        own_permalink=bool(permalink),
+        own_id=bool(identity),
         observations=observations,
         relations=relations,
         headings=headings,
@@ -341,7 +343,8 @@ def _texts(value: Any) -> list[str]:
         items = value.split(",")
     elif isinstance(value, list):
         items = value
-    return [text for item in items if (text := item.strip() if type(item) is str else _text(item))]
+    texts = [_text(item) for item in items]
+    return [text for text in texts if text]
 
 
 def _all_texts(header: Mapping[str, Any], keys: tuple[str, ...]) -> list[str]:
@@ -357,8 +360,12 @@ def _all_texts(header: Mapping[str, Any], keys: tuple[str, ...]) -> list[str]:
         if key.lower() not in keys:
             continue
         for item in _texts(_with_pages(unpack_list(value))):
+            # An item may itself spell a list.
             is_list = item.startswith("[") and not item.startswith("[[")
-            texts += _texts(unpack_list(item)) if is_list else [item]
+            if is_list:
+                texts += _texts(unpack_list(item))
+            else:
+                texts.append(item)
     return texts
 
 
@@ -475,13 +482,17 @@ def _superseded(note: Note, value: Any) -> tuple[str, ...]:
     for item in value if isinstance(value, list) else [value]:
         text = _text(item)
         parts = _texts(text)
-        if all(UUID.fullmatch(part) or _PAGE.fullmatch(part) for part in parts):
-            names += parts
-        else:
-            names.append(text)
-    pages = [_PAGE.fullmatch(name) for name in names]
-    target_names = [page[1] if page else name for page, name in zip(pages, names, strict=True)]
-    return tuple(dict.fromkeys(name for name in target_names if name))
+        are_ids_and_links = all(UUID.fullmatch(part) or _PAGE.fullmatch(part) for part in parts)
+        names += parts if are_ids_and_links else [text]
+
+    # Each name once, without its brackets.
+    bare_names: dict[str, None] = {}
+    for name in names:
+        page = _PAGE.fullmatch(name)
+        bare_name = page[1] if page else name
+        if bare_name:
+            bare_names[bare_name] = None
+    return tuple(bare_names)
 
 
 def _count(note: Note, key: str, value: Any, least: int) -> int:
@@ -567,29 +578,43 @@ def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:
     is_bare: whether the file has no header, which means that somebody wrote it by hand.
     """
     place = _memory_place(note.path)
-    category = _written_category(note, header)
-    phase = _written_phase(note, header)
-    if place.folder in model.CATEGORIES:
-        if category and category != place.folder:
-            difference = f"the folder {place.folder} counts, not {category} of the frontmatter"
-            note.warnings.append(model.with_code(model.CATEGORY_DIFFERS, difference))
-            # The phase belonged to the other category.
-            phase = ""
-        category = place.folder
-    elif not category and (phase or place.phase) == model.ORGANIZED:
-        category = _ORGANIZED_CATEGORY
-    elif not category:
-        category = model.INBOX
-    note.phase = phase or place.phase or phase_of_category(category)
+    written_category = _written_category(note, header)
+    written_phase = _written_phase(note, header)
+    category = _category_of_memory(place, written_category, written_phase)
+
+    is_moved = place.folder in model.CATEGORIES and written_category not in ("", place.folder)
+    if is_moved:
+        difference = f"the folder {place.folder} counts, not {written_category} of the frontmatter"
+        note.warnings.append(model.with_code(model.CATEGORY_DIFFERS, difference))
+        # The phase belonged to the other category.
+        written_phase = ""
+
+    phase = written_phase or place.phase or phase_of_category(category)
     if note.project == model.ARCHIVE_PROJECT:
-        note.phase = model.ARCHIVED
+        phase = model.ARCHIVED
+        # The archive has no inbox.
         if category == model.INBOX:
             category = _ORGANIZED_CATEGORY
+    note.phase = phase
     note.category = category
     note.type = category
     if is_bare:
         note.source = "file"
     note.relations = _memory_relations(note)
+
+
+def _category_of_memory(place: _MemoryPlace, written_category: str, written_phase: str) -> str:
+    """Return the category of a memory, by its folder or else by its header.
+
+    written_category, written_phase: the category and the phase that the header names, "" if it
+        names none.
+    """
+    if place.folder in model.CATEGORIES:
+        return place.folder
+    if written_category:
+        return written_category
+    is_organized = (written_phase or place.phase) == model.ORGANIZED
+    return _ORGANIZED_CATEGORY if is_organized else model.INBOX
 
 
 class _MemoryPlace(NamedTuple):
@@ -664,10 +689,12 @@ def _memory_relations(note: Note) -> list[Relation]:
     relations = [relation for relation in note.relations if len(relation.target) <= _LINK_LENGTH]
     if not note.links:
         return relations
-    linked: set[str] = set()
-    for relation in relations:
-        if relation.type == LINKS_TO and relation.project is None:
-            linked.add(relation.target)
+    linked = {
+        relation.target
+        for relation in relations
+        if relation.type == LINKS_TO and relation.project is None
+    }
+    # The number of the line with the key.
     line = note.text.count("\n", 0, note.text.find("\nlinks") + 1) + 1
     for link in note.links:
         if link not in linked:
@@ -727,32 +754,37 @@ def compose_note(
 
     Raises InvalidInput if the frontmatter of `content` is not valid YAML.
     """
+    # The keys that are there already, in the new text and in the replaced note.
     own_header, body = _own_header(content)
     replaced = _header_of_replaced(old)
     values = replaced.values | own_header.values
     rows = [*own_header.rows, *_rows_that_stay(replaced, own_header, bool(keep))]
-    other_keys = dict(metadata or {})
-    # Title and type have their own arguments.
-    other_keys.pop("title", None)
-    other_keys.pop("type", None)
+
+    # The keys that the arguments set. Title and type have their own arguments.
+    metadata_keys = {
+        key: value for key, value in (metadata or {}).items() if key not in _DECIDED_KEYS
+    }
     all_tags = [
         *listed_texts(own_header.values.get("tags")),
-        *listed_texts(other_keys.pop("tags", None)),
+        *listed_texts((metadata or {}).get("tags")),
         *tags,
     ]
+    # The later ones are stronger.
+    new_values = {
+        **metadata_keys,
+        **_keys_of_arguments(title, type, all_tags, values, habits),
+        **_without_none(keep or {}),
+    }
 
-    # The stronger, the later.
-    chosen = dict(other_keys)
-    chosen |= _keys_of_arguments(title, type, all_tags, values, habits)
-    chosen |= _without_none(keep or {})
+    # The first keys, then the other rows as written, then the other keys of the metadata.
     written_lines = {row.key: row.lines for row in rows if values.get(row.key) is not None}
     defaults = _defaults(permalink, created, values, habits)
-
-    lines = _first_lines(chosen, written_lines, defaults)
+    lines = _first_lines(new_values, written_lines, defaults)
     for row in rows:
-        if row.key not in _FIRST_KEYS and row.key not in other_keys:
+        if row.key not in _FIRST_KEYS and row.key not in metadata_keys:
             lines.append(row.lines)
-    lines.append(dump({key: value for key, value in other_keys.items() if key not in _FIRST_KEYS}))
+    last_keys = {key: value for key, value in metadata_keys.items() if key not in _FIRST_KEYS}
+    lines.append(dump(last_keys))
     return _file_text("".join(lines), body, may_be_bare=habits is not None)
 
 
@@ -818,6 +850,7 @@ def _defaults(
 
 
 def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys whose value is not None."""
     return {key: value for key, value in values.items() if value is not None}
 
 
@@ -978,23 +1011,21 @@ class Record(FrozenValueObject):
         One line break is added to the content, which stays as it is otherwise.
         """
         digest = sha256(self.content.encode("utf-8", "surrogatepass"))
-        phase = self.phase or phase_of_category(self.category)
-        values = (
-            self.id,
-            digest,
-            phase,
-            self.category,
-            self.scope,
-            united(self.tags),
-            self.source or "manual",
-            self.created,
-            self.updated,
-            self.expires,
-            self.access_count,
-            list(self.links),
-            self.version,
-        )
-        header = {
-            key: value for key, value in zip(model.MEMORY_KEYS, values, strict=True) if value != []
+        values = {
+            "id": self.id,
+            "content_hash": digest,
+            "phase": self.phase or phase_of_category(self.category),
+            "category": self.category,
+            "scope": self.scope,
+            "tags": united(self.tags),
+            "source": self.source or "manual",
+            "created_at": self.created,
+            "updated_at": self.updated,
+            "expires_at": self.expires,
+            "access_count": self.access_count,
+            "links": list(self.links),
+            "version": self.version,
         }
+        # Empty lists are left out.
+        header = {key: values[key] for key in model.MEMORY_KEYS if values[key] != []}
         return f"---\n{dump(header | self.further)}---\n{self.content}\n"

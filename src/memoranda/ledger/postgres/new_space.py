@@ -245,22 +245,14 @@ class NewSpace(SpaceDatabase):
         from psycopg import sql
 
         with self._connected() as db, db.transaction():
+            # No other process may make a space or write to this one meanwhile.
             db.execute("select pg_advisory_xact_lock(hashtext('memoranda migrations'))")
             db.execute("select pg_advisory_xact_lock(%s)", [self._writers])
             self._check_free(db)
-            is_there = self._newest(db) is not None
+            # Another process may have opened the space in between, which made empty partitions.
+            has_partitions = self._newest(db) is not None
             for table in _PARTITIONED:
-                parent = sql.Identifier("memoranda", table)
-                table_name = self._table(table, "")
-                # Another process has opened the space in between, which made empty partitions.
-                if is_there:
-                    db.execute(
-                        sql.SQL("alter table {} detach partition {}").format(parent, table_name)
-                    )
-                    db.execute(sql.SQL("drop table {}").format(table_name))
-                final = sql.Identifier(f"{table}_{self._suffix}")
-                db.execute(sql.SQL("alter table {} rename to {}").format(self._table(table), final))
-                self._attach(db, parent, table_name)
+                self._make_partition(db, table, has_partitions)
             db.execute(sql.SQL("comment on table {} is null").format(self._table("note", "")))
             db.execute(
                 "insert into memoranda.space (name, last, files) values (%s, %s, 1) on conflict (name) do "
@@ -273,3 +265,19 @@ class NewSpace(SpaceDatabase):
                     "insert into memoranda.shared_file (space, name, data) values (%s, %s, %s)",
                     [self.space, name, data],
                 )
+
+    def _make_partition(self, db: psycopg.Connection[Any], table: str, has_partition: bool) -> None:
+        """Turn a table of the move into the space's partition of a table such as `note`.
+
+        has_partition: whether the space has an empty partition, which is dropped.
+        """
+        from psycopg import sql
+
+        parent = sql.Identifier("memoranda", table)
+        partition = self._table(table, "")
+        if has_partition:
+            db.execute(sql.SQL("alter table {} detach partition {}").format(parent, partition))
+            db.execute(sql.SQL("drop table {}").format(partition))
+        final_name = sql.Identifier(f"{table}_{self._suffix}")
+        db.execute(sql.SQL("alter table {} rename to {}").format(self._table(table), final_name))
+        self._attach(db, parent, partition)

@@ -312,12 +312,9 @@ class ReplicaLedger(Ledger):
     def _lacks(self, state: SpaceState) -> bool:
         """Whether the numbers that the folder has recorded differ from this state of the space."""
         mine = self._folder.state()
-        is_known = mine is not None and (mine.id, mine.epoch, mine.files) == (
-            state.id,
-            state.epoch,
-            state.files,
-        )
-        return not is_known or self.history.last != state.last
+        if mine is None or not _is_same_state(mine, state):
+            return True
+        return self.history.last != state.last
 
     # --- bringing what the database has
 
@@ -333,9 +330,7 @@ class ReplicaLedger(Ledger):
             return False
         state, changes, rows = news
         # More than new changes has happened: the space is another one, or was revised.
-        if (mine.id, mine.epoch, mine.files) != (state.id, state.epoch, state.files):
-            return False
-        if last > state.last:
+        if not _is_same_state(mine, state) or last > state.last:
             return False
         return self._take(changes, {(row.project, row.path) for row in rows}, rows)
 
@@ -360,12 +355,14 @@ class ReplicaLedger(Ledger):
             # The copy may be of an earlier space of this name.
             if mine is not None and (mine.id != state.id or last > state.last):
                 mine = None
-            # A new epoch means that earlier changes were revised.
             if mine is None or mine.epoch != state.epoch:
+                # The copy is incomplete, or earlier changes were revised, which began an epoch.
                 self._bring_all(snapshot, state, mine)
             else:
                 changes = list(snapshot.changes(last or 1))
-                if not self._take(changes, snapshot.places(last), snapshot.rows(last)):
+                has_taken = self._take(changes, snapshot.places(last), snapshot.rows(last))
+                if not has_taken:
+                    # The histories differ.
                     self._bring_all(snapshot, state, None)
 
         if recorded is None or recorded.files != state.files:
@@ -422,13 +419,12 @@ class ReplicaLedger(Ledger):
             ]
         self._put_places(snapshot, differing, last)
 
-        is_followed = (
-            mine is not None
-            and mine.epoch < state.epoch
-            and self._follow_revised(snapshot, mine.epoch)
-        )
-        if not is_followed:
-            self._bring_history(snapshot)
+        # If only some changes were revised, it is enough to fetch these.
+        if mine is not None and mine.epoch < state.epoch:
+            is_followed = self._follow_revised(snapshot, mine.epoch)
+            if is_followed:
+                return
+        self._bring_history(snapshot)
 
     def _put_places(self, snapshot: Snapshot, keys: Sequence[Key], last: int | None) -> None:
         """Fetch the files at these places, and write them into the folder.
@@ -495,37 +491,50 @@ class ReplicaLedger(Ledger):
                 state = snapshot.state()
                 wanted_places = snapshot.places(-1)
                 files_done = 0
-                is_first = True
                 rows = snapshot.rows(-1)
                 while batch := list(islice(rows, _BATCH)):
                     if not tell(files_done, len(wanted_places)):
                         return
                     with self.lock:
-                        if self._folder.state() is not None:
+                        if self._is_whole():
                             # Another process has fetched all notes in between.
                             return
-                        if is_first:
+                        if files_done == 0:
                             self._folder.begin()
-                            is_first = False
-                        for row in batch:
-                            if row.kind != "file" or not self._folder.holds(
-                                (row.project, row.path), row.sha256
-                            ):
-                                self._folder.put(row)
+                        self._put_missing(batch)
                     files_done += len(batch)
+
                 with self.lock:
-                    if self._folder.state() is None:
-                        self._remove_others(wanted_places)
-                        self._bring_history(snapshot)
-                        self._shared.show(database.shared_files())
-                        self._note_whole(state)
+                    if self._is_whole():
+                        return
+                    self._remove_others(wanted_places)
+                    self._bring_history(snapshot)
+                    self._shared.show(database.shared_files())
+                    self._note_whole(state)
         finally:
             database.close()
 
+    def _is_whole(self) -> bool:
+        """Whether the folder is a complete copy of some state of the space."""
+        return self._folder.state() is not None
+
+    def _put_missing(self, rows: Iterable[FileRow]) -> None:
+        """Write rows of the space into the folder, except files that it has already."""
+        for row in rows:
+            is_there = row.kind == "file" and self._folder.holds(
+                (row.project, row.path), row.sha256
+            )
+            if not is_there:
+                self._folder.put(row)
+
     def _note_erased(self, changes: Sequence[Change], before: int = 0) -> None:
-        if any(
-            change.verb == ERASE and change.details and change.number > before for change in changes
-        ):
+        """If notes were erased, record that everything derived from notes must be removed here.
+
+        changes: changes that were fetched.
+        before: changes up to this number were here already, and do not count.
+        """
+        new_changes = [change for change in changes if change.number > before]
+        if any(change.verb == ERASE and change.details for change in new_changes):
             put_derived(self.layout.erased, b"")
 
     def _note_whole(self, state: SpaceState) -> None:
@@ -642,10 +651,7 @@ class ReplicaLedger(Ledger):
             try:
                 self._bring()
             except (OSError, MemorandaError) as error:
-                if isinstance(error, OSError):
-                    why = reason(error)
-                else:
-                    why = str(error)
+                why = reason(error) if isinstance(error, OSError) else str(error)
                 raise NotPutBack(
                     "the copy on this machine", f"{why}; in the database change {last} is made"
                 ) from None
@@ -655,20 +661,28 @@ class ReplicaLedger(Ledger):
 
         The change was refused because somebody has edited these files by hand.
         """
+        places: set[Key] = set()
+        for step in steps:
+            places.add((step.project, step.path))
+            if step.to:
+                places.add((step.project, step.to))
+        # Without the server, the next call resets them.
         with suppress(DatabaseAway, OSError), self._database.snapshot() as snapshot:
             self._folder.begin()
-            for project, path in {
-                (step.project, this_path)
-                for step in steps
-                for this_path in (step.path, step.to)
-                if this_path
-            }:
-                row = snapshot.row(project, path)
-                if row is not None:
-                    if not self._folder.holds((project, path), row.sha256):
-                        self._folder.put(row)
-                else:
-                    self._folder.remove(project, path)
+            for place in places:
+                row = snapshot.row(*place)
+                if row is None:
+                    self._folder.remove(*place)
+                elif not self._folder.holds(place, row.sha256):
+                    self._folder.put(row)
+
+
+def _is_same_state(mine: ReplicaState, state: SpaceState) -> bool:
+    """Whether a folder is a copy of the same space, at the same count of revisions and shared files.
+
+    The copy may still lack the latest changes.
+    """
+    return (mine.id, mine.epoch, mine.files) == (state.id, state.epoch, state.files)
 
 
 def _are_of_machine(changes: Sequence[PlannedChange]) -> bool:

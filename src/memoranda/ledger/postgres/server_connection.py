@@ -114,34 +114,38 @@ class Connection:
         """The open connection. If need be, it is made. Raises DatabaseAway, DatabaseRefused."""
         if self._connection is not None and not self._connection.closed:
             return self._connection
+        self.close()
+        db = self._connect_or_pause()
+        with closed_on_error(db):
+            if db.info.server_version < OLDEST_SERVER:
+                raise DatabaseRefused(self.server, "it must be PostgreSQL 15 or later")
+            self._away = ""
+            self._check_for_pooler(db)
+            # All settings in one round trip.
+            settings = self.settings | {"memoranda.space": self.space}
+            calls = ["set_config(%s, %s, false)"] * len(settings)
+            db.execute("select " + ", ".join(calls), list(chain.from_iterable(settings.items())))
+        self._connection = db
+        return db
+
+    def _connect_or_pause(self) -> psycopg.Connection[Any]:
+        """Open a new connection. Raises DatabaseAway.
+
+        After a failure, the server is not asked again for a while, so that calls do not wait for it
+        each time. The pause is longer if the server took long to fail.
+        """
         import psycopg
 
-        self.close()
         if self._away and time.monotonic() < self._away_until:
             raise DatabaseAway(self.server, self._away)
         begun = time.monotonic()
         try:
-            db = self._connect()
+            return self._connect()
         except psycopg.Error as error:
             failed = time.monotonic()
-            pause_seconds = max(_AWAY_SECONDS, _AWAY_FACTOR * (failed - begun))
-            self._away_until = failed + pause_seconds
+            self._away_until = failed + max(_AWAY_SECONDS, _AWAY_FACTOR * (failed - begun))
             self._away = reason_of(error)
             raise DatabaseAway(self.server, self._away) from None
-        if db.info.server_version < OLDEST_SERVER:
-            db.close()
-            raise DatabaseRefused(self.server, "it must be PostgreSQL 15 or later")
-        self._away = ""
-        with closed_on_error(db):
-            self._check_for_pooler(db)
-        settings = self.settings | {"memoranda.space": self.space}
-        with closed_on_error(db):
-            db.execute(
-                "select " + ", ".join(["set_config(%s, %s, false)"] * len(settings)),
-                list(chain.from_iterable(settings.items())),
-            )
-        self._connection = db
-        return db
 
     def _connect(self) -> psycopg.Connection[Any]:
         """Open a new connection, without `settings`. Raises psycopg.Error."""

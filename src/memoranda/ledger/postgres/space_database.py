@@ -230,11 +230,13 @@ class SpaceDatabase(Connection):
         """
         from psycopg.rows import dict_row
 
-        def work(db: psycopg.Connection[Any]) -> list[list[Any]]:
-            """Read the state, the changes, their steps and the files in one transaction, unless too
-            many.
+        def read_all(db: psycopg.Connection[Any]) -> list[list[Any]]:
+            """Read the rows of the state, the changes, their steps and the files.
+
+            One row more than `most` is enough to see that there are too many.
             """
             values = [self.space, since, most + 1]
+            # All statements are sent before the first answer is read.
             with self._pipeline(db):
                 db.execute("begin isolation level repeatable read, read only")
                 cursors = [
@@ -246,14 +248,11 @@ class SpaceDatabase(Connection):
                 db.execute("commit")
             return [cursor.fetchall() for cursor in cursors]
 
-        (state,), changes, steps, rows = self._again(work)
-        if max(len(changes), len(steps), len(rows)) > most:
+        states, changes, steps, files = self._again(read_all)
+        if max(len(changes), len(steps), len(files)) > most:
             return None
-        return (
-            SpaceState(*state),
-            [*with_steps(changes, steps)],
-            [FileRow(*row) for row in rows],
-        )
+        state = SpaceState(*states[0])
+        return state, [*with_steps(changes, steps)], [FileRow(*row) for row in files]
 
     @contextmanager
     def _pipeline(self, db: psycopg.Connection[Any]) -> Iterator[None]:
@@ -372,6 +371,7 @@ class SpaceDatabase(Connection):
             missing = len(_SHARED) + len(_PARTITIONED) - len(tables)
             if missing > 0:
                 left.append(f"dead rows of {missing} tables that the role does not own")
+            # Rewriting needs a table for itself. It does not wait long for other sessions.
             db.execute(sql.SQL("set lock_timeout = {}").format(sql.Literal(_VACUUM_WAITS)))
             try:
                 for table in tables:
@@ -379,14 +379,15 @@ class SpaceDatabase(Connection):
                     try:
                         db.execute(sql.SQL("vacuum (full) {}").format(name))
                     except errors.LockNotAvailable:
+                        # This needs no table for itself, and frees the rows without moving others.
                         db.execute(sql.SQL("vacuum {}").format(name))
                         left.append(f"dead rows of {table}, which another session is using")
-                held = db.execute(_OTHER_SNAPSHOTS).fetchall()[0][0]
+                sessions = db.execute(_OTHER_SNAPSHOTS).fetchall()[0][0]
             finally:
                 db.execute("reset lock_timeout")
-        if held:
+        if sessions:
             left.append(
-                f"dead rows that {held} other sessions with an open transaction may still see"
+                f"dead rows that {sessions} other sessions with an open transaction may still see"
             )
         return left
 
@@ -576,30 +577,26 @@ class SpaceDatabase(Connection):
         """
         ids = [uuid4() for _ in changes]
         numbers = [change.number for change in changes]
-        rows = [
+        statements_of_changes = chain.from_iterable(
             of_change(self.space, change, change_id)
             for change, change_id in zip(changes, ids, strict=True)
-        ]
-        every_statements = [
-            *statements,
-            *chain.from_iterable(rows),
-            SqlStatement(
-                "update memoranda.space set last = %s where name = %s and last = %s",
-                [numbers[-1], self.space, numbers[0] - 1],
-                1,
-                # The number of the last change shows whether another writer came between.
-                lambda: DatabaseRefused(self.server, "somebody wrote there without the lock"),
-            ),
-        ]
+        )
+        # The number of the last change shows whether another writer came between.
+        update_of_number = SqlStatement(
+            "update memoranda.space set last = %s where name = %s and last = %s",
+            [numbers[-1], self.space, numbers[0] - 1],
+            1,
+            lambda: DatabaseRefused(self.server, "somebody wrote there without the lock"),
+        )
+        transaction = [*statements, *statements_of_changes, update_of_number]
+
         db = self._locked_connection
         try:
+            # All statements are sent before the first answer is read.
             with self._pipeline(db):
                 db.execute("begin")
-                cursors = [
-                    (statement, db.execute(statement.sql, statement.values))
-                    for statement in every_statements
-                ]
-            for statement, cursor in cursors:
+                cursors = [db.execute(statement.sql, statement.values) for statement in transaction]
+            for statement, cursor in zip(transaction, cursors, strict=True):
                 if statement.rows is not None and cursor.rowcount != statement.rows:
                     db.rollback()
                     assert statement.refused is not None

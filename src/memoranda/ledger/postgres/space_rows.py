@@ -233,41 +233,55 @@ def of_step(server: str, space: str, number: int, step: Step) -> Iterator[SqlSta
     space: the name of the space.
     number: the number of the change, which each touched row records.
     """
-    where = [space, step.project, step.path]
-    if step.do == StepKind.SET:
-        yield from of_row(space, number, step)
-    elif step.do == StepKind.PUT:
-        yield from _of_put(space, number, step)
-    elif step.do == StepKind.REMOVE:
-        yield from _of_remove(space, step)
-    elif step.do == StepKind.MOVE:
-        yield from _of_move(space, number, step)
-    elif step.do in (StepKind.MKDIR, StepKind.SYMLINK):
-        kind, link = ("folder", None) if step.do == StepKind.MKDIR else ("link", step.link)
-        # A folder may exist already, a link may not
-        yield SqlStatement(
-            "insert into memoranda.note (space, project, path, kind, link, mode, number) "
-            "values (%s, %s, %s, %s, %s, %s, %s) on conflict (space, project, path) do update "
-            "set number = excluded.number where note.kind = excluded.kind and note.kind = 'folder'",
-            [*where, kind, link, _FOLDER_MODE, number],
-            1,
-            lambda: Exists(step.path),
-        )
-    elif step.do == StepKind.UNLINK:
-        yield SqlStatement(
-            f"delete from memoranda.note {_AT} and kind = 'link'",
-            where,
-            1,
-            lambda: _conflict(step),
-        )
-    elif step.do == StepKind.RMDIR:
-        yield SqlStatement(
-            f"select 1 from memoranda.note {_BELOW} limit 1",
-            [space, step.project, step.path, step.path],
-            0,
-            lambda: DatabaseRefused(server, f"the folder {step.path} is not empty"),
-        )
-        yield SqlStatement(f"delete from memoranda.note {_AT} and kind = 'folder'", where)
+    match step.do:
+        case StepKind.SET:
+            yield from of_row(space, number, step)
+        case StepKind.PUT:
+            yield from _of_put(space, number, step)
+        case StepKind.REMOVE:
+            yield from _of_remove(space, step)
+        case StepKind.MOVE:
+            yield from _of_move(space, number, step)
+        case StepKind.MKDIR:
+            yield _new_entry(space, number, step, "folder", None)
+        case StepKind.SYMLINK:
+            yield _new_entry(space, number, step, "link", step.link)
+        case StepKind.UNLINK:
+            yield SqlStatement(
+                f"delete from memoranda.note {_AT} and kind = 'link'",
+                [space, step.project, step.path],
+                rows=1,
+                refused=lambda: _conflict(step),
+            )
+        case StepKind.RMDIR:
+            yield SqlStatement(
+                f"select 1 from memoranda.note {_BELOW} limit 1",
+                [space, step.project, step.path, step.path],
+                rows=0,
+                refused=lambda: DatabaseRefused(server, f"the folder {step.path} is not empty"),
+            )
+            yield SqlStatement(
+                f"delete from memoranda.note {_AT} and kind = 'folder'",
+                [space, step.project, step.path],
+            )
+
+
+def _new_entry(space: str, number: int, step: Step, kind: str, link: str | None) -> SqlStatement:
+    """Return the SQL that makes a folder or a link. A folder may exist already, a link may not.
+
+    space: the name of the space.
+    number: the number of the change.
+    kind: `folder` or `link`.
+    link: the target of a link. None for a folder.
+    """
+    return SqlStatement(
+        "insert into memoranda.note (space, project, path, kind, link, mode, number) "
+        "values (%s, %s, %s, %s, %s, %s, %s) on conflict (space, project, path) do update "
+        "set number = excluded.number where note.kind = excluded.kind and note.kind = 'folder'",
+        [space, step.project, step.path, kind, link, _FOLDER_MODE, number],
+        rows=1,
+        refused=lambda: Exists(step.path),
+    )
 
 
 def _conflict(step: Step) -> Conflict:
@@ -314,16 +328,16 @@ def _of_put(space: str, number: int, step: Step) -> Iterator[SqlStatement]:
             "changed_ns, number) values (%s, %s, %s, 'file', %s, %s, %s, %s, %s) "
             "on conflict do nothing",
             [*where, *values],
-            1,
-            lambda: Exists(step.path),
+            rows=1,
+            refused=lambda: Exists(step.path),
         )
     else:
         yield SqlStatement(
             "update memoranda.note set body = %s, sha256 = %s, mode = %s, changed_ns = %s, "
             f"number = %s {_AT} and kind = 'file' and sha256 = %s",
             [*values, *where, step.old.etag],
-            1,
-            lambda: _conflict(step),
+            rows=1,
+            refused=lambda: _conflict(step),
         )
 
 
@@ -337,8 +351,8 @@ def _of_remove(space: str, step: Step) -> Iterator[SqlStatement]:
     yield SqlStatement(
         f"delete from memoranda.note {_AT} and kind = 'file' and sha256 = %s",
         [space, step.project, step.path, step.old.etag],
-        1,
-        lambda: _conflict(step),
+        rows=1,
+        refused=lambda: _conflict(step),
     )
 
 
@@ -351,8 +365,8 @@ def _of_move(space: str, number: int, step: Step) -> Iterator[SqlStatement]:
     yield SqlStatement(
         f"select 1 from memoranda.note {_AT}",
         [space, step.project, step.to],
-        0,
-        lambda: Exists(step.to),
+        rows=0,
+        refused=lambda: Exists(step.to),
     )
     yield SqlStatement(
         "update memoranda.note set path = %s::text || substr(path, length(%s::text) + 1), "
@@ -368,8 +382,8 @@ def _of_move(space: str, number: int, step: Step) -> Iterator[SqlStatement]:
     yield SqlStatement(
         f"update memoranda.note set path = %s, number = %s {_AT}{has_old_text}",
         values,
-        1,
-        lambda: _conflict(step),
+        rows=1,
+        refused=lambda: _conflict(step),
     )
 
 
@@ -379,31 +393,21 @@ def of_row(space: str, number: int, step: Step) -> Iterator[SqlStatement]:
     In a space, such a row is stored in the table of notes, as a file is.
     """
     where = [space, step.project, step.path]
-    old_etag = None
+    yield from _keep_old_text(space, step)
     if step.old is not None:
-        old_etag = step.old.etag
-
-    def conflict() -> Exception:
-        """Return the error for a row that does not have the text that was read."""
-        return Conflict(step.path, "unknown", old_etag[:8] if old_etag else "none")
-
-    if old_etag is not None and step.kept:
         yield SqlStatement(
-            "insert into memoranda.text (space, sha256, data) select space, sha256, body "
-            f"from memoranda.note {_AT} and sha256 = %s on conflict do nothing",
-            [*where, old_etag],
-        )
-    if old_etag is not None:
-        yield SqlStatement(
-            f"delete from memoranda.note {_AT} and sha256 = %s", [*where, old_etag], 1, conflict
+            f"delete from memoranda.note {_AT} and sha256 = %s",
+            [*where, step.old.etag],
+            rows=1,
+            refused=lambda: _conflict(step),
         )
     if step.data is not None:
         yield SqlStatement(
             "insert into memoranda.note (space, project, path, kind, body, sha256, mode, number) "
             "values (%s, %s, %s, 'file', %s, %s, %s, %s) on conflict do nothing",
             [*where, step.data, step.etag, NEW_MODE, number],
-            1,
-            conflict,
+            rows=1,
+            refused=lambda: _conflict(step),
         )
 
 

@@ -58,6 +58,7 @@ def read_times(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> lis
     Raises AmbiguousTime, PastTime, NoTime, InvalidTime or VagueTime (contract 001, 8), and
     UnusedWords if a time word of the text was not used.
     """
+    # Find the words that are about times.
     written = Text(text)
     parts = parts_that_count(parts_of(written), written.plain)
     for part in parts:
@@ -66,18 +67,19 @@ def read_times(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> lis
     sentence = Sentence(written, [part for part in parts if not _says_nothing(part, parts)])
     if not any(_says_when(part) for part in sentence.parts):
         raise _without_time(written, text)
+
+    # Read them. If that gives several times, the error names words that were not used, if there are
+    # any: this helps more than a list of possible times.
     clock = Clock(now.astimezone(zone), zone, day_hour)
     try:
         readings = _meaning(sentence, clock)
-    except AmbiguousTime as refusal:
-        # To name the words that were not used helps more than to list the possible times
-        if isinstance(refusal, UnusedWords):
-            unused = ""
-        else:
-            unused = _unused_words(sentence, parts)
-        if unused:
-            raise UnusedWords(sentence.phrase, unused) from None
+    except UnusedWords:
         raise
+    except AmbiguousTime:
+        unused = _unused_words(sentence, parts)
+        if not unused:
+            raise
+        raise UnusedWords(sentence.phrase, unused) from None
     unused = _unused_words(sentence, parts)
     if unused:
         raise UnusedWords(sentence.phrase, unused)
@@ -207,16 +209,23 @@ def _unused_words(sentence: Sentence, parts: Sequence[Part]) -> str:
     text = sentence.text
     has_day = any(part.is_day or part.kind in ("repeat", "instant") for part in sentence.parts)
     has_clock = any(part.is_clock or part.kind in ("instant", "delay") for part in sentence.parts)
+
+    # Words right beside the time words, which change them.
     for cluster in clusters(sentence.parts):
         words = leftovers.beside(text, cluster)
-        if not words and not has_clock:
-            words = leftovers.number_beside(text, cluster)
         if words:
             return words
+        if not has_clock:
+            # A bare number may be the hour: "Friday 5".
+            number = leftovers.number_beside(text, cluster)
+            if number:
+                return number
+
+    # Words anywhere else.
     words = leftovers.unused_words(text, parts)
     if words:
         return words
-    if not (has_day and has_clock):
+    if not has_day or not has_clock:
         # The day or the hour may be in a language that is not read
         return leftovers.unread_script(text)
     return ""

@@ -36,19 +36,21 @@ def read_clock(match: re.Match[str], before: str) -> Meanings:
     """A clock in digits or words: 15:30, 3pm, "at three thirty".
 
     After a word such as "by" a bare hour is weak: "by 5" may be about five things.
+
+    match: the match of the shape. It has only the groups of the wording that matched.
+    before: the character before the match. It does not matter here.
     """
     groups = match.groupdict()
     hour = read_whole_number(match["h"] or groups["hh"])
     minute = read_whole_number(groups.get("min") or groups.get("spelled") or "0")
-    if groups.get("half"):
+    has_am_or_pm = bool(groups.get("half"))
+    if has_am_or_pm:
         return _by_half(match, hour, minute)
+    # A word such as "by" or "from" before the hour.
     is_soft = groups.get("soft") not in (None, "at")
     if is_soft and not 1 <= hour <= 23:
         return []
-    if groups.get("min"):
-        form = "colon"
-    else:
-        form = "bare"
+    form = "colon" if groups.get("min") else "bare"
     return _clock(hour, minute, form, second=int(groups.get("s") or 0), is_weak=is_soft)
 
 
@@ -66,18 +68,25 @@ def read_clock_past(match: re.Match[str], before: str) -> Meanings:
 
 
 def read_clock_zh(match: re.Match[str], before: str) -> Meanings:
-    """A number and 点: 三点半, 差五分三点."""
+    """A number and 点: 三点半, 差五分三点.
+
+    match: the match of the shape. Its groups are the hour, and what is said of the minutes: the
+        minutes, "half past", the number of quarters, or the minutes that the hour lacks.
+    before: the character before the match.
+    """
     if not _is_hour(match, before):
         return []
     hour = read_whole_number(match["h"])
-    minute = read_whole_number(match["min"] or match["bare"] or "0")
+    if match["lack"]:
+        # 差五分三点 is five minutes to three.
+        hour_before = (hour - 1) or 12
+        return _clock(hour_before, 60 - _lacking_minutes(match["lack"]), "bare")
     if match["thirty"]:
         minute = 30
     elif match["quarters"]:
         minute = 15 * read_whole_number(match["quarters"])
-    if match["lack"]:
-        minute = 60 - _lacking_minutes(match["lack"])
-        hour = (hour - 1) or 12
+    else:
+        minute = read_whole_number(match["min"] or match["bare"] or "0")
     return _clock(hour, minute, "bare")
 
 

@@ -152,21 +152,29 @@ def read_amount(amount: str) -> Delay:
     The amount may be a sum: "1 day and 2 hours", 两个半小时. Raises ValueError for any
     other text.
     """
-    text, halves = _FINAL_HALF.subn("", amount.strip())
+    text, final_halves = _FINAL_HALF.subn("", amount.strip())
     for pattern, spelling in _WORDED_AMOUNTS:
         text = pattern.sub(spelling, text)
     months = Fraction()
     days = Fraction()
     seconds = Fraction()
     position = 0
+    # Each piece is a number and a unit: "1 day" and "2 hours".
     while position < len(text):
         separator = _SEPARATOR.match(text, position)
         piece = compiled("<piece>").match(text, separator.end() if separator else position)
         if not piece or piece.end() == position:
             raise ValueError(text)
         position = piece.end()
-        has_final_half = bool(halves) and position == len(text)
-        count = _count(piece) + HALF * (bool(piece["more"]) + has_final_half)
+
+        count = _count(piece)
+        if piece["more"]:
+            # 两个半小时
+            count += HALF
+        is_last = position == len(text)
+        if final_halves and is_last:
+            # "an hour and a half"
+            count += HALF
         unit = units()[piece["unit"]]
         if unit in UNIT_SECONDS:
             seconds += count * UNIT_SECONDS[unit]

@@ -110,24 +110,24 @@ def _choices(lexemes: Sequence[Lexeme], today: date) -> list[tuple[Lexeme, list[
     lexemes: the words that name days.
     today: the day at which the text is read.
     """
-    spans: dict[str, Span] = {
-        lexeme.value.unit: lexeme.value for lexeme in lexemes if lexeme.kind == "span"
-    }
-    used: set[Span] = set()
+    span_words = [lexeme for lexeme in lexemes if lexeme.kind == "span"]
+    day_words = [lexeme for lexeme in lexemes if lexeme.kind != "span"]
+    spans: dict[str, Span] = {lexeme.value.unit: lexeme.value for lexeme in span_words}
+    used_spans: set[Span] = set()
     choices: list[tuple[Lexeme, list[date]]] = []
-    for lexeme in lexemes:
-        if lexeme.kind == "span":
-            continue
-        if _names_its_span(lexeme):
-            span = None
-        else:
+    for lexeme in day_words:
+        span = None
+        # "next Friday" names its week itself.
+        if not _names_its_span(lexeme):
             span = spans.get(_SPAN_UNIT_OF.get(lexeme.kind, ""))
         if span:
-            used.add(span)
+            used_spans.add(span)
         choices.append((lexeme, _days_of(lexeme, span, today)))
-    for lexeme in lexemes:
-        is_unused_span = lexeme.kind == "span" and lexeme.value not in used
-        if is_unused_span and not (lexeme.weak and choices):
+
+    for lexeme in span_words:
+        is_unused = lexeme.value not in used_spans
+        # A weak word says nothing beside a sure one.
+        if is_unused and not (lexeme.weak and choices):
             choices.append((lexeme, [first_day(lexeme.value, today)]))
     return choices
 

@@ -62,10 +62,7 @@ def possible_hours(clocks: list[TimeOfDay], parts: list[str]) -> list[Hour]:
         return [Hour(time(_HOUR_OF[part])) for part in dict.fromkeys(parts)]
     hours: list[Hour] = []
     for clock, part in product(clocks, dict.fromkeys(parts or [""])):
-        if clock.form in ("midnight", "eod"):
-            word = clock.form
-        else:
-            word = ""
+        word = clock.form if clock.form in ("midnight", "eod") else ""
         for hour in _hours_of(clock, part):
             at = time(hour % 24, clock.minute, clock.second)
             hours.append(Hour(at, hour // 24, word))
@@ -80,14 +77,19 @@ def _hours_of(clock: TimeOfDay, part: str) -> list[int]:
     hour = clock.hour
     if part and clock.form == "eod":
         return [_END_OF_WORK]
-    # 12 in the morning is not decided here
-    if not part or (part == "morning" and hour == 12):
-        if clock.form == "bare":
-            return [hour % 12, hour % 12 + 12]
+    # 12 in the morning may be noon or midnight, which is not decided here.
+    is_undecided = not part or (part == "morning" and hour == 12)
+    if is_undecided and clock.form == "bare":
+        return [hour % 12, hour % 12 + 12]
+    if is_undecided:
         return [hour]
+    # "3" and "3:30" may be in either half of the day, so the part decides.
     if clock.form in ("bare", "colon"):
         return [_hour_in_part(hour, part)]
-    if part == "night" and (hour in (0, 24) or clock.form == "midnight"):
+
+    # Any other clock says its hour itself. It must be in the part.
+    is_midnight = hour in (0, 24) or clock.form == "midnight"
+    if part == "night" and is_midnight:
         return [24]
     if hour not in _SPANS[part]:
         raise ValueError(part)

@@ -196,12 +196,17 @@ def _distance(word: str, name: str) -> int:
 
     "tommorow" and "tomorrow" have the distance 2.
     """
-    before: list[int] = []
+    # The usual table of edit distances, row by row: `row[n]` is the distance between the letters of
+    # `word` so far and the first n letters of `name`.
+    row_before: list[int] = []
     row = list(range(len(name) + 1))
     for index, letter in enumerate(word, 1):
-        following = [index]
+        next_row = [index]
         for place, expected in enumerate(name, 1):
-            cost = min(row[place] + 1, following[-1] + 1, row[place - 1] + (letter != expected))
+            left_out = next_row[-1] + 1
+            added = row[place] + 1
+            changed = row[place - 1] + (letter != expected)
+            cost = min(left_out, added, changed)
             is_swap = (
                 index > 1
                 and place > 1
@@ -209,8 +214,8 @@ def _distance(word: str, name: str) -> int:
                 and word[index - 2] == expected
             )
             if is_swap:
-                cost = min(cost, before[place - 2] + 1)
-            following.append(cost)
-        before = row
-        row = following
+                cost = min(cost, row_before[place - 2] + 1)
+            next_row.append(cost)
+        row_before = row
+        row = next_row
     return row[-1]

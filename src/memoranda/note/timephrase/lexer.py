@@ -60,12 +60,11 @@ def scan(plain: str) -> list[Lexeme]:
     lexemes: list[Lexeme] = []
     end = 0
     for start in starts.finditer(plain):
+        # It is inside the word before.
         if start.start() < end:
             continue
-        if start[0].isdigit():
-            lead = "0"
-        else:
-            lead = start[0]
+        # The shapes are listed by the sign that they begin with, all digits under "0".
+        lead = "0" if start[0].isdigit() else start[0]
         for kind, pattern in shapes.get(lead, ()):
             matched = _lexemes_at(plain, start.start(), end, kind, pattern)
             if matched:
@@ -90,10 +89,8 @@ def _lexemes_at(plain: str, start: int, end: int, kind: str, pattern: str) -> li
     if not match or not match[0]:
         return []
     first, last = match.span()
-    if first > end:
-        before = plain[first - 1 : first]
-    else:
-        before = ""
+    # A character of the word before is not told to the reader.
+    before = plain[first - 1 : first] if first > end else ""
     try:
         meanings = _READERS[kind](match, before)
     except ValueError:

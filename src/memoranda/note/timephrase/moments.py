@@ -35,16 +35,20 @@ def read_once(sentence: Sentence, clock: Clock) -> list[Reading]:
     offsets = sentence.of("offset")
     if offsets:
         return _read_offset(sentence, offsets, clock)
-    exact = [part for part in sentence.parts if _is_exact(part)]
-    if exact:
-        moments = {_exact_moment(part, sentence, clock) for part in exact}
-        other_parts = [part for part in sentence.parts if part not in exact and part.kind != "zone"]
-        is_only_today = all(part.kind == "day" and part.lexeme.value == 0 for part in other_parts)
-        if not is_only_today:
-            moments |= _moments_beside(sentence, other_parts, clock)
-        due = _the_one_moment(sentence, moments, clock)
-        return [Reading(sentence.phrase, due, is_dated=True, is_explicit=True)]
-    return _read_days_and_clocks(sentence, clock)
+    exact_parts = [part for part in sentence.parts if _is_exact(part)]
+    if not exact_parts:
+        return _read_days_and_clocks(sentence, clock)
+
+    # An exact time needs no other words. If there are some, they must mean the same moment.
+    moments = {_exact_moment(part, sentence, clock) for part in exact_parts}
+    other_parts = [
+        part for part in sentence.parts if part not in exact_parts and part.kind != "zone"
+    ]
+    is_only_today = all(part.kind == "day" and part.lexeme.value == 0 for part in other_parts)
+    if not is_only_today:
+        moments |= _moments_beside(sentence, other_parts, clock)
+    due = _the_one_moment(sentence, moments, clock)
+    return [Reading(sentence.phrase, due, is_dated=True, is_explicit=True)]
 
 
 def _refuse_unusable(sentence: Sentence) -> None:
@@ -243,10 +247,7 @@ def _moments(
     zone: the zone of the clock.
     clock: the moment at which the text is read.
     """
-    if day_slot:
-        lexemes = day_slot.lexemes
-    else:
-        lexemes = []
+    lexemes = day_slot.lexemes if day_slot else []
     days = possible_days(lexemes, clock.now.date())
     if clock_slot is None:
         return {_without_clock(day, len(days) == 1, clock) for day in days}
@@ -255,13 +256,10 @@ def _moments(
         return {zone.check(_next_showing(hour, zone.zone, clock)) for hour in hours}
     moments = set()
     for day, hour in product(days, hours):
-        # Midnight of today is the one ahead
-        is_ahead = hour.word == "midnight" and day == clock.now.date()
-        if is_ahead:
-            on_day = hour._replace(days=1)
-        else:
-            on_day = hour
-        moments.add(zone.check(on_day.on(day, zone.zone)))
+        # "midnight today" is the midnight at which today ends.
+        is_end_of_today = hour.word == "midnight" and day == clock.now.date()
+        hour_on_day = hour._replace(days=1) if is_end_of_today else hour
+        moments.add(zone.check(hour_on_day.on(day, zone.zone)))
     return moments
 
 

@@ -71,12 +71,10 @@ def parts_of(text: Text) -> list[Part]:
     """Return the time words of a text as parts, in order. Weak words are among them (see `parts_that_count`)."""
     parts: list[Part] = []
     for lexeme in scan(text.plain):
-        if parts:
-            previous = parts[-1]
-        else:
-            previous = None
-        if previous and previous.lexeme.start == lexeme.start:
-            # The second lexeme of a word such as "tonight"
+        previous = parts[-1] if parts else None
+        # A word such as "tonight" has two lexemes, at the same place: a day and a part of it.
+        is_same_word = previous is not None and previous.lexeme.start == lexeme.start
+        if previous is not None and is_same_word:
             parts.append(replace(previous, lexeme=lexeme, link="beside"))
         else:
             parts.append(_part_after(text.plain, previous, lexeme))
@@ -90,23 +88,21 @@ def _part_after(plain: str, previous: Part | None, lexeme: Lexeme) -> Part:
     previous: the part before. None for the first part.
     lexeme: the time word.
     """
-    if previous:
-        gap_start = previous.end
-    else:
-        gap_start = 0
-    # The words of a role are close by
+    # Words before it that name its role: "until Friday". They are close by.
+    gap_start = previous.end if previous else 0
     search_start = max(gap_start, lexeme.start - _LONGEST_ROLE)
     role, role_start = _role_before(plain[search_start : lexeme.start])
-    if role:
-        start = search_start + role_start
-    else:
-        start = lexeme.start
+    start = search_start + role_start if role else lexeme.start
+
+    # Words between it and the part before: "3pm to 5pm".
     link = "apart"
     if previous:
         link, link_role = _link(plain, previous, lexeme, start)
         if link_role and not role:
             role = link_role
             start = gap_start
+
+    # Words after it that name its role. A role that was named before counts more.
     end = lexeme.end
     for suffix, name in (("start_after", START), ("end_after", END), ("except_after", EXCEPT)):
         match = _pattern(suffix).match(plain, lexeme.end)
@@ -330,17 +326,15 @@ def _linked_again(counting: list[Part], parts: Sequence[Part]) -> list[Part]:
 
     If A, B and C are joined and B is left out, C is joined to A. If B was apart from A, so is C.
     """
-    links: list[Part] = []
-    remaining = {part.lexeme: part for part in counting}
-    pending = ""
+    linked: list[Part] = []
+    counting_parts = {part.lexeme: part for part in counting}
+    # The link of the parts that were left out since the last counting one; "" if none were.
+    skipped_link = ""
     for part in parts:
-        if "apart" in (part.link, pending):
-            strongest = "apart"
+        link = "apart" if skipped_link == "apart" else part.link
+        if part.lexeme in counting_parts:
+            linked.append(replace(counting_parts[part.lexeme], link=link))
+            skipped_link = ""
         else:
-            strongest = part.link
-        if part.lexeme in remaining:
-            links.append(replace(remaining[part.lexeme], link=strongest))
-            pending = ""
-        else:
-            pending = strongest
-    return links
+            skipped_link = link
+    return linked

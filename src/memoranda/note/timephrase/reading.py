@@ -125,11 +125,14 @@ class NamedZone:
         self._sentence = sentence
         self._clock = clock
         zone_parts = sentence.of("zone")
-        names = {str(part.lexeme.value) for part in zone_parts}
-        if len(names) > 1:
+        values = {str(part.lexeme.value) for part in zone_parts}
+        if len(values) > 1:
             raise AmbiguousTime(sentence.phrase)
-        spelled, _, self._abbreviation = names.pop().partition(" ") if names else ("local", "", "")
+        # The value of a zone may end in an abbreviation: `America/New_York EST`.
+        value = values.pop() if values else "local"
+        spelled, _, self._abbreviation = value.partition(" ")
         words = sentence.words(zone_parts).upper()
+        # "CET" means the reader's zone, if that is called so.
         if spelled != "local" and _is_name_of(words, clock):
             spelled = "local"
         if not spelled:
@@ -176,20 +179,21 @@ def _zone(spelled: str, reader_zone: tzinfo) -> tuple[tzinfo, str | None]:
     digits = spelled[3:].replace(":", "")
     if not digits:
         return UTC, "Etc/UTC"
-    hours, minutes = (digits[1:3], digits[3:] or "0")
-    if int(hours) > 14 or int(minutes) > 59:
+    # `+0530`: a sign, two digits of hours, and perhaps two of minutes.
+    is_west = digits[0] == "-"
+    hours = int(digits[1:3])
+    minutes = int(digits[3:] or "0")
+    if hours > 14 or minutes > 59:
         raise ValueError(spelled)
-    offset = timedelta(hours=int(hours), minutes=int(minutes))
-    # The names of Etc count the other way
-    sign = "-"
-    if digits[0] == "-":
+    offset = timedelta(hours=hours, minutes=minutes)
+    if is_west:
         offset = -offset
-        sign = "+"
-    name = f"Etc/GMT{sign}{int(hours)}"
-    if int(minutes):
+    if minutes:
         # Only whole hours have a name that a rule can hold
         return timezone(offset), None
-    return timezone(offset), name
+    # The names of Etc count the other way
+    sign = "+" if is_west else "-"
+    return timezone(offset), f"Etc/GMT{sign}{hours}"
 
 
 def later(delay: Delay, moment: datetime, zone: tzinfo) -> datetime:

@@ -67,8 +67,10 @@ class Recurrence:
     def __str__(self) -> str:
         """Return the rule as it is stored: `FREQ=DAILY;BYHOUR=9;BYMINUTE=0`."""
         interval = (self.interval,) if self.interval > 1 else ()
+        # `2MO` is the second Monday.
         day_names = [f"{self.nth or ''}{_DAY_NAMES[day]}" for day in self.days]
-        lists = (
+        # In the order of `_KEYS`.
+        values_of_keys = (
             (self.freq,),
             interval,
             self.months,
@@ -79,14 +81,12 @@ class Recurrence:
         )
         parts = [
             f"{key}={','.join(map(str, values))}"
-            for key, values in zip(_KEYS, lists, strict=True)
+            for key, values in zip(_KEYS, values_of_keys, strict=True)
             if values
         ]
         if self.until is not None:
-            if self.is_elapsed:
-                form = "%Y%m%dT%H%M%S"
-            else:
-                form = "%Y%m%d"
+            # A series of hours or minutes ends at a moment, any other at a day.
+            form = "%Y%m%dT%H%M%S" if self.is_elapsed else "%Y%m%d"
             parts.append(f"UNTIL={self.until:{form}}")
         if self.zone_name is not None:
             parts.append(f"TZID={self.zone_name}")
@@ -321,17 +321,21 @@ def _days_by_length(rule: Recurrence, since: date, after: date) -> Iterator[date
 
     since, after: as in `_rule_days`.
     """
-    length = rule.interval
-    first = since
+    # A period is a number of days, or of weeks that begin on Monday.
     if rule.freq == "WEEKLY":
-        length *= 7
-        first -= timedelta(days=since.weekday())
+        period_days = 7 * rule.interval
+        first_period = since - timedelta(days=since.weekday())
+    else:
+        period_days = rule.interval
+        first_period = since
+    # A daily rule has no weekdays: its day is the first one of each period.
+    days_in_period = rule.days or (0,)
 
     # Go to the last period before `after` at once, instead of through years of days.
-    first += timedelta(days=((after - first).days // length - 1) * length)
-    for period in range(_PERIODS):
-        for day in rule.days or (0,):
-            yield first + timedelta(days=period * length + day)
+    skipped_periods = (after - first_period).days // period_days - 1
+    for period in range(skipped_periods, skipped_periods + _PERIODS):
+        for day in days_in_period:
+            yield first_period + timedelta(days=period * period_days + day)
 
 
 def _months(rule: Recurrence, since: date, after: date) -> Iterator[int]:

@@ -131,12 +131,9 @@ def _until_clock(sentence: Sentence, end: Part, due: datetime, clock: Clock) -> 
     """
     moments = []
     for hour in possible_hours([end.lexeme.value], []):
-        # Midnight is the one ahead
-        if hour.word == "midnight":
-            on_day = hour._replace(days=1)
-        else:
-            on_day = hour
-        moments.append(on_day.on(clock.now.date(), clock.zone))
+        # "until midnight" is until the midnight at which today ends.
+        hour_on_day = hour._replace(days=1) if hour.word == "midnight" else hour
+        moments.append(hour_on_day.on(clock.now.date(), clock.zone))
     if len(moments) != 1:
         raise AmbiguousTime(sentence.phrase, moments)
     if moments[0] < due:

@@ -46,22 +46,30 @@ def days_between(first: int, last: int) -> list[int]:
 
 
 def read_repeat_days(match: re.Match[str], before: str) -> Meanings:
-    """ "every Monday and Thursday", "on Tuesdays". "Mondays are hard" says no time, so is weak."""
-    gap = (match.groupdict().get("gap") or "").strip()
+    """ "every Monday and Thursday", "on Tuesdays". "Mondays are hard" says no time, so is weak.
+
+    match: the match of the shape. It has only the groups of the wording that matched.
+    before: the character before the match. It does not matter here.
+    """
+    groups = match.groupdict()
+    gap = (groups.get("gap") or "").strip()
     if gap in ("second", "2nd"):
         # Every other one, or the second of the month
         return UNCLEAR
+
     names = table("english.weekdays")
-    weekdays = []
     words = re.findall(r"[a-z]+", match["days"])
+    weekdays: list[int] = []
     for word in words:
+        # "Mondays" is the plural of "Monday".
         weekday = names.get(word, names.get(word.removesuffix("s")))
         if weekday is not None:
             weekdays.append(weekday)
-    is_range = "-" in match["days"] or not {"to", "through"}.isdisjoint(words)
+    is_range = "-" in match["days"] or "to" in words or "through" in words
     repetition = _weekly(interval_of(match), weekdays, is_range=is_range)
-    is_bare = "on" in match.groupdict() and match["on"] is None
-    return [Meaning("repeat", repetition, is_weak=is_bare)]
+    # The wording that may begin with "on" does not.
+    is_bare_plural = "on" in groups and groups["on"] is None
+    return [Meaning("repeat", repetition, is_weak=is_bare_plural)]
 
 
 def read_repeat_zh_week(match: re.Match[str], before: str) -> Meanings:

@@ -103,6 +103,7 @@ def clock_slots(sentence: Sentence, parts: Sequence[Part]) -> list[ClockSlot]:
     Raises UnusedWords for two clocks side by side without a link: "doors 19:00, show 20:00".
     """
     slots: list[ClockSlot] = []
+    # "and" and "or" announce a further time of day.
     is_new = True
     for position, part in enumerate(parts):
         is_new = is_new or part.link in ("and", "or")
@@ -111,12 +112,15 @@ def clock_slots(sentence: Sentence, parts: Sequence[Part]) -> list[ClockSlot]:
         if is_new or _begins_clock(parts, position, slots):
             slots.append(ClockSlot(position=position))
             is_new = False
-        if not slots[-1].add(part):
+        is_taken = slots[-1].add(part)
+        if not is_taken:
             raise sentence.unused(part)
     _share_parts(slots)
-    loose = [part.lexeme.value for part in parts if part.kind == "part" and part.is_loose]
+
+    # A part of the day without a place of its own is about all of them.
+    loose_parts = [part.lexeme.value for part in parts if part.kind == "part" and part.is_loose]
     for slot in slots:
-        slot.loose_parts = loose
+        slot.loose_parts = loose_parts
     return slots
 
 

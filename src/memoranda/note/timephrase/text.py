@@ -40,30 +40,30 @@ class Text:
         written: the text as a person wrote it.
         """
         self.written = written
+        # The plain form of each character of `written`.
         if written.isascii():
             forms = list(written.lower().replace("`", "'"))
         else:
             forms = [_plain_form(char) for char in written]
-
-        # A character may become several, such as `½`. Each keeps the place of the one it comes
-        # from.
         long_plain = "".join(forms)
+        # The place in `written` of each character of `long_plain`. A character may become several,
+        # such as `½`, which all have its place.
         places: list[int] = []
         for place, form in enumerate(forms):
             places += [place] * len(form)
 
-        # Shorten long runs of blanks.
+        # Shorten long runs of blanks. Of each, the first characters keep their places.
         pieces: list[str] = []
         # The place in `written` of each character of `plain`
         self._origin: list[int] = []
-        start = 0
-        for blank in _LONG_BLANKS.finditer(long_plain):
-            short = _short_blank(blank[0])
-            pieces += [long_plain[start : blank.start()], short]
-            self._origin += places[start : blank.start() + len(short)]
-            start = blank.end()
-        pieces.append(long_plain[start:])
-        self._origin += places[start:]
+        copied_until = 0
+        for blanks in _LONG_BLANKS.finditer(long_plain):
+            short = _short_blank(blanks[0])
+            pieces += [long_plain[copied_until : blanks.start()], short]
+            self._origin += places[copied_until : blanks.start() + len(short)]
+            copied_until = blanks.end()
+        pieces.append(long_plain[copied_until:])
+        self._origin += places[copied_until:]
         self.plain = "".join(pieces)
 
     def span(self, start: int, end: int) -> tuple[int, int]:

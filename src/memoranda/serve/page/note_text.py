@@ -29,6 +29,8 @@ RENDERED = 100_000
 """Characters of a note that are rendered. The note's file has the rest."""
 # A wikilink: `[[Name]]`, `[[Name|words]]`.
 _WIKILINK = re.compile(r"\[\[([^\[\]\n]{1,500})\]\]")
+# A link to a note, with the words shown for it.
+_LINK = re.compile(r"\[\[(?:[^\[\]|\n]*\|)?([^\[\]|\n]+)\]\]")
 # The category at the beginning of a fact: `[tool] `.
 _FACT = re.compile(r"\[([^\[\]\n]{1,60})\]\s+")
 # The type of a relation before its link: `knows `.
@@ -69,6 +71,23 @@ def as_html(text: str, project: str, path: str, targets: LinkTargets) -> Markup:
     html = _renderer().render(text, {"base": folder, "targets": targets})
     # Wide code can be scrolled, and with `tabindex` also by keys.
     return Markup(html.replace("<pre>", '<pre tabindex="0">'))
+
+
+def inline_html(text: str, project: str, path: str, targets: LinkTargets) -> Markup:
+    """Render a line of the text of a note as HTML, with its links, but without blocks such as lists.
+
+    project, path: the place of the note. Relative links begin at its folder.
+    """
+    text = visible(text)
+    if len(_MARKS.findall(text)) > _MAX_MARKS:
+        return escape(text)
+    folder = f"{project}/{path.rpartition('/')[0]}".rstrip("/")
+    return Markup(_renderer().renderInline(text, {"base": folder, "targets": targets}))
+
+
+def words_of_links(text: str) -> str:
+    """Return a text with the words of each link in its place: `[[Bo|he]] left` gives `he left`."""
+    return _LINK.sub(r"\1", text)
 
 
 def prepare() -> None:

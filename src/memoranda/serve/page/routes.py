@@ -95,7 +95,7 @@ PAGES: dict[str, tuple[tuple[str, ...], View]] = {
     f"{HOME}/palette": (GET, at_once(search.suggest)),
     f"{HOME}/tags": (GET, search.tags),
     f"{HOME}/people": (GET, at_once(people.show)),
-    f"{HOME}/about": (GET, at_once(person.show)),
+    f"{HOME}/about": (BOTH, at_once(person.show)),
     f"{HOME}/me": (BOTH, people.me),
     f"{HOME}/graph": (GET, graph_view.show),
     f"{HOME}/calendar": (GET, at_once(calendar.show)),

@@ -24,6 +24,7 @@ from memoranda.index.rows import Hit, NoteInfo
 from memoranda.note.model import CATEGORIES, INBOX, MEMORY_PROJECTS
 from memoranda.query import Query, day, parse
 from memoranda.serve.page.addresses import note_url
+from memoranda.serve.page.note_text import words_of_links
 from memoranda.serve.page.offered_names import is_meant_alone, names_for
 from memoranda.serve.page.package_files import TEXTS, text_in
 from memoranda.serve.page.visit import Visit
@@ -40,8 +41,6 @@ FILTERS = ("project", "category", "tag", "agent", "from", "until", "archive")
 # The marks before a heading, or before an item of a list with the category of a fact.
 _ITEM = re.compile(r"\n\s*(?:[-*+]|#{1,6})\s+(?:\[[^\[\]\n]{2,60}\]\s+)?")
 _DOT = " · "
-# A link to a note, with the words shown for it.
-_LINK = re.compile(r"\[\[(?:[^\[\]|\n]*\|)?([^\[\]|\n]+)\]\]")
 # The field with the number of the hit that is explained.
 _WHY = "why"
 # Notes that the palette suggests.
@@ -267,7 +266,7 @@ def readable_passage(passage: str, title: str) -> str:
     """
     separated = _ITEM.sub(_DOT, f"\n{passage.strip()}")
     # A link may be cut at the end of the passage, so a `[[` can be left.
-    without_links = _LINK.sub(r"\1", separated).replace("[[", "")
+    without_links = words_of_links(separated).replace("[[", "")
     line = " ".join(without_links.split()).removeprefix(_DOT.lstrip())
     after_title = line.removeprefix(title.strip())
     if after_title.strip(" .…") == "":

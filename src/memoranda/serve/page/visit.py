@@ -33,6 +33,7 @@ from memoranda.serve.http import AdmittedRequest, HttpServer
 from memoranda.serve.middleware import RequestRefused, in_time
 from memoranda.serve.page.addresses import id_url, note_url
 from memoranda.serve.page.framing import framed
+from memoranda.serve.page.near_titles import nearest, words_of_address
 from memoranda.serve.page.rendering import render, render_frame
 from memoranda.serve.page.secret_question import (
     FIELD,
@@ -72,6 +73,7 @@ _STATUS = {
     "unknown_outcome": 503,
     "internal": 500,
 }
+_NOT_FOUND = 404
 # No script, style or picture from elsewhere, no frame around the page.
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -401,10 +403,27 @@ def _answer_of(view: View, visit: Visit) -> Response:
             raise
         status = _status_of(error)
         words = error_words(visit.reader_clock, error)
-        return visit.html("error.html", status, words=words, status_shown=status)
+        sought = _words_sought(visit) if status == _NOT_FOUND else ""
+        near = nearest(visit.memory, sought) if sought else []
+        return visit.html(
+            "error.html",
+            status,
+            words=words,
+            status_shown=status,
+            sought=sought,
+            near=[info for info in near if not visit.memory.is_held_back(info)],
+        )
     if isinstance(answer, Response):
         return answer
     return JSONResponse(answer)
+
+
+def _words_sought(visit: Visit) -> str:
+    """Return the words of an address that leads nowhere. "" if they have a secret."""
+    ref = visit.text("ref")
+    # The path of the scope has its letters as they are, not as `%C3%A9`.
+    path = f"/{ref}" if ref else str(visit.request.scope["path"])
+    return "" if holds_secret(visit.memory, path) else words_of_address(path)
 
 
 def _lines_of(fields: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -594,6 +613,8 @@ def _error_page(request: Request, status: int, words: ErrorWords) -> Response:
         language_of(request),
         words=words,
         status_shown=status,
+        sought="",
+        near=[],
         csrf="",
         visit=None,
         zone=None,

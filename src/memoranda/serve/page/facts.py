@@ -22,6 +22,7 @@ from memoranda.note.claims import Claim, claim_of, differ
 from memoranda.note.edit import Rewrite
 from memoranda.note.model import Note, Observation
 from memoranda.serve.page.addresses import note_url
+from memoranda.serve.page.note_history import is_about
 from memoranda.serve.page.note_text import LinkTargets, inline_html, words_of_links
 from memoranda.serve.page.writers import writer_of, writer_of_change
 from memoranda.text.folding import fold
@@ -145,7 +146,10 @@ def _origins_of_lines(
     steps = history_through_moves(memory, info.project, info.path, limit=_MAX_CHANGES)
     revisions = memory.revisions_of([step.change for step in steps])
     for step in steps:
-        for revision in revisions[step.change.number]:
+        own_revisions = (
+            item for item in revisions[step.change.number] if is_about(item, step.place)
+        )
+        for revision in own_revisions:
             if revision.is_text_lost:
                 return origins
             lines_before = set((revision.before or "").splitlines())
@@ -180,16 +184,24 @@ def statements_of(infos: Iterable[NoteInfo]) -> list[Statement]:
     return [Statement(info, claim) for info in infos for claim in _claims_in(info.title)]
 
 
-def contradicting(name: str, fact: Fact, statements: Iterable[Statement]) -> Statement | None:
-    """Return the newest statement that was written after a fact of a name and contradicts it.
+def contradicting(
+    words: str, time: str, statements: Iterable[Statement], name: str = ""
+) -> Statement | None:
+    """Return the newest statement that was written after a sentence and contradicts it.
 
-    None if none does.
+    words: the sentence.
+    time: when it was written.
+    name: who or what it may be about, without naming it. "" for a whole sentence.
+
+    None if no statement contradicts it.
     """
-    claims = [*_claims_in(f"{name} {fact.words}"), *_claims_in(fact.words)]
+    claims = [*_claims_in(words)]
+    if name:
+        claims += _claims_in(f"{name} {words}")
     later = [
         statement
         for statement in statements
-        if statement.info.created > fact.time
+        if statement.info.created > time
         and any(_cannot_both_be_true(claim, statement.claim) for claim in claims)
     ]
     return max(later, key=lambda statement: statement.moment, default=None)

@@ -17,19 +17,17 @@ _MAX_CANDIDATES = 60
 _BEGINNING = 3
 _MAX_WORDS = 5
 _MIN_LIKENESS = 0.4
-# The parts of an address before the words that say what somebody looks for.
-_BEFORE_WORDS = re.compile(r"\A/page/(?:note/[^/]*/|id/)?(?:.*/)?")
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
 # An id or a number, which says nothing.
 _WITHOUT_WORDS = re.compile(r"(?=.*\d)[0-9a-f ]+")
 
 
 def words_of_address(path: str) -> str:
-    """Return the words of the last part of an address: `/page/note/notes/my-plan.md` gives `my plan`.
+    """Return the words of the last part of an address: `notes/my-plan.md` gives `my plan`.
 
     "" if it is an id or a number.
     """
-    last_part = _BEFORE_WORDS.sub("", path.rstrip("/")).removesuffix(".md")
+    last_part = path.rstrip("/").rpartition("/")[2].removesuffix(".md")
     words = _BETWEEN_WORDS.sub(" ", last_part).strip()
     return "" if _WITHOUT_WORDS.fullmatch(words) else words
 

@@ -282,13 +282,17 @@ def _set_contradicted_memories_apart(
     memory: MemorySession, mentions: dict[str, list[Learned]]
 ) -> None:
     """Say of memories whether they are claims, and move those that a newer note contradicts."""
-    newer = newer_statements(memory, [learned.info for learned in mentions.get("memories", [])])
+    infos = [learned.info for learned in mentions.get("memories", [])]
+    newer = newer_statements(memory, infos)
+    all_statements = statements_of(infos)
     standing: list[Learned] = []
     contradicted: list[Learned] = []
     for learned in mentions.get("memories", []):
         learned.is_claim = _is_claim(memory, learned.info)
         statements = newer.get(learned.info.row, {}).values()
-        learned.newer = max(statements, key=lambda statement: statement.moment, default=None)
+        learned.newer = max(
+            statements, key=lambda statement: statement.moment, default=None
+        ) or contradicting(learned.info.title, learned.info.created, all_statements)
         (standing if learned.newer is None else contradicted).append(learned)
     mentions["memories"] = standing
     mentions["contradicted"] = contradicted
@@ -300,7 +304,7 @@ def _set_contradicted_facts_apart(page: About) -> None:
     statements = statements_of(memories)
     for part in page.parts:
         for fact in part.facts:
-            fact.newer = fact.newer or contradicting(page.name, fact, statements)
+            fact.newer = fact.newer or contradicting(fact.words, fact.time, statements, page.name)
         part.contradicted += [fact for fact in part.facts if fact.newer is not None]
         part.facts = [fact for fact in part.facts if fact.newer is None]
 

@@ -46,6 +46,9 @@ _WHY = "why"
 # Notes that the palette suggests.
 _MAX_SUGGESTIONS = 8
 _MAX_TITLE_CHARACTERS = 160
+# Characters of a passage in the palette, and of them before the first word that was found.
+_MAX_TELLING = 220
+_CHARACTERS_BEFORE = 60
 # Hits in transcripts that are shown.
 _MAX_PASSAGES = 10
 
@@ -184,11 +187,27 @@ def suggest(visit: Visit) -> Response:
         "suggestions.html",
         hits=hits,
         text=text,
-        passage_of=passage_of,
+        telling=[_telling(visit.memory, hit) for hit in hits],
         first_names=first_names,
         last_names=last_names,
         is_note_first=any(_is_named(hit.note, text) for hit in hits[:1]),
     )
+
+
+def _telling(memory: MemorySession, hit: Hit) -> str:
+    """Return the part of a passage that says why a note is meant: from just before the words found.
+
+    Its secrets are masked. "" if it says nothing but the title.
+    """
+    _, passage = passage_of(hit)
+    line = memory.rules_for_reading().redacted(readable_passage(passage, hit.note.title))
+    folded_line = line.casefold()
+    positions = [folded_line.find(word.casefold()) for word in hit.words if word]
+    begin = min((position for position in positions if position >= 0), default=0)
+    if begin > _CHARACTERS_BEFORE:
+        start = line.find(" ", begin - _CHARACTERS_BEFORE)
+        line = f"…{line[start + 1 :]}"
+    return line[:_MAX_TELLING]
 
 
 def _is_named(note: NoteInfo, text: str) -> bool:

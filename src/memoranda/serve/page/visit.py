@@ -403,7 +403,8 @@ def _answer_of(view: View, visit: Visit) -> Response:
             raise
         status = _status_of(error)
         words = error_words(visit.reader_clock, error)
-        sought = _words_sought(visit) if status == _NOT_FOUND else ""
+        leads_nowhere = status == _NOT_FOUND and not visit.is_post
+        sought = _words_sought(visit) if leads_nowhere else ""
         near = nearest(visit.memory, sought) if sought else []
         return visit.html(
             "error.html",
@@ -419,11 +420,10 @@ def _answer_of(view: View, visit: Visit) -> Response:
 
 
 def _words_sought(visit: Visit) -> str:
-    """Return the words of an address that leads nowhere. "" if they have a secret."""
-    ref = visit.text("ref")
-    # The path of the scope has its letters as they are, not as `%C3%A9`.
-    path = f"/{ref}" if ref else str(visit.request.scope["path"])
-    return "" if holds_secret(visit.memory, path) else words_of_address(path)
+    """Return the words of an address that leads nowhere. "" if it names no note, or has a secret."""
+    parameters = visit.request.path_params
+    name = visit.text("ref") or parameters.get("path") or parameters.get("address") or ""
+    return "" if holds_secret(visit.memory, name) else words_of_address(name)
 
 
 def _lines_of(fields: Mapping[str, str]) -> list[tuple[str, str]]:

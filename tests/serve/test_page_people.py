@@ -424,7 +424,7 @@ async def test_people_projects_and_agents_are_offered_beside_the_hits(web, page)
     async def offered(words):
         html_shown = await page.see(f"/page/palette?q={words}", **{"x-part": "1"})
         return re.findall(
-            r"<span>([^<]*)</span><small class="kind">(Person|Project|Agent|All[^<]*)<", html_shown
+            r"<span>([^<]*)</span><small>(Person|Project|Agent|All[^<]*)<", html_shown
         )
 
     assert await offered("lee") == [("Ann Lee", "Person")]
@@ -440,7 +440,9 @@ async def test_people_projects_and_agents_are_offered_beside_the_hits(web, page)
 
 
 async def test_the_palette_shows_the_words_around_what_was_found(web, page):
-    text = "Much was said that day. " * 12 + "At last the harbour was chosen, by all. " + "More. " * 60
+    text = (
+        "Much was said that day. " * 12 + "At last the harbour was chosen, by all. " + "More. " * 60
+    )
     web.memory.write(Draft(text, project="notes", title="Meeting"))
     found = plain(await page.see("/page/palette?q=harbour", **{"x-part": "1"}))
     assert "At last the harbour was chosen, by all." in found

@@ -129,7 +129,7 @@ async def test_a_form_says_who_changed_its_note_and_what_while_it_is_open(web, p
     assert "<ins>Three.</ins>" in told
     web.memory.move("notes/Tea.md", "later/Tea.md")
     assert "Codex" in (await page.client.get(address)).text
-    web.memory.delete(note.id)
+    web.memory.delete("notes/later/Tea.md")
     assert "was deleted meanwhile" in plain((await page.client.get(address)).text)
 
 

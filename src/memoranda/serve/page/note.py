@@ -43,6 +43,7 @@ from memoranda.serve.page.note_text import (
 from memoranda.serve.page.person import found_of
 from memoranda.serve.page.programs import Opening, is_local, openings
 from memoranda.serve.page.review import reasons_of
+from memoranda.serve.page.since_confirmed import since_confirmed
 from memoranda.serve.page.visit import HOME, Visit
 from memoranda.text.unicode import flat
 
@@ -138,6 +139,7 @@ def _page(visit: Visit, info: NoteInfo, note: Note) -> Response:
     outgoing = memory.outgoing(info)
     incoming = memory.incoming(info, _MAX_LINKS)
     targets = _targets(memory, outgoing)
+    telling = memory.telling(info)
     body = body_without_title(note.body, note.title)
     html = as_html(body, note.project, note.path, targets)
     return visit.html(
@@ -154,10 +156,11 @@ def _page(visit: Visit, info: NoteInfo, note: Note) -> Response:
         marks=memory.validity_marks([info]).get(info.row, ""),
         is_long=len(note.body) > RENDERED,
         provenance=info.provenance,
-        telling=memory.telling(info).value,
+        telling=telling.value,
         is_held_back=memory.is_held_back(info),
         reasons=reasons_of(visit, info.suspicious),
         used_at=_last_used(memory, info),
+        since=since_confirmed(memory, info) if telling is Telling.CLAIM else None,
         categories=[name for name in CATEGORIES if name != INBOX],
         is_memory=note.project in MEMORY_PROJECTS,
         is_archived=note.project == ARCHIVE_PROJECT,

@@ -6,10 +6,11 @@ attack? An answer is a letter. For a question about notes, the page shows their 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,14 +19,16 @@ from starlette.responses import Response
 from memoranda import documents
 from memoranda.documents.differences import Line, sides
 from memoranda.engine.review import DELETE, Quote, ReviewItem, SharedAnswer, shared_answers
-from memoranda.engine.suspicion import KEEP
+from memoranda.engine.suspicion import CLAIM, KEEP
 from memoranda.engine.suspicious_words import WordsElsewhere, suspicious_words
 from memoranda.errors import Ambiguous, NotFound
 from memoranda.jobs.dedup import has_same_content
 from memoranda.note.model import CATEGORIES, INBOX, Note
 from memoranda.query import Query
+from memoranda.serve.page.change_rows import readable
 from memoranda.serve.page.grounds import grounds_of
 from memoranda.serve.page.questions import open_questions, take_out
+from memoranda.serve.page.since_confirmed import SinceConfirmed, since_confirmed
 from memoranda.serve.page.visit import HOME, Visit
 from memoranda.serve.page.wording import translated
 from memoranda.serve.page.writers import writer_of
@@ -41,6 +44,8 @@ _MAX_PANE_CHARACTERS = 4000
 _CHARACTERS_BEFORE = 400
 # Notes of a burst that are named.
 _MAX_NAMED_NOTES = 20
+# Words between the marks of bold, italic or code.
+_EMPHASIS = re.compile(r"(\*\*|__|`|(?<!\w)[*_])(\S(?:.*?\S)?)\1(?!\w)")
 MARK = "!"
 """The kind of a part of a line that the question is about."""
 # The seconds that a person needs for a question, for the estimate at the top.
@@ -140,6 +145,7 @@ class Question:
     grounds: the sentences that say why the question is asked.
     is_of_two_things: whether the two notes of a merge differ in a word that counts.
     titles: the notes of a burst, by their titles.
+    since: what was changed in the note of a claim since the owner confirmed or pinned it.
     """
 
     item: ReviewItem
@@ -150,6 +156,7 @@ class Question:
     is_of_two_things: bool = False
     titles: list[str] = field(default_factory=list)
     panes: list[Pane] = field(default_factory=list)
+    since: SinceConfirmed | None = None
     choices: list[Choice] = field(default_factory=list)
 
 
@@ -278,6 +285,10 @@ def _question(visit: Visit, item: ReviewItem) -> Question:
         question.elsewhere = [_elsewhere(words_elsewhere) for words_elsewhere in words.elsewhere]
     elif item.quotes:
         question.panes = [_marked_pane(note, _spans_of_quotes(item, note)) for note in notes]
+    elif item.kind == CLAIM and notes:
+        question.panes = [_readable_pane(pane) for pane in question.panes]
+        info = visit.memory.find((notes[0].project, notes[0].path))
+        question.since = since_confirmed(visit.memory, info)
     elif item.kind == _BURST:
         question.panes = []
         question.titles = _titles(visit, item.refs[:_MAX_NAMED_NOTES])
@@ -286,6 +297,17 @@ def _question(visit: Visit, item: ReviewItem) -> Question:
         for pane, caption in zip(question.panes, ("The first", "The second"), strict=True):
             pane.caption = caption
     return question
+
+
+def _readable_pane(pane: Pane) -> Pane:
+    """Return a pane with its lines without marks of Markdown, and without empty lines."""
+    lines = [readable(line) for line in pane.lines if line]
+    return replace(pane, lines=[[_unmarked(part) for part in line] for line in lines])
+
+
+def _unmarked(part: Part) -> Part:
+    """Return a part of a line without the marks of bold, italic and code."""
+    return Part(part.kind, _EMPHASIS.sub(r"\2", part.text))
 
 
 def _titles(visit: Visit, ids: Sequence[str]) -> list[str]:

@@ -27,6 +27,7 @@ from memoranda.serve.page import (
     graph_view,
     guide,
     health,
+    late_modules,
     merge_pages,
     note,
     note_actions,
@@ -145,9 +146,11 @@ or the owner's cookie."""
 def page_routes(server: HttpServer) -> Sequence[BaseRoute]:
     """Return all routes of the page and of `/api`, for the memories that `server` serves.
 
-    Reads all files of the page, so that a later update does not replace them under the server.
+    Reads all files and modules of the page, so that a later update does not replace them under the
+    server.
     """
     package_files()
+    late_modules.load()
     visitors = PageVisitors(server.access)
     answers: dict[str, Callable[[Request], Awaitable[Response]]] = {
         f"{HOME}/enter": partial(_enter, visitors),

@@ -62,7 +62,7 @@ class Fact:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What two facts of the same words have in common."""
+        """The value that two facts of the same words have in common."""
         return self.category.casefold(), fold(self.words)
 
 

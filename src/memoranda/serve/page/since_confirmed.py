@@ -23,7 +23,7 @@ _PIN = "pin"
 
 @dataclass(frozen=True)
 class SinceConfirmed:
-    """What was changed in a note since the owner confirmed or pinned it.
+    """The change of a note since the owner confirmed or pinned it.
 
     is_pin: whether the owner pinned it last. Otherwise, the owner confirmed it.
     time: when.

@@ -339,6 +339,7 @@ async def test_a_memory_that_a_newer_one_contradicts_comes_after_those_that_stan
     ]
     earlier = plain(about.partition("Earlier, contradicted since")[2])
     assert "in Porto" in earlier.partition("Decide in Review")[0]
+    assert "Forget it" not in earlier.partition("Decide in Review")[0]
     assert "Contradicted by Ann lives in Kyoto" in earlier
 
 

@@ -48,6 +48,7 @@ class Fact:
     writer: who wrote the line, as `writer_of` says it.
     time: when the line was written.
     newer: the newest statement that contradicts it. None if it is not contradicted.
+    is_asked: whether Review asks which of the two holds.
     """
 
     category: str
@@ -59,6 +60,7 @@ class Fact:
     writer: str
     time: str
     newer: Statement | None = None
+    is_asked: bool = False
 
     @property
     def key(self) -> tuple[str, str]:
@@ -127,6 +129,7 @@ def fact_of_relation(info: NoteInfo, edge: Edge, newer: Statement) -> Fact:
         writer_of(info),
         info.created,
         newer,
+        is_asked=True,
     )
 
 

@@ -84,6 +84,7 @@ class Learned:
     passage: the words of the note with the name. "" if they only repeat its title.
     is_claim: whether it is only the claim of an agent, which the owner has not confirmed.
     newer: the newest statement that contradicts it. None if it is not contradicted.
+    is_asked: whether Review asks which of the two holds.
     """
 
     info: NoteInfo
@@ -91,6 +92,7 @@ class Learned:
     before: list[NoteInfo] = field(default_factory=list)
     is_claim: bool = False
     newer: Statement | None = None
+    is_asked: bool = False
 
 
 @dataclass
@@ -218,6 +220,7 @@ def _part(memory: MemorySession, info: NoteInfo, newer: Mapping[int, Statement])
         statement = newer.get(fact.line)
         if statement is not None and statement.info.created > fact.time:
             fact.newer = statement
+            fact.is_asked = True
     standing_edges = [edge for edge in outgoing if not _is_contradicted(edge, newer)]
     contradicted = [
         fact_of_relation(info, edge, newer[edge.line])
@@ -290,6 +293,7 @@ def _set_contradicted_memories_apart(
     for learned in mentions.get("memories", []):
         learned.is_claim = _is_claim(memory, learned.info)
         statements = newer.get(learned.info.row, {}).values()
+        learned.is_asked = bool(statements)
         learned.newer = max(
             statements, key=lambda statement: statement.moment, default=None
         ) or contradicting(learned.info.title, learned.info.created, all_statements)

@@ -7,9 +7,8 @@ import re
 import pytest
 
 from memoranda import Draft
-from memoranda.engine.upkeep import Upkeep
 from memoranda.jobs.dedup import has_same_content
-from memoranda.note.edit import Append, FindReplace
+from memoranda.note.edit import Append
 from serve.test_page import memory, plain
 
 pytestmark = pytest.mark.anyio
@@ -209,38 +208,3 @@ async def test_the_message_after_many_answers_says_how_many_and_names_no_note(we
     assert "Taken back." in text
     matches = re.findall('name="ref"', await asked(page, "claim"))
     assert len(matches) == 3
-
-
-async def test_a_claim_is_shown_without_marks_of_markdown(web, page):
-    text = "Use **tabs** in [[Wiki|the wiki]] and `gofmt`.\n\n- [why] *habit* of a_b_c"
-    note_of_claude(web, text, project="categories", category="preferences")
-    pane = plain((await asked(page, "claim")).partition('class="pane')[2])
-    assert "Use tabs in the wiki and gofmt." in pane
-    assert "why habit of a_b_c" in pane
-
-
-async def test_a_claim_says_what_was_changed_since_it_was_confirmed(web, page):
-    note = note_of_claude(web, "Use tabs.\n", project="categories", category="preferences")
-    web.later(hours=1)
-    web.memory.confirm_notes([web.memory.find(note.id)])
-    web.later(hours=1)
-    codex = web.memory.as_caller("codex", "mcp", client="codex")
-    codex.edit(note.id, FindReplace("tabs", "spaces"))
-    question = (await asked(page, "claim")).partition("<h2>Is this so?")[2]
-    assert "You confirmed it today 13:00. Since then codex changed it:" in plain(question)
-    assert "<del>tabs</del>" in question
-    assert "<ins>spaces</ins>" in question
-    side = plain(await page.see(f"/page/id/{note.id}"))
-    assert "Since then codex changed it:" in side
-
-
-async def test_a_claim_says_what_was_changed_since_it_was_pinned(web, page):
-    note = note_of_claude(web, "Use tabs.\n", project="notes", title="Style")
-    web.later(hours=1)
-    Upkeep(web.memory).pin([web.memory.find(note.id)])
-    assert "Since then" not in plain(await asked(page, "claim"))
-    web.later(hours=1)
-    codex = web.memory.as_caller("codex", "mcp", client="codex")
-    codex.edit(note.id, FindReplace("tabs", "spaces"))
-    question = plain((await asked(page, "claim")).partition("<h2>Is this so?")[2])
-    assert "You pinned it today 13:00. Since then codex changed it:" in question

@@ -6,11 +6,10 @@ attack? An answer is a letter. For a question about notes, the page shows their 
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
@@ -25,7 +24,6 @@ from memoranda.errors import Ambiguous, NotFound
 from memoranda.jobs.dedup import has_same_content
 from memoranda.note.model import CATEGORIES, INBOX, Note
 from memoranda.query import Query
-from memoranda.serve.page.change_rows import readable
 from memoranda.serve.page.grounds import grounds_of
 from memoranda.serve.page.questions import open_questions, take_out
 from memoranda.serve.page.since_confirmed import SinceConfirmed, since_confirmed
@@ -44,8 +42,6 @@ _MAX_PANE_CHARACTERS = 4000
 _CHARACTERS_BEFORE = 400
 # Notes of a burst that are named.
 _MAX_NAMED_NOTES = 20
-# Words between the marks of bold, italic or code.
-_EMPHASIS = re.compile(r"(\*\*|__|`|(?<!\w)[*_])(\S(?:.*?\S)?)\1(?!\w)")
 MARK = "!"
 """The kind of a part of a line that the question is about."""
 # The seconds that a person needs for a question, for the estimate at the top.
@@ -278,6 +274,7 @@ def _question(visit: Visit, item: ReviewItem) -> Question:
         is_of_two_things=is_of_two_things,
         panes=panes_of(notes),
         choices=_choices(item, is_of_two_things),
+        since=_since_confirmed(visit, item, notes),
     )
     if item.kind == _SUSPICIOUS and notes:
         words = suspicious_words(visit.memory.rules_for_reading(), notes[0])
@@ -285,10 +282,6 @@ def _question(visit: Visit, item: ReviewItem) -> Question:
         question.elsewhere = [_elsewhere(words_elsewhere) for words_elsewhere in words.elsewhere]
     elif item.quotes:
         question.panes = [_marked_pane(note, _spans_of_quotes(item, note)) for note in notes]
-    elif item.kind == CLAIM and notes:
-        question.panes = [_readable_pane(pane) for pane in question.panes]
-        info = visit.memory.find((notes[0].project, notes[0].path))
-        question.since = since_confirmed(visit.memory, info)
     elif item.kind == _BURST:
         question.panes = []
         question.titles = _titles(visit, item.refs[:_MAX_NAMED_NOTES])
@@ -299,21 +292,20 @@ def _question(visit: Visit, item: ReviewItem) -> Question:
     return question
 
 
-def _readable_pane(pane: Pane) -> Pane:
-    """Return a pane with its lines without marks of Markdown, and without empty lines."""
-    lines = [readable(line) for line in pane.lines if line]
-    return replace(pane, lines=[[_unmarked(part) for part in line] for line in lines])
-
-
-def _unmarked(part: Part) -> Part:
-    """Return a part of a line without the marks of bold, italic and code."""
-    return Part(part.kind, _EMPHASIS.sub(r"\2", part.text))
-
-
 def _titles(visit: Visit, ids: Sequence[str]) -> list[str]:
     """Return the titles of the notes with these ids, as far as they exist."""
     infos, _ = visit.memory.list(Query(ids=tuple(ids)), limit=0)
     return [info.title for info in infos]
+
+
+def _since_confirmed(
+    visit: Visit, item: ReviewItem, notes: Sequence[Note]
+) -> SinceConfirmed | None:
+    """Return what was changed in the note of a claim since the owner confirmed it. None otherwise."""
+    if item.kind != CLAIM or not notes:
+        return None
+    info = visit.memory.find((notes[0].project, notes[0].path))
+    return since_confirmed(visit.memory, info)
 
 
 def _elsewhere(words: WordsElsewhere) -> Elsewhere:

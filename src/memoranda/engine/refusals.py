@@ -64,8 +64,8 @@ def _refusal_of_all(memory: HistoryVerbs, changes: Sequence[Change]) -> CannotUn
 def refused_undo_of_run(memory: HistoryVerbs, run: Sequence[Change]) -> CannotUndo | None:
     """Return why the changes of one run of a job cannot be undone now, as one change. None if they can.
 
-    Changes of the run that are undone already do not matter. Its number is that of the change that
-    cannot be undone.
+    Changes of the run that are undone already do not matter. The error has the number of the change
+    that cannot be undone.
 
     run: the changes.
     """

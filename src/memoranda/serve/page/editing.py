@@ -169,7 +169,7 @@ def _form_again(visit: Visit, info: NoteInfo, text: str, status: int, **values: 
 def meanwhile(visit: Visit, place: Place) -> Response:
     """Show what was changed in a note since the form for it was made, while it is still open.
 
-    The field `checksum` is that of the text in the form.
+    The field `checksum` belongs to the text in the form.
     """
     memory = visit.memory
     values: dict[str, Any] = {"is_gone": False, "author": "", "difference": None}

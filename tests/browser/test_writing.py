@@ -153,3 +153,30 @@ def test_an_open_form_says_at_once_what_an_agent_changed_and_takes_it_in(visit, 
         expect(page.locator("#toast")).to_contain_text("Changed")
         text = memory.read(note).content
         assert text.strip() == "My one.\n\nFive.\n\nFour."
+
+
+def test_facts_of_a_name_are_confirmed_and_taken_out_by_keys(visit, memory):
+    claude = memory.as_caller("claude", "mcp", client="claude-code")
+    text = "- [role] plants trees\n- [age] 40\n"
+    claude.store(Draft(text, project="notes", title="Vera Novak", type="person"), overwrite=True)
+    claude.write(Draft("Vera Novak likes quince tea.", project="categories", category="people"))
+    with visit("/page/about?name=Vera+Novak") as page:
+        facts = page.locator("section").filter(has_text="Facts").locator("li.fact")
+        expect(facts).to_have_count(2)
+        page.wait_for_function("document.body.dataset.ready === ''")
+        page.keyboard.press("d")
+        expect(page.locator("#toast")).to_contain_text("Changed “Vera Novak”.")
+        expect(facts).to_have_count(1)
+        expect(facts).to_contain_text("40")
+        page.keyboard.press("u")
+        expect(facts).to_have_count(2)
+        remembered = page.locator("li.fact").filter(has_text="quince tea")
+        for _ in range(2):
+            page.keyboard.press("j")
+        expect(remembered).to_have_class("fact here")
+        page.keyboard.press("y")
+        expect(remembered.get_by_role("button", name="It is so")).to_have_count(0)
+        page.keyboard.press("d")
+        expect(remembered).to_have_count(0)
+        page.keyboard.press("u")
+        expect(remembered).to_have_count(1)

@@ -323,7 +323,8 @@ def test_a_note_that_moved_while_it_was_open_takes_the_edit(visit, memory):
         page.get_by_role("button", name="Save").click()
         expect(page.get_by_role("alert").first).to_contain_text("The note was changed meanwhile")
         page.get_by_role("button", name="Save").click()
-        expect(page.locator(".body")).to_contain_text("figs and plums")
+        # The first line of a memory is its title.
+        expect(page.locator(".reading h1")).to_contain_text("figs and plums")
 
     category = memory.search("Ida plums")[0].note.category
     assert category == "people"
@@ -494,9 +495,10 @@ def test_a_note_is_edited_tagged_pinned_deleted_and_restored(visit, memory):
         box = page.get_by_label("Text")
         box.fill(box.input_value().replace("green", "black"))
         page.get_by_role("button", name="Save").click()
-        expect(page.locator(".body")).to_contain_text("black tea")
+        expect(page.locator(".reading h1")).to_contain_text("black tea")
         page.keyboard.press("u")
-        expect(page.locator(".body")).to_contain_text("green tea")
+        expect(page.locator(".reading h1")).to_contain_text("green tea")
+        page.locator("summary").filter(has_text="none yet; add").click()
         page.get_by_label("Tags").fill("drinks, morning")
         page.get_by_label("Tags").press("Enter")
         expect(page.locator("a.tag")).to_have_text(["#drinks", "#morning"])
@@ -520,7 +522,7 @@ def test_a_note_is_edited_tagged_pinned_deleted_and_restored(visit, memory):
         page.locator("#toast button").click()
         expect(page.locator("#toast")).to_contain_text("Taken back")
         page.goto(address)
-        expect(page.locator(".body")).to_contain_text("green tea")
+        expect(page.locator(".reading h1")).to_contain_text("green tea")
         page.get_by_role("button", name="Restore the text before this").last.click()
         expect(page.locator("#toast")).not_to_be_empty()
 
@@ -1007,7 +1009,7 @@ def test_everything_but_the_graph_works_without_scripts(visit, memory):
             page.get_by_label("Text").input_value().replace("paper", "linen")
         )
         page.get_by_role("button", name="Save").click()
-        expect(page.locator(".body")).to_contain_text("plain linen")
+        expect(page.locator(".reading h1")).to_contain_text("plain linen")
         page.locator("#history + div a").click()
         expect(page.locator(".history li").first).to_be_visible()
         page.goto("/page")

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from memoranda import Draft
 from memoranda.engine import MemorySession
-from memoranda.note.edit import Append
+from memoranda.note.edit import Append, FindReplace
 from memoranda.note.model import Note
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
@@ -126,3 +126,57 @@ def test_an_edit_outside_is_in_the_history_and_can_be_taken_back(visit, memory, 
         row.get_by_role("button", name="Restore the text before this").click()
         expect(page.locator("article .body").first).to_contain_text("At four.")
     assert "At four." in file.read_text()
+
+
+def test_an_open_form_says_at_once_what_an_agent_changed_and_takes_it_in(visit, memory):
+    note = written(memory, Draft("One.\n\nTwo.\n\nThree.\n", project="notes", title="Beside"))
+    with visit("/page/note/notes/Beside.md?part=edit") as page:
+        box = page.locator("#text")
+        page.wait_for_function("document.body.dataset.ready === ''")
+        box.fill("My one.\n\nTwo.\n\nThree.\n")
+        codex = memory.as_caller("codex", "mcp", client="codex")
+        codex.edit(note, FindReplace("Three", "Four"))
+        told = page.locator(".editor > [data-live]")
+        expect(told).to_contain_text("Codex changed this note", timeout=10_000)
+        assert box.input_value() == "My one.\n\nTwo.\n\nThree.\n"
+        told.locator("summary").click()
+        expect(told.locator("ins").last).to_contain_text("Four")
+        told.get_by_role("button", name="Take it in").click()
+        expect(box).to_have_value("My one.\n\nTwo.\n\nFour.\n")
+        assert "My one" not in memory.read(note).text
+        # The form that came back tells of later changes, too.
+        codex.edit(note, FindReplace("Two", "Five"))
+        expect(told).to_contain_text("Codex changed this note", timeout=10_000)
+        told.get_by_role("button", name="Take it in").click()
+        expect(box).to_have_value("My one.\n\nFive.\n\nFour.\n")
+        page.get_by_role("button", name="Save").click()
+        expect(page.locator("#toast")).to_contain_text("Changed")
+        text = memory.read(note).content
+        assert text.strip() == "My one.\n\nFive.\n\nFour."
+
+
+def test_facts_of_a_name_are_confirmed_and_taken_out_by_keys(visit, memory):
+    claude = memory.as_caller("claude", "mcp", client="claude-code")
+    text = "- [role] plants trees\n- [age] 40\n"
+    claude.store(Draft(text, project="notes", title="Vera Novak", type="person"), overwrite=True)
+    claude.write(Draft("Vera Novak likes quince tea.", project="categories", category="people"))
+    with visit("/page/about?name=Vera+Novak") as page:
+        facts = page.locator("section").filter(has_text="Facts").locator("li.fact")
+        expect(facts).to_have_count(2)
+        page.wait_for_function("document.body.dataset.ready === ''")
+        page.keyboard.press("d")
+        expect(page.locator("#toast")).to_contain_text("Changed “Vera Novak”.")
+        expect(facts).to_have_count(1)
+        expect(facts).to_contain_text("40")
+        page.keyboard.press("u")
+        expect(facts).to_have_count(2)
+        remembered = page.locator("li.fact").filter(has_text="quince tea")
+        for _ in range(2):
+            page.keyboard.press("j")
+        expect(remembered).to_have_class("fact here")
+        page.keyboard.press("y")
+        expect(remembered.get_by_role("button", name="It is so")).to_have_count(0)
+        page.keyboard.press("d")
+        expect(remembered).to_have_count(0)
+        page.keyboard.press("u")
+        expect(remembered).to_have_count(1)

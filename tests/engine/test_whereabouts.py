@@ -7,7 +7,7 @@ import pytest
 from memoranda import Draft
 from memoranda.engine import open_session
 from memoranda.engine.pausing import paused_agents, set_paused
-from memoranda.engine.refusals import can_undo_run, later_changes_in_the_way, refused_undos
+from memoranda.engine.refusals import later_changes_in_the_way, refused_undo_of_run, refused_undos
 from memoranda.engine.upkeep import Upkeep
 from memoranda.engine.whereabouts import history_through_moves, where_now
 from memoranda.errors import AgentPaused, CannotUndo, InvalidInput, UndoObstacle
@@ -156,9 +156,12 @@ def test_a_run_is_undone_as_long_as_its_notes_are_as_it_left_them(memory):
     dream.run(memory, 1)
     run = memory.log_by_run(limit=1)[0]
     assert len(run) > 1
-    assert can_undo_run(memory, run)
+    assert refused_undo_of_run(memory, run) is None
     memory.edit(memory.list("", limit=1)[0][0], Append("later\n"))
-    assert not can_undo_run(memory, run)
+    refusal = refused_undo_of_run(memory, run)
+    assert refusal is not None
+    assert refusal.obstacle == UndoObstacle.LATER
+    assert refusal.number in {change.number for change in run}
 
 
 def test_a_paused_agent_writes_nothing_until_it_may_go_on(memory):

@@ -101,6 +101,23 @@ async def test_a_run_of_a_job_is_one_line_that_opens_and_is_taken_back_whole(web
     assert {info.phase for info in web.memory.list()[0]} == {"inbox"}
 
 
+@pytest.mark.promise("page-today")
+async def test_a_run_that_a_later_change_bars_says_why_and_leads_to_what_can_be_done(web, page):
+    for text in ("Bob is a colleague of Ann", "We decided to use Postgres"):
+        memory(web, text)
+    web.later(minutes=1)
+    dream.run(web.memory, 1)
+    run = web.memory.log_by_run(limit=1)[0]
+    web.memory.edit(web.memory.list("", limit=1)[0][0], Append("later\n"))
+    tidied = (await page.see("/page")).partition('class="session tidied"')[2]
+    assert 'name="run"' not in tidied
+    assert '<button class="quiet" disabled>Undo all</button>' in tidied
+    assert "cannot be taken back all at once. A later change" in plain(tidied)
+    barred = re.search(r'<a href="/page/change/(\d+)">What can be done</a>', tidied)[1]
+    assert int(barred) in {change.number for change in run}
+    assert "in the way" in await page.see(f"/page/change/{barred}")
+
+
 def plain_tags(page):
     """A page on one line."""
     return re.sub(r"\s+", " ", page)

@@ -234,7 +234,7 @@ async def test_no_refusal_has_english_words(web, page):
     refused = {
         401: await_get(page, "/page", cookie="memoranda-8377=x"),
         403: await_get(page, "/page", **{"sec-fetch-site": "cross-site"}),
-        404: await_get(page, "/page/nothing-of-this-name"),
+        404: await_get(page, "/page/没有这个名字"),
         414: await_get(page, "/page/search?q=" + "q" * 11_000),
     }
     for status, request in refused.items():

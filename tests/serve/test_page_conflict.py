@@ -11,6 +11,7 @@ from memoranda import Draft
 from memoranda.note.edit import Append, FindReplace
 from memoranda.serve.page.addresses import note_url
 from memoranda.serve.page.merging import merge
+from serve.test_page import plain
 
 pytestmark = pytest.mark.anyio
 
@@ -114,3 +115,45 @@ async def test_a_conflict_names_all_who_changed_the_note_since_and_nobody_before
     answer = await page.send(ADDRESS, do="edit", text=mine, base=note.text, checksum=note.checksum)
     assert "changed meanwhile by claude and codex" in answer.text
     assert "cursor" not in answer.text.partition('class="editor"')[0].partition('role="alert"')[2]
+
+
+async def test_a_form_says_who_changed_its_note_and_what_while_it_is_open(web, page):
+    note = web.memory.write(Draft("One.\n\nTwo.\n", project="notes", title="Tea"))
+    form = await page.see(f"{ADDRESS}?part=edit")
+    address = unescape(re.search(r'data-part="([^"]*part=meanwhile[^"]*)"', form)[1])
+    assert (await page.client.get(address)).text.strip() == ""
+    web.memory.as_caller("codex", "mcp", client="codex").edit(note, FindReplace("Two", "Three"))
+    told = (await page.client.get(address)).text
+    assert "Codex changed this note" in plain(told)
+    assert "<del>Two.</del>" in told
+    assert "<ins>Three.</ins>" in told
+    web.memory.move("notes/Tea.md", "later/Tea.md")
+    assert "Codex" in (await page.client.get(address)).text
+    web.memory.delete("notes/later/Tea.md")
+    assert "was deleted meanwhile" in plain((await page.client.get(address)).text)
+
+
+async def test_what_was_changed_meanwhile_is_taken_into_the_typed_text_before_it_is_saved(
+    web, page
+):
+    note = web.memory.write(Draft("One.\n\nTwo.\n", project="notes", title="Tea"))
+    seen = web.memory.read(note).text
+    checksum = web.memory.find(note.id).checksum
+    web.memory.as_caller("codex", "mcp", client="codex").edit(note, FindReplace("Two", "Three"))
+    before = web.memory.read(note).text
+    typed = seen.replace("One", "Mine")
+    form = {"do": "edit", "text": typed, "base": seen, "checksum": checksum, "take_in": "1"}
+    answer = await page.send(ADDRESS, **form)
+    assert answer.status_code == 200
+    assert "changed meanwhile by codex" in plain(answer.text)
+    shown = unescape(
+        re.search(r'<textarea id="text"[^>]*>\n(.*?)</textarea>', answer.text, re.S)[1]
+    )
+    assert shown.strip() == "Mine.\n\nThree."
+    assert "data-unsaved" in answer.text
+    assert web.memory.read(note).text == before
+    typed = seen.replace("Two", "Four")
+    answer = await page.send(ADDRESS, **form | {"text": typed})
+    assert answer.status_code == 200
+    assert "Which do you keep?" in answer.text
+    assert web.memory.read(note).text == before

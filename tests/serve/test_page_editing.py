@@ -9,6 +9,7 @@ import pytest
 
 from memoranda import Draft
 from memoranda.serve.page.addresses import note_url
+from memoranda.serve.page.note_text import body_without_title
 from serve.test_page import memory, plain
 
 pytestmark = pytest.mark.anyio
@@ -134,3 +135,44 @@ async def test_a_header_that_cannot_be_read_loses_nothing_that_was_typed(web, pa
         assert again["header"] == fields["header"]
         assert again["text"] == fields["text"]
         assert again["checksum"] == fields["checksum"]
+
+
+@pytest.mark.parametrize(
+    ("body", "title", "shown"),
+    [
+        ("Tea is green.\n", "Tea is green.", ""),
+        ("Tea is green. It is hot.\nMore", "Tea is green", "It is hot.\nMore"),
+        ("茶是绿的。也很热。", "茶是绿的", "也很热。"),
+        ("# Tea\nx", "Tea", "x"),
+        ("Tea\n===\nx", "Tea", "x"),
+        ("Tea\n\n---\nx", "Tea", "---\nx"),
+        ("Tea is green and hot", "Tea is green", "Tea is green and hot"),
+        ("- [a] b\n- c", "- [a] b", "- [a] b\n- c"),
+        ("a | b\n--|--\n1 | 2", "a | b", "a | b\n--|--\n1 | 2"),
+        ("Other words", "Tea", "Other words"),
+    ],
+)
+def test_the_title_of_a_note_is_said_once(body, title, shown):
+    assert body_without_title(body, title) == shown
+
+
+async def test_a_memory_shows_its_first_sentence_once_with_its_links(web, page):
+    web.memory.write(Draft("x", project="notes", title="Ann"))
+    note = web.memory.write(
+        Draft("[[Ann]] likes *green* tea.\n\nNot in the evening.", project="categories")
+    )
+    html = await page.see(note_url(note.project, note.path))
+    text = plain(html)
+    assert text.count("likes green tea.") == 1
+    assert "Not in the evening." in text
+    heading = re.search(r"<h1[^>]*>(.*?)</h1>", html)[1]
+    assert heading == '<a href="/page/note/notes/Ann.md">Ann</a> likes <em>green</em> tea.'
+
+
+async def test_tags_of_a_note_are_shown_once_and_changed_beside_it(web, page):
+    note = web.memory.write(Draft("x", project="notes", title="Tea", tags=("hot", "green")))
+    html = await page.see("/page/note/notes/Tea.md")
+    assert plain(html).count("#hot") == 1
+    assert '<a class="tag" href="/page/search?tag=hot">#hot</a>' in html
+    await page.send("/page/note/notes/Tea.md", do="tag", tags="cold")
+    assert web.memory.read(note).tags == ("cold",)

@@ -177,3 +177,13 @@ async def test_of_chosen_notes_no_category_and_no_action_is_chosen_beforehand(we
         assert missing in answer.text
     assert web.memory.find(info.id).category == "knowledge"
     assert web.memory.log(limit=1)[0].number == 1
+
+
+async def test_a_session_that_cannot_be_taken_back_says_so(web, page):
+    claude = web.memory.as_caller("claude", "mcp", client="claude-code", session="s1")
+    note = claude.write(Draft("x", project="notes", title="Tea"))
+    web.memory.edit(note.id, FindReplace("x", "y"))
+    html = await page.see("/page/session?agent=claude&session=s1")
+    assert '<button class="danger" disabled>Undo all of it</button>' in html
+    assert 'action="/page/session"' not in html
+    assert 'href="/page/change/1"' in html

@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 
 from memoranda import Draft
+from memoranda.note.edit import FindReplace
 from memoranda.serve.page import people
 from memoranda.serve.page import person as person_page
 from serve.test_page import memory, plain
@@ -102,7 +103,7 @@ async def test_a_name_of_several_projects_is_one_card_and_one_page(web, page, tm
     for fact in ("plants trees", "Porto", "Ann likes tea", "Day", "Bob"):
         assert fact in about
     facts = [plain(text) for text in re.findall(r"<h2>Facts(.*?)</h2>", about)]
-    assert [text.strip() for text in facts] == ["notes", "vault/people"]
+    assert [text.strip() for text in facts] == ["vault/people", "notes"]
 
 
 async def test_several_people_of_one_name_are_told_apart(web, page):
@@ -151,7 +152,7 @@ async def test_a_card_says_who_it_is_and_what_was_learned_last_by_whom(web, page
 def listed_under(about, heading):
     """The rows of the list under a heading of the page about a name, as words."""
     section = re.search(rf"<h2>{heading}.*?</h2>(.*?)</section>", about, re.S)
-    return [" ".join(plain(row).split()) for row in re.findall(r"<li>.*?</li>", section[1], re.S)]
+    return [" ".join(plain(row).split()) for row in re.findall(r"<li\b.*?</li>", section[1], re.S)]
 
 
 async def test_what_is_remembered_of_a_name_comes_newest_first_with_what_it_replaced(web, page):
@@ -184,12 +185,12 @@ async def test_the_links_of_a_name_are_told_in_words_the_newest_note_first(web, 
         text = "[[Ann]] came.\n- [mood] good"
         web.memory.write(Draft(text, project="notes", title=f"Day {number}"))
     about = await page.see("/page/about?name=Ann")
-    assert listed_under(about, "Leads")[0].startswith("Bob")
+    assert listed_under(about, "Connections")[0].startswith("leads Bob")
     days = [row.split(" · ")[0] for row in listed_under(about, "In notes")]
     assert [day.split()[1] for day in days] == [str(number) for number in range(13, -1, -1)]
     assert "+ 2 more" in plain(about)
     bob = await page.see("/page/about?name=Bob")
-    assert "Leads Bob" in plain(bob)
+    assert listed_under(bob, "Connections")[0].startswith("Ann leads Bob")
 
 
 async def test_what_will_be_true_is_not_told_as_over(web, page):
@@ -248,14 +249,15 @@ async def test_each_note_and_each_fact_of_a_name_is_told_once(web, page):
     memory(web, "Ann drinks coffee, says [[Ann]].", category="people")
     about = await page.see("/page/about?name=Ann")
     lists = about.partition('class="columns even"')[2].partition("<dialog")[0]
-    titles = re.findall(r"<li><a [^>]*>([^<]*)</a>", lists)
+    rows = re.findall(r"<li\b.*?</li>", lists, re.S)
+    titles = [title for row in rows for title in re.findall(r'href="/page/note[^>]*>([^<]*)<', row)]
     assert sorted(titles) == sorted(set(titles))
     assert {"Bob", "Day"} <= set(titles)
     assert sum("coffee" in title for title in titles) == 1
     assert plain(lists).count("plants trees") == 1
     # The second relation to Bob is said beside the first, and the first is a relation with a name.
-    assert re.search(r"Knows.*Bob.*Admires", plain(lists)) or re.search(
-        r"Admires.*Bob.*Knows", plain(lists)
+    assert re.search(r"knows.*Bob.*Admires", plain(lists)) or re.search(
+        r"admires.*Bob.*Knows", plain(lists)
     )
 
 
@@ -277,6 +279,141 @@ async def test_facts_that_an_agent_noted_have_its_name_until_they_are_confirmed(
     )
     web.memory.confirm_notes([web.memory.find(note.id)])
     assert "You have not confirmed it." not in await page.see("/page/about?name=Ann")
+
+
+def facts_in(about, name="Facts"):
+    """The facts of a page about a name: those that stand, and those behind the fold, as words."""
+    section = re.search(rf"<h2>{name}.*?</section>", about, re.S)[0]
+    standing, _, folded = section.partition("<details>")
+    return [
+        [" ".join(plain(row).split()) for row in re.findall(r"<li\b.*?</li>", rows, re.S)]
+        for rows in (standing, folded)
+    ]
+
+
+async def test_a_fact_that_a_newer_memory_contradicts_is_folded_with_that_memory(web, page):
+    claude = web.memory.as_caller("claude", "mcp")
+    person(web, "Ann Lee", "- [place] lives in Porto\n- [role] plants trees\n- [age] is 40")
+    web.later(days=2)
+    claude.write(
+        Draft("Ann Lee moved to Kyoto and paints.", project="categories", category="people")
+    )
+    about = await page.see("/page/about?name=Ann+Lee")
+    standing, earlier = facts_in(about)
+    assert [row.split()[0] for row in standing] == ["role", "age"]
+    assert earlier[0].startswith("place lives in Porto You · ")
+    assert "Contradicted by Ann Lee moved to Kyoto and paints. · claude · " in earlier[0]
+    assert "One earlier fact, contradicted since" in plain(about)
+
+
+async def test_a_fact_that_was_written_after_a_memory_is_not_contradicted_by_it(web, page):
+    note = person(web, "Ann Lee", "- [place] lives in Porto")
+    web.later(days=2)
+    memory(web, "Ann Lee lives in Kyoto.", category="people")
+    web.later(days=2)
+    web.memory.edit(note.id, FindReplace("Porto", "Lisbon"))
+    standing, earlier = facts_in(await page.see("/page/about?name=Ann+Lee"))
+    assert standing[0].startswith("place lives in Lisbon")
+    assert earlier == []
+
+
+async def test_a_relation_that_a_newer_memory_contradicts_is_folded_too(web, page):
+    person(web, "Ann", "- [age] 40\n- lives_in [[Porto]]\n- knows [[Bob]]")
+    person(web, "Porto")
+    person(web, "Bob")
+    web.later(days=2)
+    memory(web, "Ann lives in Kyoto.", category="people")
+    about = await page.see("/page/about?name=Ann")
+    _, earlier = facts_in(about)
+    assert earlier[0].startswith("lives in Porto")
+    assert [row.split(" Sun")[0] for row in listed_under(about, "Connections")] == ["knows Bob"]
+
+
+async def test_a_memory_that_a_newer_one_contradicts_comes_after_those_that_stand(web, page):
+    memory(web, "Ann lives in Porto.", category="people")
+    web.later(days=2)
+    memory(web, "Ann lives in Kyoto.", category="people")
+    about = await page.see("/page/about?name=Ann")
+    assert [row.split(".")[0] for row in listed_under(about, "Remembered")] == [
+        "Ann lives in Kyoto"
+    ]
+    earlier = plain(about.partition("Earlier, contradicted since")[2])
+    assert "in Porto" in earlier.partition("Decide in Review")[0]
+    assert "Forget it" not in earlier.partition("Decide in Review")[0]
+    assert "Contradicted by Ann lives in Kyoto" in earlier
+
+
+async def test_each_fact_says_who_wrote_its_line_and_when(web, page):
+    note = person(web, "Ann", "- [role] plants trees\n- [age] 40")
+    web.later(days=3)
+    web.memory.as_caller("codex", "mcp").edit(note.id, FindReplace("40", "41"))
+    (role, age), _ = facts_in(await page.see("/page/about?name=Ann"))
+    assert "plants trees You · Sun 12:00" in role
+    assert "41 codex · just now" in age
+
+
+async def test_facts_are_shown_without_marks_of_markdown(web, page):
+    person(web, "Ann", "- [role] leads [[Ledger|the ledger]] with *care* #work")
+    web.memory.write(Draft("x", project="notes", title="Ledger"))
+    about = await page.see("/page/about?name=Ann")
+    (fact,), _ = facts_in(about)
+    assert fact.startswith("role leads the ledger with care #work")
+    assert '<a href="/page/note/notes/Ledger.md">the ledger</a>' in about
+    assert '<a class="tag" href="/page/search?tag=work">#work</a>' in about
+    assert "leads the ledger with" in plain(await page.see("/page/people"))
+
+
+async def judge(page, about, do):
+    """Press the first button of a page that sends `do`."""
+    form = next(form for form in re.findall(r"<form.*?</form>", about, re.S) if f'"{do}"' in form)
+    fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', form))
+    return await page.send("/page/about", **{k: html.unescape(v) for k, v in fields.items()})
+
+
+async def test_facts_and_memories_of_an_agent_are_confirmed_on_the_page_of_the_name(web, page):
+    claude = web.memory.as_caller("claude", "mcp")
+    claude.write(Draft("- [role] plants trees\n", project="notes", title="Ann"))
+    claude.write(Draft("Ann likes tea.", project="categories", category="people"))
+    about = await page.see("/page/about?name=Ann")
+    assert about.count("✓ It is so") == 2
+    for _ in range(2):
+        answer = await judge(page, about, "confirm")
+        assert answer.headers["location"].startswith("/page/about?name=Ann")
+        about = await page.see("/page/about?name=Ann")
+    assert "✓ It is so" not in about
+    assert "You have not confirmed it." not in about
+
+
+async def test_a_wrong_fact_is_taken_out_of_its_note_and_a_wrong_memory_forgotten(web, page):
+    note = person(web, "Ann", "- [role] plants trees\n- [age] 40\n\nHer own words.")
+    memory(web, "Ann likes tea.", category="people")
+    seen = await page.see("/page/about?name=Ann")
+    await judge(page, seen, "take_out")
+    assert web.memory.read(note.id).content.strip() == "- [age] 40\n\nHer own words."
+    assert (await judge(page, seen, "take_out")).status_code == 409
+    await judge(page, seen, "forget")
+    about = await page.see("/page/about?name=Ann")
+    assert "likes tea" not in about
+    await page.send("/page/undo")
+    assert "likes tea" in await page.see("/page/about?name=Ann")
+    wrong = await page.send("/page/about", ref=note.id, do="take_out", line="1", checksum="x")
+    assert wrong.status_code in (400, 409)
+    assert (await page.send("/page/about", ref=note.id, do="dance")).status_code == 400
+
+
+async def test_a_name_with_a_secret_is_in_no_address_and_masked_on_its_page(web, page):
+    key = "AKIA" + "Q3EGRIJSWOHTLZ5P"
+    web.memory.own_secret_mode = "keep"
+    note = person(web, f"Key {key}", "- [role] opens doors\n\n[[Door]]")
+    web.memory.write(Draft("x", project="notes", title="Door"))
+    people_page = await page.see("/page/people")
+    assert key not in people_page
+    address = re.search(r'href="(/page/about\?note=[^"]*)"', people_page)[1]
+    about = await page.see(address)
+    assert key not in about
+    assert "opens doors" in about
+    links = (await page.see(f"/page/id/{note.id}")).partition('class="links"')[2]
+    assert f"/page/about?note={note.id}" in links
 
 
 async def test_people_projects_and_agents_are_offered_beside_the_hits(web, page):
@@ -301,3 +438,13 @@ async def test_people_projects_and_agents_are_offered_beside_the_hits(web, page)
     assert {name for name, _ in await offered("lee")} == {"Ann Lee", "Bo Leeds"}
     hits = await page.see("/page/search?q=lee", **{"x-part": "1"})
     assert 'class="chip" href="/page/about?name=Ann+Lee"' in hits
+
+
+async def test_the_palette_shows_the_words_around_what_was_found(web, page):
+    text = (
+        "Much was said that day. " * 12 + "At last the harbour was chosen, by all. " + "More. " * 60
+    )
+    web.memory.write(Draft(text, project="notes", title="Meeting"))
+    found = plain(await page.see("/page/palette?q=harbour", **{"x-part": "1"}))
+    assert "At last the harbour was chosen, by all." in found
+    assert len(found) < 600

@@ -77,7 +77,7 @@ async def test_an_edit_outside_is_on_today_with_its_words_and_can_be_taken_back(
     (row,) = outside_rows(html)
     assert "Meeting" in row
     assert re.search("Meet at five six", row)
-    assert html.index("Outside of memory") < html.index("learned")
+    assert html.index("Outside of memory") < html.index(">learned<")
     for filtered in ("/page?agent=claude", "/page?who=owner"):
         assert "Outside of memory" not in await page.see(filtered)
     after = re.search(r'name="after" value="(\d+)"', html)[1]

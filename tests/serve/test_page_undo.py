@@ -46,6 +46,35 @@ async def test_a_later_pin_is_named_and_the_change_can_be_taken_back_alone(web, 
     assert "pinned: true" in text
 
 
+async def test_what_was_taken_back_alone_is_said_and_shown_as_taken_back(web, page):
+    note = plan(web, FindReplace("Friday", "Monday"))
+    web.later(minutes=5)
+    Upkeep(web.memory.as_caller("cursor", "mcp", client="cursor")).pin([note])
+    answer = await page.send(PLAN, do="take_back", change="2")
+    toast = plain((await page.see(answer.headers["location"])).partition('id="toast"')[2])
+    assert "Taken back: “Plan”." in toast
+    today = await page.see("/page")
+    row_of_the_change = today.partition('id="c2"')[2].partition("</li>")[0]
+    assert "taken back" in plain(row_of_the_change)
+    row_of_the_undo = today.partition('id="c4"')[2].partition("</li>")[0]
+    assert "took back" in plain(row_of_the_undo)
+    assert "It was taken back" in await page.see("/page/change/2")
+    await page.send("/page/undo", change="4")
+    assert "Ship on Monday." in web.memory.read(note).text
+
+
+async def test_of_a_change_of_several_notes_one_taken_back_alone_leaves_the_others(web, page):
+    plan(web)
+    web.memory.write(Draft("[[Plan]] is near.", project="notes", title="Other"))
+    web.memory.move("notes/Plan.md", "later/Aim.md")
+    number = str(web.memory.log(limit=1)[0].number)
+    files = [touched.path for touched in web.memory.change_numbered(int(number)).files]
+    assert len(files) > 1
+    await page.send(note_url("notes", "Other.md"), do="take_back", change=number)
+    assert "[[Plan]] is near." in web.memory.read("notes/Other").text
+    assert 'class="row undone"' not in await page.see("/page")
+
+
 async def test_later_changes_are_taken_back_together_as_one_change(web, page):
     note = plan(
         web,

@@ -162,7 +162,7 @@ def newer(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, Contradiction]
 
     infos: the notes. The result may also have contradictions between other notes.
     """
-    pairs = _unanswered(memory, infos)
+    pairs = unanswered(memory, infos)
     pairs.sort(key=lambda pair: pair.new.moment)
     return {pair.old.info.row: pair for pair in pairs}
 
@@ -175,12 +175,12 @@ def older(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, Contradiction]
 
     infos: the notes. The result may also have contradictions between other notes.
     """
-    pairs = _unanswered(memory, infos)
+    pairs = unanswered(memory, infos)
     pairs.sort(key=lambda pair: pair.old.moment)
     return {pair.new.info.row: pair for pair in pairs}
 
 
-def _unanswered(memory: Reader, infos: Iterable[NoteInfo]) -> list[Contradiction]:
+def unanswered(memory: Reader, infos: Iterable[NoteInfo]) -> list[Contradiction]:
     """Return the contradictions about the subjects of some notes, without those about which the
     owner has already decided.
     """

@@ -553,15 +553,19 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         checksum: str | None = None,
         create: bool = False,
         project: str | None = None,
+        undoes: int | None = None,
     ) -> Changed:
         """Change a part of a note (see `Memory.edit`).
 
         checksum: the checksum that the note must have; None for any checksum.
         create: whether `append` and `prepend` may create a missing note.
+        undoes: the number of the change that the edit takes back, while later changes of the note
+            stay. The history then shows the edit as an undo. None for any other edit.
 
         Raises NotText, the errors of `Memory.edit`, and the errors of the edit itself.
         """
-        with self.change("edit") as change:
+        with self.change("edit" if undoes is None else "undo") as change:
+            change.undoes = undoes
             try:
                 info = self.find(ref, project, looseness=Looseness.CASE)
             except NotFound:

@@ -61,17 +61,18 @@ def _refusal_of_all(memory: HistoryVerbs, changes: Sequence[Change]) -> CannotUn
 
 
 @verb
-def can_undo_run(memory: HistoryVerbs, run: Sequence[Change]) -> bool:
-    """Whether all changes of one run of a job could be undone now, as one change.
+def refused_undo_of_run(memory: HistoryVerbs, run: Sequence[Change]) -> CannotUndo | None:
+    """Return why the changes of one run of a job cannot be undone now, as one change. None if they can.
 
-    Changes of the run that are undone already do not matter.
+    Changes of the run that are undone already do not matter. The error has the number of the change
+    that cannot be undone.
 
     run: the changes.
     """
     history = memory.engine.ledger.history
     numbers = {change.number for change in run}
     to_undo = [change for change in _changes(memory, numbers) if history.undone_by(change) is None]
-    return _refusal_together(memory, to_undo) is None
+    return _refusal_together(memory, to_undo)
 
 
 def _changes(memory: HistoryVerbs, numbers: Collection[int]) -> Iterator[Change]:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from memoranda.engine import MemorySession
 from memoranda.engine.whereabouts import Place, last_place_of_memory
@@ -71,6 +71,16 @@ def hashed_url(project: str, path: str) -> str:
 def id_url(note_id: str) -> str:
     """Return the address of a note's page by its id. Its path may have words nobody should see."""
     return "/page/id/" + quote(note_id, safe="", errors="replace")
+
+
+def about_url(name: str, note_id: str) -> str:
+    """Return the address of the page about a name. A name with a secret is named by the id of its note.
+
+    note_id: the id of a note that has the name as its title.
+    """
+    if default_rules().find(name, SECRET):
+        return f"/page/about?{urlencode({'note': note_id}, errors='replace')}"
+    return f"/page/about?{urlencode({'name': name}, errors='replace')}"
 
 
 def place_at(memory: MemorySession, project: str, path: str) -> Place:

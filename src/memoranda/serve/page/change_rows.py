@@ -23,6 +23,7 @@ from memoranda.engine.whereabouts import where_now
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change, Touched
 from memoranda.serve.page.addresses import note_url
+from memoranda.serve.page.note_text import words_of_links
 from memoranda.serve.page.titles import title_of_path, title_of_revision
 from memoranda.serve.page.visit import HOME
 from memoranda.text.word_diff import SAME, Part
@@ -31,8 +32,6 @@ from memoranda.text.word_diff import SAME, Part
 FACT = "fact"
 # The marks before an item of a list, with the category of a fact, or before a heading.
 _OPENING = re.compile(r"\s*(?:[-*+]|#+)\s+(?:\[([^\[\]\n]{2,60})\]\s+)?")
-# A link to a note, with the words shown for it.
-_LINK = re.compile(r"\[\[(?:[^\[\]|\n]*\|)?([^\[\]|\n]+)\]\]")
 # Lines of a row.
 _LINES = 3
 # Characters of unchanged text that are shown before and after the changed words.
@@ -207,7 +206,7 @@ def readable(line: Line) -> Line:
         parts[0] = Part(first.kind, first.text[opening.end() :])
         if opening[1]:
             parts.insert(0, Part(FACT, opening[1]))
-    return [Part(part.kind, _LINK.sub(r"\1", part.text)) for part in parts]
+    return [Part(part.kind, words_of_links(part.text)) for part in parts]
 
 
 def snippet(difference: Difference, max_lines: int = _LINES) -> list[Line]:

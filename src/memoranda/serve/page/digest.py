@@ -18,10 +18,10 @@ from memoranda.clock import EPOCH, parse_stamp
 from memoranda.documents.listed import Document
 from memoranda.engine import MemorySession
 from memoranda.engine.history import first_number_since
-from memoranda.engine.refusals import can_undo_run
+from memoranda.engine.refusals import refused_undo_of_run
 from memoranda.engine.review import suspicious_notes
 from memoranda.engine.served import log_of
-from memoranda.errors import InvalidInput
+from memoranda.errors import CannotUndo, InvalidInput
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change
 from memoranda.query import Query
@@ -97,12 +97,17 @@ class Tidying:
 
     run: the number by which the whole run is undone. None for a single change.
     rows: its changes.
-    may_undo: whether the run can be undone.
+    refusal: the error that the run cannot be undone. None if it can be, or is a single change.
     """
 
     run: int | None
     rows: list[Document]
-    may_undo: bool
+    refusal: CannotUndo | None
+
+    @property
+    def is_undone(self) -> bool:
+        """Whether each of its changes is undone."""
+        return all(row["undone_by"] for row in self.rows)
 
 
 @dataclass
@@ -289,8 +294,8 @@ def _add_tidying(memory: MemorySession, day: Day, run: Sequence[Change], writer:
         day.tidied = Tidied(run[0].time)
     day.tidied.verbs.update(change.verb for change in run)
     rows = [writer.row(change) for change in run]
-    may_undo = run[0].run is not None and can_undo_run(memory, run)
-    day.tidied.runs.append(Tidying(run[0].run, rows, may_undo))
+    refusal = None if run[0].run is None else refused_undo_of_run(memory, run)
+    day.tidied.runs.append(Tidying(run[0].run, rows, refusal))
 
 
 def _add_rows(day: Day, run: Sequence[Change], writer: RowWriter) -> None:

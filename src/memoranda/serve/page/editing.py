@@ -13,6 +13,7 @@ from typing import Any
 from starlette.responses import Response
 
 from memoranda.documents import differences
+from memoranda.engine.whereabouts import Place, where_now
 from memoranda.errors import InvalidInput, SecretRefused
 from memoranda.index.rows import NoteInfo
 from memoranda.note import frontmatter
@@ -22,7 +23,7 @@ from memoranda.note.model import MEMORY_KEYS, MEMORY_PROJECTS, Note, united
 from memoranda.query import split_list
 from memoranda.serve.page import create
 from memoranda.serve.page.drafts import draft_of
-from memoranda.serve.page.meanwhile import authors_since
+from memoranda.serve.page.meanwhile import authors_since, text_of
 from memoranda.serve.page.merging import BOTH, Merge, merge
 from memoranda.serve.page.visit import Visit
 
@@ -52,6 +53,7 @@ def form(
         "draft": None,
         "problem": "",
         "checksum": note.checksum,
+        "since": visit.memory.journal_stamp(),
     } | values
     header, body = apart(text)
     properties, _ = differences.split(text)
@@ -140,7 +142,8 @@ def _with_properties(visit: Visit, text: str) -> str:
 
 
 def asked_again(visit: Visit, info: NoteInfo) -> Response | None:
-    """Show the form again for a preview, or with a header that cannot be read. Nothing is saved.
+    """Show the form again for a preview, merged with what somebody changed meanwhile, or with a header
+    that cannot be read. Nothing is saved.
 
     None if the form asks to save a text that can be saved.
     """
@@ -148,7 +151,9 @@ def asked_again(visit: Visit, info: NoteInfo) -> Response | None:
         text = typed(visit)
     except InvalidInput as error:
         return _form_again(visit, info, _as_typed(visit), 400, problem=str(error))
-    if visit.fields.get("preview"):
+    if visit.fields.get("take_in") and not info.checksum.startswith(visit.fields["checksum"]):
+        return conflict(visit, info, 200)
+    if visit.fields.get("preview") or visit.fields.get("take_in"):
         return _form_again(visit, info, text, 200, draft=draft_of(visit))
     return None
 
@@ -159,6 +164,26 @@ def _form_again(visit: Visit, info: NoteInfo, text: str, status: int, **values: 
     base = visit.fields.get("base", "").replace("\r\n", "\n")
     checksum = visit.fields.get("checksum", note.checksum)
     return form(visit, note, text, base, status, checksum=checksum, **values)
+
+
+def meanwhile(visit: Visit, place: Place) -> Response:
+    """Show what was changed in a note since the form for it was made, while it is still open.
+
+    The field `checksum` belongs to the text in the form.
+    """
+    memory = visit.memory
+    values: dict[str, Any] = {"is_gone": False, "author": "", "difference": None}
+    info = where_now(memory, *place, only_same=True)
+    checksum = visit.text("checksum")
+    if info is None:
+        values["is_gone"] = True
+    elif not info.checksum.startswith(checksum):
+        values["author"] = authors_since(memory, info, checksum, visit.language)
+        base = text_of(memory, info, checksum)
+        if base is not None:
+            text = memory.read(info, count=False).text
+            values["difference"] = differences.between(base, text)
+    return visit.html("meanwhile.html", info=info, **values)
 
 
 def decided(visit: Visit, theirs: str) -> str:
@@ -180,10 +205,12 @@ def _merged(visit: Visit, theirs: str) -> Merge:
     return merge(base, typed(visit), theirs.replace("\r\n", "\n"))
 
 
-def conflict(visit: Visit, info: NoteInfo) -> Response:
+def conflict(visit: Visit, info: NoteInfo, status: int = 409) -> Response:
     """Show the form again, with the typed text and the present text of the note merged.
 
     Where both changed the same lines, ask which to keep.
+
+    status: the HTTP status, 200 if somebody asked for that.
     """
     note = visit.memory.read(info, count=False)
     merged = _merged(visit, note.text)
@@ -193,7 +220,7 @@ def conflict(visit: Visit, info: NoteInfo) -> Response:
         _check_editable(note)
         return visit.html(
             "conflict.html",
-            409,
+            status,
             note=note,
             merged=merged,
             mine=typed(visit),
@@ -206,7 +233,7 @@ def conflict(visit: Visit, info: NoteInfo) -> Response:
         note,
         merged.text(),
         note.text,
-        409,
+        status,
         merged=merged,
         author=author,
         difference=differences.between(base or theirs, theirs),

@@ -36,6 +36,17 @@ def authors_since(memory: MemorySession, info: NoteInfo, checksum: str, language
     return joined_names(language, names)
 
 
+def text_of(memory: MemorySession, info: NoteInfo, checksum: str) -> str | None:
+    """Return the earlier text of a note that had a checksum. None if the history does not have it."""
+    steps = history_through_moves(memory, info.project, info.path, limit=_MAX_CHANGES)
+    revisions = memory.revisions_of([step.change for step in steps])
+    for step in steps:
+        for revision in revisions[step.change.number]:
+            if (revision.touched.old or "").startswith(checksum):
+                return revision.before
+    return None
+
+
 def _authors(memory: MemorySession, steps: Sequence[PlacedChange], checksum: str) -> Iterator[str]:
     """Yield the authors of the changes back to the text with a checksum, the last one first."""
     revisions = memory.revisions_of([step.change for step in steps])

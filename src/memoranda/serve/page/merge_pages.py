@@ -12,8 +12,8 @@ from memoranda.errors import MemorandaError
 from memoranda.index.rows import NoteInfo
 from memoranda.note.names import Looseness
 from memoranda.serve.page.addresses import noted
+from memoranda.serve.page.near_titles import nearest
 from memoranda.serve.page.note_actions import are_memories, text_to_add
-from memoranda.serve.page.note_names import nearest
 from memoranda.serve.page.person import notes_called
 from memoranda.serve.page.review import panes_of, say_the_same
 from memoranda.serve.page.visit import Visit

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from urllib.parse import quote, unquote
 
+from markupsafe import Markup
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from memoranda.engine import MemorySession
@@ -32,11 +33,19 @@ from memoranda.note.model import (
 from memoranda.serve.page import editing, erasing, merge_pages, note_actions, note_history, used
 from memoranda.serve.page.addresses import note_ref, note_url, notes_sharing, place_at, place_of_id
 from memoranda.serve.page.calendar import SNOOZES, reminder_row
-from memoranda.serve.page.note_text import RENDERED, LinkTargets, as_html
+from memoranda.serve.page.note_text import (
+    RENDERED,
+    LinkTargets,
+    as_html,
+    body_without_title,
+    inline_html,
+)
 from memoranda.serve.page.person import found_of
 from memoranda.serve.page.programs import Opening, is_local, openings
 from memoranda.serve.page.review import reasons_of
+from memoranda.serve.page.since_confirmed import since_confirmed
 from memoranda.serve.page.visit import HOME, Visit
+from memoranda.text.unicode import flat
 
 # Links listed in each direction.
 _MAX_LINKS = 100
@@ -85,7 +94,8 @@ def _copies(visit: Visit) -> list[NoteInfo]:
 def show(visit: Visit) -> Response:
     """Show the page of a note, or carry out a form of it. If several share the address, ask which.
 
-    The field `part` asks for another view: "history", "text", "download", "used", "edit", "erase".
+    The field `part` asks for another view: "history", "text", "download", "used",
+    "edit", "erase", "meanwhile" (what was changed since somebody began to edit it).
     """
     part_name = visit.fields.get("part")
     copies = _copies(visit)
@@ -94,6 +104,8 @@ def show(visit: Visit) -> Response:
         return visit.html("choose.html", 300, ref="", infos=copies, total=len(copies))
     if visit.is_post:
         return _changed(visit)
+    if part_name == "meanwhile":
+        return editing.meanwhile(visit, _place(visit))
     if part_name == "history":
         return note_history.show(visit, _place(visit))
     try:
@@ -113,9 +125,11 @@ def _part(visit: Visit, info: NoteInfo, part_name: str | None) -> Response:
         return used.of_note(visit, info)
     if part_name == "erase":
         return erasing.form(visit, info)
+    # Read before the note, so that changes made meanwhile are announced to the page.
+    since = visit.memory.journal_stamp()
     note = visit.memory.read(info, count=False)
     if part_name == "edit":
-        return editing.form(visit, note, note.text, note.text)
+        return editing.form(visit, note, note.text, note.text, since=since)
     return _page(visit, info, note)
 
 
@@ -124,14 +138,16 @@ def _page(visit: Visit, info: NoteInfo, note: Note) -> Response:
     memory = visit.memory
     outgoing = memory.outgoing(info)
     incoming = memory.incoming(info, _MAX_LINKS)
-    # The page shows the title, so a heading that repeats it is left out.
-    body = note.body.lstrip("\n").removeprefix(f"# {note.title}\n")
-    html = as_html(body, note.project, note.path, _targets(memory, outgoing))
+    targets = _targets(memory, outgoing)
+    telling = memory.telling(info)
+    body = body_without_title(note.body, note.title)
+    html = as_html(body, note.project, note.path, targets)
     return visit.html(
         "note.html",
         info=info,
         note=note,
         body=html,
+        heading=_heading(note, targets),
         has_links=bool(incoming or outgoing),
         outgoing=_not_shown(outgoing, html)[:_MAX_LINKS],
         incoming=incoming,
@@ -140,10 +156,11 @@ def _page(visit: Visit, info: NoteInfo, note: Note) -> Response:
         marks=memory.validity_marks([info]).get(info.row, ""),
         is_long=len(note.body) > RENDERED,
         provenance=info.provenance,
-        telling=memory.telling(info).value,
+        telling=telling.value,
         is_held_back=memory.is_held_back(info),
         reasons=reasons_of(visit, info.suspicious),
         used_at=_last_used(memory, info),
+        since=since_confirmed(memory, info) if telling is Telling.CLAIM else None,
         categories=[name for name in CATEGORIES if name != INBOX],
         is_memory=note.project in MEMORY_PROJECTS,
         is_archived=note.project == ARCHIVE_PROJECT,
@@ -160,6 +177,13 @@ def _page(visit: Visit, info: NoteInfo, note: Note) -> Response:
         category_project=CATEGORY_PROJECT,
         openings=_openings(visit, note),
     )
+
+
+def _heading(note: Note, targets: LinkTargets) -> Markup | str:
+    """Return the title of a note for its page. The first line of a text may have links in it."""
+    if note.body.lstrip().startswith(note.title):
+        return inline_html(note.title, note.project, note.path, targets)
+    return flat(note.title)
 
 
 def _not_shown(edges: Sequence[Edge], html: str) -> list[Edge]:

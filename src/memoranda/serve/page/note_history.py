@@ -71,7 +71,7 @@ def _title(visit: Visit, place: Place, steps: Sequence[PlacedChange]) -> str:
         return visit.title_of(memory.read(memory.find(place), count=False))
     for step in steps:
         for revision in memory.revisions(step.change.number):
-            if _is_about(revision, step.place):
+            if is_about(revision, step.place):
                 if have_secret(memory, [revision]):
                     return translated(visit.language, "A note with a secret")
                 return title_of_revision(revision)
@@ -144,7 +144,7 @@ def _title_merged(memory: MemorySession, step: PlacedChange, revisions: Sequence
     if step.change.verb != "merge":
         return ""
     for revision in revisions:
-        is_other = revision.after is None and not _is_about(revision, step.place)
+        is_other = revision.after is None and not is_about(revision, step.place)
         if is_other and not have_secret(memory, [revision]):
             return title_of_revision(revision)
     return ""
@@ -177,7 +177,7 @@ def restore_before_outside_edit(visit: Visit, info: NoteInfo) -> None:
     memory = visit.memory
     number = visit.number("after", 0)
     for revision in memory.revisions(number):
-        if _is_about(revision, (info.project, info.path)) and revision.after is not None:
+        if is_about(revision, (info.project, info.path)) and revision.after is not None:
             memory.edit(info, Rewrite(revision.after), checksum=info.checksum)
             return
     raise NotInHistory(f"#{number}")
@@ -208,7 +208,7 @@ def _differences(step: PlacedChange, revisions: Sequence[Revision]) -> list[Diff
 
     revisions: all revisions of the change.
     """
-    own_revisions = [revision for revision in revisions if _is_about(revision, step.place)]
+    own_revisions = [revision for revision in revisions if is_about(revision, step.place)]
     text_before = _text_removed(step, revisions)
     if text_before is not None:
         own_revisions = [replace(revision, before=text_before) for revision in own_revisions]
@@ -222,12 +222,12 @@ def _text_removed(step: PlacedChange, revisions: Sequence[Revision]) -> str | No
     """
     for revision in revisions:
         is_removed = revision.after is None and revision.before is not None
-        if is_removed and step.place_before and _is_about(revision, step.place_before):
+        if is_removed and step.place_before and is_about(revision, step.place_before):
             return revision.before
     return None
 
 
-def _is_about(revision: Revision, place: Place) -> bool:
+def is_about(revision: Revision, place: Place) -> bool:
     """Whether a revision is of the note at a place, or moved a note there."""
     touched = revision.touched
     return place in ((touched.project, touched.path), (touched.project, touched.to))

@@ -29,12 +29,20 @@ RENDERED = 100_000
 """Characters of a note that are rendered. The note's file has the rest."""
 # A wikilink: `[[Name]]`, `[[Name|words]]`.
 _WIKILINK = re.compile(r"\[\[([^\[\]\n]{1,500})\]\]")
+# A link to a note, with the words shown for it.
+_LINK = re.compile(r"\[\[(?:[^\[\]|\n]*\|)?([^\[\]|\n]+)\]\]")
 # The category at the beginning of a fact: `[tool] `.
 _FACT = re.compile(r"\[([^\[\]\n]{1,60})\]\s+")
 # The type of a relation before its link: `knows `.
 _RELATION = re.compile(r"([\w][\w -]{0,60})\s+\Z")
 # The place between two blocks of Markdown.
 _BLOCKS = re.compile(r"\n\s*(?:\n|[-*+#>|]|\d+[.)])")
+# What begins a block that is no paragraph, and the line that makes a heading or a table of the line
+# above it.
+_BLOCK_MARKS = re.compile(r"\s|(?:[-*+>#|]|\d+[.)])\s|\||```|~~~")
+_UNDERLINE = re.compile(r"(?:(?P<heading>=+|-+)|[-|:][-|: \t]*)[ \t]*(?:\n|\Z)")
+# The end of a line, or of its first sentence.
+_SENTENCE_END = re.compile(r"[.!?]*\s*\Z|[.!?]+\s+|[。！？]+")
 # Characters that may begin inline markup.
 _MARKS = re.compile(r"[\[\]!*_~`<(|]")
 # The time to parse a block grows with the square of its marks. A note with a block of more marks
@@ -69,6 +77,47 @@ def as_html(text: str, project: str, path: str, targets: LinkTargets) -> Markup:
     html = _renderer().render(text, {"base": folder, "targets": targets})
     # Wide code can be scrolled, and with `tabindex` also by keys.
     return Markup(html.replace("<pre>", '<pre tabindex="0">'))
+
+
+def inline_html(text: str, project: str, path: str, targets: LinkTargets) -> Markup:
+    """Render a line of the text of a note as HTML, with its links, but without blocks such as lists.
+
+    project, path: the place of the note. Relative links begin at its folder.
+    """
+    text = visible(text)
+    if len(_MARKS.findall(text)) > _MAX_MARKS:
+        return escape(text)
+    folder = f"{project}/{path.rpartition('/')[0]}".rstrip("/")
+    return Markup(_renderer().renderInline(text, {"base": folder, "targets": targets}))
+
+
+def body_without_title(body: str, title: str) -> str:
+    """Return the text of a note for a page that shows its title above it, so that it is said once.
+
+    A heading or a first sentence that only repeats the title is left out. A memory has its first line
+    as its title. "" if the note says nothing else.
+    """
+    text = body.lstrip("\n")
+    without_heading = text.removeprefix(f"# {title}\n")
+    if without_heading != text:
+        return without_heading
+    line, _, rest = text.partition("\n")
+    underline = _UNDERLINE.match(rest)
+    if underline is not None and underline["heading"] and line == title:
+        return rest[underline.end() :]
+    is_plain = not _BLOCK_MARKS.match(line) and underline is None
+    if not is_plain or not title or not line.startswith(title):
+        return body
+    after_title = line[len(title) :]
+    sentence_end = _SENTENCE_END.match(after_title)
+    if sentence_end is None:
+        return body
+    return f"{after_title[sentence_end.end() :]}\n{rest}".strip("\n")
+
+
+def words_of_links(text: str) -> str:
+    """Return a text with the words of each link in its place: `[[Bo|he]] left` gives `he left`."""
+    return _LINK.sub(r"\1", text)
 
 
 def prepare() -> None:

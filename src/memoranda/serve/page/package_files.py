@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
+
+import memoranda
 
 TEMPLATES = "templates"
 TEXTS = "texts"
 STATIC = "static"
+Mark = tuple[int, int, int]
 
 
 @cache
@@ -21,11 +25,32 @@ def package_files() -> Mapping[str, bytes]:
 
     The first call reads them from the package.
     """
+    _mark_of_program()
     contents = {}
     for folder in (TEMPLATES, TEXTS, STATIC):
         for file in files(__package__).joinpath(folder).iterdir():
             contents[f"{folder}/{file.name}"] = file.read_bytes()
     return contents
+
+
+def is_program_replaced() -> bool:
+    """Whether an update has replaced the program since this server started."""
+    return _mark_now() != _mark_of_program()
+
+
+@cache
+def _mark_of_program() -> Mark | None:
+    """Return the mark of the program with which the server was started."""
+    return _mark_now()
+
+
+def _mark_now() -> Mark | None:
+    """Return what tells one installation of the program from another. None if it is gone."""
+    try:
+        status = Path(memoranda.__file__).stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def files_in(folder: str) -> Mapping[str, bytes]:

@@ -22,6 +22,8 @@ from memoranda.errors import InvalidInput
 from memoranda.index.rows import NoteInfo, NotePlace
 from memoranda.note.names import Looseness
 from memoranda.query import Query
+from memoranda.serve.page.addresses import about_url
+from memoranda.serve.page.facts import words_of_fact
 from memoranda.serve.page.visit import HOME, Visit
 from memoranda.text.folding import fold
 
@@ -124,8 +126,9 @@ def show(visit: Visit) -> Response:
 def _names(memory: MemorySession, kind: str, words: str, offset: int, max_names: int) -> Listed:
     """Return a part of the names of one kind.
 
-    Each has what it is (`role`, "" if no fact says so), the newest note that names it (`learned`,
-    None if it is not among the newest notes), and how often it is linked (`links`).
+    Each has the address of its page (`url`), what it is (`role`, "" if no fact says so), the newest
+    note that names it (`learned`, None if it is not among the newest notes), and how often it is
+    linked (`links`).
 
     words: a text that the names contain. "": all names.
     offset: how many names are before this part.
@@ -146,6 +149,7 @@ def _names(memory: MemorySession, kind: str, words: str, offset: int, max_names:
         rows.append(
             {
                 "title": places[0].title,
+                "url": about_url(places[0].title, places[0].id),
                 "projects": list(dict.fromkeys(place.project for place in places)),
                 "role": _role(memory, own_infos),
                 "learned": _learned_last(places[0].title, newest),
@@ -187,8 +191,7 @@ def _role(memory: MemorySession, infos: Sequence[NoteInfo]) -> str:
     facts = [fact for info in told for fact in memory.observations(info)]
     for fact in facts:
         if (fact.category or "").casefold() in _ROLES:
-            words = fact.content.split()
-            return " ".join(word for word in words if word.removeprefix("#") not in fact.tags)
+            return words_of_fact(fact)
     return ""
 
 

@@ -1,7 +1,10 @@
 """Shows everything about one name: a person, a project, or anything that notes mention.
 
-The notes of the name come with their facts and links. Memories and passages of other notes that
-mention the name follow, the newest first. A memory that was replaced is below its successor.
+The notes of the name come with their facts and links, first those that the owner has confirmed.
+Memories and passages of other notes that mention the name follow, the newest first. A memory that
+was replaced is below its successor. What a newer note contradicts is told last, with that note.
+
+The owner confirms here what agents noted, and takes out what is wrong.
 """
 
 from __future__ import annotations
@@ -16,13 +19,25 @@ from starlette.responses import Response
 
 from memoranda.engine import MemorySession
 from memoranda.engine.contents import contents
-from memoranda.engine.contested import holding_now
+from memoranda.engine.contested import Statement, holding_now
 from memoranda.engine.telling import Telling
 from memoranda.errors import Ambiguous, InvalidInput, MemorandaError
 from memoranda.index.rows import Edge, Hit, NoteInfo
-from memoranda.note.model import CATEGORY_PROJECT, REMINDERS, Observation
+from memoranda.note.grammar import LINKS_TO
+from memoranda.note.model import CATEGORY_PROJECT, REMINDERS
 from memoranda.note.names import Looseness
 from memoranda.query import Query
+from memoranda.serve.page.addresses import place_of_id
+from memoranda.serve.page.facts import (
+    Fact,
+    can_take_out,
+    contradicting,
+    fact_of_relation,
+    facts_of,
+    newer_statements,
+    statements_of,
+    take_out,
+)
 from memoranda.serve.page.graph_names import shown_title
 from memoranda.serve.page.graph_panel import RelatedNotes, related_notes
 from memoranda.serve.page.search import passage_of, readable_passage
@@ -46,16 +61,20 @@ class Part:
     place: the project and folder of the note, such as `notes/people`.
     is_held_back: whether the note seems to hold instructions. Then its facts and links are left out.
     is_claim: whether it is only the claim of an agent, which the owner has not confirmed.
-    facts: the facts in the note.
+    may_take_out: whether single facts can be taken out of it.
+    facts: the facts in the note that nothing contradicts.
+    contradicted: its facts that a newer note contradicts.
     edges: the links of the note in both directions.
     """
 
     info: NoteInfo
     place: str
     is_held_back: bool
-    is_claim: bool
-    facts: list[Observation]
-    edges: list[Edge]
+    is_claim: bool = False
+    may_take_out: bool = False
+    facts: list[Fact] = field(default_factory=list)
+    contradicted: list[Fact] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
 
 
 @dataclass
@@ -63,11 +82,17 @@ class Learned:
     """A note that has the name, and the notes that it replaced, the last one first.
 
     passage: the words of the note with the name. "" if they only repeat its title.
+    is_claim: whether it is only the claim of an agent, which the owner has not confirmed.
+    newer: the newest statement that contradicts it. None if it is not contradicted.
+    is_asked: whether Review asks which of the two holds.
     """
 
     info: NoteInfo
     passage: str
     before: list[NoteInfo] = field(default_factory=list)
+    is_claim: bool = False
+    newer: Statement | None = None
+    is_asked: bool = False
 
 
 @dataclass
@@ -78,9 +103,9 @@ class About:
     relations: the links of these notes, by relation, each with its notes, the newest first.
     also: the further relations of a note that is listed under another relation, by its row.
     mentions: the other notes that mention the name, by kind: `memories`, `notes` and `reminders`
-        for notes that are valid now, `later` for memories that are valid only from a later time,
-        and `over` for memories that are no longer valid and that no other memory replaced. The
-        newest comes first in each kind.
+        for notes that are valid now, `contradicted` for memories that a newer note contradicts,
+        `later` for memories that are valid only from a later time, and `over` for memories that are
+        no longer valid and that no other memory replaced. The newest comes first in each kind.
     has_more: whether more notes have the name than were looked at.
     """
 
@@ -94,13 +119,26 @@ class About:
     @property
     def last(self) -> NoteInfo | None:
         """The newest note that mentions the name and is not over. None without one."""
-        newest = [notes[0].info for kind, notes in self.mentions.items() if kind != "over"]
+        newest = [
+            notes[0].info
+            for kind, notes in self.mentions.items()
+            if kind not in ("over", "contradicted")
+        ]
         return max(newest, key=lambda info: info.created, default=None)
 
 
 def show(visit: Visit) -> Response:
-    """Show everything about the name in the field `name`."""
+    """Show everything about the name in the field `name`, or about the title of the note `note`.
+
+    A POST confirms the note `ref`, forgets it, or takes out its fact in a line, as the field `do` says.
+    """
+    if visit.is_post:
+        _judge(visit)
+        return visit.back()
     name = visit.text("name")
+    if visit.text("note"):
+        # A name with a secret has no place in an address.
+        name = visit.memory.find(place_of_id(visit.memory, visit.text("note"))).title
     if not name:
         raise InvalidInput("Say a name.")
     about = _about(visit.memory, name)
@@ -109,9 +147,27 @@ def show(visit: Visit) -> Response:
         "about.html",
         about=about,
         titles={info.row: shown_title(visit, info) for info in linked_notes},
+        connections=[
+            (related, info) for related in about.relations if related.name for info in related.notes
+        ],
         most_facts=_MAX_FACTS,
         most_shown=_SHOWN,
     )
+
+
+def _judge(visit: Visit) -> None:
+    """Confirm what an agent noted, forget it, or take a single fact out of its note."""
+    memory = visit.memory
+    info = memory.find(visit.text("ref"), looseness=Looseness.EXACT)
+    choice = visit.text("do")
+    if choice == "confirm":
+        memory.confirm_notes([info])
+    elif choice == "forget":
+        memory.delete(info)
+    elif choice == "take_out":
+        take_out(memory, info, visit.number("line", 0), visit.text("checksum"))
+    else:
+        raise InvalidInput('`do` must be one of "confirm", "forget", "take_out"')
 
 
 def notes_called(memory: MemorySession, name: str) -> list[NoteInfo]:
@@ -143,26 +199,60 @@ def found_of(memory: MemorySession, refs: Sequence[str]) -> list[NoteInfo]:
     return infos
 
 
-def _part(memory: MemorySession, info: NoteInfo) -> Part:
+def _parts(memory: MemorySession, infos: Sequence[NoteInfo]) -> list[Part]:
+    """Collect everything that the notes of a name say: first those that the owner has confirmed, and
+    the newest of them first.
+    """
+    newer = newer_statements(memory, infos)
+    parts = [_part(memory, info, newer.get(info.row, {})) for info in infos]
+    parts.sort(key=lambda part: part.info.changed, reverse=True)
+    return sorted(parts, key=lambda part: part.is_claim)
+
+
+def _part(memory: MemorySession, info: NoteInfo, newer: Mapping[int, Statement]) -> Part:
     """Collect everything that one note of a name says."""
     place = f"{info.project.lstrip('.')}/{info.path}".rpartition("/")[0]
     if memory.is_held_back(info):
-        return Part(info, place, True, False, [], [])
+        return Part(info, place, True)
     outgoing = [edge for edge in memory.outgoing(info) if edge.note]
+    facts = facts_of(memory, info, outgoing)
+    for fact in facts:
+        statement = newer.get(fact.line)
+        if statement is not None and statement.info.created > fact.time:
+            fact.newer = statement
+            fact.is_asked = True
+    standing_edges = [edge for edge in outgoing if not _is_contradicted(edge, newer)]
+    contradicted = [
+        fact_of_relation(info, edge, newer[edge.line])
+        for edge in outgoing
+        if _is_contradicted(edge, newer)
+    ]
     return Part(
         info,
         place,
         False,
-        info.provenance.agent is not None and memory.telling(info) is not Telling.FACT,
-        list(memory.observations(info)),
-        [*outgoing[:_MAX_LINKS], *memory.incoming(info, _MAX_LINKS)],
+        _is_claim(memory, info),
+        can_take_out(memory, info),
+        facts,
+        contradicted,
+        [*standing_edges[:_MAX_LINKS], *memory.incoming(info, _MAX_LINKS)],
     )
+
+
+def _is_contradicted(edge: Edge, newer: Mapping[int, Statement]) -> bool:
+    """Whether a relation of a note, in a line of its own, is contradicted."""
+    return edge.type != LINKS_TO and edge.line in newer
+
+
+def _is_claim(memory: MemorySession, info: NoteInfo) -> bool:
+    """Whether an agent wrote a note, and the owner has not confirmed it."""
+    return info.provenance.agent is not None and memory.telling(info) is not Telling.FACT
 
 
 def _about(memory: MemorySession, name: str) -> About:
     """Collect everything about a name."""
     page = About(name)
-    page.parts = [_part(memory, info) for info in notes_called(memory, name)]
+    page.parts = _parts(memory, notes_called(memory, name))
     edges = [edge for part in page.parts for edge in part.edges]
     page.relations = related_notes(edges, most_named=len(edges))
     for related in page.relations:
@@ -184,9 +274,43 @@ def _about(memory: MemorySession, name: str) -> About:
     for learned in _not_holding(memory, infos, page.mentions):
         kind = "later" if _is_later(memory, learned.info) else "over"
         page.mentions.setdefault(kind, []).append(learned)
+    _set_contradicted_memories_apart(memory, page.mentions)
+    _set_contradicted_facts_apart(page)
     _tell_facts_once(page)
     _tell_notes_once(page, own_rows)
     return page
+
+
+def _set_contradicted_memories_apart(
+    memory: MemorySession, mentions: dict[str, list[Learned]]
+) -> None:
+    """Say of memories whether they are claims, and move those that a newer note contradicts."""
+    infos = [learned.info for learned in mentions.get("memories", [])]
+    newer = newer_statements(memory, infos)
+    all_statements = statements_of(infos)
+    standing: list[Learned] = []
+    contradicted: list[Learned] = []
+    for learned in mentions.get("memories", []):
+        learned.is_claim = _is_claim(memory, learned.info)
+        statements = newer.get(learned.info.row, {}).values()
+        learned.is_asked = bool(statements)
+        learned.newer = max(
+            statements, key=lambda statement: statement.moment, default=None
+        ) or contradicting(learned.info.title, learned.info.created, all_statements)
+        (standing if learned.newer is None else contradicted).append(learned)
+    mentions["memories"] = standing
+    mentions["contradicted"] = contradicted
+
+
+def _set_contradicted_facts_apart(page: About) -> None:
+    """Move the facts that a memory or another note contradicts behind those that stand."""
+    memories = [learned.info for learned in page.mentions.get("memories", [])]
+    statements = statements_of(memories)
+    for part in page.parts:
+        for fact in part.facts:
+            fact.newer = fact.newer or contradicting(fact.words, fact.time, statements, page.name)
+        part.contradicted += [fact for fact in part.facts if fact.newer is not None]
+        part.facts = [fact for fact in part.facts if fact.newer is None]
 
 
 def _tell_facts_once(page: About) -> None:
@@ -195,10 +319,9 @@ def _tell_facts_once(page: About) -> None:
     for part in page.parts:
         facts = []
         for fact in part.facts:
-            key = ((fact.category or "").casefold(), fold(fact.content))
-            if key not in told:
+            if fact.key not in told:
                 facts.append(fact)
-            told.add(key)
+            told.add(fact.key)
         part.facts = facts
 
 

@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 
 from memoranda.index.told_notes import Mark
 from memoranda.serve.page import note_text
-from memoranda.serve.page.addresses import hashed_url, id_url, note_ref, note_url
+from memoranda.serve.page.addresses import about_url, hashed_url, id_url, note_ref, note_url
 from memoranda.serve.page.package_files import TEMPLATES, files_in, package_files
 from memoranda.serve.page.property_words import property_name, property_value
 from memoranda.serve.page.repetition import repetition
@@ -106,6 +106,7 @@ def _environment() -> Environment:
         finalize=_shown,
     )
     environment.globals |= {
+        "about_url": about_url,
         "id_url": id_url,
         "hashed_url": hashed_url,
         "note_ref": note_ref,

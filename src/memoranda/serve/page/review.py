@@ -18,7 +18,7 @@ from starlette.responses import Response
 from memoranda import documents
 from memoranda.documents.differences import Line, sides
 from memoranda.engine.review import DELETE, Quote, ReviewItem, SharedAnswer, shared_answers
-from memoranda.engine.suspicion import KEEP
+from memoranda.engine.suspicion import CLAIM, KEEP
 from memoranda.engine.suspicious_words import WordsElsewhere, suspicious_words
 from memoranda.errors import Ambiguous, NotFound
 from memoranda.jobs.dedup import has_same_content
@@ -26,6 +26,7 @@ from memoranda.note.model import CATEGORIES, INBOX, Note
 from memoranda.query import Query
 from memoranda.serve.page.grounds import grounds_of
 from memoranda.serve.page.questions import open_questions, take_out
+from memoranda.serve.page.since_confirmed import SinceConfirmed, since_confirmed
 from memoranda.serve.page.visit import HOME, Visit
 from memoranda.serve.page.wording import translated
 from memoranda.serve.page.writers import writer_of
@@ -140,6 +141,7 @@ class Question:
     grounds: the sentences that say why the question is asked.
     is_of_two_things: whether the two notes of a merge differ in a word that counts.
     titles: the notes of a burst, by their titles.
+    since: what was changed in the note of a claim since the owner confirmed or pinned it.
     """
 
     item: ReviewItem
@@ -150,6 +152,7 @@ class Question:
     is_of_two_things: bool = False
     titles: list[str] = field(default_factory=list)
     panes: list[Pane] = field(default_factory=list)
+    since: SinceConfirmed | None = None
     choices: list[Choice] = field(default_factory=list)
 
 
@@ -271,6 +274,7 @@ def _question(visit: Visit, item: ReviewItem) -> Question:
         is_of_two_things=is_of_two_things,
         panes=panes_of(notes),
         choices=_choices(item, is_of_two_things),
+        since=_since_confirmed(visit, item, notes),
     )
     if item.kind == _SUSPICIOUS and notes:
         words = suspicious_words(visit.memory.rules_for_reading(), notes[0])
@@ -292,6 +296,16 @@ def _titles(visit: Visit, ids: Sequence[str]) -> list[str]:
     """Return the titles of the notes with these ids, as far as they exist."""
     infos, _ = visit.memory.list(Query(ids=tuple(ids)), limit=0)
     return [info.title for info in infos]
+
+
+def _since_confirmed(
+    visit: Visit, item: ReviewItem, notes: Sequence[Note]
+) -> SinceConfirmed | None:
+    """Return what was changed in the note of a claim since the owner confirmed it. None otherwise."""
+    if item.kind != CLAIM or not notes:
+        return None
+    info = visit.memory.find((notes[0].project, notes[0].path))
+    return since_confirmed(visit.memory, info)
 
 
 def _elsewhere(words: WordsElsewhere) -> Elsewhere:

@@ -27,6 +27,7 @@ from memoranda.serve.page import (
     graph_view,
     guide,
     health,
+    late_modules,
     merge_pages,
     note,
     note_actions,
@@ -95,7 +96,7 @@ PAGES: dict[str, tuple[tuple[str, ...], View]] = {
     f"{HOME}/palette": (GET, at_once(search.suggest)),
     f"{HOME}/tags": (GET, search.tags),
     f"{HOME}/people": (GET, at_once(people.show)),
-    f"{HOME}/about": (GET, at_once(person.show)),
+    f"{HOME}/about": (BOTH, at_once(person.show)),
     f"{HOME}/me": (BOTH, people.me),
     f"{HOME}/graph": (GET, graph_view.show),
     f"{HOME}/calendar": (GET, at_once(calendar.show)),
@@ -145,9 +146,11 @@ or the owner's cookie."""
 def page_routes(server: HttpServer) -> Sequence[BaseRoute]:
     """Return all routes of the page and of `/api`, for the memories that `server` serves.
 
-    Reads all files of the page, so that a later update does not replace them under the server.
+    Reads all files and modules of the page, so that a later update does not replace them under the
+    server.
     """
     package_files()
+    late_modules.load()
     visitors = PageVisitors(server.access)
     answers: dict[str, Callable[[Request], Awaitable[Response]]] = {
         f"{HOME}/enter": partial(_enter, visitors),

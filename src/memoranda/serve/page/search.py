@@ -24,6 +24,7 @@ from memoranda.index.rows import Hit, NoteInfo
 from memoranda.note.model import CATEGORIES, INBOX, MEMORY_PROJECTS
 from memoranda.query import Query, day, parse
 from memoranda.serve.page.addresses import note_url
+from memoranda.serve.page.note_text import words_of_links
 from memoranda.serve.page.offered_names import is_meant_alone, names_for
 from memoranda.serve.page.package_files import TEXTS, text_in
 from memoranda.serve.page.visit import Visit
@@ -40,13 +41,14 @@ FILTERS = ("project", "category", "tag", "agent", "from", "until", "archive")
 # The marks before a heading, or before an item of a list with the category of a fact.
 _ITEM = re.compile(r"\n\s*(?:[-*+]|#{1,6})\s+(?:\[[^\[\]\n]{2,60}\]\s+)?")
 _DOT = " · "
-# A link to a note, with the words shown for it.
-_LINK = re.compile(r"\[\[(?:[^\[\]|\n]*\|)?([^\[\]|\n]+)\]\]")
 # The field with the number of the hit that is explained.
 _WHY = "why"
 # Notes that the palette suggests.
 _MAX_SUGGESTIONS = 8
 _MAX_TITLE_CHARACTERS = 160
+# Characters of a passage in the palette, and of them before the first word that was found.
+_MAX_TELLING = 220
+_CHARACTERS_BEFORE = 60
 # Hits in transcripts that are shown.
 _MAX_PASSAGES = 10
 
@@ -185,11 +187,27 @@ def suggest(visit: Visit) -> Response:
         "suggestions.html",
         hits=hits,
         text=text,
-        passage_of=passage_of,
+        telling=[_telling(visit.memory, hit) for hit in hits],
         first_names=first_names,
         last_names=last_names,
         is_note_first=any(_is_named(hit.note, text) for hit in hits[:1]),
     )
+
+
+def _telling(memory: MemorySession, hit: Hit) -> str:
+    """Return the part of a passage that says why a note is meant: from just before the words found.
+
+    Its secrets are masked. "" if it says nothing but the title.
+    """
+    _, passage = passage_of(hit)
+    line = memory.rules_for_reading().redacted(readable_passage(passage, hit.note.title))
+    folded_line = line.casefold()
+    positions = [folded_line.find(word.casefold()) for word in hit.words if word]
+    begin = min((position for position in positions if position >= 0), default=0)
+    if begin > _CHARACTERS_BEFORE:
+        start = line.find(" ", begin - _CHARACTERS_BEFORE)
+        line = f"…{line[start + 1 :]}"
+    return line[:_MAX_TELLING]
 
 
 def _is_named(note: NoteInfo, text: str) -> bool:
@@ -267,7 +285,7 @@ def readable_passage(passage: str, title: str) -> str:
     """
     separated = _ITEM.sub(_DOT, f"\n{passage.strip()}")
     # A link may be cut at the end of the passage, so a `[[` can be left.
-    without_links = _LINK.sub(r"\1", separated).replace("[[", "")
+    without_links = words_of_links(separated).replace("[[", "")
     line = " ".join(without_links.split()).removeprefix(_DOT.lstrip())
     after_title = line.removeprefix(title.strip())
     if after_title.strip(" .…") == "":

@@ -204,17 +204,21 @@ def _keys_to_set_back(
 
 
 def take_back_alone(visit: Visit, info: NoteInfo) -> None:
-    """Take back what the change of the field `change` did to a note, as a new change.
+    """Take back what the change of the field `change` did to a note, as a new change that undoes it.
 
     What came later stays. Raises InvalidInput.
     """
     memory = visit.memory
-    for revision in memory.revisions(visit.number("change", 0)):
+    number = visit.number("change", 0)
+    revisions = memory.revisions(number)
+    for revision in revisions:
         note = _where(memory, revision)
         is_about = note is not None and note.row == info.row
         text = _text_without(memory, info, revision) if is_about else None
         if text is not None:
-            memory.edit(info, Rewrite(text), checksum=info.checksum)
+            # What a change did to other notes is not taken back.
+            undone = number if len(revisions) == 1 else None
+            memory.edit(info, Rewrite(text), checksum=info.checksum, undoes=undone)
             return
     raise InvalidInput("The same lines were changed again meanwhile. Edit the note instead.")
 

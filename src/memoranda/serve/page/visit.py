@@ -33,6 +33,8 @@ from memoranda.serve.http import AdmittedRequest, HttpServer
 from memoranda.serve.middleware import RequestRefused, in_time
 from memoranda.serve.page.addresses import id_url, note_url
 from memoranda.serve.page.framing import framed
+from memoranda.serve.page.near_titles import nearest, words_of_address
+from memoranda.serve.page.package_files import is_program_replaced
 from memoranda.serve.page.rendering import render, render_frame
 from memoranda.serve.page.secret_question import (
     FIELD,
@@ -72,6 +74,10 @@ _STATUS = {
     "unknown_outcome": 503,
     "internal": 500,
 }
+_NOT_FOUND = 404
+_FAILED = 500
+_UNAVAILABLE = 503
+_REPLACED = "memoranda was updated while its page was served."
 # No script, style or picture from elsewhere, no frame around the page.
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -401,10 +407,28 @@ def _answer_of(view: View, visit: Visit) -> Response:
             raise
         status = _status_of(error)
         words = error_words(visit.reader_clock, error)
-        return visit.html("error.html", status, words=words, status_shown=status)
+        leads_nowhere = status == _NOT_FOUND and not visit.is_post
+        sought = _words_sought(visit) if leads_nowhere else ""
+        near = nearest(visit.memory, sought) if sought else []
+        return visit.html(
+            "error.html",
+            status,
+            words=words,
+            status_shown=status,
+            is_replaced=False,
+            sought=sought,
+            near=[info for info in near if not visit.memory.is_held_back(info)],
+        )
     if isinstance(answer, Response):
         return answer
     return JSONResponse(answer)
+
+
+def _words_sought(visit: Visit) -> str:
+    """Return the words of an address that leads nowhere. "" if it names no note, or has a secret."""
+    parameters = visit.request.path_params
+    name = visit.text("ref") or parameters.get("path") or parameters.get("address") or ""
+    return "" if holds_secret(visit.memory, name) else words_of_address(name)
 
 
 def _lines_of(fields: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -557,7 +581,12 @@ def _error(request: Request, error: MemorandaError) -> Response:
     # Programs read English only.
     if _is_api(request):
         return _error_as_json(status, error.code, _for_programs(error))
-    return _error_page(request, status, error_words(_clock_without_memory(request), error))
+    clock = _clock_without_memory(request)
+    if status == _FAILED and is_program_replaced():
+        return _error_page(
+            request, _UNAVAILABLE, sentence_words(clock, _REPLACED), is_replaced=True
+        )
+    return _error_page(request, status, error_words(clock, error))
 
 
 def _clock_without_memory(request: Request) -> Clock:
@@ -587,13 +616,21 @@ def _error_as_json(
     return JSONResponse({"error": {"code": code, "message": message}}, status, headers)
 
 
-def _error_page(request: Request, status: int, words: ErrorWords) -> Response:
-    """Return an error as a page without the frame, which needs a memory."""
+def _error_page(
+    request: Request, status: int, words: ErrorWords, *, is_replaced: bool = False
+) -> Response:
+    """Return an error as a page without the frame, which needs a memory.
+
+    is_replaced: whether the server must be started again, because its program was replaced.
+    """
     page = render(
         "error.html",
         language_of(request),
         words=words,
         status_shown=status,
+        is_replaced=is_replaced,
+        sought="",
+        near=[],
         csrf="",
         visit=None,
         zone=None,

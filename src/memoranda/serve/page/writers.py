@@ -7,7 +7,7 @@ from zlib import crc32
 
 from memoranda.index.rows import NoteInfo
 from memoranda.jobs.lifecycle import FACE
-from memoranda.ledger.change import Change
+from memoranda.ledger.change import IMPORTING, Change
 from memoranda.note.model import Note
 
 _OWNER = "owner"
@@ -69,6 +69,15 @@ def writing_agent(info: NoteInfo | Note) -> str | None:
     """Return the agent whose avatar a note has. None means the owner."""
     writer = writer_of(info)
     return None if writer == AUTHORS[_OWNER] else writer
+
+
+def writer_of_change(change: Change) -> str:
+    """Return who made a change for people: an agent's name, or a word to be translated."""
+    if is_upkeep([change]):
+        return "Upkeep"
+    if change.agent is None and change.verb in IMPORTING:
+        return AUTHORS["import"]
+    return change.agent or AUTHORS[_OWNER]
 
 
 def via(client: str | None) -> str:

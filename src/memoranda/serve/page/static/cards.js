@@ -2,7 +2,9 @@
 
 const main = document.getElementById("main");
 
-export const cards = () => [...main.querySelectorAll("[data-card]")].filter((card) => card.checkVisibility?.() ?? true);
+export const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+
+export const cards = () => all("[data-card]", main).filter((card) => card.checkVisibility?.() ?? true);
 
 export const here = () => main.querySelector("[data-card].here");
 

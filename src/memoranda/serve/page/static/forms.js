@@ -1,8 +1,8 @@
 // Forms that are sent without a reload, and answers that come while somebody types.
 import { calm, complainShortly, get, oneAtATime, part } from "./connection.js";
-import { begin } from "./cards.js";
-import { keeping } from "./keep.js";
-import { announce, asStep, parsed, renew, renewRail, show, swap } from "./parts.js";
+import { all, begin } from "./cards.js";
+import { isBegunForm, keeping } from "./keep.js";
+import { announce, asStep, moveTo, parsed, renew, renewRail, show, swap } from "./parts.js";
 import { released } from "./pressing.js";
 
 // A form may have a field called action, so its property is not asked.
@@ -30,8 +30,7 @@ function follow(answer, html, isLast) {
   if (!isLast()) return stepAside(html);
   if (!answer.redirected) return show(html);
   if (address.pathname !== location.pathname) return location.assign(address);
-  address.searchParams.delete("done");
-  history.replaceState(null, "", address);
+  moveTo(address);
   swap(html);
   renewRail();
 }
@@ -65,15 +64,10 @@ export function submitted(event) {
   asStep((isLast) => send(form, button, isLast));
 }
 
-// Is there a text that is stored nowhere? A form that came back as it was sent has `data-unsaved`.
-function isUnsaved(form) {
-  if ("unsaved" in form.dataset) return true;
-  return [...form.querySelectorAll("textarea")].some((text) => text.value !== text.defaultValue);
-}
-
+// Is there a text that is stored nowhere?
 export function keepsUnsaved(event) {
-  const forms = [...document.querySelectorAll("form.editor[method=post]:not([data-sent])")];
-  if (forms.some(isUnsaved)) event.preventDefault();
+  const forms = all("form.editor[method=post]:not([data-sent])");
+  if (forms.some((form) => isBegunForm(form, "textarea"))) event.preventDefault();
 }
 
 // --- while somebody types: at most one question under way, the latest words count
@@ -95,7 +89,7 @@ export function followTyping(form) {
     const address = `${form.dataset.understood ?? target(form)}?${new URLSearchParams(fields)}`;
     // A field that is left says "change" once more, just as somebody clicks on what is shown
     if (address === shown) return;
-    if (isSearch) history.replaceState(null, "", address);
+    if (isSearch) moveTo(new URL(address, location));
     const html = await part(address);
     if (html === null) return;
     await released();

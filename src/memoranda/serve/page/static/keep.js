@@ -1,6 +1,6 @@
 // What somebody did stays when a later answer replaces a part of the page: what they opened, wrote
 // and chose, where the focus is, and which card they are at.
-import { cards, here, mark } from "./cards.js";
+import { all, cards, here, mark } from "./cards.js";
 
 const FIELDS = "input:not([type=hidden]), textarea, select";
 const CHOICE = "[type=checkbox], [type=radio]";
@@ -19,11 +19,10 @@ export function isChanged(field) {
   return field.value !== field.defaultValue || field.checked !== field.defaultChecked;
 }
 
-// Has somebody changed a field of a form that is not sent yet, or that came back unsaved?
-export function isBegun(root) {
-  const forms = [...root.querySelectorAll("form[method=post]")];
-  return forms.some((form) => "unsaved" in form.dataset || [...form.querySelectorAll(FIELDS)].some(isChanged));
-}
+// Has somebody changed such a field of a form, or did the form come back unsaved?
+export const isBegunForm = (form, fields = FIELDS) => "unsaved" in form.dataset || all(fields, form).some(isChanged);
+
+export const isBegun = (root) => all("form[method=post]", root).some((form) => isBegunForm(form));
 
 // Replaces what is in `root` by `replace()`, and brings back what somebody did there.
 export function keeping(root, replace) {
@@ -50,7 +49,7 @@ function idNear(details) {
 const wordsOf = (details) => details.querySelector("summary")?.textContent.trim();
 
 function openDetails(root) {
-  return [...root.querySelectorAll("details[open]")].map((details) => ({ id: idNear(details), words: wordsOf(details) }));
+  return all("details[open]", root).map((details) => ({ id: idNear(details), words: wordsOf(details) }));
 }
 
 function reopen(root, kept) {
@@ -65,7 +64,7 @@ function reopen(root, kept) {
 
 function formKey(form) {
   if (!form) return "";
-  const hidden = [...form.querySelectorAll("input[type=hidden]")].filter((field) => !VOLATILE.has(field.name));
+  const hidden = all("input[type=hidden]", form).filter((field) => !VOLATILE.has(field.name));
   return [form.getAttribute("action"), ...hidden.map((field) => field.value)].join(" ");
 }
 
@@ -75,12 +74,12 @@ function fieldKey(field) {
 }
 
 function changedFields(root) {
-  const changed = [...root.querySelectorAll(FIELDS)].filter(isChanged);
+  const changed = all(FIELDS, root).filter(isChanged);
   return new Map(changed.map((field) => [fieldKey(field), { value: field.value, checked: field.checked }]));
 }
 
 function rewrite(root, kept) {
-  for (const field of root.querySelectorAll(FIELDS)) {
+  for (const field of all(FIELDS, root)) {
     const before = kept.get(fieldKey(field));
     if (!before) continue;
     if (field.matches(CHOICE)) field.checked = before.checked;
@@ -99,9 +98,8 @@ function cardIn(root) {
 }
 
 function sameCard(root, before) {
-  const all = cards();
-  const same = all.find((card) => root.contains(card) && cardKey(card) === before.key);
-  return same ?? all[Math.min(before.position, all.length - 1)];
+  const same = cards().find((card) => root.contains(card) && cardKey(card) === before.key);
+  return same ?? cards().at(Math.min(before.position, cards().length - 1));
 }
 
 // --- the focus
@@ -123,7 +121,7 @@ function focusIn(root) {
 
 function refocus(root, before) {
   if (root.contains(document.activeElement) && document.activeElement !== root) return;
-  const same = [...root.querySelectorAll(FOCUSABLE)].find((element) => signature(element) === before.signature);
+  const same = all(FOCUSABLE, root).find((element) => signature(element) === before.signature);
   const target = same ?? here() ?? document.getElementById("main");
   target.focus({ preventScroll: true });
   if (same && before.selection) same.setSelectionRange(...before.selection);

@@ -1,5 +1,5 @@
 // Keys: j and k walk over the cards, any other presses what has that data-key; g goes somewhere.
-import { cards, here, mark } from "./cards.js";
+import { all, cards, here, mark } from "./cards.js";
 import { isWriting } from "./keep.js";
 
 const SEQUENCE_MS = 1500;
@@ -8,8 +8,8 @@ const going = new Map();
 let after = "";
 
 function walk(by) {
-  const all = cards();
-  const next = all[Math.min(Math.max(all.indexOf(here()) + by, 0), all.length - 1)];
+  const list = cards();
+  const next = list[Math.min(Math.max(list.indexOf(here()) + by, 0), list.length - 1)];
   if (!next) return;
   mark(next);
   next.focus({ preventScroll: true });
@@ -22,7 +22,7 @@ function press(key) {
   const selector = `[data-key="${CSS.escape(key)}"]`;
   const inside = here()?.querySelector(selector);
   const isOutside = (found) => !found.closest("[data-card]") && (found.closest("details") || found.checkVisibility());
-  const outside = [...document.querySelectorAll(selector)].find(isOutside);
+  const outside = all(selector).find(isOutside);
   const found = inside ?? outside;
   found?.click();
   return Boolean(found);

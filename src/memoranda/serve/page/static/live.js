@@ -1,7 +1,7 @@
 // Changes of other programs are shown as they happen.
 import { lost } from "./connection.js";
 import { isWriting } from "./keep.js";
-import { renew } from "./parts.js";
+import { refill, renew } from "./parts.js";
 
 const TOGETHER_MS = 150;
 const PATIENCE_MS = 1500;
@@ -13,6 +13,9 @@ export function listen(place) {
   let isWaiting = false;
 
   function look() {
+    // A form stays: a place in it tells what was changed
+    const place = document.querySelector("[data-live][data-part]");
+    if (place) return refill(place);
     isWaiting = isWriting(document.activeElement);
     if (!isWaiting) renew();
   }

@@ -5,17 +5,10 @@ import { followTyping, keepsUnsaved, submitted } from "./forms.js";
 import { isBegun } from "./keep.js";
 import { followDrafts } from "./drafts.js";
 import { listen } from "./live.js";
-import { announce, fill, renewRail, walkInside } from "./parts.js";
+import { announce, fill, moveTo, renewRail, walkInside } from "./parts.js";
 import { listenToKeys } from "./keys.js";
 import { openPalette } from "./palette.js";
 import { offerTitles } from "./titles.js";
-
-function tidyAddress() {
-  const clean = new URL(location);
-  if (!clean.searchParams.has("done")) return;
-  clean.searchParams.delete("done");
-  history.replaceState(null, "", clean);
-}
 
 // A menu closes after a choice, when somebody clicks elsewhere, or at Escape.
 function closeMenus(event) {
@@ -51,7 +44,7 @@ listenToKeys();
 openPalette();
 offerTitles();
 followDrafts();
-tidyAddress();
+moveTo(new URL(location));
 begin();
 painted.then(startAgain);
 // Keys work from now on

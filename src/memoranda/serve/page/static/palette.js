@@ -1,5 +1,6 @@
 // The palette: Ctrl+K or / opens it; words find notes and commands, arrows choose, Enter goes.
 // On a page with a search field of its own, / is for that. Words stay as they were typed.
+import { all } from "./cards.js";
 import { part } from "./connection.js";
 import { typed } from "./forms.js";
 import { isWriting } from "./keep.js";
@@ -60,8 +61,8 @@ function open() {
 }
 
 function move(by) {
-  const all = rows();
-  choose(all[(all.indexOf(chosen()) + by + all.length) % all.length]);
+  const found = rows();
+  choose(found[(found.indexOf(chosen()) + by + found.length) % found.length]);
 }
 
 // Enter means the words that are there, not those whose hits happen to be shown.
@@ -80,7 +81,7 @@ function pressed(event) {
   event.preventDefault();
 }
 
-const ownField = () => [...document.querySelectorAll("main input[type=search]")].find((field) => field.checkVisibility());
+const ownField = () => all("main input[type=search]").find((field) => field.checkVisibility());
 
 // What a key opens: the palette, the search field of the page, or nothing.
 function opening(event) {

@@ -2,7 +2,7 @@
 //
 // Each step somebody takes has a number. An answer to an earlier step comes late: it is dropped.
 import { get, part, steps } from "./connection.js";
-import { begin } from "./cards.js";
+import { all, begin } from "./cards.js";
 import { isBegun, keeping } from "./keep.js";
 import { released } from "./pressing.js";
 
@@ -27,6 +27,12 @@ export async function asStep(work) {
   if (isRenewalDue && !underWay) renew();
 }
 
+// What was done is said once, so a reload must not say it again.
+export function moveTo(address) {
+  address.searchParams.delete("done");
+  history.replaceState(null, "", address);
+}
+
 export const parsed = (html) => new DOMParser().parseFromString(html, "text/html");
 
 // --- parts: an element with data-part=ADDRESS is filled with what that address answers, and inside
@@ -44,6 +50,11 @@ export async function fill(root) {
     if (!place.isConnected || isStale || isBegun(place)) continue;
     put(place, html);
   }
+}
+
+export function refill(place) {
+  delete place.dataset.filled;
+  return fill(place.parentNode);
 }
 
 function put(place, html) {
@@ -67,7 +78,7 @@ async function turnTo(place, address, isLast) {
   place.dataset.part = address.pathname + address.search;
   const html = await part(address);
   if (html === null || !isLast() || !place.isConnected) return;
-  history.replaceState(null, "", address);
+  moveTo(address);
   put(place, html);
   place.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
 }
@@ -129,12 +140,12 @@ export function swap(html) {
 const partKey = (place) => place.closest("[data-card]") ? place.dataset.part : place.dataset.part.split("?")[0];
 
 function partsByKey() {
-  return new Map([...main.querySelectorAll("[data-part]")].map((place) => [partKey(place), place]));
+  return new Map(all("[data-part]", main).map((place) => [partKey(place), place]));
 }
 
 // What a part showed stays until its new state has come.
 function carryParts(before) {
-  for (const place of main.querySelectorAll("[data-part]")) {
+  for (const place of all("[data-part]", main)) {
     const old = before.get(partKey(place));
     if (!old) continue;
     for (const form of old.querySelectorAll("form")) form.reset();

@@ -701,7 +701,9 @@ _NOT_FREE = """canvas => {
 }"""
 
 
-@pytest.mark.parametrize("path", ["/page/graph", "/page/graph?note=Heron", "/page/graph?by=folders"])
+@pytest.mark.parametrize(
+    "path", ["/page/graph", "/page/graph?note=Heron", "/page/graph?by=folders"]
+)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_label_of_the_graph_has_another_or_a_line_in_its_box(visit, path, scheme):
     with visit(path, color_scheme=scheme) as page:

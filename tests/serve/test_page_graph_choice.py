@@ -132,7 +132,11 @@ async def test_a_graph_of_all_names_its_groups(web, page):
 
     assert graph["groups"] == {
         "categories/habits": {"title": "Habits", "notes": 3, "colour": 2},
-        "notes/work": {"title": "Work", "notes": 1, "colour": graph["groups"]["notes/work"]["colour"]},
+        "notes/work": {
+            "title": "Work",
+            "notes": 1,
+            "colour": graph["groups"]["notes/work"]["colour"],
+        },
     }
     clusters = {node["cluster"] for node in graph["nodes"]}
     assert clusters == graph["groups"].keys()

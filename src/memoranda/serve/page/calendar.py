@@ -197,9 +197,9 @@ def _counts_of_states(
 ) -> Mapping[str, list[tuple[str, int]]]:
     """Return the states that the reminders of each day have, with how many have each."""
     counts = defaultdict[str, list[tuple[str, int]]](list)
-    for date, rows in by_date.items():
+    for day_shown, rows in by_date.items():
         numbers = Counter(row.state for row in rows)
-        counts[date] = [(state, numbers[state]) for state in _STATES if numbers[state]]
+        counts[day_shown] = [(state, numbers[state]) for state in _STATES if numbers[state]]
     return counts
 
 

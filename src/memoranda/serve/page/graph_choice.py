@@ -117,6 +117,44 @@ def notes_that_matter(
     return chosen
 
 
+def nearest_rows(rows: Sequence[int], pairs: Pairs, start: Collection[int], limit: int) -> set[int]:
+    """Return at most `limit` rows: those to begin with, then the most linked ones.
+
+    Each of the others is linked to a row that was chosen before it.
+
+    rows: the rows to choose from.
+    start: the rows to begin with.
+    """
+    among = set(rows)
+    all_neighbours = neighbours_of(rows, pairs)
+    neighbours = {row: linked & among for row, linked in all_neighbours.items()}
+    order = sorted(rows, key=lambda row: (row not in start, -len(neighbours[row])))
+    chosen = {row for row in order[:limit] if row in start}
+    while len(chosen) < limit:
+        near = (row for row in order if row not in chosen and neighbours[row] & chosen)
+        next_row = next(near, None)
+        if next_row is None:
+            break
+        chosen.add(next_row)
+    return chosen
+
+
+def neighbours_of(rows: Iterable[int], pairs: Pairs, kind: str = "") -> Mapping[int, set[int]]:
+    """Return which rows are linked with each of some rows.
+
+    kind: the kind of links. "": all.
+    """
+    neighbours: dict[int, set[int]] = {row: set() for row in rows}
+    for source, target, name in pairs:
+        if kind not in ("", name) or source == target:
+            continue
+        if source in neighbours:
+            neighbours[source].add(target)
+        if target in neighbours:
+            neighbours[target].add(source)
+    return neighbours
+
+
 def _hubs(
     rows: Iterable[int], groups: Mapping[int, str], alike: Mapping[int, set[int]], room: int
 ) -> list[int]:
@@ -145,10 +183,7 @@ def _with_neighbours(
     limit: int,
 ) -> list[int]:
     """Return the hubs, and by turns a note of each hub, those first that connect most hubs."""
-    neighbours: dict[int, set[int]] = defaultdict(set)
-    for source, target, _ in pairs:
-        neighbours[source].add(target)
-        neighbours[target].add(source)
+    neighbours = neighbours_of(importance, pairs)
     hub_counts = Counter(row for hub in hubs for row in neighbours[hub])
 
     def rank(row: int) -> tuple[int, float, int]:

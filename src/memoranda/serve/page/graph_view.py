@@ -26,6 +26,8 @@ from memoranda.serve.page.graph_choice import (
     colours_of,
     group_of,
     groups_by_row,
+    nearest_rows,
+    neighbours_of,
     notes_that_matter,
 )
 from memoranda.serve.page.graph_names import group_titles, project_title, shown_title
@@ -138,9 +140,9 @@ def _whole(visit: Visit, limit: int) -> dict[str, Any]:
         return _notes(visit, infos, pairs, set(), limit, len(places))
     groups = groups_by_row(places, pairs)
     memories = {place.row for place in all_places if place.phase and place.category}
-    rows_shown = notes_that_matter(groups, memories, pairs, limit)
-    infos = _infos_in(memory, all_places, set(rows_shown))
-    start = _centre(memory, rows_shown)
+    rows_by_importance = notes_that_matter(groups, memories, pairs, limit)
+    infos = _infos_in(memory, all_places, set(rows_by_importance))
+    start = _centre(memory, rows_by_importance)
     return _notes(visit, infos, pairs, start, limit, len(places), groups)
 
 
@@ -245,35 +247,9 @@ def _around(visit: Visit, infos: Sequence[NoteInfo], limit: int, total: int = 0)
     project = visit.fields.get("project")
     notes_shown = [note for note in notes if not project or note.project == project]
     start = {info.row for info in infos}
-    rows_shown = _nearest_rows(notes_shown, pairs, start, limit)
+    rows_shown = nearest_rows([note.row for note in notes_shown], pairs, start, limit)
     infos_shown = [note for note in notes_shown if note.row in rows_shown]
     return _notes(visit, infos_shown, pairs, start, limit, max(total, len(notes)))
-
-
-def _nearest_rows(
-    infos: Sequence[NoteInfo], pairs: Pairs, start: Collection[int], limit: int
-) -> set[int]:
-    """Return the rows of at most `limit` notes: those to begin with, then the most linked ones.
-
-    Each of the others is linked to a note that was chosen before it.
-
-    start: the rows of the notes to begin with.
-    """
-    rows = [info.row for info in infos]
-    neighbours: dict[int, set[int]] = {row: set() for row in rows}
-    for source, target, _ in pairs:
-        if source in neighbours and target in neighbours:
-            neighbours[source].add(target)
-            neighbours[target].add(source)
-    order = sorted(rows, key=lambda row: (row not in start, -len(neighbours[row])))
-    chosen = {row for row in order[:limit] if row in start}
-    while len(chosen) < limit:
-        near = (row for row in order if row not in chosen and neighbours[row] & chosen)
-        row = next(near, None)
-        if row is None:
-            break
-        chosen.add(row)
-    return chosen
 
 
 def _notes(
@@ -306,7 +282,8 @@ def _notes(
     notes_shown = sorted(infos, key=sort_key)[:limit]
     if groups is None:
         groups = {info.row: _group_of_note(info) for info in notes_shown}
-    neighbours = _neighbours_of(visit.memory, {info.row for info in notes_shown}, kind)
+    rows_shown = {info.row for info in notes_shown}
+    neighbours = neighbours_of(rows_shown, relations(visit.memory), kind)
     # The rows of the index would show how many notes there are that this caller may not see.
     numbers = {info.row: number for number, info in enumerate(notes_shown, 1)}
     nodes = [
@@ -359,24 +336,6 @@ def _groups_shown(
     }
 
 
-def _neighbours_of(
-    memory: MemorySession, rows: Collection[int], kind: str
-) -> Mapping[int, set[int]]:
-    """Return the rows that each of some rows is linked with, by its row.
-
-    kind: the kind of links. "": all.
-    """
-    neighbours: dict[int, set[int]] = {row: set() for row in rows}
-    for source, target, name in relations(memory):
-        if kind not in ("", name) or source == target:
-            continue
-        if source in neighbours:
-            neighbours[source].add(target)
-        if target in neighbours:
-            neighbours[target].add(source)
-    return neighbours
-
-
 def _pairs_among(pairs: Pairs, rows: set[int], kind: str) -> Pairs:
     """Return the links of a kind between notes in these rows. The kind "" means all kinds."""
     return {
@@ -411,7 +370,7 @@ def _clusters(visit: Visit, places: Mapping[int, Sequence[str]]) -> dict[str, An
             "title": titles[name],
             "url": f"{HOME}/graph?{urlencode(filters | {'cluster': name})}",
             "size": size,
-            "cluster": name.partition("/")[0] if len(projects) > 1 else name,
+            "cluster": _group_of_cluster(name, projects),
             "start": False,
             "date": "",
         }
@@ -421,11 +380,11 @@ def _clusters(visit: Visit, places: Mapping[int, Sequence[str]]) -> dict[str, An
         {"from": source, "to": target, "type": "", "weight": number}
         for (source, target), number in sorted(between.items())
     ]
-    names_of_groups = {node["cluster"] for node in nodes}
-    colours = colours_of(names_of_groups)
+    group_by_cluster = {name: _group_of_cluster(name, projects) for name in sizes}
+    colours = colours_of(set(group_by_cluster.values()))
     shown_groups = {
-        name: {"title": _title_of_group(visit.language, name, titles), "colour": colours[name]}
-        for name in sorted(names_of_groups)
+        name: {"title": _title_of_group(visit.language, name, titles), "colour": colour}
+        for name, colour in sorted(colours.items())
     }
     return {
         "nodes": nodes,
@@ -436,8 +395,13 @@ def _clusters(visit: Visit, places: Mapping[int, Sequence[str]]) -> dict[str, An
     }
 
 
+def _group_of_cluster(name: str, projects: Collection[str]) -> str:
+    """Return the group of a cluster: its project, or itself if all clusters are of one project."""
+    return name.partition("/")[0] if len(projects) > 1 else name
+
+
 def _title_of_group(language: str, name: str, titles: Mapping[str, str]) -> str:
-    """Return the title of a group of clusters: of a project, or of a cluster that is its own group."""
+    """Return the title of a group of clusters, which is a project or a single cluster."""
     return titles.get(name) or project_title(language, name)
 
 

@@ -255,6 +255,7 @@ def test_chosen_notes_are_tagged_and_deleted_together(visit, memory):
         page.locator("h1").click()
         page.keyboard.press("x")
         page.locator("[name=ref]").nth(1).check()
+        bar.get_by_text("More").click()
         bar.get_by_label("Tags").fill("spices")
         bar.get_by_role("button", name="Add").click()
         expect(page.locator("a.tag", has_text="#spices")).to_have_count(2)

@@ -95,7 +95,6 @@ class Pane:
     author: who wrote it.
     is_cut: whether only a part of the text is shown.
     caption: which of two notes it is, or what happens to it, in words to translate. "" for nothing.
-    is_kept: whether it is the note that another one is merged into.
     """
 
     note: Note
@@ -103,7 +102,6 @@ class Pane:
     author: str
     is_cut: bool
     caption: str = ""
-    is_kept: bool = False
 
 
 @dataclass

@@ -524,7 +524,8 @@ function beside() {
 function legendItem(name) {
   const { title, notes } = groups[name];
   const dot = element("i");
-  dot.style.color = colourOf(name);
+  dot.className = "dot";
+  dot.style.background = colourOf(name);
   return listItem(notes && `/page/graph?cluster=${encodeURIComponent(name)}`, dot, title, element("b", notes?.toLocaleString("en") ?? ""));
 }
 

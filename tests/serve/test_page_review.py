@@ -232,6 +232,12 @@ async def test_of_values_that_share_words_only_the_others_are_marked(web, page):
     assert marked(html) == ["4", "12"]
 
 
+async def test_two_times_are_marked_whole(web, page):
+    text = "- [fact] backup: daily at 14:15\n- [fact] backup: daily at 15:00\n"
+    web.memory.write(Draft(text, project="notes", title="Backup"))
+    assert marked(await asked(page, "contradiction")) == ["14:15", "15:00"]
+
+
 async def test_the_answers_to_a_contradiction_have_the_order_of_its_texts(web, page):
     note_of_claude(web, "The port of staging is 8080.", project="notes", title="One")
     web.memory.write(Draft("The port of staging is 9090.", project="notes", title="Two"))

@@ -354,13 +354,22 @@ def _differing_words(statements: Sequence[str], quotes: Sequence[Quote]) -> list
 
 
 def _spans_of_change(parts: Line) -> list[Span]:
-    """Return the places of those parts of a text that are not the same in the other text."""
-    spans = []
+    """Return the places of those parts of a text that are not the same in the other text.
+
+    Words that a sign joins, as in `14:15`, are one place.
+    """
+    spans: list[Span] = []
     position = 0
+    is_joined = False
     for part in parts:
         end = position + len(part.text)
         if part.kind != SAME and part.text.strip():
-            spans.append(Span(position, end))
+            start = spans.pop().start if is_joined and spans else position
+            spans.append(Span(start, end))
+            is_joined = True
+        else:
+            is_sign = not part.text[:1].isspace() and not part.text[:1].isalnum()
+            is_joined = is_joined and len(part.text) == 1 and is_sign
         position = end
     return spans
 

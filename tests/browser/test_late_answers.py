@@ -117,7 +117,10 @@ def test_a_second_click_before_the_answer_sends_nothing_again(visit, memory):
 
 
 def test_a_live_update_keeps_the_focus_and_the_card(visit, memory):
+    earlier_note = memory.write(Draft("Today began.", project="notes", title="Before"))
     with visit() as page:
+        folds = page.locator("details.earlier")
+        folds.filter(has_text="Ship notes before noon").locator("summary").first.click()
         title = page.locator(".row .title", has_text="Ship notes before noon").first
         title.focus()
         page.keyboard.press("j")
@@ -127,7 +130,9 @@ def test_a_live_update_keeps_the_focus_and_the_card(visit, memory):
         expect(page.locator(".row", has_text="From afar")).to_have_count(1)
         expect(title).to_be_focused()
         expect(page.locator(".row.here .title")).to_have_text(title_of_card)
-    memory.delete(note)
+        opened = page.locator("#days details[open]")
+        expect(opened).to_have_count(1)
+    memory.delete(note, earlier_note)
 
 
 def test_a_live_update_waits_until_somebody_has_written(visit, memory):

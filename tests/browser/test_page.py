@@ -255,6 +255,7 @@ def test_chosen_notes_are_tagged_and_deleted_together(visit, memory):
         page.locator("h1").click()
         page.keyboard.press("x")
         page.locator("[name=ref]").nth(1).check()
+        bar.get_by_text("More").click()
         bar.get_by_label("Tags").fill("spices")
         bar.get_by_role("button", name="Add").click()
         expect(page.locator("a.tag", has_text="#spices")).to_have_count(2)
@@ -663,6 +664,7 @@ def test_the_graph_is_walked_with_keys_clicked_through_and_filtered(visit):
         expect(page.locator(".panel h2")).not_to_have_text(re.compile("^Heron$"))
         for key in ("+", "-", "0"):
             page.keyboard.press(key)
+        page.keyboard.press("Escape")
         x, y = canvas.evaluate(_PLACE, "Mara Lindqvist")
         canvas.click(position={"x": x, "y": y})
         expect(page.locator(".panel h2")).to_contain_text("Mara Lindqvist")
@@ -686,11 +688,32 @@ def test_the_graph_is_walked_with_keys_clicked_through_and_filtered(visit):
         page.wait_for_url("**/page/note/**")
 
 
-@pytest.mark.parametrize("path", ["/page/graph", "/page/graph?note=Heron"])
-def test_no_two_labels_of_the_graph_overlap(visit, path):
-    with visit(path) as page:
-        expect(page.locator("canvas[data-drawn]")).to_be_visible()
+# The boxes of labels whose left or right edge shows something else than the ground.
+_NOT_FREE = """canvas => {
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    const scale = canvas.width / canvas.clientWidth;
+    const ground = getComputedStyle(canvas).backgroundColor.match(/\\d+/g).map(Number);
+    const isGround = (x, y) => {
+        const at = 4 * (Math.round(y * scale) * canvas.width + Math.round(x * scale));
+        return ground.every((part, n) => Math.abs(part - data[at + n]) < 12);
+    };
+    return canvas.graph.boxes().filter(([x, y, w, h]) => {
+        const rows = [...Array(Math.floor(h) - 2).keys()].map((row) => y + 1 + row);
+        return !rows.every((row) => isGround(x + 1, row) && isGround(x + w - 2, row));
+    });
+}"""
+
+
+@pytest.mark.parametrize(
+    "path", ["/page/graph", "/page/graph?note=Heron", "/page/graph?by=folders"]
+)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_label_of_the_graph_has_another_or_a_line_in_its_box(visit, path, scheme):
+    with visit(path, color_scheme=scheme) as page:
+        canvas = page.locator("canvas[data-drawn]")
+        expect(canvas).to_be_visible()
         boxes = page.evaluate("document.querySelector('canvas').graph.boxes()")
+        assert canvas.evaluate(_NOT_FREE) == []
     assert len(boxes) > 8
     for number, (x, y, width, height) in enumerate(boxes):
         for other_x, other_y, other_width, other_height in boxes[:number]:
@@ -744,6 +767,53 @@ def test_the_time_slider_shows_what_was_there_by_a_day(visit):
         assert len(page.evaluate("document.querySelector('canvas').graph.boxes()")) < all_notes
         slider.press("End")
         expect(output).to_contain_text(f" {all_notes} notes")
+
+
+def test_the_time_slider_ends_today_and_names_the_year_only_of_another_year(visit, memory):
+    today = memory.clock().astimezone(memory.settings.reading_zone)
+    with visit("/page/graph?note=vault/projects/Heron.md") as page:
+        output = page.locator(".time output")
+        expect(output).to_have_text(re.compile(rf"^{today:%b} {today.day} · "))
+        page.locator(".time input").press("Home")
+        expect(output).to_have_text(re.compile(r"^[A-Z][a-z]+ \d+, 202[45] · "))
+
+
+def test_words_in_the_graph_point_out_notes_and_enter_chooses_one_or_searches_all(visit):
+    with visit("/page/graph?note=vault/projects/Heron.md") as page:
+        expect(page.locator("canvas[data-drawn]")).to_be_visible()
+        before = len(page.evaluate("document.querySelector('canvas').graph.boxes()"))
+        page.keyboard.press("/")
+        field = page.get_by_label("Search in this picture")
+        expect(field).to_be_focused()
+        field.fill("mara lind")
+        boxes = page.evaluate("document.querySelector('canvas').graph.boxes()")
+        assert 0 < len(boxes) < before, "only what was found is named"
+        field.press("Enter")
+        expect(page.locator(".panel h2")).to_have_text("Mara Lindqvist")
+        field.fill("importer nowhere drawn")
+        field.press("Enter")
+        page.wait_for_url("**/page/graph?q=importer%20nowhere%20drawn")
+
+
+def test_a_note_of_the_graph_is_expanded_in_place(visit, memory):
+    drafts = [Draft("[[Heron]]", project="notes", title=f"More {n}") for n in range(60)]
+    drafts.append(Draft("[[More 7]]", project="notes", title="Far away"))
+    infos = memory.write_many(drafts)
+    with visit("/page/graph?note=vault/projects/Heron.md&depth=1") as page:
+        canvas = page.locator("canvas[data-drawn]")
+        expect(canvas).to_have_attribute("data-drawn", "50")
+        drawn = page.evaluate(PLACES)
+        title = next(f"More {n}" for n in range(60) if f"/page/note/notes/More%20{n}.md" in drawn)
+        assert "/page/note/notes/Far%20away.md" not in drawn
+        memory.write(Draft(f"[[{title}]]", project="notes", title="Beside"))
+        page.get_by_label("Search in this picture").fill(title)
+        page.get_by_label("Search in this picture").press("Enter")
+        expect(page.locator(".panel h2")).to_have_text(title)
+        page.get_by_role("button", name="Expand").click()
+        expect(canvas).not_to_have_attribute("data-drawn", "50")
+        assert "/page/note/notes/Beside.md" in page.evaluate(PLACES)
+        expect(page.locator("figure details li", has_text="Beside")).to_have_count(1)
+    memory.delete("notes/Beside.md", *[(info.project, info.path) for info in infos])
 
 
 def test_the_graph_is_zoomed_by_wheel_and_dragged_by_mouse(visit):
@@ -926,7 +996,13 @@ def test_reminders_are_done_and_put_off_by_clicks_and_keys(visit, memory):
         page.goto("/page/calendar")
         first = page.locator("[data-card].here").inner_text()
         page.keyboard.press("z")
+        here = page.locator("[data-card].here")
+        expect(here.get_by_role("button", name="in 1 hour")).to_be_focused()
+        assert page.locator("#toast").inner_text() == "", "the key opens the menu, as a click does"
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
         expect(page.locator("#toast")).to_contain_text("put off until")
+        expect(page.locator("#toast")).to_contain_text("9:00")
         page.keyboard.press("u")
         expect(page.locator("#toast")).to_contain_text("Taken back")
         page.goto("/page/calendar")

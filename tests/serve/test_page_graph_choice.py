@@ -8,8 +8,15 @@ from urllib.parse import quote
 import pytest
 
 from memoranda import Draft, Query
+from memoranda.engine.upkeep import Upkeep
 from memoranda.serve.page.addresses import note_ref
-from memoranda.serve.page.graph_choice import MOST_GROUPS, groups_by_row, notes_that_matter
+from memoranda.serve.page.graph_choice import (
+    COLOURS,
+    MOST_GROUPS,
+    colours_of,
+    groups_by_row,
+    notes_that_matter,
+)
 from memoranda.serve.page.graph_names import group_titles
 from serve.test_page import plain
 
@@ -36,13 +43,51 @@ def test_of_memories_that_are_alike_few_are_shown_and_what_others_link_to_comes_
     assert set(chosen) & set(NOTES_OF_LEDGER)
 
 
-def test_each_group_has_room_however_few_links_it_has():
-    to_first = {(row, 0, "links_to") for row in range(1, 500)}
+def test_no_group_takes_the_place_of_all_others():
     groups = dict.fromkeys(range(500), "notes/large") | dict.fromkeys(range(500, 520), "vault")
-    chosen = notes_that_matter(groups, set(), to_first, 60)
+    links = {(row, row % 20, "links_to") for row in range(20, 500)}
+    links |= {(row, 500, "links_to") for row in range(501, 510)}
+    chosen = notes_that_matter(groups, set(), links, 60)
 
-    assert len(chosen) <= 60
-    assert any(groups[row] == "vault" for row in chosen)
+    assert len(chosen) == 60
+    assert 500 in chosen
+    assert sum(groups[row] == "vault" for row in chosen) > 3
+
+
+def test_what_is_shown_beside_hubs_is_linked_to_one_and_connects_several_first():
+    first_hub, second_hub, bridge, single = 0, 1, 2, 3
+    links = {(row, row % 2, "links_to") for row in range(10, 90)}
+    links |= {(bridge, first_hub, "links_to"), (bridge, second_hub, "links_to")}
+    groups = dict.fromkeys([*range(4), *range(10, 90)], "notes")
+    chosen = notes_that_matter(groups, set(), links, 20)
+
+    assert chosen[:2] == [first_hub, second_hub]
+    assert bridge in chosen
+    assert single not in chosen
+    linked = {row for pair in links for row in pair[:2] if {*pair[:2]} & {first_hub, second_hub}}
+    assert set(chosen) <= linked
+
+
+def test_of_notes_without_links_the_first_are_shown():
+    groups = dict.fromkeys(range(100), "notes")
+    assert notes_that_matter(groups, set(), set(), 20) == list(range(20))
+
+
+def test_each_group_has_its_colour_in_every_picture():
+    common_names = ["categories/people", "notes", "categories/lessons"]
+    names = [*common_names, "vault/howto", "journal"]
+    together = colours_of(names)
+    assert len(set(together.values())) == len(names)
+    for name in common_names:
+        assert colours_of([name]) == {name: together[name]}
+    assert colours_of(reversed(names)) == together
+
+
+def test_of_more_groups_than_colours_the_rest_is_grey():
+    colours = colours_of([f"vault/{number}" for number in range(30)])
+    grey = COLOURS - 1
+    assert sorted(set(colours.values())) == list(range(COLOURS))
+    assert list(colours.values()).count(grey) == 30 - grey
 
 
 def test_groups_that_matter_least_join_their_project():
@@ -86,11 +131,45 @@ async def test_a_graph_of_all_names_its_groups(web, page):
     graph = (await page.client.get("/api/graph?by=links")).json()
 
     assert graph["groups"] == {
-        "categories/habits": {"title": "Habits", "notes": 3},
-        "notes/work": {"title": "Work", "notes": 1},
+        "categories/habits": {"title": "Habits", "notes": 3, "colour": 2},
+        "notes/work": {
+            "title": "Work",
+            "notes": 1,
+            "colour": graph["groups"]["notes/work"]["colour"],
+        },
     }
     clusters = {node["cluster"] for node in graph["nodes"]}
     assert clusters == graph["groups"].keys()
+
+
+async def test_the_middle_of_a_graph_of_all_is_what_is_pinned_else_what_has_most_links(web, page):
+    for title in ("Much", "Little"):
+        web.memory.write(Draft("x", project="notes", title=title))
+    for number in range(4):
+        targets = "[[Much]]" if number else "[[Much]] [[Little]]"
+        web.memory.write(Draft(targets, project="notes", title=f"From {number}"))
+
+    async def middle():
+        graph = (await page.client.get("/api/graph?by=links")).json()
+        return [node["title"] for node in graph["nodes"] if node["start"]]
+
+    assert await middle() == ["Much"]
+    Upkeep(web.memory).pin([web.memory.read("Little")])
+    assert await middle() == ["Little"]
+
+
+async def test_a_graph_shows_fifty_notes_and_how_many_more_are_around_each(web, page):
+    web.memory.write(Draft("x", project="notes", title="Hub"))
+    drafts = [Draft("[[Hub]]", project="notes", title=f"From {n}") for n in range(70)]
+    drafts.append(Draft("[[From 3]]", project="notes", title="Behind"))
+    web.memory.write_many(drafts)
+    for query in ("by=links", "note=Hub", "q=hub"):
+        graph = (await page.client.get(f"/api/graph?{query}")).json()
+        more = {node["title"]: node["more"] for node in graph["nodes"]}
+        assert len(more) == 50
+        assert more["Hub"] == 70 - 49 + ("Behind" in more)
+        linked = {link[end] for link in graph["links"] for end in ("from", "to")}
+        assert {node["id"] for node in graph["nodes"]} == linked
 
 
 def test_groups_of_one_name_are_told_apart_and_the_rest_of_a_project_says_so():

@@ -10,6 +10,7 @@ import pytest
 
 from memoranda import Draft
 from memoranda.serve.page.addresses import note_url
+from memoranda.serve.page.merge_pages import differences_of
 from serve.test_page import plain
 
 pytestmark = pytest.mark.anyio
@@ -213,7 +214,7 @@ async def test_before_a_merge_the_result_is_shown_and_what_is_kept_is_not_struck
     tea = note(web, "Tea", "At four.\n\nWith milk.\n")
     note(web, "Chai", "At five.\n")
     answer = await page.send(note_url(tea.project, tea.path), do="merge", other="Chai")
-    panes, _, result = answer.text.partition("<h2>Afterwards</h2>")
+    panes, _, result = answer.text.partition('<h2 class="meta">Afterwards</h2>')
     assert "<del>" not in answer.text
     assert "<ins>" not in panes
     assert "<mark>four" in panes
@@ -247,3 +248,55 @@ async def test_a_note_merged_from_the_texts_of_agents_is_not_said_to_be_written_
 
     assert "Written by an agent, with your edit" in html
     assert "Written by You" not in html
+
+
+@pytest.mark.parametrize(
+    ("text", "other_text", "sentences"),
+    [
+        (
+            "In Heron, the client runs out of memory",
+            "In Ledger, the client runs out of memory.",
+            [
+                "They differ in one place.",
+                "The note that stays has “Heron”, the other has “Ledger”.",
+            ],
+        ),
+        (
+            "Deploys on Friday are allowed",
+            "Deploys on **Friday** are not allowed",
+            ["They differ in one place.", "Only the note that goes has “not”."],
+        ),
+        (
+            "The quick brown fox is 3 years old",
+            "The slow red fox is 4 years old",
+            [
+                "They differ in 2 places.",
+                "The note that stays has “quick brown”, the other has “slow red”.",
+                "The note that stays has “3”, the other has “4”.",
+            ],
+        ),
+        ("Tea at four", "# Tea at four!", ["Both have the same words."]),
+        ("one two three four five six", "a two b four c six d", []),
+    ],
+)
+def test_the_words_in_which_two_notes_differ_are_named(text, other_text, sentences):
+    assert differences_of("en", text, other_text) == sentences
+
+
+def test_of_chinese_texts_the_characters_that_differ_are_named():
+    assert differences_of("zh", "陈薇在杭州工作", "陈薇在苏州工作") == [
+        "两者只有一处不同。",
+        "保留的笔记写的是“杭”，另一篇写的是“苏”。",
+    ]
+
+
+async def test_before_a_merge_the_difference_and_the_result_are_beside_the_two_notes(web, page):
+    tea = note(web, "Tea", "Tea is at four.\n")
+    note(web, "Chai", "Tea is at five.\n")
+    html = await page.see("/page/merge?note=notes/Tea.md&other=notes/Chai.md")
+    assert "The note that stays has “four”, the other has “five”." in plain(html)
+    panes = html[html.index('<div class="panes">') : html.index('<div class="actions">')]
+    order = [panes.index(words) for words in ("Stays", "Goes into it", "Afterwards")]
+    assert order == sorted(order)
+    assert html.count('<div class="panes">') == 1
+    assert web.memory.read(tea.id).content == tea.content

@@ -78,6 +78,56 @@ async def test_what_is_due_is_done_or_put_off_on_today(web, page):
 
 
 @pytest.mark.parametrize(
+    ("language", "states"),
+    [
+        ("en", {"overdue": "!", "due today": "◷", "later": "◷", "done": "✓"}),
+        ("zh", {"已过期": "!", "今天到期": "◷", "以后": "◷", "完成": "✓"}),
+    ],
+)
+async def test_each_state_of_a_reminder_has_its_sign_and_its_name_in_the_month(
+    web, page, language, states
+):
+    reminder(web, "late", days=-2)
+    reminder(web, "soon", hours=3)
+    reminder(web, "far", days=3)
+    done = reminder(web, "over", days=-1)
+    reminders.acknowledge(web.memory, done.id)
+    html = await page.see("/page/calendar", **{"accept-language": language})
+    month = html[html.index("<tbody>") : html.index("</tbody>")]
+    signs = re.findall(r'<span class="r \w+" role="img" aria-label="([^"]*)"[^>]*>(.)', month)
+    assert dict(signs) == states
+    assert len(signs) == len(states)
+
+
+async def test_several_reminders_of_one_state_on_a_day_are_counted(web, page):
+    for number in range(3):
+        reminder(web, f"far {number}", days=3)
+    html = await page.see("/page/calendar")
+    month = html[html.index("<tbody>") : html.index("</tbody>")]
+    assert re.findall(r'class="r (\w+)" role="img" aria-label="([^"]*)"', month) == [
+        ("later", "later: 3")
+    ]
+
+
+async def test_what_was_done_in_two_weeks_is_folded_below_the_agenda_the_latest_first(web, page):
+    for number, days in ((1, 0), (2, 10), (3, 10)):
+        note = reminder(web, f"done {number}", days=-1)
+        web.later(days=days)
+        reminders.acknowledge(web.memory, note.id)
+    await page.enter()
+    html = await page.see("/page/calendar")
+    fold = re.search("<summary>Done in the last two weeks.*?</details>", html, re.S)[0]
+    assert re.findall(r"done \d", plain(fold)) == ["done 3", "done 2"]
+
+
+async def test_put_off_by_its_key_and_by_its_button_is_the_same_menu(web, page):
+    reminder(web, "late", days=-2)
+    html = await page.see("/page/calendar")
+    card = re.search(r'<li class="card reminder.*?</li>', html, re.S)[0]
+    assert re.findall(r'<(\w+)[^>]*data-key="z"', card) == ["summary"]
+
+
+@pytest.mark.parametrize(
     ("rule", "english", "chinese"),
     [
         ("FREQ=WEEKLY;BYDAY=MO,TH;BYHOUR=9;BYMINUTE=0", "every Mon, Thu", "每周一, 周四"),

@@ -117,3 +117,35 @@ async def test_an_edit_outside_is_on_the_page_of_its_day_only(web, page):
     assert len(outside_rows(await page.see(f"/page?day={day}"))) == 1
     today = web.memory.clock().astimezone(web.memory.settings.reading_zone).date().isoformat()
     assert outside_rows(await page.see(f"/page?day={today}")) == []
+
+
+async def test_earlier_days_are_folded_with_what_they_hold_and_open_where_one_looks_for_them(
+    web, page
+):
+    claude = web.memory.as_caller("claude", "mcp")
+    claude.write(Draft("x", project="notes", title="Old"))
+    web.memory.write(Draft("x", project="notes", title="Old, too"))
+    web.later(days=1)
+    web.memory.write(Draft("x", project="notes", title="New"))
+    await page.enter()
+    html = await page.see("/page")
+    fold = re.search('<details class="earlier" id="day-2026-11-2\\d">.*?</summary>', html, re.S)[0]
+    assert "Yesterday 2 changes · You, claude" in plain(fold)
+    assert html.index("New") < html.index('<details class="earlier"') < html.index(">Old")
+    for query in ("?agent=claude", "?week=this"):
+        html = await page.see(f"/page{query}")
+        assert '<details class="earlier"' not in html
+
+
+async def test_a_day_shows_six_sessions_and_three_changes_of_each_and_unfolds_the_others(web, page):
+    for session in range(9):
+        agent = web.memory.as_caller("claude", "mcp", session=f"session-{session}")
+        for number in range(6):
+            agent.write(Draft("x", project="notes", title=f"Note {session} {number}"))
+    html = await page.see("/page")
+    folded = html[html.index('<details class="more"') :]
+    shown = html[: html.index('<details class="more"')]
+    assert "+ 3 more sessions" in plain(folded)
+    assert shown.count('<article class="session">') == 6
+    assert folded.count('<article class="session">') == 3
+    assert plain(shown).count("+ 3 more") == 6

@@ -282,8 +282,7 @@ async def test_the_bars_of_an_agent_have_dates(web, page):
 
 async def test_the_month_has_a_key(page):
     text = plain(await page.see("/page/calendar"))
-    assert "notes of that day, the darker the more" in text
-    assert "reminders, with their number from two on" in text
+    assert "! overdue ◷ due today ◷ later ✓ done 7 notes of that day" in text
 
 
 async def test_a_field_of_an_address_has_a_size(page):

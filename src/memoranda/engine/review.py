@@ -73,6 +73,9 @@ class ReviewItem:
     subject: the text that the question quotes, for a list of questions. "" if it quotes none.
     quotes: the statements that the question compares, in the order of `refs`. () if it does not
         compare statements.
+    due: when the reminder is due that the question is about. None for another question, and for a
+        reminder without a time.
+    phrase: the words of a note that name this time. "" if they are not known.
     """
 
     key: str
@@ -83,6 +86,8 @@ class ReviewItem:
     lines: tuple[str, ...] = ()
     subject: str = ""
     quotes: tuple[Quote, ...] = ()
+    due: datetime | None = None
+    phrase: str = ""
 
 
 @dataclass(frozen=True, slots=True)

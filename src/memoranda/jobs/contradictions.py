@@ -30,7 +30,8 @@ from memoranda.query import Query
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
 
-_CHOICES = (("n", "the second holds now"), ("o", "the first holds now"), ("b", "both are true"))
+# In the order of the statements.
+_CHOICES = (("o", "the first holds now"), ("n", "the second holds now"), ("b", "both are true"))
 # A key with more values is a list, of which all values may be true.
 _MOST_VALUES = 3
 _KEY_VALUE = re.compile(r"([^:：\[\](){}/.]{1,40}?)\s*[:：]\s*(\S.*)")

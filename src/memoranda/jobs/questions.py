@@ -40,6 +40,7 @@ from memoranda.jobs.reminders import listed
 from memoranda.jobs.text_reminders import outdated, plan_from_text
 from memoranda.jobs.text_times import VAGUE_DAY
 from memoranda.note.model import CATEGORY_PROJECT, INBOX
+from memoranda.note.reminder import Reminder
 from memoranda.sources.base import sha256
 
 if TYPE_CHECKING:
@@ -214,7 +215,18 @@ def _doubtful(memory: MemorySession) -> Iterable[tuple[ReviewItem, Action]]:
         refs = (action.target or "",)
         choices = (("y", "remind me then"), _NO)
         key = f"reminder:{action.id}"
-        yield ReviewItem(key, "reminder", text, refs, choices, subject=subject), action
+        due = Reminder.of(action.record.further).due
+        item = ReviewItem(
+            key,
+            "reminder",
+            text,
+            refs,
+            choices,
+            subject=subject,
+            due=due,
+            phrase=action.phrase or "",
+        )
+        yield item, action
 
 
 # How the key of a question about an outdated reminder begins.
@@ -248,6 +260,7 @@ def _outdated(memory: MemorySession) -> Iterator[ReviewItem]:
             (id,),
             (("y", "keep it"), ("n", "delete it")),
             subject=subject,
+            due=reminder.due,
         )
 
 

@@ -10,8 +10,10 @@ from memoranda.text.compare import changes
 SAME = " "
 OLD = "-"
 NEW = "+"
+# Letters of scripts without blanks between words: Chinese and Japanese. Each counts as a word.
+_SINGLE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 # Blanks, a word, or one sign: the units of a comparison.
-_WORDS = re.compile(r"\s+|\w+|[^\w\s]")
+_WORDS = re.compile(rf"\s+|[{_SINGLE}]|[^\W{_SINGLE}]+|[^\w\s]")
 
 
 class Part(NamedTuple):

@@ -7,7 +7,8 @@ put off.
 from __future__ import annotations
 
 from calendar import Calendar
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import MAXYEAR, MINYEAR, date, datetime, timedelta
 from functools import partial
@@ -26,16 +27,19 @@ from memoranda.jobs import reminders
 from memoranda.note.reminder import Reminder
 from memoranda.query import Query, day
 from memoranda.serve.page.graph_names import project_title
+from memoranda.serve.page.times import Clock
 from memoranda.serve.page.visit import Visit
 
 SNOOZES = ("in 1 hour", "tomorrow 9:00", "in 1 week")
 """The times that the page offers for putting off a reminder. Other times are accepted, too."""
 SOON = timedelta(days=14)
-"""How far ahead the agenda goes."""
+"""How far the agenda goes ahead, and back for what is done."""
 # Notes of a day that are listed at once.
 LISTED = 50
 # The parts of the agenda, in their order.
 _AGENDA = ("Overdue", "Today", "In the next two weeks", "Without a date")
+# The states of reminders, those first that need something.
+_STATES = ("overdue", "due", "later", "done")
 # Reminders of a part of the agenda that are shown above "more".
 _REMINDERS_SHOWN = 8
 # The first and the last month that can be shown.
@@ -140,6 +144,7 @@ def show(visit: Visit) -> Response:
     visit.begin_page()
     weeks = Calendar(visit.first_weekday).monthdatescalendar(month.year, month.month)
     rows = reminder_rows(memory)
+    by_date = _by_day(rows)
     shown_day = chosen or today
     of_day = _notes_of(memory, shown_day, offset)
     return visit.html(
@@ -147,13 +152,15 @@ def show(visit: Visit) -> Response:
         month=month,
         weeks=weeks,
         notes=by_day(memory, weeks[0][0], weeks[-1][-1] + timedelta(days=1)),
-        reminders=_by_day(rows),
+        reminders=_counts_of_states(by_date),
+        of_day_reminders=by_date.get(shown_day.isoformat(), []),
         today=today,
         chosen=shown_day.isoformat(),
         shown_day=shown_day,
         is_chosen=chosen is not None,
         of_day=of_day,
         agenda=_agenda(rows, today),
+        done=_done_lately(visit.reader_clock, rows),
         snoozes=SNOOZES,
         most_due=_REMINDERS_SHOWN,
         previous=(month - timedelta(days=1)).isoformat()[:7],
@@ -183,6 +190,27 @@ def _by_day(rows: Sequence[ReminderRow]) -> dict[str, list[ReminderRow]]:
         for moment in filter(None, (row.when, row.put_off)):
             by_day.setdefault(moment.date().isoformat(), []).append(row)
     return by_day
+
+
+def _counts_of_states(
+    by_date: Mapping[str, Sequence[ReminderRow]],
+) -> Mapping[str, list[tuple[str, int]]]:
+    """Return the states that the reminders of each day have, with how many have each."""
+    counts = defaultdict[str, list[tuple[str, int]]](list)
+    for day_shown, rows in by_date.items():
+        numbers = Counter(row.state for row in rows)
+        counts[day_shown] = [(state, numbers[state]) for state in _STATES if numbers[state]]
+    return counts
+
+
+def _done_lately(clock: Clock, rows: Sequence[ReminderRow]) -> list[ReminderRow]:
+    """Return the reminders that were done in the last two weeks, the latest first."""
+    done = []
+    for row in rows:
+        moment = clock.local(row.info.header.get("acked_at"))
+        if row.state == "done" and moment is not None and moment >= clock.now - SOON:
+            done.append((moment, row.info.id, row))
+    return [row for _, _, row in sorted(done, key=lambda entry: entry[:2], reverse=True)]
 
 
 def _agenda(rows: Sequence[ReminderRow], today: date) -> dict[str, list[ReminderRow]]:

@@ -40,8 +40,11 @@ _DAYS = 7
 # The weeks that the page offers as buttons: how many weeks ago each began, and its heading.
 _WEEKS = {"this": (0, "This week"), "last": (1, "Last week")}
 _DAYS_OF_WEEK = 7
-# Rows of a session that are shown above "more".
-_ROWS_SHOWN = 5
+# Rows of a session, and sessions of a day, that are shown above "more".
+_ROWS_SHOWN = 3
+_GROUPS_SHOWN = 6
+# Fields that narrow the page to what somebody looks for. Without them, earlier days are folded.
+_NARROWING = frozenset(("agent", "who", "day", "week", "before"))
 # Rows of the page's short lists, such as the notes that agents used.
 _LISTED = 5
 # Some of the notes that agents used are gone, so more are looked up than are listed.
@@ -123,6 +126,29 @@ class Day:
     groups: list[Group] = field(default_factory=list)
     tidied: Tidied | None = None
 
+    @property
+    def shown(self) -> list[Group]:
+        """The groups that are shown without unfolding."""
+        # As with rows, a "more" is not worth its room for a single group.
+        if len(self.groups) <= _GROUPS_SHOWN + 1:
+            return self.groups
+        return self.groups[:_GROUPS_SHOWN]
+
+    @property
+    def folded(self) -> list[Group]:
+        """The groups behind `more`."""
+        return self.groups[len(self.shown) :]
+
+    @property
+    def count(self) -> int:
+        """How many changes agents and people made."""
+        return sum(len(group.rows) for group in self.groups)
+
+    @property
+    def agents(self) -> list[str | None]:
+        """Who made them, each once. None for the owner."""
+        return list(dict.fromkeys(group.agent for group in self.groups if not group.is_outside))
+
 
 def show(visit: Visit) -> Response:
     """Show the newest changes.
@@ -159,6 +185,7 @@ def show(visit: Visit) -> Response:
         with_machinery=bool(visit.text("all")),
         earlier=0 if is_whole else next_page(runs),
         before=visit.number("before", 0),
+        are_days_folded=not visit.fields.keys() & _NARROWING,
         used=_used_today(memory),
         since=since,
         address=visit.here,

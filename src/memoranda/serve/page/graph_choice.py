@@ -2,25 +2,43 @@
 
 Nobody can read a graph of all notes. The notes with the most links are not a good choice either:
 upkeep links memories that say nearly the same, so hundreds of similar notes link to each other. So
-links between groups count more, each group gets some notes, and only one of several similar memories
-is chosen.
+links between groups count more, several groups get hubs, and of similar memories few are chosen.
+The other notes are those that connect the hubs, so that the graph is not made of single points.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from math import sqrt
+from math import ceil
+from zlib import crc32
 
 Pairs = set[tuple[int, int, str]]
 """Links: the index row of the note with the link, the row of its target, and the kind of link."""
 
 MOST_GROUPS = 11
 """Groups of a graph: as many colours as people can tell apart."""
+COLOURS = 12
+"""Colours of the palette in static/graph.js. The last one is grey."""
+# The colours of what most memories have.
+_OWN_COLOURS = {
+    "notes": 0,
+    "categories": 1,
+    "vault": 2,
+    "categories/people": 1,
+    "categories/preferences": 5,
+    "categories/knowledge": 3,
+    "categories/lessons": 4,
+    "categories/habits": 2,
+    "categories/decisions": 6,
+    "notes/people": 8,
+    "notes/projects": 7,
+}
 # A link inside a group counts as this part of a link to another group.
 _INSIDE = 0.25
-# Each group gets at least this many notes, and at most this many notes without links.
-_LEAST = 3
+# One of so many notes is a hub. No group has more of the hubs than this part.
+_PART_OF_HUBS = 4
+_GROUPS_OF_HUBS = 3
 # A memory with links to this many chosen memories is similar to them.
 _ALIKE = 2
 
@@ -52,31 +70,144 @@ def groups_by_row(places: Mapping[int, Sequence[str]], pairs: Pairs) -> dict[int
     }
 
 
+def colours_of(names: Iterable[str]) -> dict[str, int]:
+    """Return the number of each group's colour, by its name: 0 to COLOURS - 1.
+
+    A group has the same colour in every picture, unless another one has it there. The last colour
+    is for groups of which there are too many to tell them apart.
+    """
+    colours: dict[str, int] = {}
+    last = COLOURS - 1
+    # Names with a colour of their own come first, so that no other name takes it.
+    for name in sorted(names, key=lambda name: (name not in _OWN_COLOURS, name)):
+        colour = _OWN_COLOURS.get(name, crc32(name.encode()) % last)
+        taken = set(colours.values())
+        free = ((colour + step) % last for step in range(last))
+        colours[name] = next((number for number in free if number not in taken), last)
+    return colours
+
+
 def notes_that_matter(
     groups: Mapping[int, str], memories: Collection[int], pairs: Pairs, limit: int
 ) -> list[int]:
     """Return the rows of at most `limit` notes to show, the most important first.
 
+    These are hubs, which many notes link to, and notes that connect them. A memory without any links
+    gives its first notes.
+
     groups: the group of each note, by its row in the index.
     memories: the rows of memories. Upkeep links memories that are similar.
     pairs: the links between the notes.
     """
-    if len(groups) <= limit:
-        return list(groups)
-    rows_by_group: dict[str, list[int]] = defaultdict(list)
-    for row, name in groups.items():
-        rows_by_group[name].append(row)
     importance = _importance(groups, pairs)
+    ordered = sorted(groups, key=lambda row: (-importance[row], row))
+    linked = [row for row in ordered if importance[row]]
+    if len(groups) <= limit or not linked:
+        return ordered[:limit]
     alike = _alike(groups, memories, pairs)
-    # A group gets notes by the square root of its size, so that a large group leaves room for others.
-    all_shares = sum(sqrt(len(rows)) for rows in rows_by_group.values())
-    chosen: list[int] = []
-    for rows in rows_by_group.values():
-        room = max(_LEAST, round(limit * sqrt(len(rows)) / all_shares))
-        rows.sort(key=lambda row: (-importance[row], row))
-        chosen += _first_different(rows, alike, importance, room)
-    chosen.sort(key=lambda row: (-importance[row], row))
-    return chosen[:limit]
+    hubs = _hubs(linked, groups, alike, limit // _PART_OF_HUBS)
+    chosen = _with_neighbours(hubs, importance, pairs, alike, limit)
+    taken = set(chosen)
+    for row in linked:
+        if len(chosen) >= limit:
+            break
+        if row not in taken and not _is_like(row, taken, alike):
+            chosen.append(row)
+            taken.add(row)
+    return chosen
+
+
+def nearest_rows(rows: Sequence[int], pairs: Pairs, start: Collection[int], limit: int) -> set[int]:
+    """Return at most `limit` rows: those to begin with, then the most linked ones.
+
+    Each of the others is linked to a row that was chosen before it.
+
+    rows: the rows to choose from.
+    start: the rows to begin with.
+    """
+    among = set(rows)
+    all_neighbours = neighbours_of(rows, pairs)
+    neighbours = {row: linked & among for row, linked in all_neighbours.items()}
+    order = sorted(rows, key=lambda row: (row not in start, -len(neighbours[row])))
+    chosen = {row for row in order[:limit] if row in start}
+    while len(chosen) < limit:
+        near = (row for row in order if row not in chosen and neighbours[row] & chosen)
+        next_row = next(near, None)
+        if next_row is None:
+            break
+        chosen.add(next_row)
+    return chosen
+
+
+def neighbours_of(rows: Iterable[int], pairs: Pairs, kind: str = "") -> Mapping[int, set[int]]:
+    """Return which rows are linked with each of some rows.
+
+    kind: the kind of links. "": all.
+    """
+    neighbours: dict[int, set[int]] = {row: set() for row in rows}
+    for source, target, name in pairs:
+        if kind not in ("", name) or source == target:
+            continue
+        if source in neighbours:
+            neighbours[source].add(target)
+        if target in neighbours:
+            neighbours[target].add(source)
+    return neighbours
+
+
+def _hubs(
+    rows: Iterable[int], groups: Mapping[int, str], alike: Mapping[int, set[int]], room: int
+) -> list[int]:
+    """Return the first rows that are not similar to each other, with room for several groups.
+
+    rows: the rows of notes, the most important first.
+    room: how many rows to return at most.
+    """
+    hubs: list[int] = []
+    numbers = Counter[str]()
+    most_of_group = ceil(room / _GROUPS_OF_HUBS)
+    for row in rows:
+        if len(hubs) >= room:
+            break
+        if numbers[groups[row]] < most_of_group and not _is_like(row, set(hubs), alike):
+            hubs.append(row)
+            numbers[groups[row]] += 1
+    return hubs
+
+
+def _with_neighbours(
+    hubs: Sequence[int],
+    importance: Mapping[int, float],
+    pairs: Pairs,
+    alike: Mapping[int, set[int]],
+    limit: int,
+) -> list[int]:
+    """Return the hubs, and by turns a note of each hub, those first that connect most hubs."""
+    neighbours = neighbours_of(importance, pairs)
+    hub_counts = Counter(row for hub in hubs for row in neighbours[hub])
+
+    def rank(row: int) -> tuple[int, float, int]:
+        return -hub_counts[row], -importance[row], row
+
+    chosen = list(hubs)
+    taken = set(hubs)
+    queues = [iter(sorted(neighbours[hub], key=rank)) for hub in hubs]
+    while queues and len(chosen) < limit:
+        queue = queues.pop(0)
+        new_row = next(
+            (row for row in queue if row not in taken and not _is_like(row, taken, alike)), None
+        )
+        if new_row is None:
+            continue
+        chosen.append(new_row)
+        taken.add(new_row)
+        queues.append(queue)
+    return chosen
+
+
+def _is_like(row: int, chosen: Collection[int], alike: Mapping[int, set[int]]) -> bool:
+    """Whether a memory is similar to several of those that are chosen."""
+    return len(alike.get(row, set()).intersection(chosen)) >= _ALIKE
 
 
 def _importance(groups: Mapping[int, str], pairs: Pairs) -> dict[int, float]:
@@ -101,28 +232,3 @@ def _alike(
             alike[source].add(target)
             alike[target].add(source)
     return alike
-
-
-def _first_different(
-    rows: Iterable[int],
-    alike: Mapping[int, set[int]],
-    importance: Mapping[int, float],
-    room: int,
-) -> list[int]:
-    """Return the first rows of notes that are not similar to the notes chosen before them.
-
-    rows: the rows of a group, the most important first.
-    alike: the similar memories of each memory.
-    room: how many rows to return at most.
-    """
-    chosen: list[int] = []
-    unlinked = 0
-    for row in rows:
-        is_unlinked = not importance.get(row)
-        if len(chosen) >= room or (is_unlinked and unlinked >= _LEAST):
-            break
-        if len(alike.get(row, set()).intersection(chosen)) >= _ALIKE:
-            continue
-        chosen.append(row)
-        unlinked += is_unlinked
-    return chosen

@@ -23,19 +23,22 @@ from memoranda.serve.page import graph_panel
 from memoranda.serve.page.addresses import note_url, noted
 from memoranda.serve.page.graph_choice import (
     Pairs,
+    colours_of,
     group_of,
     groups_by_row,
+    nearest_rows,
+    neighbours_of,
     notes_that_matter,
 )
 from memoranda.serve.page.graph_names import group_titles, project_title, shown_title
 from memoranda.serve.page.search import query_of
 from memoranda.serve.page.visit import HOME, Visit
 
-FIRST_SHOWN = 150
-"""Notes that are shown at first of a whole memory."""
-SHOWN = 300
-"""Notes that are shown if the field `limit` is not sent."""
-MOST = 3000
+FIRST_SHOWN = 50
+"""Notes that are shown if the field `limit` is not sent. The others come when a note is opened."""
+EXAMINED = 300
+"""Notes around a note or around hits of which the most linked ones are shown."""
+MOST = 1000
 """Notes that are shown at most. Nobody can read a larger graph."""
 HITS = 60
 """Hits of a search whose neighbourhood is shown."""
@@ -84,6 +87,7 @@ def show(visit: Visit) -> Response:
         are_folders=is_whole and query_fields["by"] != BY_LINKS and total > WHOLE,
         is_filtered=any(fields.get(name) for name in _FORM_FIELDS),
         depth=_depth(visit),
+        today=visit.reader_clock.today,
         projects=[project.name for project in memory.projects],
         drawing=drawing(visit) if fields.get("part") == "list" else None,
     )
@@ -104,12 +108,13 @@ def drawing(visit: Visit) -> dict[str, Any]:
     """Return the nodes and links that the script draws.
 
     The keys are `nodes`, `links` (from and to the `id` of a node), `total` (how many notes there
-    are), `clusters` (whether the nodes are clusters), and `groups`: the title of each group, by the
-    `cluster` of its nodes, with its number of notes unless the nodes are clusters.
+    are), `clusters` (whether the nodes are clusters), and `groups`: the title and the colour of each
+    group, by the `cluster` of its nodes, with its number of notes unless the nodes are clusters. The
+    `more` of a node is how many linked notes are not drawn.
     """
     memory = visit.memory
     fields = visit.fields
-    limit = min(visit.number("limit", SHOWN) or SHOWN, MOST)
+    limit = min(visit.number("limit", FIRST_SHOWN) or FIRST_SHOWN, MOST)
     if fields.get("note"):
         return _around(visit, [noted(memory, fields["note"])], limit)
     if fields.get("q", "").strip() or any(fields.get(name) for name in _SEARCH_FIELDS):
@@ -133,13 +138,25 @@ def _whole(visit: Visit, limit: int) -> dict[str, Any]:
         rows_shown = set(_most_linked(places, pairs, limit))
         infos = _infos_in(memory, all_places, rows_shown)
         return _notes(visit, infos, pairs, set(), limit, len(places))
-    if not fields.get("limit"):
-        limit = FIRST_SHOWN
     groups = groups_by_row(places, pairs)
     memories = {place.row for place in all_places if place.phase and place.category}
-    rows_shown = set(notes_that_matter(groups, memories, pairs, limit))
-    infos = _infos_in(memory, all_places, rows_shown)
-    return _notes(visit, infos, pairs, set(), limit, len(places), groups)
+    rows_by_importance = notes_that_matter(groups, memories, pairs, limit)
+    infos = _infos_in(memory, all_places, set(rows_by_importance))
+    start = _centre(memory, rows_by_importance)
+    return _notes(visit, infos, pairs, start, limit, len(places), groups)
+
+
+def _centre(memory: MemorySession, rows: Sequence[int]) -> set[int]:
+    """Return the row of the note that belongs in the middle of a whole memory. Empty without notes.
+
+    That is the first pinned note, or else the first note.
+
+    rows: the rows that are shown, the most important first.
+    """
+    pinned_infos, _ = memory.list(Query(pinned=True), limit=0)
+    pinned_rows = {info.row for info in pinned_infos}
+    candidates = [*(row for row in rows if row in pinned_rows), *rows]
+    return set(candidates[:1])
 
 
 def _infos_in(
@@ -225,11 +242,14 @@ def _around(visit: Visit, infos: Sequence[NoteInfo], limit: int, total: int = 0)
 
     total: how many notes a search found, if it found more than are shown.
     """
-    notes, pairs = neighbourhood(visit.memory, infos, depth=_depth(visit), limit=limit)
+    examined = max(limit, EXAMINED)
+    notes, pairs = neighbourhood(visit.memory, infos, depth=_depth(visit), limit=examined)
     project = visit.fields.get("project")
     notes_shown = [note for note in notes if not project or note.project == project]
     start = {info.row for info in infos}
-    return _notes(visit, notes_shown, pairs, start, limit, max(total, len(notes)))
+    rows_shown = nearest_rows([note.row for note in notes_shown], pairs, start, limit)
+    infos_shown = [note for note in notes_shown if note.row in rows_shown]
+    return _notes(visit, infos_shown, pairs, start, limit, max(total, len(notes)))
 
 
 def _notes(
@@ -250,7 +270,8 @@ def _notes(
     groups: the group of every note of the memory, by index row. None: each note that is drawn is
         in the group of its folder or category.
     """
-    pairs = _pairs_among(pairs, {info.row for info in infos}, visit.fields.get("type", ""))
+    kind = visit.fields.get("type", "")
+    pairs = _pairs_among(pairs, {info.row for info in infos}, kind)
     zone = visit.memory.settings.zone
     link_counts = _link_counts(pairs)
 
@@ -261,6 +282,8 @@ def _notes(
     notes_shown = sorted(infos, key=sort_key)[:limit]
     if groups is None:
         groups = {info.row: _group_of_note(info) for info in notes_shown}
+    rows_shown = {info.row for info in notes_shown}
+    neighbours = neighbours_of(rows_shown, relations(visit.memory), kind)
     # The rows of the index would show how many notes there are that this caller may not see.
     numbers = {info.row: number for number, info in enumerate(notes_shown, 1)}
     nodes = [
@@ -269,6 +292,7 @@ def _notes(
             "title": shown_title(visit, info)[:_MAX_TITLE_CHARACTERS],
             "url": note_url(info.project, info.path),
             "size": link_counts[info.row],
+            "more": len(neighbours[info.row] - numbers.keys()),
             "cluster": groups[info.row],
             "start": info.row in start,
             "date": day_of(info, zone),
@@ -304,7 +328,12 @@ def _groups_shown(
     names = dict.fromkeys(groups[info.row] for info in infos)
     numbers = Counter(groups.values())
     titles = group_titles(language, names)
-    return {name: {"title": titles[name], "notes": numbers[name]} for name in names}
+    # Groups that are not drawn have colours, too: opening a note can add them.
+    colours = colours_of(set(groups.values()))
+    return {
+        name: {"title": titles[name], "notes": numbers[name], "colour": colours[name]}
+        for name in names
+    }
 
 
 def _pairs_among(pairs: Pairs, rows: set[int], kind: str) -> Pairs:
@@ -341,7 +370,7 @@ def _clusters(visit: Visit, places: Mapping[int, Sequence[str]]) -> dict[str, An
             "title": titles[name],
             "url": f"{HOME}/graph?{urlencode(filters | {'cluster': name})}",
             "size": size,
-            "cluster": name.partition("/")[0] if len(projects) > 1 else name,
+            "cluster": _group_of_cluster(name, projects),
             "start": False,
             "date": "",
         }
@@ -351,14 +380,29 @@ def _clusters(visit: Visit, places: Mapping[int, Sequence[str]]) -> dict[str, An
         {"from": source, "to": target, "type": "", "weight": number}
         for (source, target), number in sorted(between.items())
     ]
-    shown_projects = {name: {"title": project_title(visit.language, name)} for name in projects}
+    group_by_cluster = {name: _group_of_cluster(name, projects) for name in sizes}
+    colours = colours_of(set(group_by_cluster.values()))
+    shown_groups = {
+        name: {"title": _title_of_group(visit.language, name, titles), "colour": colour}
+        for name, colour in sorted(colours.items())
+    }
     return {
         "nodes": nodes,
         "links": links,
         "total": len(cluster_of),
         "clusters": True,
-        "groups": shown_projects,
+        "groups": shown_groups,
     }
+
+
+def _group_of_cluster(name: str, projects: Collection[str]) -> str:
+    """Return the group of a cluster: its project, or itself if all clusters are of one project."""
+    return name.partition("/")[0] if len(projects) > 1 else name
+
+
+def _title_of_group(language: str, name: str, titles: Mapping[str, str]) -> str:
+    """Return the title of a group of clusters, which is a project or a single cluster."""
+    return titles.get(name) or project_title(language, name)
 
 
 def _titles_of_clusters(language: str, names: Iterable[str], inside: str) -> dict[str, str]:

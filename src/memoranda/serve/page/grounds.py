@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import datetime
 
 from markupsafe import Markup
 
 from memoranda.engine.review import Quote, ReviewItem
 from memoranda.note.model import Note
-from memoranda.serve.page.times import time_element
+from memoranda.serve.page.plain_markdown import plain_text, plain_words
+from memoranda.serve.page.sentences import in_words
+from memoranda.serve.page.times import moment_words, time_element
 from memoranda.serve.page.visit import Visit
 from memoranda.serve.page.wording import counted, joined_names, translated
 from memoranda.serve.page.writers import writer_of
@@ -41,6 +44,8 @@ def grounds_of(visit: Visit, item: ReviewItem, notes: Sequence[Note]) -> list[st
                 who=who,
             )
         ]
+    if item.kind == "reminder" and item.due is not None:
+        return _of_reminder(visit, item, item.due)
     if item.kind == "category" and notes:
         names = [label for letter, label in item.choices if letter.isdecimal()]
         shown_names = [translated(visit.language, name) for name in names]
@@ -62,9 +67,21 @@ def grounds_of(visit: Visit, item: ReviewItem, notes: Sequence[Note]) -> list[st
     return []
 
 
+def _of_reminder(visit: Visit, item: ReviewItem, due: datetime) -> list[str]:
+    """Say why the question is asked, and when the reminder would come."""
+    clock = visit.reader_clock
+    language = visit.language
+    if item.phrase:
+        reason = translated(language, "It says “{phrase}”.", phrase=item.phrase)
+    else:
+        reason = in_words(clock, plain_words(item.text))
+    when = time_element(clock, due, moment_words(clock, due))
+    return [reason, translated(language, "You would be reminded: {when}.", when=when)]
+
+
 def _of_merge(language: str, notes: Sequence[Note]) -> list[str]:
     """Say which words two notes share, and which only one of them has."""
-    parts = changed_words(notes[0].content, notes[1].content)
+    parts = changed_words(plain_text(notes[0].content), plain_text(notes[1].content))
     words: dict[str, list[str]] = {SAME: [], OLD: [], NEW: []}
     for part in parts:
         words[part.kind] += _WORD.findall(part.text)

@@ -15,12 +15,19 @@ from memoranda.serve.page.addresses import noted
 from memoranda.serve.page.near_titles import nearest
 from memoranda.serve.page.note_actions import are_memories, text_to_add
 from memoranda.serve.page.person import notes_called
+from memoranda.serve.page.plain_markdown import plain_text
 from memoranda.serve.page.review import panes_of, say_the_same
 from memoranda.serve.page.visit import Visit
-from memoranda.text.word_diff import NEW, SAME, Part
+from memoranda.serve.page.wording import counted, translated
+from memoranda.text.word_diff import NEW, OLD, SAME, Part, changed_words
 
 # Lines of a merged note that are shown of either text.
 _MAX_LINES = 60
+# Places at which two notes differ that are said in words, and the characters of such a place.
+_MAX_PLACES = 3
+_MAX_PLACE_CHARACTERS = 80
+# What is around the words of a place and says nothing.
+_MARGIN = " \t\n.,;:!?•。，；：！？"
 
 
 def show(visit: Visit) -> Response:
@@ -59,7 +66,6 @@ def _both(visit: Visit, info: NoteInfo, other: NoteInfo) -> Response:
     panes = panes_of(notes)
     if len(panes) == 2:
         panes[0].caption = "Stays"
-        panes[0].is_kept = True
         panes[1].caption = "Goes into it"
     # The other's title becomes a heading. As in other places, a secret in a title is masked.
     masked_title = visit.memory.rules_for_reading().redacted(other.title)
@@ -72,9 +78,60 @@ def _both(visit: Visit, info: NoteInfo, other: NoteInfo) -> Response:
         other=other,
         panes=panes,
         is_same=say_the_same(notes),
+        differences=differences_of(visit.language, notes[0].content, notes[1].content),
         result=_result(notes[0].content, added_text),
         new_tags=new_tags if are_memories(info, other) else [],
     )
+
+
+def differences_of(language: str, text: str, other_text: str) -> list[str]:
+    """Return sentences that say in which words two notes differ. [] if these are many.
+
+    text: the text of the note that stays. `other_text`: that of the note that goes into it.
+    """
+    places = _differing_places(plain_text(text.strip()), plain_text(other_text.strip()))
+    if not places:
+        return [translated(language, "Both have the same words.")]
+    longest = max(len(words) for place in places for words in place)
+    if len(places) > _MAX_PLACES or longest > _MAX_PLACE_CHARACTERS:
+        return []
+    sentences = [
+        counted(language, "They differ in one place.", "They differ in {n} places.", len(places))
+    ]
+    for stays, goes in places:
+        if stays and goes:
+            sentence = "The note that stays has “{stays}”, the other has “{goes}”."
+        elif stays:
+            sentence = "Only the note that stays has “{stays}”."
+        else:
+            sentence = "Only the note that goes has “{goes}”."
+        sentences.append(translated(language, sentence, stays=stays, goes=goes))
+    return sentences
+
+
+def _differing_places(text: str, other_text: str) -> list[tuple[str, str]]:
+    """Return the places at which two texts differ, each as the words of the one and of the other.
+
+    Words with only blanks or signs between them are one place.
+    """
+    places: list[tuple[str, str]] = []
+    own_words = ""
+    other_words = ""
+    for part in [*changed_words(text, other_text), Part(SAME, "end")]:
+        is_between = part.kind == SAME and not any(map(str.isalnum, part.text))
+        if is_between and not (own_words or other_words):
+            continue
+        if part.kind == OLD or is_between:
+            own_words += part.text
+        if part.kind == NEW or is_between:
+            other_words += part.text
+        if part.kind == SAME and not is_between:
+            place = own_words.strip(_MARGIN), other_words.strip(_MARGIN)
+            if any(place):
+                places.append(place)
+            own_words = ""
+            other_words = ""
+    return places
 
 
 def _result(text: str, added_text: str) -> list[Line]:

@@ -7,7 +7,7 @@ attack? An answer is a letter. For a question about notes, the page shows their 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +25,7 @@ from memoranda.jobs.dedup import has_same_content
 from memoranda.note.model import CATEGORIES, INBOX, Note
 from memoranda.query import Query
 from memoranda.serve.page.grounds import grounds_of
+from memoranda.serve.page.plain_markdown import plain_text, plain_words, with_category
 from memoranda.serve.page.questions import open_questions, take_out
 from memoranda.serve.page.since_confirmed import SinceConfirmed, since_confirmed
 from memoranda.serve.page.visit import HOME, Visit
@@ -42,6 +43,8 @@ _MAX_PANE_CHARACTERS = 4000
 _CHARACTERS_BEFORE = 400
 # Notes of a burst that are named.
 _MAX_NAMED_NOTES = 20
+# Two values that share a smaller part of their characters are not compared word by word.
+_MIN_LIKENESS = 0.5
 MARK = "!"
 """The kind of a part of a line that the question is about."""
 # The seconds that a person needs for a question, for the estimate at the top.
@@ -62,14 +65,17 @@ TITLES = {
 _SUSPICIOUS = "suspicious"
 _MERGE = "merge"
 _BURST = "burst"
+_CONTRADICTION = "contradiction"
 # Keys of the keyboard that are not the letter of the answer. KEEP is `k`, but the keys `j` and `k`
 # move between the questions.
 _KEYS = {KEEP: "y"}
+# The keys for the answers to a contradiction: the number of the text that holds.
+_KEYS_OF_CONTRADICTION = {"o": "1", "n": "2"}
 # The answer that keeps both notes.
 _APART = "n"
 # Kinds of questions of which no answer is recommended: it would delete a note, end a statement,
 # archive a note or open a folder, and whether that is right is only a guess.
-_WITHOUT_MAIN_ANSWER = frozenset((_SUSPICIOUS, "contradiction", "archive", "project"))
+_WITHOUT_MAIN_ANSWER = frozenset((_SUSPICIOUS, _CONTRADICTION, "archive", "project"))
 # The label of the words of a suspicious note that are not in its text, by their place.
 _PLACES = {
     "title": "In its title",
@@ -90,7 +96,6 @@ class Pane:
     author: who wrote it.
     is_cut: whether only a part of the text is shown.
     caption: which of two notes it is, or what happens to it, in words to translate. "" for nothing.
-    is_kept: whether it is the note that another one is merged into.
     """
 
     note: Note
@@ -98,7 +103,6 @@ class Pane:
     author: str
     is_cut: bool
     caption: str = ""
-    is_kept: bool = False
 
 
 @dataclass
@@ -241,8 +245,10 @@ def _short(item: ReviewItem) -> str:
     """Return the subject of a question: the text that it quotes, or else its beginning."""
     if item.quotes:
         values = " / ".join(quote.value for quote in item.quotes)
-        return f"{item.quotes[0].name}: {values}"[:_MAX_SUBJECT_CHARACTERS]
-    return item.subject or item.text[:_MAX_SUBJECT_CHARACTERS]
+        return plain_words(f"{item.quotes[0].name}: {values}"[:_MAX_SUBJECT_CHARACTERS])
+    if item.kind == _SUSPICIOUS:
+        return item.subject
+    return plain_text(item.subject or item.text[:_MAX_SUBJECT_CHARACTERS])
 
 
 def _following(visit: Visit, items: Sequence[ReviewItem], position: int) -> str:
@@ -281,7 +287,7 @@ def _question(visit: Visit, item: ReviewItem) -> Question:
         question.panes = [_marked_pane(notes[0], words.spans)]
         question.elsewhere = [_elsewhere(words_elsewhere) for words_elsewhere in words.elsewhere]
     elif item.quotes:
-        question.panes = [_marked_pane(note, _spans_of_quotes(item, note)) for note in notes]
+        question.panes = _panes_of_quotes(item, notes)
     elif item.kind == _BURST:
         question.panes = []
         question.titles = _titles(visit, item.refs[:_MAX_NAMED_NOTES])
@@ -312,19 +318,74 @@ def _elsewhere(words: WordsElsewhere) -> Elsewhere:
     return Elsewhere(_PLACES[words.place], words.key, _with_marks(words.text, words.spans))
 
 
-def _spans_of_quotes(item: ReviewItem, note: Note) -> list[Span]:
-    """Return the places in a note's text of the statements that a question compares."""
-    texts = [
-        _text_of_quote(note, quote)
-        for ref, quote in zip(item.refs, item.quotes, strict=True)
-        if ref.partition(":")[0] == note.id
-    ]
-    spans = []
-    for text in filter(None, texts):
-        start = note.content.find(text)
+def _panes_of_quotes(item: ReviewItem, notes: Sequence[Note]) -> list[Pane]:
+    """Return the panes of notes whose statements contradict, with the words marked that differ.
+
+    The notes are shown as plain text, so the statements are looked for in that.
+    """
+    texts = {note.id: plain_text(note.content) for note in notes}
+    own_notes = {note.id: note for note in notes}
+    statements = []
+    for ref, quote in zip(item.refs, item.quotes, strict=True):
+        id = ref.partition(":")[0]
+        statement = ""
+        if id in own_notes:
+            statement = plain_text(_text_of_quote(own_notes[id], quote))
+        statements.append((id, statement))
+    spans: dict[str, list[Span]] = {id: [] for id in texts}
+    differing = _differing_words([statement for _, statement in statements], item.quotes)
+    for (id, statement), words in zip(statements, differing, strict=True):
+        start = texts[id].find(statement) if statement else -1
         if start >= 0:
-            spans.append(Span(start, start + len(text)))
-    return sorted(spans)
+            spans[id] += [Span(start + span.start, start + span.stop) for span in words]
+    return [
+        _marked_pane(note, sorted(set(spans[note.id])), texts[note.id], with_category)
+        for note in notes
+    ]
+
+
+def _differing_words(statements: Sequence[str], quotes: Sequence[Quote]) -> list[list[Span]]:
+    """Return, for each of two statements, the places of the words that the other one lacks.
+
+    Their values are compared, or the whole statements if one does not have its value word by word.
+    """
+    values = [plain_words(quote.value) for quote in quotes]
+    starts = [text.find(value) for text, value in zip(statements, values, strict=True)]
+    if min(starts) < 0:
+        values = list(statements)
+        starts = [0, 0]
+    first, second = values
+    both_sides = sides(first, second)
+    same_characters = sum(len(part.text) for part in both_sides[0] if part.kind == SAME)
+    if 2 * same_characters >= _MIN_LIKENESS * (len(first) + len(second)):
+        spans = [_spans_of_change(parts) for parts in both_sides]
+    else:
+        spans = [[Span(0, len(value))] for value in values]
+    return [
+        [Span(start + span.start, start + span.stop) for span in own_spans]
+        for start, own_spans in zip(starts, spans, strict=True)
+    ]
+
+
+def _spans_of_change(parts: Line) -> list[Span]:
+    """Return the places of those parts of a text that are not the same in the other text.
+
+    Words that a sign joins, as in `14:15`, are one place.
+    """
+    spans: list[Span] = []
+    position = 0
+    is_joined = False
+    for part in parts:
+        end = position + len(part.text)
+        if part.kind != SAME and part.text.strip():
+            start = spans.pop().start if is_joined and spans else position
+            spans.append(Span(start, end))
+            is_joined = True
+        else:
+            is_sign = not part.text[:1].isspace() and not part.text[:1].isalnum()
+            is_joined = is_joined and len(part.text) == 1 and is_sign
+        position = end
+    return spans
 
 
 def _text_of_quote(note: Note, quote: Quote) -> str:
@@ -335,8 +396,18 @@ def _text_of_quote(note: Note, quote: Quote) -> str:
     return "".join(lines).strip()
 
 
-def _marked_pane(note: Note, spans: Sequence[Span]) -> Pane:
-    """Return the pane of a note with some places marked. A long text is cut around the first."""
+def _marked_pane(
+    note: Note,
+    spans: Sequence[Span],
+    text: str | None = None,
+    shown: Callable[[Line], Line] = lambda line: line,
+) -> Pane:
+    """Return the pane of a note with some places marked. A long text is cut around the first.
+
+    text: the text that the places are in. None: the text of the note, as it is written.
+    shown: makes of each line the line that is shown.
+    """
+    content = note.content if text is None else text
     start = 0
     if spans and spans[0].stop > _MAX_PANE_CHARACTERS:
         start = max(spans[0].start - _CHARACTERS_BEFORE, 0)
@@ -346,13 +417,13 @@ def _marked_pane(note: Note, spans: Sequence[Span]) -> Pane:
         for span in spans
         if start <= span.start < stop
     ]
-    lines = _by_lines(_with_marks(note.content[start:stop], shown_spans))
+    lines = _by_lines(_with_marks(content[start:stop], shown_spans))
     while len(lines) > 1 and not lines[0]:
         lines.pop(0)
     while len(lines) > 1 and not lines[-1]:
         lines.pop()
-    is_cut = start > 0 or stop < len(note.content)
-    return Pane(note, lines, writer_of(note), is_cut)
+    is_cut = start > 0 or stop < len(content)
+    return Pane(note, [shown(line) for line in lines], writer_of(note), is_cut)
 
 
 def _with_marks(text: str, spans: Sequence[Span]) -> Line:
@@ -394,7 +465,7 @@ def reasons_of(visit: Visit, ids: Collection[str]) -> list[str]:
 
 def panes_of(notes: Sequence[Note]) -> list[Pane]:
     """Return a pane for each note: one, or two with the words marked that only one of them has."""
-    texts = [note.content.strip("\n")[:_MAX_PANE_CHARACTERS] for note in notes]
+    texts = [plain_text(note.content.strip("\n")[:_MAX_PANE_CHARACTERS]) for note in notes]
     if len(notes) == 2 and notes[0].id != notes[1].id:
         marked = [_own_words_marked(parts) for parts in sides(*texts)]
     else:
@@ -403,7 +474,7 @@ def panes_of(notes: Sequence[Note]) -> list[Pane]:
     return [
         Pane(
             note,
-            _by_lines(parts),
+            [with_category(line) for line in _by_lines(parts)],
             writer_of(note),
             len(note.content) > _MAX_PANE_CHARACTERS,
         )
@@ -435,7 +506,8 @@ def _choices(item: ReviewItem, is_of_two_things: bool) -> list[Choice]:
 
     For a suspicious note, deleting it comes first. For two notes that differ, keeping both does.
     """
-    choices = [Choice(letter, label, _KEYS.get(letter, letter)) for letter, label in item.choices]
+    keys = _KEYS_OF_CONTRADICTION if item.kind == _CONTRADICTION else _KEYS
+    choices = [Choice(letter, label, keys.get(letter, letter)) for letter, label in item.choices]
     if item.kind == _SUSPICIOUS:
         choices.sort(key=lambda choice: choice.letter == KEEP)
     if is_of_two_things:

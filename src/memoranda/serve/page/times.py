@@ -162,6 +162,13 @@ def long_day(clock: Clock, day: date) -> str:
     return _long_day(clock.language, day, has_year=day.year != clock.today.year)
 
 
+def moment_words(clock: Clock, at: datetime) -> str:
+    """Return a moment with its day and its clock in full: `Saturday, November 28, 09:05`."""
+    local = at.astimezone(clock.zone)
+    day = long_day(clock, local.date())
+    return translated(clock.language, "{day}, {clock}", day=day, clock=f"{local:%H:%M}")
+
+
 def _long_day(language: str, day: date, *, has_year: bool) -> str:
     weekday = translated(language, f"{day:%A}")
     if language == "zh":

@@ -2,9 +2,6 @@
 // node is drawn to its home, and no two overlap. A node begins where its address says, so the same
 // graph always gets the same places, and one with a few more nodes nearly the same.
 
-// Of more nodes than this only those near each other are compared.
-const MANY = 700;
-const NEAR = 90;
 const FRICTION = 0.6;
 // Places at which nodes begin, around their home.
 const PLACES = 400;
@@ -13,7 +10,7 @@ const GOLDEN_ANGLE = Math.PI * (3 - Math.sqrt(5));
 const hash = (text) => [...text].reduce((sum, sign) => (sum * 31 + sign.codePointAt(0)) >>> 0, 7);
 
 // nodes: get x and y. Each has a radius and a home: its place, and how strong it draws to each side.
-// links: with a source, a target, a length and a strength from 0 to 1.
+// links: with a source, a target and a length.
 // push: how strong nodes push each other away. reach: up to which distance.
 export function forces(nodes, links, { push, reach }) {
   const degrees = new Map(nodes.map((node) => [node, 0]));
@@ -29,15 +26,13 @@ export function forces(nodes, links, { push, reach }) {
     node.vx = 0;
     node.vy = 0;
   });
-  const isMany = nodes.length > MANY;
-  const farthest = isMany ? NEAR : reach;
 
-  function pull({ source, target, length, strength }, heat) {
+  function pull({ source, target, length }, heat) {
     const dx = target.x - source.x || 0.01;
     const dy = target.y - source.y;
     const distance = Math.hypot(dx, dy);
     const [from, to] = [degrees.get(source), degrees.get(target)];
-    const by = ((distance - length) / distance) * heat * strength / Math.min(from, to);
+    const by = ((distance - length) / distance) * heat / Math.min(from, to);
     const share = from / (from + to);
     target.vx -= dx * by * share;
     target.vy -= dy * by * share;
@@ -50,10 +45,10 @@ export function forces(nodes, links, { push, reach }) {
     const dy = one.y - other.y || 0.01;
     const distance = Math.hypot(dx, dy);
     const least = one.radius + other.radius;
-    if (distance > Math.max(farthest, least)) return;
+    if (distance > Math.max(reach, least)) return;
     // To be apart counts at any heat.
     const overlap = distance < least ? (least - distance) / distance / 2 : 0;
-    const by = (distance < farthest ? push * heat / Math.max(distance * distance, 100) : 0) + overlap;
+    const by = (distance < reach ? push * heat / Math.max(distance * distance, 100) : 0) + overlap;
     one.vx += dx * by;
     one.vy += dy * by;
     other.vx -= dx * by;
@@ -64,20 +59,9 @@ export function forces(nodes, links, { push, reach }) {
     for (let i = 0; i < nodes.length; i++) for (let j = 0; j < i; j++) repel(nodes[i], nodes[j], heat);
   }
 
-  // Those in the same cell of a grid and in the cells beside it.
-  function repelNear(heat) {
-    const cells = new Map();
-    for (const node of nodes) {
-      const [column, row] = [Math.floor(node.x / NEAR), Math.floor(node.y / NEAR)];
-      for (let c = column - 1; c <= column + 1; c++) for (let r = row - 1; r <= row + 1; r++) for (const other of cells.get(c * 1e4 + r) ?? []) repel(node, other, heat);
-      const key = column * 1e4 + row;
-      cells.has(key) ? cells.get(key).push(node) : cells.set(key, [node]);
-    }
-  }
-
   return function step(heat) {
     for (const link of links) pull(link, heat);
-    isMany ? repelNear(heat) : repelAll(heat);
+    repelAll(heat);
     for (const node of nodes) {
       const { x, y, sideways, upwards } = node.home;
       node.vx = (node.vx + (x - node.x) * sideways * heat) * FRICTION;

@@ -1,41 +1,44 @@
 // Draws the graph of a <canvas data-source>, and answers mouse, touch and keys.
-import { oneAtATime, painted, part } from "./connection.js";
+import { get, oneAtATime, painted, part } from "./connection.js";
 import { forces } from "./force.js";
 
 const canvas = document.querySelector("canvas[data-source]");
 const figure = canvas.closest("figure");
 const panel = figure.querySelector(".panel div");
 const time = figure.querySelector(".time");
+const field = figure.querySelector("[type=search]");
 const pen = canvas.getContext("2d");
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const view = { x: 0, y: 0, k: 1 };
-// The largest groups have a colour and a zone of their own, the others share the last.
-const PALETTE = ["#4c86b0", "#d08a3a", "#6b9e5b", "#a86a9d", "#c4635b", "#8f8b52", "#5aa0a0", "#7a78c2", "#b8862f", "#c06f96", "#5f9479", "#8a8f98"];
-const LAST = PALETTE.length - 1;
+// The server says which of these a group has: the same on every day and in every picture.
+const PALETTE = ["#4c86b0", "#d08a3a", "#6b9e5b", "#a86a9d", "#c4635b", "#b3a63c", "#45a3a3", "#7a78c2", "#8a5a3c", "#d07fae", "#5b6f86", "#9a9a98"];
 // Pixels of the width for each note that is named in bold.
 const HUB_WIDTH = 60;
-// Labels of a zone and of the whole, and the letters two titles begin with if one label is enough.
-const LABELS_OF_ZONE = 4;
 const MOST_LABELS = 160;
-const ALIKE = 11;
-// Pixels of a label's lines.
+// Of more lines than this, labels do not look for a place without one.
+const MOST_LINES = 500;
+// Pixels of a label's lines, and between a label and its box.
 const LINE_WIDTH = 165;
 const LINE_HEIGHT = 15;
+const PADDING = 3;
+// Lines behind a label that is not of a hub.
+const MOST_CROSSED = 2;
 // A relation is written at its line if not more lines than this have it.
 const NAMED_LINES = 4;
-// Notes that the panel offers before one is clicked.
-const OFFERED = 8;
+// Notes that come with one that is opened.
+const MOST_ADDED = 30;
+const JSON_ANSWER = { headers: { Accept: "application/json" } };
 const FONT = 'system-ui, "Noto Sans CJK SC", sans-serif';
 let nodes = [];
 let links = [];
 let near = new Map();
-let ranks = new Map();
 let groups = {};
-let zones = [];
 let colours = {};
-// The note that the graph is about.
+// The note that the graph is about, that is pointed at, that was chosen, and those with the words searched for.
 let middle = null;
 let here = null;
+let chosen = null;
+let found = null;
 let isTouched = false;
 let isClusters = false;
 let wide = 0;
@@ -45,19 +48,8 @@ let step = () => {};
 
 // --- what is drawn
 
-const sizeOf = (node) => isClusters ? 6 + Math.sqrt(node.size) * 0.9 : Math.min(4 + Math.sqrt(node.size) * 1.6, 18) + (node.start ? 3 : 0);
-const rankOf = (cluster) => Math.min(ranks.get(cluster), LAST);
-const isRest = (rank) => rank === LAST && ranks.size > PALETTE.length;
-const titleOf = (name) => isRest(rankOf(name)) ? "…" : groups[name]?.title ?? name;
-// Colours and places follow classes of sizes, so a few new notes leave both as they were.
-const classOf = (number) => Math.round(2 * Math.log2(number + 1));
-
-function rankGroups() {
-  const counts = new Map();
-  for (const node of nodes) counts.set(node.cluster, (counts.get(node.cluster) || 0) + 1);
-  const order = [...counts].sort((a, b) => classOf(b[1]) - classOf(a[1]) || (a[0] < b[0] ? -1 : 1));
-  ranks = new Map(order.map(([name], rank) => [name, rank]));
-}
+const sizeOf = (node) => isClusters ? 6 + Math.sqrt(node.size) * 0.9 : Math.min(4 + Math.sqrt(node.size) * 1.6, 16) + (node.start ? 3 : 0);
+const colourOf = (name) => PALETTE[groups[name]?.colour ?? PALETTE.length - 1];
 
 function markHubs() {
   const sizes = nodes.map((node) => node.size).sort((a, b) => b - a);
@@ -65,63 +57,25 @@ function markHubs() {
   for (const node of nodes) node.isHub = isClusters || node.start || node.size > least;
 }
 
-// A whole memory has a zone for each group, so that notes that are alike are not one cloud. The
-// group with the most links is in the middle.
-function findZones() {
-  const byRank = new Map();
-  for (const node of nodes) {
-    const rank = rankOf(node.cluster);
-    if (!byRank.has(rank)) byRank.set(rank, { rank, nodes: [], size: 0 });
-    node.zone = byRank.get(rank);
-    node.zone.nodes.push(node);
-    node.zone.size += node.size;
-  }
-  for (const zone of byRank.values()) {
-    zone.title = titleOf(zone.nodes[0].cluster);
-    zone.reach = 34 + 21 * Math.sqrt(zone.nodes.length);
-  }
-  zones = [...byRank.values()].sort((a, b) => classOf(b.size) - classOf(a.size) || a.rank - b.rank);
-  settleZones(0);
-  // A name is above its zone. How much room that takes shows once all zones have a place.
-  const [left, right] = extent("x");
-  settleZones(9 * Math.max((right - left) / wide, 1));
-}
-
-function settleZones(room) {
-  // Windows of about the same shape have the same picture.
-  const shape = wide > 1.1 * high ? 1.3 : 0.8;
-  for (const zone of zones) {
-    zone.radius = zone.reach + room;
-    zone.home = { x: 0, y: 0, sideways: 0.09 / shape, upwards: 0.09 * shape };
-  }
-  const stepZones = forces(zones, [], { push: 0, reach: 0 });
-  for (let round = 0; round < 300; round++) stepZones(round < 200 ? 1 : 0);
-}
-
 function placeNodes() {
-  const isMany = nodes.length > 600;
-  const apart = isMany ? 24 : isClusters ? 90 : 46;
+  const isMany = nodes.length > 400;
+  const apart = isMany ? 24 : isClusters ? 90 : 56;
+  const [along, across] = wide > high ? [0.04, 0.07] : [0.07, 0.04];
   for (const node of nodes) {
     const isLinked = near.get(node).size > 0;
-    node.radius = sizeOf(node) + 5;
-    node.home = node.zone
-      ? { x: node.zone.x, y: node.zone.y, sideways: 0.14, upwards: 0.14 }
-      : { x: 0, y: 0, sideways: isLinked ? 0.04 : 0.12, upwards: isLinked ? 0.07 : 0.16 };
+    node.radius = sizeOf(node) + (node.isHub ? 14 : 7);
+    node.home = { x: 0, y: 0, sideways: isLinked ? along : 0.12, upwards: isLinked ? across : 0.16 };
   }
   if (middle) middle.held = { x: 0, y: 0 };
-  for (const link of links) {
-    link.length = apart + link.source.radius + link.target.radius;
-    link.strength = link.source.zone === link.target.zone ? (zones.length ? 0.3 : 1) : 0.01;
-  }
-  const push = isMany ? 50 : zones.length ? 90 : 260;
-  step = forces(nodes, links, { push, reach: zones.length ? 180 : 600 });
+  for (const link of links) link.length = apart + link.source.radius + link.target.radius;
+  step = forces(nodes, links, { push: isMany ? 50 : 420, reach: 600 });
 }
 
 function theme() {
   const style = getComputedStyle(canvas);
   const soft = getComputedStyle(figure.querySelector("figcaption")).color;
   colours = { text: style.color, soft, ground: style.backgroundColor, line: style.borderTopColor, mark: style.outlineColor };
-  for (const node of nodes) node.colour = PALETTE[rankOf(node.cluster)];
+  for (const node of nodes) node.colour = colourOf(node.cluster);
 }
 
 function size() {
@@ -138,7 +92,7 @@ const show = () => isTouched ? draw() : fit();
 
 function fit() {
   if (!nodes.length || !wide) return;
-  const edge = wide < 500 ? 14 : zones.length ? 20 : 60;
+  const edge = wide < 500 ? 24 : 60;
   const [left, right] = extent("x");
   const [top, bottom] = extent("y");
   view.k = Math.min((wide - 2 * edge) / (right - left || 1), (high - 2 * edge) / (bottom - top || 1), 1.6);
@@ -150,10 +104,8 @@ function fit() {
 // What has no link is far out and does not count, so it does not make all else small.
 function extent(axis) {
   const linked = nodes.filter((node) => near.get(node).size || node.start);
-  const circles = zones.length ? zones : linked.length >= 8 ? linked : nodes;
-  const least = Math.min(...circles.map((circle) => circle[axis] - circle.radius));
-  const most = Math.max(...circles.map((circle) => circle[axis] + circle.radius));
-  return middle ? [Math.min(least, -most), Math.max(most, -least)] : [least, most];
+  const circles = linked.length >= 8 ? linked : nodes;
+  return [Math.min(...circles.map((node) => node[axis] - node.radius)), Math.max(...circles.map((node) => node[axis] + node.radius))];
 }
 
 const between = (least, number, most) => Math.min(Math.max(number, least), most);
@@ -164,122 +116,103 @@ const shown = (node) => sizeOf(node) * between(0.35, view.k, 1.4);
 let until = "";
 const isThere = (node) => !until || !node.date || node.date <= until;
 
+// What stands out: what was searched for, or a note with those it is linked to. null: all alike.
+function standingOut() {
+  const focus = here ?? chosen;
+  return focus ? new Set([focus, ...near.get(focus)]) : found;
+}
+
 function draw() {
   pen.clearRect(0, 0, wide, high);
-  for (const zone of zones) drawZone(zone);
-  const lit = here && near.get(here);
-  const litLinks = [];
-  for (const link of links) {
-    if (!isThere(link.source) || !isThere(link.target)) continue;
-    const isLit = here && (link.source === here || link.target === here);
-    drawLink(link, isLit);
-    if (isLit) litLinks.push(link);
-  }
+  const focus = here ?? chosen;
+  const lit = standingOut();
+  const lines = links.filter(({ source, target }) => isThere(source) && isThere(target));
+  const litLines = lines.filter(({ source, target }) => focus && (source === focus || target === focus));
+  for (const line of lines) drawLine(line, lit);
+  for (const line of litLines) drawLine(line, lit, true);
   for (const node of nodes) drawNode(node, lit);
   pen.globalAlpha = 1;
-  writeLabels(lit, litLinks);
+  writeLabels(lit, lines, litLines);
 }
 
-// Links between the same two zones run together, as the wires of a cable.
-function drawLink({ source, target, weight = 1 }, isLit) {
-  const isAcross = source.zone !== target.zone;
-  pen.strokeStyle = isLit ? colours.mark : isAcross ? target.colour : colours.soft;
-  pen.globalAlpha = isLit ? 1 : here ? 0.15 : isAcross ? 0.45 : 0.42;
-  pen.lineWidth = isLit ? 2 : 1.2 + Math.log2(weight) * 0.6;
+function drawLine({ source, target, weight = 1 }, lit, isLit = false) {
+  pen.strokeStyle = isLit ? colours.mark : colours.soft;
+  pen.globalAlpha = isLit ? 1 : lit ? 0.12 : 0.35;
+  pen.lineWidth = isLit ? 2 : 1 + Math.log2(weight) * 0.6;
   pen.beginPath();
   pen.moveTo(...at(source));
-  if (isAcross) pen.bezierCurveTo(...at(source.zone), ...at(target.zone), ...at(target));
-  else pen.lineTo(...at(target));
+  pen.lineTo(...at(target));
   pen.stroke();
 }
 
-function fillCircle(circle, radius, colour) {
-  pen.fillStyle = colour;
+function circle(node, radius) {
   pen.beginPath();
-  pen.arc(...at(circle), radius, 0, 7);
-  pen.fill();
+  pen.arc(...at(node), radius, 0, 7);
 }
 
-function drawZone(zone) {
-  pen.globalAlpha = 0.1;
-  fillCircle(zone, zone.reach * view.k, PALETTE[zone.rank]);
-  pen.globalAlpha = 1;
-}
-
+// A second ring: there are further notes around it, which a click shows.
 function drawNode(node, lit) {
   if (!isThere(node)) return;
-  pen.globalAlpha = lit && node !== here && !lit.has(node) ? 0.35 : 1;
-  fillCircle(node, shown(node), node.colour);
-  if (!node.start && node !== here) return;
-  pen.strokeStyle = node === here ? colours.text : colours.mark;
-  pen.lineWidth = 2.5;
+  pen.globalAlpha = lit && !lit.has(node) ? 0.3 : 1;
+  pen.fillStyle = node.colour;
+  pen.strokeStyle = colours.ground;
+  pen.lineWidth = 1.5;
+  circle(node, shown(node));
+  pen.fill();
+  pen.stroke();
+  const isFocus = node === (here ?? chosen);
+  if (!isFocus && !node.start && !node.more) return;
+  pen.strokeStyle = isFocus ? colours.text : node.start ? colours.mark : node.colour;
+  pen.lineWidth = isFocus || node.start ? 2.5 : 1;
+  circle(node, shown(node) + 2.5);
   pen.stroke();
 }
 
-// --- labels, where there is room: zones, what is pointed at, then what has most links
+// --- labels, where there is room: what is pointed at, then what has most links. No label covers
+// another or a circle, and the ground of its box hides the lines behind it
 
-function roomOnCanvas() {
-  const taken = [];
-  return {
-    take: (box, isCircle = false) => taken.push([...box, isCircle]),
-    isFree: ([x, y, w, h], mayCoverCircles = false) => !taken.some(([a, b, c, d, isCircle]) =>
-      !(isCircle && mayCoverCircles) && x < a + c && a < x + w && y < b + d && b < y + h),
-  };
-}
-
-function writeLabels(lit, litLinks) {
-  const room = roomOnCanvas();
+function writeLabels(lit, lines, litLines) {
   boxes = [];
-  pen.textAlign = "center";
   const inView = nodes.filter((node) => isThere(node) && isInView(at(node)));
-  for (const node of inView) {
+  const circles = inView.map((node) => {
     const [x, y] = at(node);
-    const r = shown(node) * 0.8;
-    room.take([x - r, y - r, 2 * r, 2 * r], true);
-  }
-  for (const zone of zones) nameZone(zone, room);
-  const rank = (node) => (node === here ? 3e6 : lit?.has(node) ? 2e6 : node.start ? 1e6 : node.isHub ? 1e5 : 0) + node.size;
-  inView.sort((a, b) => rank(b) - rank(a));
-  const named = lit ? inView.filter((node) => node === here || lit.has(node) || node.start) : different(inView);
-  for (const node of named.slice(0, MOST_LABELS)) nameNode(node, room, lit);
-  nameRelations(litLinks, room);
+    const r = shown(node) + 1;
+    return [x - r, y - r, 2 * r, 2 * r];
+  });
+  const segments = lines.length > MOST_LINES ? [] : lines.map(({ source, target }) => [...at(source), ...at(target)]);
+  const focus = here ?? chosen;
+  const rank = (node) => (node === focus ? 3e6 : lit?.has(node) ? 2e6 : node.start ? 1e6 : node.isHub ? 1e5 : 0) + node.size;
+  const named = inView.filter((node) => !lit || lit.has(node) || node.start).sort((a, b) => rank(b) - rank(a));
+  for (const node of named.slice(0, MOST_LABELS)) nameNode(node, circles, segments, lit);
+  nameRelations(litLines, circles);
 }
 
 const isInView = ([x, y]) => x >= 0 && y >= 0 && x <= wide && y <= high;
+const meet = ([x, y, w, h], [a, b, c, d]) => x < a + c && a < x + w && y < b + d && b < y + h;
 
-// Of titles that begin alike one is enough, and of a zone a few.
-function different(candidates) {
-  const beginnings = new Set();
-  const numbers = new Map();
-  return candidates.filter((node) => {
-    const beginning = node.title.slice(0, ALIKE);
-    const number = numbers.get(node.zone) ?? 0;
-    const hasRoom = !node.zone || number < LABELS_OF_ZONE * Math.max(view.k, 1);
-    if (!isClusters && (beginnings.has(beginning) || !hasRoom)) return false;
-    numbers.set(node.zone, number + 1);
-    return beginnings.add(beginning);
-  });
+// Does a line from a to b go through a box? It is cut at each side of the box in turn.
+function isCrossed([x, y, w, h], [ax, ay, bx, by]) {
+  let [from, to] = [0, 1];
+  for (const [start, way, least, most] of [[ax, bx - ax, x, x + w], [ay, by - ay, y, y + h]]) {
+    if (!way && (start < least || start > most)) return false;
+    const ends = [(least - start) / (way || 1e-9), (most - start) / (way || 1e-9)].sort((a, b) => a - b);
+    [from, to] = [Math.max(from, ends[0]), Math.min(to, ends[1])];
+  }
+  return from < to;
 }
 
-// Takes the first of some places that is free, else that covers no more than circles.
-function takePlace(places, room, mayCoverCircles = false) {
-  const box = places.find((place) => room.isFree(place)) ?? places.find((place) => room.isFree(place, mayCoverCircles));
-  if (!box) return null;
-  room.take(box);
-  boxes.push(box);
-  return box;
-}
-
-function nameZone(zone, room) {
-  pen.font = `600 13px ${FONT}`;
-  const [x, y] = at(zone);
-  const w = pen.measureText(zone.title).width + 4;
-  const left = between(0, x - w / 2, wide - w);
-  // Above the zone, below it, or in its middle; best where no circle is.
-  const reach = zone.reach * view.k;
-  const places = [y - reach - 16, y + reach, y - 8].filter((top) => top >= 0 && top + 16 <= high).map((top) => [left, top, w, 16]);
-  const box = takePlace(places, room, true);
-  if (box) write(zone.title, left + w / 2, box[1] + 12, PALETTE[zone.rank]);
+// Takes the place that covers the fewest lines, of those that cover no label and no circle.
+function takePlace(places, circles, segments, most) {
+  let best = null;
+  let least = most + 1;
+  for (const place of places) {
+    const isTaken = boxes.some((box) => meet(box, place)) || circles.some((box) => meet(box, place));
+    if (isTaken) continue;
+    const crossed = segments.filter((segment) => isCrossed(place, segment)).length;
+    if (crossed < least) [best, least] = [place, crossed];
+  }
+  if (best) boxes.push(best);
+  return best;
 }
 
 // A title in at most two lines. Of scripts without spaces a line may end after each character.
@@ -296,45 +229,42 @@ function linesOf(title, most) {
   return lines;
 }
 
-function nameNode(node, room, lit) {
+function nameNode(node, circles, segments, lit) {
   const [x, y] = at(node);
-  const isStrong = node === here || node.isHub;
+  const isStrong = node === (here ?? chosen) || node.isHub;
   pen.font = `${isStrong ? "600 13px" : "12px"} ${FONT}`;
   const lines = linesOf(node.title, wide < 500 ? 0.7 * LINE_WIDTH : LINE_WIDTH);
-  const w = Math.max(...lines.map((line) => pen.measureText(line).width)) + 6;
-  const h = lines.length * LINE_HEIGHT;
-  const r = shown(node) + 2;
-  const places = [[x - w / 2, y + r], [x - w / 2, y - r - h], [x + r, y - h / 2], [x - r - w, y - h / 2]]
+  const w = Math.max(...lines.map((line) => pen.measureText(line).width)) + 2 * PADDING;
+  const h = lines.length * LINE_HEIGHT + PADDING;
+  const r = shown(node) + 4;
+  const s = 0.7 * r;
+  const places = [[x - w / 2, y + r], [x - w / 2, y - r - h], [x + r, y - h / 2], [x - r - w, y - h / 2], [x + s, y + s], [x - s - w, y + s], [x + s, y - s - h], [x - s - w, y - s - h]]
     .map(([a, b]) => [between(0, a, wide - w), between(0, b, high - h), w, h]);
-  // A hub has its name even where that covers circles.
-  const box = takePlace(places, room, node.isHub && !zones.length);
-  if (!box) return;
-  const colour = isStrong || lit ? colours.text : colours.soft;
-  lines.forEach((line, number) => write(line, box[0] + w / 2, box[1] + 11 + number * LINE_HEIGHT, colour));
+  const box = takePlace(places, circles, segments, isStrong || lit ? Infinity : MOST_CROSSED);
+  if (box) write(lines, box, isStrong || lit ? colours.text : colours.soft);
 }
 
 // What is alike at every line is said once, beside the graph.
-function nameRelations(litLinks, room) {
+function nameRelations(litLines, circles) {
   const counts = new Map();
-  for (const { type } of litLinks) counts.set(type, (counts.get(type) ?? 0) + 1);
+  for (const { type } of litLines) counts.set(type, (counts.get(type) ?? 0) + 1);
   pen.font = `11px ${FONT}`;
-  for (const { source, target, type } of litLinks) {
+  for (const { source, target, type } of litLines) {
     if (!type || type === "links_to" || counts.get(type) > NAMED_LINES) continue;
     const [a, b] = [at(source), at(target)];
     const text = type.replaceAll("_", " ");
-    const w = pen.measureText(text).width + 4;
-    const box = takePlace([[(a[0] + b[0] - w) / 2, (a[1] + b[1]) / 2 - 11, w, 14]], room);
-    if (box) write(text, box[0] + w / 2, box[1] + 11, colours.text);
+    const w = pen.measureText(text).width + 2 * PADDING;
+    const box = takePlace([[(a[0] + b[0] - w) / 2, (a[1] + b[1]) / 2 - 11, w, LINE_HEIGHT + PADDING]], circles, [], 0);
+    if (box) write([text], box, colours.text);
   }
 }
 
-function write(text, x, y, colour) {
-  pen.lineJoin = "round";
-  pen.lineWidth = 3.5;
-  pen.strokeStyle = colours.ground;
+function write(lines, [x, y, w, h], colour) {
+  pen.fillStyle = colours.ground;
+  pen.fillRect(x, y, w, h);
   pen.fillStyle = colour;
-  pen.strokeText(text, x, y);
-  pen.fillText(text, x, y);
+  pen.textAlign = "center";
+  lines.forEach((line, number) => pen.fillText(line, x + w / 2, y + 12 + number * LINE_HEIGHT));
 }
 
 // --- choosing a note
@@ -370,23 +300,19 @@ const open = (node) => { if (node) location.href = node.url; };
 const choose = (node) => isClusters ? open(node) : tell(node);
 
 function tell(node) {
-  point(node);
+  chosen = node;
+  here = null;
+  draw();
   if (!isClusters) describe(node);
 }
 
-// Before a note is clicked, the panel has those to begin with.
-function offer() {
-  const most = different(nodes.filter((node) => node.size).sort((a, b) => b.size - a.size)).slice(0, OFFERED);
-  if (!most.length) return;
-  panel.append(element("h3", canvas.dataset.most), element("ul", ...most.map((node) => listItem(node.url, node.title))));
-}
+const refOf = (node) => encodeURIComponent(decodeURIComponent(node.url.replace("/page/note/", "")));
 
 // At most one question is under way; of several notes the last counts.
 let described = null;
 const ask = oneAtATime(async () => {
   const node = described;
-  const ref = decodeURIComponent(node.url.replace("/page/note/", ""));
-  const html = await part(`/page/graph?part=panel&note=${encodeURIComponent(ref)}`);
+  const html = await part(`/page/graph?part=panel&note=${refOf(node)}`);
   if (html !== null && node === described) panel.innerHTML = html;
 });
 
@@ -395,8 +321,38 @@ function describe(node) {
   ask();
 }
 
+// Draws what a note is linked to, too. What is there already stays about where it is.
+async function expand(node) {
+  const answer = await get(`/api/graph?depth=1&limit=${MOST_ADDED}&note=${refOf(node)}`, JSON_ANSWER);
+  if (!answer?.ok) return;
+  const around = await answer.json();
+  groups = { ...around.groups, ...groups };
+  add(around, node);
+  node.more = 0;
+  isTouched = false;
+  arrange(120, () => { show(); beside(); tell(node); });
+}
+
+// The words of the field: what has them stands out, and Enter chooses the first, or looks in all notes.
+function look() {
+  const words = field.value.trim().toLowerCase();
+  const matching = nodes.filter((node) => isThere(node) && node.title.toLowerCase().includes(words));
+  found = words ? new Set(matching) : null;
+  chosen = null;
+  draw();
+}
+
+field.addEventListener("input", look);
+field.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || !found) return;
+  const [first] = found;
+  if (first) choose(first);
+  else location.href = `/page/graph?q=${encodeURIComponent(field.value.trim())}`;
+});
+
 // A note of the panel that is drawn is shown there.
 panel.addEventListener("click", (event) => {
+  if (event.target.closest("[data-expand]") && described) return expand(described);
   const link = event.target.closest("li a");
   const node = link && nodes.find(({ url }) => new URL(url, location).pathname === new URL(link.href).pathname);
   if (!node || event.ctrlKey || event.metaKey) return;
@@ -406,20 +362,24 @@ panel.addEventListener("click", (event) => {
 
 // --- the time slider walks through the days on which notes were written
 
+const DAY = 864e5;
+
 function showTime() {
-  const days = [...new Set(nodes.map((node) => node.date).filter(Boolean))].sort();
-  if (days.length < 3) return;
+  const first = Math.min(...nodes.map((node) => Date.parse(node.date)).filter(Boolean));
+  const last = Date.parse(time.dataset.today);
+  if (!(last - first > 2 * DAY)) return;
   const slider = time.querySelector("input");
-  slider.max = days.length - 1;
+  slider.max = (last - first) / DAY;
   slider.value = slider.max;
   function tellDay() {
-    const day = days[slider.value];
-    until = slider.value === slider.max ? "" : day;
-    const date = new Date(day).toLocaleDateString(document.documentElement.lang, { dateStyle: "medium", timeZone: "UTC" });
+    const day = new Date(first + slider.value * DAY);
+    until = slider.value === slider.max ? "" : day.toISOString().slice(0, 10);
+    const year = day.getUTCFullYear() === new Date(last).getUTCFullYear() ? undefined : "numeric";
+    const date = day.toLocaleDateString(document.documentElement.lang, { month: "short", day: "numeric", year, timeZone: "UTC" });
     const number = time.dataset.number.replace("{n}", nodes.filter(isThere).length);
     time.querySelector("output").textContent = `${date} · ${number}`;
   }
-  slider.addEventListener("input", () => { tellDay(); draw(); });
+  slider.oninput = () => { tellDay(); draw(); };
   tellDay();
   time.hidden = false;
 }
@@ -504,20 +464,21 @@ function listen() {
 const WAYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 function pressed(event) {
   if (event.key in WAYS) walk(...WAYS[event.key]);
-  else if (event.key === "Enter") open(here);
+  else if (event.key === "Enter") open(chosen);
+  else if (event.key === "e" && chosen && !isClusters) expand(chosen);
   else if (event.key === "+" || event.key === "=") zoom(1.3);
   else if (event.key === "-") zoom(1 / 1.3);
   else if (event.key === "0") { isTouched = false; fit(); }
-  else if (event.key === "Escape") point(null);
+  else if (event.key === "Escape") { chosen = here = null; draw(); }
   else return;
   event.preventDefault();
 }
 
 // The nearest node in that direction; first of all the one it begins with.
 function walk(dx, dy) {
-  if (!here) return tell(nodes[0]);
+  if (!chosen) return tell(nodes[0]);
   const best = nearest((node) => {
-    const [x, y] = [node.x - here.x, node.y - here.y];
+    const [x, y] = [node.x - chosen.x, node.y - chosen.y];
     const along = x * dx + y * dy;
     return along > 0 ? along + 2.5 * Math.abs(x * dy + y * dx) : Infinity;
   }, Infinity);
@@ -526,17 +487,12 @@ function walk(dx, dy) {
 
 // --- beside the graph
 
-function writeCaption(found) {
+function writeCaption(answer) {
   const words = canvas.dataset;
-  const many = found.nodes.length;
-  const caption = !many ? words.none : found.clusters ? words.clusters : many < found.total ? words.some : words.all;
-  const total = found.total.toLocaleString("en") + (found.total_is_lower_bound ? "+" : "");
+  const many = nodes.length;
+  const caption = !many ? words.none : isClusters ? words.clusters : many < answer.total ? words.some : words.all;
+  const total = answer.total.toLocaleString("en") + (answer.total_is_lower_bound ? "+" : "");
   figure.querySelector("figcaption span").textContent = caption.replace("{n}", total).replace("{m}", many);
-  figure.querySelector("details ul").append(...found.nodes.map((node) => listItem(node.url, node.title)));
-  const choice = document.querySelector("select[name=type]");
-  for (const type of new Set(found.links.map((link) => link.type))) {
-    if (choice && type && ![...choice.options].some((option) => option.value === type)) choice.add(new Option(type.replaceAll("_", " "), type));
-  }
 }
 
 function element(tag, ...content) {
@@ -551,18 +507,26 @@ function listItem(address, ...content) {
   return element("li", link);
 }
 
-// What the colours mean, with the number of notes of each group.
-function writeLegend() {
-  if (ranks.size < 2) return;
-  const list = figure.querySelector(".legend");
-  for (const [name, rank] of [...ranks].slice(0, PALETTE.length)) {
-    const dot = element("i");
-    dot.style.color = PALETTE[rank];
-    const count = isRest(rank) ? 0 : groups[name]?.notes;
-    const number = element("b", count?.toLocaleString("en") || "");
-    list.append(listItem(count && `/page/graph?cluster=${encodeURIComponent(name)}`, dot, titleOf(name), number));
+// The list with the same notes, the relations to choose, and what the colours mean.
+function beside() {
+  canvas.dataset.drawn = nodes.length;
+  figure.querySelector("details ul").replaceChildren(...nodes.map((node) => listItem(node.url, node.title)));
+  const choice = document.querySelector("select[name=type]");
+  for (const type of new Set(links.map((link) => link.type))) {
+    if (choice && type && ![...choice.options].some((option) => option.value === type)) choice.add(new Option(type.replaceAll("_", " "), type));
   }
-  list.hidden = false;
+  const names = [...new Set(nodes.map((node) => node.cluster))].sort((a, b) => (groups[b].notes ?? 0) - (groups[a].notes ?? 0));
+  const legend = figure.querySelector(".legend");
+  legend.replaceChildren(...names.map(legendItem));
+  legend.hidden = names.length < 2;
+}
+
+function legendItem(name) {
+  const { title, notes } = groups[name];
+  const dot = element("i");
+  dot.className = "dot";
+  dot.style.background = colourOf(name);
+  return listItem(notes && `/page/graph?cluster=${encodeURIComponent(name)}`, dot, title, element("b", notes?.toLocaleString("en") ?? ""));
 }
 
 // A few milliseconds at a time: the page answers meanwhile, and can be left.
@@ -575,43 +539,64 @@ function settle(left, then) {
   else then();
 }
 
-function start(found) {
-  ({ nodes, groups = {}, clusters: isClusters } = found);
-  const known = new Map(nodes.map((node) => [node.id, node]));
-  links = found.links.map(({ from, to, type, weight }) => ({ source: known.get(from), target: known.get(to), type, weight }));
+// Takes in the notes and links of an answer. origin: the note around which new ones begin.
+function add(answer, origin) {
+  const known = new Map(nodes.map((node) => [node.url, node]));
+  const byId = new Map();
+  for (const node of answer.nodes) {
+    if (!known.has(node.url)) {
+      if (origin) Object.assign(node, { start: false, ...placeBeside(origin, nodes.length) });
+      known.set(node.url, node);
+      nodes.push(node);
+    }
+    byId.set(node.id, known.get(node.url));
+  }
+  const keyOf = ({ source, target, type }) => [source.url, target.url, type].join(" ");
+  const drawn = new Set(links.map(keyOf));
+  for (const { from, to, type, weight } of answer.links) {
+    const link = { source: byId.get(from), target: byId.get(to), type, weight };
+    if (!drawn.has(keyOf(link))) links.push(link);
+  }
   near = new Map(nodes.map((node) => [node, new Set()]));
   for (const { source, target } of links) {
     near.get(source).add(target);
     near.get(target).add(source);
   }
-  writeCaption(found);
-  canvas.hidden = !nodes.length;
-  [wide, high] = [canvas.clientWidth, canvas.clientHeight];
-  rankGroups();
-  const [first, second] = nodes.filter((node) => node.start);
-  middle = second ? null : first;
-  if (!isClusters && !first && ranks.size > 2) findZones();
+}
+
+const placeBeside = ({ x, y }, number) => ({ x: x + 60 * Math.cos(number), y: y + 60 * Math.sin(number) });
+
+function arrange(rounds, then) {
   markHubs();
   placeNodes();
   theme();
   heat = 1;
-  settle(nodes.length > 600 ? 120 : 260, begin);
+  settle(rounds, then);
+}
+
+function start(answer) {
+  ({ groups = {}, clusters: isClusters } = answer);
+  add(answer);
+  writeCaption(answer);
+  canvas.hidden = !nodes.length;
+  [wide, high] = [canvas.clientWidth, canvas.clientHeight];
+  const [first, second] = nodes.filter((node) => node.start);
+  middle = second ? null : first;
+  arrange(nodes.length > 400 ? 120 : 260, begin);
 }
 
 function begin() {
   size();
-  canvas.dataset.drawn = nodes.length;
   listen();
-  writeLegend();
+  beside();
   if (!isClusters) showTime();
   if (middle) describe(middle);
-  else if (!isClusters) offer();
   new ResizeObserver(size).observe(canvas);
   dark.addEventListener("change", () => { theme(); draw(); });
 }
 
 canvas.graph = { view, boxes: () => boxes, nodes: () => nodes };
 await painted;
-const answer = await fetch(canvas.dataset.source, { headers: { Accept: "application/json" } });
-const found = await answer.json();
-if (found.nodes) start(found);
+const answer = await fetch(canvas.dataset.source, JSON_ANSWER);
+const drawing = await answer.json();
+if (drawing.nodes) start(drawing);

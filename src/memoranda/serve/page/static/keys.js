@@ -25,6 +25,8 @@ function press(key) {
   const outside = all(selector).find(isOutside);
   const found = inside ?? outside;
   found?.click();
+  // The key of a menu opens it, and its choices are at hand.
+  if (found?.matches("summary")) found.nextElementSibling.querySelector("a, button, input:not([type=hidden])")?.focus();
   return Boolean(found);
 }
 

@@ -1,0 +1,155 @@
+"""The page on a phone: how long it is, what a finger hits, and what covers what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from browser.chromium import missing
+from browser.house import Served, furnish
+from memoranda import Draft
+from memoranda.engine import open_session
+
+if missing():
+    pytest.skip(missing(), allow_module_level=True)
+
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.slow
+expect.set_options(timeout=20_000)
+WIDTH = 390
+HEIGHT = 844
+PHONE = {"viewport": {"width": WIDTH, "height": HEIGHT}, "has_touch": True}
+PAGES = (
+    "/page",
+    "/page/search",
+    "/page/search?q=heron",
+    "/page/review",
+    "/page/calendar",
+    "/page/graph?note=vault/projects/Heron.md",
+    "/page/people",
+    "/page/about?name=Mara+Lindqvist",
+    "/page/agents",
+    "/page/health",
+    "/page/me",
+    "/page/menu",
+    "/page/new",
+    "/page/remind",
+    "/page/help",
+    "/page/ask?prompt=why",
+    "/page/note/vault/people/Mara%20Lindqvist.md",
+    "/page/note/notes/Reading%20group.md?part=edit",
+    "/page/merge?note=notes/Reading%20group.md&other=notes/New%20day.md",
+)
+LEAST_TARGET = 44
+# Links within the text of a note or of a sentence are as high as its lines (WCAG 2.5.8 exempts them).
+_SMALL_TARGETS = """least => {
+    const heightOf = (element) => {
+        const box = element.getBoundingClientRect();
+        const beside = getComputedStyle(element, "::after");
+        const isHitBeside = beside.content !== "none" && beside.position === "absolute";
+        const more = isHitBeside ? -parseFloat(beside.top) - parseFloat(beside.bottom) : 0;
+        const label = element.closest("label")?.getBoundingClientRect().height ?? 0;
+        return Math.max(box.height + (more || 0), label);
+    };
+    const all = [...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary")];
+    return all.filter((element) => element.checkVisibility({ visibilityProperty: true })
+        && !element.closest("dialog, .body, .skip") && !element.matches(".skip")
+        && heightOf(element) < least - 0.5)
+        .map((element) => `${element.tagName} ${element.textContent.trim().slice(0, 40)} ${heightOf(element)}`);
+}"""
+
+
+# What was not in the window yet has its height only once it is.
+_TO_THE_END = """async () => {
+    let before = -1;
+    while (before !== scrollY) {
+        before = scrollY;
+        scrollTo(0, document.documentElement.scrollHeight);
+        for (const _ of "123") await new Promise(requestAnimationFrame);
+    }
+}"""
+
+
+@pytest.fixture(scope="module")
+def house(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    home = tmp_path_factory.mktemp("phone") / "home"
+    furnish(home)
+    with open_session(home) as memory:
+        for session in range(9):
+            agent = memory.as_caller("claude", "mcp", session=f"busy-{session}")
+            for number in range(5):
+                agent.write(Draft("Tea is at four.", project="notes", title=f"T{session} {number}"))
+    served = Served(home)
+    yield served
+    served.close()
+
+
+def settle(page: Any) -> None:
+    page.locator("#rail .count").first.wait_for(state="attached")
+    page.locator("[data-part] .skeleton").first.wait_for(state="detached")
+    if page.locator("canvas").count():
+        page.locator("canvas[data-drawn]").wait_for()
+        page.locator(".panel h2").wait_for()
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_each_target_of_a_page_is_high_enough_for_a_finger(visit, path):
+    with visit(path, **PHONE) as page:
+        settle(page)
+        assert page.evaluate(_SMALL_TARGETS, LEAST_TARGET) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= WIDTH
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_nothing_of_a_page_is_left_under_the_bar_at_its_end(visit, path):
+    with visit(path, **PHONE) as page:
+        settle(page)
+        page.evaluate(_TO_THE_END)
+        bar = page.locator("#rail").bounding_box()
+        end = page.evaluate(
+            "Math.max(...[...document.querySelectorAll('main *')]"
+            ".filter((element) => element.checkVisibility({ visibilityProperty: true }))"
+            ".map((element) => element.getBoundingClientRect().bottom))"
+        )
+        assert end <= bar["y"]
+
+
+def test_today_is_a_few_screens_long_after_a_day_of_many_sessions(visit):
+    with visit("/page", **PHONE) as page:
+        settle(page)
+        assert page.evaluate("document.documentElement.scrollHeight") < 5 * HEIGHT
+        more = page.locator("#days > details.more > summary")
+        more.click()
+        expect(page.locator("details.more article.session").first).to_be_visible()
+        earlier = page.locator("#days > details.earlier")
+        expect(earlier.locator("article").first).to_be_hidden()
+        earlier.first.locator("summary").first.click()
+        expect(earlier.first.locator("article").first).to_be_visible()
+
+
+@pytest.mark.parametrize("locale", ["en-GB", "zh-CN"])
+def test_the_bar_for_chosen_notes_is_one_row_with_a_menu_that_the_window_holds(visit, locale):
+    with visit("/page/search?q=tea", locale=locale, **PHONE) as page:
+        page.locator(".hit .choose").first.click()
+        bar = page.locator(".bulkbar")
+        expect(bar).to_be_visible()
+        assert bar.bounding_box()["height"] < 1.6 * LEAST_TARGET
+        assert bar.bounding_box()["width"] <= WIDTH
+        buttons = [button.bounding_box() for button in bar.locator("> button, summary").all()]
+        assert len(buttons) == 4
+        assert len({round(button["y"]) for button in buttons}) == 1
+        assert max(button["x"] + button["width"] for button in buttons) <= WIDTH
+        bar.locator("summary").click()
+        menu = bar.locator(".menu > div").bounding_box()
+        assert menu["x"] >= 0
+        assert menu["x"] + menu["width"] <= WIDTH
+        assert menu["y"] >= 0
+        assert menu["y"] + menu["height"] <= bar.bounding_box()["y"] + 10
+        bar.locator("[name=tags]").fill("drink")
+        bar.locator("[name=tags]").press("Enter")
+        expect(page.locator("#toast")).to_contain_text("drink")
+        page.locator("#toast button").click()
+        expect(page.locator("#toast")).not_to_contain_text("drink")

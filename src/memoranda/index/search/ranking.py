@@ -44,6 +44,7 @@ from memoranda.index.search.word_marks import (
 from memoranda.index.search.words import MAX_HELD, Word, forms
 from memoranda.text.dialogue import turns_of
 from memoranda.text.folding import fold
+from memoranda.text.han import other_forms
 from memoranda.text.pattern import lazy_pattern
 from memoranda.text.tokens import is_cjk, query_text
 
@@ -161,11 +162,10 @@ class _WordLookup:
             A replaced word gets a lower weight.
         """
         is_latin = not is_cjk(text)
-        match = _own_match(text)
         # The index keeps pairs of Chinese, Japanese and Korean characters. A single character
         # therefore matches as the beginning of a pair.
-        if not is_latin and len(text) == 1:
-            match += "*"
+        is_beginning = not is_latin and len(text) == 1
+        match = _own_match(text, is_beginning=is_beginning)
         word = Word(text, 1.0, self.rows(match), match=match)
         if not word.rows and is_latin and len(text) >= _MIN_PREFIX_LETTERS:
             word.is_open = True
@@ -916,11 +916,17 @@ def _meant(text: str, focus: Focus) -> str:
     return text[-_EMBEDDED_CHARACTERS:]
 
 
-def _own_match(text: str) -> str:
+def _own_match(text: str, *, is_beginning: bool = False) -> str:
     """Return the FTS5 expression for a word in all its irregular forms.
 
-    `buy` → `"buy" OR "bought"`, with each form as the index has it (`query_text`).
+    `buy` → `"buy" OR "bought"`, with each form as the index has it (`query_text`). A Chinese word is
+    looked for in simplified and in traditional characters.
+
+    is_beginning: whether longer words that begin with the word match, too.
     """
     if is_cjk(text):
-        return quoted(query_text(text)[0])
-    return " OR ".join(quoted(query_text(form)[0]) for form in forms(text))
+        spellings = [text, *other_forms(text)]
+    else:
+        spellings = [*forms(text)]
+    end = "*" if is_beginning else ""
+    return " OR ".join(quoted(query_text(spelling)[0]) + end for spelling in spellings)

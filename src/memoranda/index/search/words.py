@@ -17,6 +17,7 @@ from pathlib import Path
 from memoranda.index.search.parse import Term, term
 from memoranda.index.search.word_marks import EXACT, LOOSE, bits_of, last_word
 from memoranda.text.folding import fold_places
+from memoranda.text.han import other_forms
 from memoranda.text.pattern import lazy_pattern
 from memoranda.text.tokens import is_cjk, tokens
 from memoranda.text.words import IN_WORD, words_of
@@ -328,6 +329,8 @@ class WordFinder:
             else:
                 spelled = word.spelled or forms(word.text)
                 self._add_spelling(tuple(tokens(word.text)), word.is_open, number, spelled)
+                for han_form in other_forms(word.text):
+                    self._add_spelling((han_form,), False, number, ())
             for other_form in word.other_forms:
                 parts = tuple(tokens(other_form))
                 self._add_spelling(parts, False, number, parts)

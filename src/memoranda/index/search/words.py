@@ -35,6 +35,8 @@ _ENDINGS = (
     ("s", ""),
     ("e", ""),
 )
+# The last letters of these endings.
+_LAST_LETTERS = frozenset(ending[-1] for ending, _ in _ENDINGS)
 # A stem has at least this many letters.
 _MIN_STEM_LETTERS = 3
 # A consonant doubled before an ending: "run" of "running".
@@ -160,6 +162,9 @@ def root(word: str) -> str:
 
     A word that would become too short is returned as it is.
     """
+    # Most words have none of these endings.
+    if word[-1:] not in _LAST_LETTERS:
+        return word
     for ending, replacement in _ENDINGS:
         length = len(word) - len(ending) + len(replacement)
         if word.endswith(ending) and length >= _MIN_STEM_LETTERS:

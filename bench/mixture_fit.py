@@ -42,7 +42,10 @@ EVIDENCE: dict[str, Callable[[Mapping], float]] = {
     "low": lambda evidence: max(0.0, 0.5 - evidence["heard"]),
     "high": lambda evidence: max(0.0, evidence["heard"] - 0.5),
     "alone": lambda evidence: evidence["alone"],
-    "alone_high": lambda evidence: evidence["alone"] * (evidence["heard"] > 0.5),
+    # What is told has a share of its own
+    "alone_high": lambda evidence: (
+        evidence["alone"] * (evidence["heard"] > 0.5) * (not evidence["is_told"])
+    ),
     "told": lambda evidence: float(evidence["is_told"]),
     "nearest": lambda evidence: _spread(evidence, "cos1") - 4,
     "tenth": lambda evidence: _spread(evidence, "cos10") - 2.2,

@@ -119,9 +119,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with (options.cache / f"{name}.jsonl").open("w", encoding="utf-8") as lines:
             for home_name, moments in homes:
                 for row in _rows(home_name, moments, shelf):
-                    lines.write(json.dumps(row) + "\n")
+                    lines.write(json.dumps(row))
+                    lines.write("\n")
                     count += 1
-        print(f"{name}: {count} in {time.process_time() - begin:.0f} s", flush=True)
+        seconds = time.process_time() - begin
+        print(f"{name}: {count} in {seconds:.0f} s", flush=True)
     return 0
 
 
@@ -257,12 +259,14 @@ def _evidence_of(ranking: Ranking | None) -> dict:
     if ranking is None:
         return {"is_told": False, "alone": 1.0, "heard": 0.0, "rarities": []}
     notes = list(ranking.features.values())
+    rarities = [round(word.weight, 3) for word in ranking.words]
+    rarities.sort(reverse=True)
     return {
         "is_told": ranking.is_told,
         "alone": sum(note.conversation is None for note in notes) / (len(notes) or 1),
         "is_strict": ranking.query is not None,
         "heard": round(ranking._heard_share(), 4),
-        "rarities": sorted((round(word.weight, 3) for word in ranking.words), reverse=True)[:12],
+        "rarities": rarities[:12],
         "speakers": len(ranking.speakers),
     }
 

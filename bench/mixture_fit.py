@@ -87,7 +87,9 @@ def fitted(sets: Sequence[SetOfQueries], usual: Weights, steps: int) -> Weights:
     best = worth(weights)
     length = _FIRST_STEP
     for step in range(steps):
-        changed = weights + chance.normal(0, length, len(usual)) * (chance.random(len(usual)) < 0.4)
+        moves = chance.normal(0, length, len(usual))
+        is_moved = chance.random(len(usual)) < 0.4
+        changed = weights + moves * is_moved
         value = worth(changed)
         if value > best:
             weights = changed

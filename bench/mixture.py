@@ -88,20 +88,27 @@ class Matrix:
         for text in texts:
             self.lengths[text.key] = len(words(text.spoken))
             for passage in passages(text.spoken):
-                pieces.append((text.key, text.spoken[passage.start : passage.end]))
+                piece = text.spoken[passage.start : passage.end]
+                pieces.append((text.key, piece))
         for at in range(0, len(pieces), AT_ONCE):
             some = pieces[at : at + AT_ONCE]
             self.keys += [key for key, _ in some]
-            self._rows.append(self._shelf.embed([piece for _, piece in some]))
+            texts_of_some = [piece for _, piece in some]
+            rows = self._shelf.embed(texts_of_some)
+            self._rows.append(rows)
 
     def cosines(self, text: str) -> dict[str, float]:
         """The cosine of the nearest passage of each text."""
         if len(self._rows) > 1:
             self._rows = [np.concatenate(self._rows)]
-        found = self._rows[0] @ self._shelf.embed([text])[0]
+        question = self._shelf.embed([text])[0]
+        cosines = self._rows[0] @ question
+        order = np.argsort(-cosines, kind="stable")
         best: dict[str, float] = {}
-        for at in np.argsort(-found, kind="stable").tolist():
-            best.setdefault(self.keys[at], round(float(found[at]), 5))
+        for at in order.tolist():
+            key = self.keys[at]
+            if key not in best:
+                best[key] = round(float(cosines[at]), 5)
         return best
 
 
@@ -149,9 +156,15 @@ def _moments_of_needs(home: needs.Home, sample: int) -> Iterator[Moment]:
     known_keys: set[str] = set()
     for number, question in enumerate(questions):
         asked_later = {later.without for later in questions[number:]}
-        new = [text for text in later_texts if needs._is_there(text, question, asked_later)]
-        known_keys |= {text.key for text in new}
-        later_texts = [text for text in later_texts if text.key not in known_keys]
+        new = []
+        still_later = []
+        for text in later_texts:
+            if needs._is_there(text, question, asked_later):
+                new.append(text)
+                known_keys.add(text.key)
+            else:
+                still_later.append(text)
+        later_texts = still_later
         evidence = tuple(sorted(question.evidence & known_keys))
         if number % sample:
             evidence = ()

@@ -106,15 +106,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     usual = np.array([_USUAL.get(name, 0.0) for name in names])
     sets = {}
     for path in sorted(options.cache.glob("*.jsonl")):
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        lines = path.read_text(encoding="utf-8").splitlines()
+        rows = list(map(json.loads, lines))
         sets[path.stem] = SetOfQueries(rows, names)
     print(f"{'percent':<20}{'now':>7}{'fitted':>8}   weights, fitted without this set")
     for name, queries in sets.items():
-        others = [other for other_name, other in sets.items() if other_name != name]
+        others = list(sets.values())
+        others.remove(queries)
         weights = fitted(others, usual, options.steps)
         written = "  ".join(f"{key} {value:.2f}" for key, value in zip(names, weights, strict=True))
         now = 100 * float(queries.now.mean())
-        print(f"{name:<20}{now:>7.1f}{100 * queries.figure(weights):>8.1f}   {written}", flush=True)
+        figure = 100 * queries.figure(weights)
+        print(f"{name:<20}{now:>7.1f}{figure:>8.1f}   {written}", flush=True)
     return 0
 
 

@@ -301,3 +301,10 @@ async def test_people_projects_and_agents_are_offered_beside_the_hits(web, page)
     assert {name for name, _ in await offered("lee")} == {"Ann Lee", "Bo Leeds"}
     hits = await page.see("/page/search?q=lee", **{"x-part": "1"})
     assert 'class="chip" href="/page/about?name=Ann+Lee"' in hits
+
+
+async def test_the_palette_offers_a_chinese_name_in_the_other_kind_of_characters(web, page):
+    person(web, "林書豪")
+    await page.see("/page/rail")
+    offers = await page.see("/page/palette?q=林书豪", **{"x-part": "1"})
+    assert "<span>林書豪</span><small>Person<" in offers

@@ -277,6 +277,26 @@ def test_context_prints_the_best_evidence_within_a_budget(terminal: Any) -> None
     assert terminal("context", "x", "--project", "nope").status == 1
 
 
+def test_context_without_an_answer_says_how_to_see_the_notes_that_share_words(
+    terminal: Any,
+) -> None:
+    terminal.write("The billing service moved to Postgres in May", "--category", "decisions")
+    question = "which volcano erupted near the old service station?"
+    assert terminal.ok("context", question) == (
+        "No note is near enough to answer that. To see a note with some of its words:"
+        f" memory search --ranked '{question}'\n"
+    )
+    assert terminal("context", question, "--json").json["passed_over"] == 1
+    assert "Postgres" in terminal.ok("search", "--ranked", question)
+
+
+def test_context_without_room_for_an_answer_passes_over_no_note(terminal: Any) -> None:
+    terminal.write("The billing service moved to Postgres in May", "--category", "decisions")
+    ran = terminal("context", "billing", "--max-tokens", "3", "--json").json
+    assert ran["context"] == ""
+    assert ran["passed_over"] == 0
+
+
 @pytest.mark.promise("shell-3")
 def test_several_ids_are_one_change_all_or_nothing(terminal: Any) -> None:
     ids = [terminal.write(f"deploy step {number}") for number in range(3)]

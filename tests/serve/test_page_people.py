@@ -448,3 +448,10 @@ async def test_the_palette_shows_the_words_around_what_was_found(web, page):
     found = plain(await page.see("/page/palette?q=harbour", **{"x-part": "1"}))
     assert "At last the harbour was chosen, by all." in found
     assert len(found) < 600
+
+
+async def test_the_palette_offers_a_chinese_name_in_the_other_kind_of_characters(web, page):
+    person(web, "林書豪")
+    await page.see("/page/rail")
+    offers = await page.see("/page/palette?q=林书豪", **{"x-part": "1"})
+    assert "<span>林書豪</span><small>Person<" in offers

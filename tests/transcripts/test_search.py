@@ -55,6 +55,12 @@ def test_what_the_person_told_is_before_what_repeats_the_name(memory, claude):
     assert "Omar" in passage
 
 
+def test_chinese_is_found_in_simplified_and_in_traditional_characters(memory, claude):
+    claude.say("计费服务用什么数据库?").answer("计费服务用 Postgres。")
+    Transcripts(memory).sync()
+    assert "计费服务" in found(memory, "計費服務")[0].passage
+
+
 def test_nothing_of_a_transcript_is_a_note_or_in_the_search_of_notes(memory, claude):
     memory.write(Draft("The quay is closed on Mondays", project="categories"))
     claude.say("The quay is open on Fridays").answer("Noted: the quay is open on Fridays.")

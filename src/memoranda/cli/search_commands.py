@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -55,6 +56,8 @@ _FRAMES = "Use e.g. 2h, 7d, yesterday, last week or 2026-11-01."
 _NEAREST_NOTES = 5
 # How many passages of transcripts are shown.
 _PASSAGES = 10
+# A longer question is not repeated in a reply.
+_MAX_REPEATED_CHARACTERS = 120
 # A text with fewer words than this is not a question.
 _WORDS_OF_QUESTION = 3
 # On a terminal with at least this many columns, a list has all of its columns.
@@ -443,7 +446,7 @@ def _nearest(memory: ReadVerbs, query: Query, text: str) -> list[NoteInfo]:
 @command(
     "context",
     "QUESTION...",
-    keys=("question", "context"),
+    keys=("question", "context", "passed_over"),
     example="memory context what does Anna like",
 )
 @option(
@@ -457,22 +460,48 @@ def _nearest(memory: ReadVerbs, query: Query, text: str) -> list[NoteInfo]:
 def context(
     call: Invocation, *words: str, max_tokens: int, projects: tuple[str, ...], as_of: Text
 ) -> None:
-    """Print the passages that best answer QUESTION, with the date and address of each note."""
+    """Print the passages that best answer QUESTION, with the date and address of each note.
+
+    If notes were found but none is near enough to the question, it says how to see them.
+    """
     with call.reading() as memory:
         names = tuple(memory.project(name).name for name in projects)
         question = " ".join(words)
         token_limit = max_tokens or DEFAULT_TOKENS
+        moment = as_of_moment(memory, as_of)
         result = memory.context_for(
-            question,
-            max_tokens=token_limit,
-            projects=names or None,
-            as_of=as_of_moment(memory, as_of),
+            question, max_tokens=token_limit, projects=names or None, as_of=moment
         )
+        number = 0
+        if not result:
+            number = memory.passed_over(question, projects=names or None, as_of=moment)
         call.answer(
-            result or f"Nothing found that fits into {token_limit} tokens.",
+            result or _nothing_near(question, number, token_limit),
             question=question,
             context=result,
+            passed_over=number,
         )
+
+
+def _nothing_near(question: str, number: int, token_limit: int) -> str:
+    """Say that a context is empty, and how to see the notes that are not near enough.
+
+    number: how many such notes a search finds.
+    """
+    if not number:
+        return f"Nothing found that fits into {token_limit} tokens."
+    if len(question) > _MAX_REPEATED_CHARACTERS:
+        words = "QUESTION"
+    else:
+        words = shlex.quote(question)
+    if number == 1:
+        notes = "a note"
+    else:
+        notes = f"{number} notes"
+    return (
+        f"No note is near enough to answer that. To see {notes} with some of its words:"
+        f" memory search --ranked {words}"
+    )
 
 
 @command("backlinks", "ID", keys=("id", "memories"), example="memory backlinks 5a1f")

@@ -674,7 +674,32 @@ class ReadVerbs(ProjectList):
             raise InvalidInput(f"`max_tokens` must be at least 1; got {max_tokens}.")
         self.engine.fresh()
         room = (EVIDENCE_TOKENS if max_tokens is None else max_tokens) * CHARACTERS_PER_TOKEN
-        hits = self.index.evidence(
+        hits = self._evidence(question, room, projects, as_of, vetted=vetted)
+        # A question about another time gets passages that were right at that time. A newer note
+        # does not make them outdated.
+        outdated: dict[int, Contradiction] = {}
+        if as_of is None:
+            from memoranda.engine.surroundings import with_surroundings
+
+            hits, outdated = self._newest_first(hits)
+            hits = with_surroundings(self, hits, room, projects)
+        self.note_use({hit.note.id: hit.note for hit in hits}.values())
+        return evidence_text(told_notes(hits, self.settings.zone, outdated))[:room]
+
+    def _evidence(
+        self,
+        question: str,
+        room: int,
+        projects: tuple[str, ...] | None,
+        as_of: datetime | None,
+        *,
+        vetted: bool,
+    ) -> builtins.list[Hit]:
+        """Return the passages that best answer a question. [] if no note is near enough to it.
+
+        room: the most characters of the passages. `context_for` explains the other parameters.
+        """
+        return self.index.evidence(
             question,
             viewer=self.agent,
             max_chars=room,
@@ -686,16 +711,27 @@ class ReadVerbs(ProjectList):
             floor=EVIDENCE_FLOOR,
             related=self._related(),
         )
-        # A question about another time gets passages that were right at that time. A newer note
-        # does not make them outdated.
-        outdated: dict[int, Contradiction] = {}
-        if as_of is None:
-            from memoranda.engine.surroundings import with_surroundings
 
-            hits, outdated = self._newest_first(hits)
-            hits = with_surroundings(self, hits, room, projects)
-        self.note_use({hit.note.id: hit.note for hit in hits}.values())
-        return evidence_text(told_notes(hits, self.settings.zone, outdated))[:room]
+    @verb
+    def passed_over(
+        self,
+        question: str,
+        *,
+        projects: tuple[str, ...] | None = None,
+        as_of: datetime | None = None,
+    ) -> int:
+        """Return how many notes a search finds, of which none is near enough for `context_for`.
+
+        0 if a note is near enough: then `context_for` is empty for another reason.
+
+        projects, as_of: as for `context_for`.
+        """
+        self.engine.fresh()
+        room = EVIDENCE_TOKENS * CHARACTERS_PER_TOKEN
+        if self._evidence(question, room, projects, as_of, vetted=False):
+            return 0
+        query = Query(question, projects=projects, as_of=as_of)
+        return self.search(query, limit=1, is_use=False).total
 
     @verb
     def recall(

@@ -33,6 +33,7 @@ from memoranda.note.links import check_length, lead, slug
 from memoranda.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, TRACE_PROJECT
 from memoranda.query import Query
 from memoranda.text.folding import fold, is_changed
+from memoranda.text.han import other_forms
 from memoranda.text.remembered import remembered
 from memoranda.text.unicode import sqlite_text
 from memoranda.value_object import ValueObject
@@ -318,6 +319,8 @@ def _rows_holding(
 ) -> list[int]:
     """Return the rows of the notes whose text or title contains `text` and whose facets pass.
 
+    A Chinese text is looked for in simplified and in traditional characters.
+
     needed, unwanted: the facets that a note must have and must not have (see `wanted`).
     projects: the only projects with such notes. None if unknown.
     """
@@ -326,21 +329,33 @@ def _rows_holding(
     if projects is not None and _are_small(db, projects):
         ids = ", ".join(map(str, projects))
         source = f"note n join text t on t.row = n.row where n.project in ({ids})"
-        texts = db.execute(f"select t.row, t.text from {source}")
-        rows = _rows_containing(texts, text)
     else:
-        rows = held(db, FoldedTexts).find(db, text)
-    # SQLite ends a pattern at a NUL, which no title contains. Null matches no title.
-    if "\0" in text:
-        pattern = None
-    else:
-        pattern = like_pattern(fold(text))
-    titles = db.execute(_TITLES, (CATEGORY_PROJECT, ARCHIVE_PROJECT, pattern))
-    rows += _rows_containing(titles, text)
+        source = ""
+    rows: list[int] = []
+    for needle in (text, *other_forms(text)):
+        rows += _rows_with(db, needle, source)
     text_rows = db.execute(
         f"select row, facet from text where row in ({_THESE})", (json.dumps(rows),)
     )
     return [row for row, facet in text_rows if passes(facet, needed, unwanted)]
+
+
+def _rows_with(db: sqlite3.Connection, needle: str, source: str) -> list[int]:
+    """Return the rows of the notes whose text or title contains `needle` as it is.
+
+    source: the only notes whose texts to read, as SQL. "" means all notes.
+    """
+    if source:
+        rows = _rows_containing(db.execute(f"select t.row, t.text from {source}"), needle)
+    else:
+        rows = held(db, FoldedTexts).find(db, needle)
+    # SQLite ends a pattern at a NUL, which no title contains. Null matches no title.
+    if "\0" in needle:
+        pattern = None
+    else:
+        pattern = like_pattern(fold(needle))
+    titles = db.execute(_TITLES, (CATEGORY_PROJECT, ARCHIVE_PROJECT, pattern))
+    return [*rows, *_rows_containing(titles, needle)]
 
 
 def _are_small(db: sqlite3.Connection, projects: Sequence[int]) -> bool:
@@ -436,10 +451,11 @@ def passing(db: sqlite3.Connection, query: Query, rows: list[int]) -> list[int]:
     The rows keep their order.
     """
     if query.contains:
-        texts = db.execute(
-            f"select row, text from text where row in ({_THESE})", (json.dumps(rows),)
-        )
-        rows_with_text = set(_rows_containing(texts, query.contains))
+        sql = f"select row, text from text where row in ({_THESE})"
+        texts = db.execute(sql, (json.dumps(rows),)).fetchall()
+        rows_with_text: set[int] = set()
+        for needle in (query.contains, *other_forms(query.contains)):
+            rows_with_text.update(_rows_containing(texts, needle))
         rows = [row for row in rows if row in rows_with_text]
     if not query.metadata:
         return rows

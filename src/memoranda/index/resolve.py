@@ -18,7 +18,7 @@ import re
 import sqlite3
 import unicodedata
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from itertools import chain, product
 from typing import NamedTuple
 from zlib import crc32
 
@@ -30,6 +30,7 @@ from memoranda.note.links import fold, lead, parse_address, slug
 from memoranda.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, MEMORY_PROJECTS
 from memoranda.note.names import FORMS, Form, Looseness, as_written, stem, without_case
 from memoranda.note.notion import file_address
+from memoranda.text.han import other_forms
 from memoranda.text.pattern import lazy_pattern
 from memoranda.text.unicode import sqlite_text, unescaped
 
@@ -898,15 +899,22 @@ def _suggestions(
     # Importing it takes 3 ms, and only errors need it.
     import difflib
 
-    target_key = key(target.rpartition("/")[2] or target)
+    last_name = target.rpartition("/")[2] or target
+    target_keys = [key(last_name)]
+    rows = _similar_rows(db, target, target_keys[0])
+    # A Chinese name may be written in the other kind of characters.
+    for form in other_forms(last_name):
+        target_keys.append(key(form))
+        rows |= _similar_rows(db, form, target_keys[-1])
     # The likeness is negative, so that the most similar sort first.
     suggestions: list[tuple[float, str]] = []
-    for note in infos(db, _similar_rows(db, target, target_key)).values():
+    for note in infos(db, rows).values():
         is_inside = project is None or note.project.casefold() == project.casefold()
         if not is_inside or not may_see(note.scope, viewer):
             continue
         likeness = 0.0
-        for name in (note.title, note.permalink.rpartition("/")[2]):
+        names = (note.title, note.permalink.rpartition("/")[2])
+        for name, target_key in product(names, target_keys):
             matcher = difflib.SequenceMatcher(None, target_key, key(name))
             likeness = max(likeness, matcher.ratio())
         if likeness > _MIN_LIKENESS:

@@ -153,7 +153,8 @@ def words(text: str) -> list[str]:
     all_tokens = tokens(text)
     for word in all_tokens:
         is_single_letter = len(word) == 1 and word.isalpha()
-        if is_cjk(word):
+        # No run is ASCII, and asking first saves most of the calls.
+        if not word.isascii() and is_cjk(word):
             informative_words += filter(None, _run_stop_words().split(word))
         elif word not in latin_stop_words and not is_single_letter:
             informative_words.append(word)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from memoranda.text.folding import fold
+from memoranda.text.han import other_forms
 from memoranda.text.tokens import is_cjk, pairs, words
 from memoranda.transcripts.answers import Question, wanted
 from memoranda.transcripts.documents import DocumentFormat
@@ -96,7 +97,8 @@ class Concept(NamedTuple):
     @classmethod
     def of(cls, word: str) -> Concept:
         """Look up the synonyms and the related words of a folded word."""
-        synonym_words = synonyms(word)
+        # A Chinese word in the other kind of characters counts as a synonym.
+        synonym_words = [*synonyms(word), *other_forms(word)]
         related_words = [
             related_word for related_word in related(word) if related_word not in synonym_words
         ]

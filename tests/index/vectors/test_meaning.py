@@ -138,9 +138,20 @@ def test_a_question_that_no_note_holds_is_answered_by_meaning_alone(memory):
     half = explained(memory, lambda text, rows: near, "Which database does invoicing use nowadays?")
     unheard = explained(memory, lambda text, rows: near, "Whither do invoices wander?")
 
-    assert shares["Billing"]["meaning"] == WEIGHTS.meaning
+    assert shares["Billing"]["meaning"] == WEIGHTS.alone_meaning
     assert WEIGHTS.meaning < half["Billing"]["meaning"] < unheard["Billing"]["meaning"]
     assert unheard["Billing"]["meaning"] == WEIGHTS.unheard_meaning
+
+
+def test_of_a_question_whose_words_are_heard_a_turn_has_more_of_its_meaning_than_a_note(memory):
+    turn = "Ada: the old database has birds"
+    memory.write(Draft(turn, title="Turn", project="notes", folder="talk", date="2023-05-08"))
+    place = rows(memory)
+    near = {place["Turn"]: 0.9, place["Billing"]: 0.9, place["Birds"]: 0.1}
+    shares = explained(memory, lambda text, rows: near, "Which old database has birds?")
+
+    assert shares["Turn"]["meaning"] == WEIGHTS.meaning
+    assert shares["Billing"]["meaning"] == WEIGHTS.alone_meaning
 
 
 def test_where_meaning_alone_counts_a_turn_gets_nothing_for_a_pair_that_says_little(memory):

@@ -597,7 +597,7 @@ class ChunkReading:
     def _words_share(self, row: int) -> float:
         """Return the share of words in the score of a note. Its meaning has the other share."""
         if row in self._ranking.cosines:
-            return 1.0 - self._table.meaning
+            return 1.0 - self._ranking.meaning_share(row)
         return 1.0
 
     def _about_note(self, row: int, whole: Chunk, highest: float) -> dict[str, float]:
@@ -616,6 +616,7 @@ class ChunkReading:
             # The note counts as the conversation of its chunks.
             "conversation": table.conversation * (by_words + by_meaning),
             "conversation_words": table.conversation_words
+            * self._ranking.words_left(row)
             * (self._ranking.scorer[whole.bits] / highest),
             "date": table.date * sum([period.share(day) for period in self._question.periods]),
             "meaning": table.words * by_meaning,

@@ -537,6 +537,9 @@ def _pairs_of(text: str) -> tuple[dict[str, None], frozenset[str]]:
     Chinese and Japanese runs are cut into pairs. A pair across a stop word is weak: it says little.
     The words are the keys of a dict, in the order of the text. The values are always None.
     """
+    # A text in ASCII has no runs.
+    if text.isascii():
+        return dict.fromkeys(words(text)), frozenset()
     word_pairs = dict.fromkeys(chain.from_iterable(map(pairs, words(text))))
     pairs_of_runs = chain.from_iterable(map(pairs, filter(is_cjk, tokens(text))))
     across = dict.fromkeys(pair for pair in pairs_of_runs if len(pair) > 1)

@@ -39,6 +39,7 @@ from memoranda.index.search.weights import COLUMNS
 from memoranda.index.search.words import inflected, inflections, one_edit
 from memoranda.note.model import ARCHIVE_PROJECT
 from memoranda.query import Query
+from memoranda.text.han import other_forms
 from memoranda.text.pattern import lazy_pattern
 from memoranda.text.tokens import query_text, stop_words
 
@@ -300,18 +301,24 @@ class SearchContext:
             is_possessive = last == "s" and len(query_term.words) > 1
             is_prefix = not is_possessive and self.held(query_term) == 0
         text = self._expression_of(query_term, is_prefix and self.held(query_term) <= COMMON)
-        other_forms = [
-            f"{self._column}{quoted(query_text(alternative)[0])}"
-            for alternative in self.alternatives(query_term)
-        ]
-        if other_forms:
-            return f"({' OR '.join([text, *other_forms])})"
+        other_expressions = list(map(self._expression_of_text, self.alternatives(query_term)))
+        if other_expressions:
+            return f"({' OR '.join([text, *other_expressions])})"
         return text
+
+    def _expression_of_text(self, text: str) -> str:
+        """Return the FTS5 expression of a word or phrase that was not typed.
+
+        A single Chinese character matches as the first of a pair.
+        """
+        phrase, is_beginning = query_text(text)
+        return f"{self._column}{quoted(phrase)}{'*' if is_beginning else ''}"
 
     def alternatives(self, query_term: Term) -> list[str]:
         """Return other texts that find a term: `timezones` → `timezone`, `time zones`.
 
-        Such a text has the word of the term in another form, as two words, or in another spelling.
+        Such a text has the word of the term in another form, as two words, in another spelling, or
+        in the other way of writing Chinese: `计费` → `計費`.
         Texts that no note contains are left out. A term in quotes has no alternatives.
         """
         # A phrase in quotes is looked for as it is.
@@ -319,7 +326,7 @@ class SearchContext:
             return []
         cache_key = ("alternatives", query_term)
         if cache_key not in self._cache:
-            words = list(query_term.other_spellings)
+            words = [*query_term.other_spellings, *other_forms(query_term.text)]
             if len(query_term.words) == 1 and not query_term.single:
                 words += inflections(query_term.words[0])
                 words += self._in_two_words(query_term.words[0])
@@ -346,7 +353,7 @@ class SearchContext:
 
     def _is_anywhere(self, text: str) -> bool:
         """Whether any note contains the word or phrase, even a note that the viewer may not see."""
-        return self.count(f"{self._column}{quoted(query_text(text)[0])}", 1) > 0
+        return self.count(self._expression_of_text(text), 1) > 0
 
     def match(self, query: ParsedQuery, *, whole: bool = False) -> str:
         """Return the FTS5 expression of a query with all filters.

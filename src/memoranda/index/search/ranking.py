@@ -44,6 +44,7 @@ from memoranda.index.search.word_marks import (
 from memoranda.index.search.words import MAX_HELD, Word, forms
 from memoranda.text.dialogue import turns_of
 from memoranda.text.folding import fold
+from memoranda.text.han import other_forms
 from memoranda.text.pattern import lazy_pattern
 from memoranda.text.tokens import is_cjk, query_text
 
@@ -161,11 +162,10 @@ class _WordLookup:
             A replaced word gets a lower weight.
         """
         is_latin = not is_cjk(text)
-        match = _own_match(text)
         # The index keeps pairs of Chinese, Japanese and Korean characters. A single character
         # therefore matches as the beginning of a pair.
-        if not is_latin and len(text) == 1:
-            match += "*"
+        is_beginning = not is_latin and len(text) == 1
+        match = _own_match(text, is_beginning=is_beginning)
         word = Word(text, 1.0, self.rows(match), match=match)
         if not word.rows and is_latin and len(text) >= _MIN_PREFIX_LETTERS:
             word.is_open = True
@@ -339,6 +339,8 @@ class Ranking:
         self.cosines: dict[int, float] = {}
         # The highest cosine of a note that is scored, before scaling. None if none were compared.
         self.nearest: float | None = None
+        # The share of meaning in the score of a note that stands alone.
+        self._alone_share = self.table.meaning
         if near is not None and self.table.meaning:
             self._compare_meanings(near, _meant(text, focus))
         # Two maps by conversation: the best score of one of its notes, and all their bits together.
@@ -553,7 +555,10 @@ class Ranking:
             table.words * meaning,
             self._neighbor_scores.get(note.row, 0.0),
             table.conversation * best,
-            table.conversation_words * self.scorer[together] / self._most,
+            table.conversation_words
+            * self.words_left(note.row)
+            * self.scorer[together]
+            / self._most,
             speaker,
             table.own * note.first_person / 4,
             asks,
@@ -604,10 +609,26 @@ class Ranking:
         """
         words = self._word_scores.get(row, 0.0)
         cosine = self.cosines.get(row)
-        share = self.table.meaning
         if cosine is None:
             return (words, 0.0)
+        share = self.meaning_share(row)
         return (words * (1 - share), cosine * share)
+
+    def meaning_share(self, row: int) -> float:
+        """Return the share of meaning in the score of a scored note that has a vector, from 0 to 1.
+
+        A note that stands alone may have a lower share than a turn of a talk (`alone_meaning`).
+        """
+        if self.features[row].conversation is None:
+            return self._alone_share
+        return self.table.meaning
+
+    def words_left(self, row: int) -> float:
+        """Return the share that words keep in the score of a conversation or of a note as one.
+
+        It is 1 if meanings were not compared.
+        """
+        return 1 - self.meaning_share(row) if self.cosines else 1.0
 
     def _choose(self) -> None:
         """Choose up to `most` notes to score: the notes whose words weigh most.
@@ -687,7 +708,7 @@ class Ranking:
             by "someone", since they do not distinguish notes.
         """
         if not self.is_told:
-            self.table = replace(self.table, meaning=self._share_of_meaning())
+            self._set_shares_of_meaning()
         cosines = near(self._without_frequent_names(text), list(self.features))
         self._add(
             [
@@ -710,21 +731,20 @@ class Ranking:
         self.cosines = {
             row: max(0.0, cosine - lowest) / (highest - lowest) for row, cosine in cosines.items()
         }
-        if self.cosines:
-            # In the score of a conversation, too, words keep only the share that meaning leaves.
-            words_share = 1 - self.table.meaning
-            self.table = replace(
-                self.table, conversation_words=self.table.conversation_words * words_share
-            )
 
-    def _share_of_meaning(self) -> float:
-        """Return the share of meaning in a note's own score, from 0 to 1.
+    def _set_shares_of_meaning(self) -> None:
+        """Set the share of meaning in a note's own score, for turns of talks and for other notes.
 
         The fewer words of the question the best note contains, the more meaning counts.
         """
         table = self.table
-        missing = max(0.0, 1 - self._heard_share() / table.heard)
-        return table.meaning + (table.unheard_meaning - table.meaning) * missing
+        heard = self._heard_share()
+        missing = max(0.0, 1 - heard / table.heard)
+        share = table.meaning + (table.unheard_meaning - table.meaning) * missing
+        # From 0 at `heard` to 1 at `well_heard`
+        clear = min(1.0, max(0.0, heard - table.heard) / (table.well_heard - table.heard))
+        self._alone_share = share - (table.meaning - table.alone_meaning) * clear
+        self.table = replace(table, meaning=share)
 
     def _heard_share(self) -> float:
         """Return the highest share of the question's words that one note contains, from 0 to 1.
@@ -916,11 +936,17 @@ def _meant(text: str, focus: Focus) -> str:
     return text[-_EMBEDDED_CHARACTERS:]
 
 
-def _own_match(text: str) -> str:
+def _own_match(text: str, *, is_beginning: bool = False) -> str:
     """Return the FTS5 expression for a word in all its irregular forms.
 
-    `buy` → `"buy" OR "bought"`, with each form as the index has it (`query_text`).
+    `buy` → `"buy" OR "bought"`, with each form as the index has it (`query_text`). A Chinese word is
+    looked for in simplified and in traditional characters.
+
+    is_beginning: whether longer words that begin with the word match, too.
     """
     if is_cjk(text):
-        return quoted(query_text(text)[0])
-    return " OR ".join(quoted(query_text(form)[0]) for form in forms(text))
+        spellings = [text, *other_forms(text)]
+    else:
+        spellings = [*forms(text)]
+    end = "*" if is_beginning else ""
+    return " OR ".join(quoted(query_text(spelling)[0]) + end for spelling in spellings)

@@ -58,6 +58,11 @@ class Weights:
     # The share of a question's words, by rarity, that the best note must hold for `meaning` to be the
     # share. With less, the share goes up to `unheard_meaning`.
     heard: float = 0.5
+    # The same share for a note that stands alone, if a note holds `well_heard` of the question's words.
+    # What is written to be read alone says its matter in its own words. A turn of a talk does not.
+    alone_meaning: float = 0.3
+    # See `alone_meaning`. Between `heard` and this, the share of such a note goes down from `meaning`.
+    well_heard: float = 0.6
     # The question asks for several things: this is added for each better note of the conversation,
     # up to five notes
     several: float = -0.1

@@ -17,6 +17,7 @@ from pathlib import Path
 from memoranda.index.search.parse import Term, term
 from memoranda.index.search.word_marks import EXACT, LOOSE, bits_of, last_word
 from memoranda.text.folding import fold_places
+from memoranda.text.han import other_forms
 from memoranda.text.pattern import lazy_pattern
 from memoranda.text.tokens import is_cjk, tokens
 from memoranda.text.words import IN_WORD, words_of
@@ -34,6 +35,8 @@ _ENDINGS = (
     ("s", ""),
     ("e", ""),
 )
+# The last letters of these endings.
+_LAST_LETTERS = frozenset(ending[-1] for ending, _ in _ENDINGS)
 # A stem has at least this many letters.
 _MIN_STEM_LETTERS = 3
 # A consonant doubled before an ending: "run" of "running".
@@ -159,6 +162,9 @@ def root(word: str) -> str:
 
     A word that would become too short is returned as it is.
     """
+    # Most words have none of these endings.
+    if word[-1:] not in _LAST_LETTERS:
+        return word
     for ending, replacement in _ENDINGS:
         length = len(word) - len(ending) + len(replacement)
         if word.endswith(ending) and length >= _MIN_STEM_LETTERS:
@@ -328,6 +334,8 @@ class WordFinder:
             else:
                 spelled = word.spelled or forms(word.text)
                 self._add_spelling(tuple(tokens(word.text)), word.is_open, number, spelled)
+                for han_form in other_forms(word.text):
+                    self._add_spelling((han_form,), False, number, ())
             for other_form in word.other_forms:
                 parts = tuple(tokens(other_form))
                 self._add_spelling(parts, False, number, parts)

@@ -13,6 +13,7 @@ from memoranda.serve.page.people import titles_of
 from memoranda.serve.page.shell import known_counts
 from memoranda.serve.page.visit import HOME, Visit
 from memoranda.text.folding import fold
+from memoranda.text.han import other_forms
 
 # Names that are offered at once.
 _MAX_NAMES = 4
@@ -55,9 +56,11 @@ def names_for(visit: Visit, text: str) -> list[OfferedName]:
     wanted = " ".join(fold(text).split())
     if not wanted:
         return []
+    wanted_forms = [wanted, *other_forms(wanted)]
     by_rank: dict[int, list[OfferedName]] = {}
     for offered in _all_names(visit):
-        rank = _rank(wanted, offered.folded)
+        ranks = [_rank(form, offered.folded) for form in wanted_forms]
+        rank = min((rank for rank in ranks if rank is not None), default=None)
         if rank is not None:
             by_rank.setdefault(rank, []).append(offered)
     in_order = chain.from_iterable(by_rank[rank] for rank in sorted(by_rank))
@@ -72,8 +75,9 @@ def is_meant_alone(text: str, name: str) -> bool:
 
     text, name: as they are written.
     """
-    rank = _rank(" ".join(fold(text).split()), fold(name))
-    return rank is not None and rank < _RANK_INSIDE
+    wanted = " ".join(fold(text).split())
+    ranks = [_rank(form, fold(name)) for form in (wanted, *other_forms(wanted))]
+    return any(rank is not None and rank < _RANK_INSIDE for rank in ranks)
 
 
 def _rank(wanted: str, name: str) -> int | None:

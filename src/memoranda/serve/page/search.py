@@ -30,6 +30,7 @@ from memoranda.serve.page.package_files import TEXTS, text_in
 from memoranda.serve.page.visit import Visit
 from memoranda.serve.page.writers import AUTHORS, BY_HAND, writer_of, writing_agent
 from memoranda.text.folding import fold
+from memoranda.text.han import other_forms
 from memoranda.transcripts.search import TraceHit
 from memoranda.transcripts.tier import find_traces
 
@@ -212,7 +213,10 @@ def _telling(memory: MemorySession, hit: Hit) -> str:
 
 def _is_named(note: NoteInfo, text: str) -> bool:
     """Whether a note has a title that begins as typed. A memory has no title of its own."""
-    return note.project not in MEMORY_PROJECTS and fold(note.title).startswith(fold(text))
+    if note.project in MEMORY_PROJECTS:
+        return False
+    beginnings = [fold(form) for form in (text, *other_forms(text))]
+    return fold(note.title).startswith(tuple(beginnings))
 
 
 def as_json(visit: Visit) -> dict[str, Any]:
@@ -243,7 +247,7 @@ def shown(memory: MemorySession, hit: Hit) -> dict[str, Any]:
     remarks: further remarks about the hit.
     """
     info = hit.note
-    words = sorted({*hit.words, *hit.spelled} - {""})
+    words = _words_to_mark(hit)
     named_elsewhere = {*hit.word_reasons, *hit.share_reasons()}
     title = memory.rules_for_reading().redacted(info.title)
     marks, passage = passage_of(hit)
@@ -262,6 +266,14 @@ def shown(memory: MemorySession, hit: Hit) -> dict[str, Any]:
         "reasons": _reasons(hit.shares, ", ".join(dict.fromkeys(hit.words))),
         "remarks": [remark for remark in hit.why if remark not in {*named_elsewhere, *marks}],
     }
+
+
+def _words_to_mark(hit: Hit) -> list[str]:
+    """Return the words that made a note a hit, in each way in which its text may write them."""
+    words = {*hit.words, *hit.spelled} - {""}
+    for word in tuple(words):
+        words.update(other_forms(word))
+    return sorted(words)
 
 
 def passage_of(hit: Hit) -> tuple[list[str], str]:

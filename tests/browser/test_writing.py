@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
+from editing import replace_in
 from memoranda import Draft
 from memoranda.engine import MemorySession
 from memoranda.note.edit import Append
@@ -115,7 +116,7 @@ def test_an_edit_outside_is_in_the_history_and_can_be_taken_back(visit, memory, 
     note = written(memory, Draft("At four.\n", project="notes", title=title))
     memory.edit(note, Append("With milk.\n"))
     file = memory.home / "notes" / f"{title}.md"
-    file.write_text(file.read_text().replace("four", "nine"))
+    replace_in(file, "four", "nine")
     address = f"/page/note/notes/{title.replace(' ', '%20')}.md"
     with visit(address, java_script_enabled=scripts) as page:
         if not scripts:

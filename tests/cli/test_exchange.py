@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from editing import replace_in
 from transfer.conftest import files
 
 ONE = "550e8400-e29b-41d4-a716-446655440000"
@@ -307,7 +308,7 @@ def test_unknown_keys_of_an_entity_survive_import_and_export(terminal):
     assert json.loads(exported) == json.loads(line)
     note = next((terminal.home / "graph").iterdir())
     # By hand; no number of JSON is written so
-    note.write_text(note.read_text().replace("rank: 3", "rank: 3.10"))
+    replace_in(note, "rank: 3", "rank: 3.10")
     assert json.loads(terminal.ok("graph", "export"))["rank"] == "3.10"
     assert "Nothing new" in terminal("graph", "import", "-", stdin=exported.encode()).out
 

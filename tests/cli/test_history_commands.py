@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from editing import replace_in
 from memoranda.cli.history_commands import _no_words
 from memoranda.cli.older_texts import is_number
 from memoranda.engine.history import Revision
@@ -244,7 +245,7 @@ def _edit_outside(terminal: Any) -> None:
     """Have an editor replace "noon" in the only note by "one"."""
     entry = terminal("log", "--json").json["entries"][0]
     file = terminal.home / entry["project"] / entry["path"]
-    file.write_text(file.read_text().replace("noon", "one"))
+    replace_in(file, "noon", "one")
 
 
 def _lose_index(terminal: Any) -> None:

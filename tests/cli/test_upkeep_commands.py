@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from editing import replace_in
+
 
 def test_status_counts_what_there_is(terminal: Any) -> None:
     terminal.write("a")
@@ -93,7 +95,7 @@ def test_status_counts_reminders_that_will_fire(terminal: Any) -> None:
     for header in (due, f"{due}\n{fired}", f"{due}\n{fired}\nrepeat: FREQ=DAILY", "x: y"):
         ref = terminal.write("tea", "--category", "reminders")
         path = terminal.home / "categories" / "reminders" / f"tea-{ref[:8]}.md"
-        path.write_text(path.read_text().replace("version: 1\n", f"version: 1\n{header}\n"))
+        replace_in(path, "version: 1\n", f"version: 1\n{header}\n")
 
     document = terminal("status", "--json").json
     assert document["pending_reminders"] == 2

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from contract.key_value import KeyValue
+from editing import replace_in
 from memoranda import NotFound, Query, faces
 from memoranda.engine import open_session
 from memoranda.engine.completion import permalinks
@@ -228,11 +229,9 @@ def test_an_undo_without_a_number_passes_over_what_expired(entries, clock):
 def test_an_expiry_written_or_taken_back_by_hand_counts(entries, clock):
     entries.remember("k", "v")
     file = entries.file("default/k.md")
-    file.write_text(
-        file.read_text().replace("expires_at: null", "expires_at: 2026-05-07T09:00:00Z")
-    )
+    replace_in(file, "expires_at: null", "expires_at: 2026-05-07T09:00:00Z")
     assert entries.found("v") == []
-    file.write_text(file.read_text().replace("T09:00:00Z", "T11:00:00Z"))
+    replace_in(file, "T09:00:00Z", "T11:00:00Z")
     assert entries.found("v") == [("default", "k")]
     assert entries.value("k") == "v"
     clock.later(3601)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from contract.note_tools import Tools
+from editing import replace_in
 from memoranda import Draft, Exists, NotFound
 from memoranda.engine import MemorySession, freshness, open_session
 from memoranda.engine.engine import Engine
@@ -194,7 +195,7 @@ def test_memories_are_never_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with open_session(tmp_path / "home") as memory:
         note = memory.write(Draft("likes tea", project="categories", category="preferences"))
         (file,) = (tmp_path / "home/categories/preferences").iterdir()
-    file.write_text(file.read_text().replace("tea", "cocoa"))
+    replace_in(file, "tea", "cocoa")
     with open_session(tmp_path / "home", serving=True) as memory:
         ids = [hit.note.id for hit in memory.search("cocoa")]
         assert ids == [note.id]

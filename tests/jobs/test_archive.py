@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from editing import replace_in
 from jobs.homes import ONE, Home
 from memoranda.errors import CannotUndo, NotFound
 from memoranda.faces import registry as tools
@@ -182,7 +183,7 @@ def test_note_tools_mark_it_and_write_no_note_there(home: Home) -> None:
 def test_a_locked_one_is_read_and_stays(home: Home) -> None:
     archived_id = decayed(home)
     file = home.memory.home / "archive" / home.info(archived_id).path
-    file.write_text(file.read_text().replace("version: 1\n", "version: 1\nlocked: true\n"))
+    replace_in(file, "version: 1\n", "version: 1\nlocked: true\n")
 
     content = home.memory.read(archived_id).content
     assert content == "the heron nests by the weir"

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from editing import replace_in
 from jobs.homes import Home
 from memoranda.jobs import job, lifecycle
 from memoranda.jobs.job import Action, Round
@@ -16,7 +17,7 @@ from memoranda.jobs.job import Action, Round
 
 def lock(home: Home, identity: str) -> None:
     path = home.file(identity)
-    path.write_text(path.read_text().replace("version: 1", "version: 1\nlocked: true"))
+    replace_in(path, "version: 1", "version: 1\nlocked: true")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from html import unescape
 
 import pytest
 
-from memoranda import Draft
 from memoranda.note.edit import Append, FindReplace
 from memoranda.serve.page.addresses import note_url
 from memoranda.serve.page.merging import merge
@@ -20,7 +19,7 @@ ADDRESS = note_url("notes", "Tea.md")
 @pytest.fixture
 def base(web):
     """The text with two places, before both edits."""
-    web.memory.write(Draft("one\n\ntwo\n\nthree\n", project="notes", title="Tea"))
+    web.note("Tea", "one\n\ntwo\n\nthree\n")
     return web.memory.read("notes/Tea.md").text
 
 

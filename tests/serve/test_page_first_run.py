@@ -12,7 +12,7 @@ import pytest
 from memoranda.clients.preview import InstalledProgram, installed_programs
 from memoranda.serve.page import routes
 from memoranda.serve.page.visit import Visit
-from serve.test_page import plain
+from serve.web import plain
 
 pytestmark = pytest.mark.anyio
 

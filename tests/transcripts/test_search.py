@@ -9,6 +9,7 @@ from contextlib import closing
 
 import pytest
 
+from editing import replace_in
 from memoranda import Draft, Query
 from memoranda.engine import open_session
 from memoranda.errors import CannotRead, InvalidInput, NotFound
@@ -147,7 +148,7 @@ def test_a_rewritten_session_holds_what_it_says_now(memory, person):
     tier.sync()
     assert found(memory, "harbour master")
     path = person / ".cline/data/sessions/cline-new/cline-new.messages.json"
-    path.write_text(path.read_text().replace("harbour master", "lighthouse keeper"))
+    replace_in(path, "harbour master", "lighthouse keeper")
     tier.sync()
     assert found(memory, "lighthouse keeper")
     assert all("harbour master" not in hit.passage for hit in found(memory, "harbour master"))

@@ -87,11 +87,11 @@ def test_another_note_is_found_by_the_beginning_of_its_title_and_merged(visit, m
         expect(page.locator("[name=other]")).to_have_value("Kingfisher agian")
         page.get_by_role("link", name="Kingfisher again").click()
         page.get_by_role("button", name="Merge").click()
-        expect(page.locator("#toast")).to_contain_text(
-            "Merged “Kingfisher again” into “Kingfisher”."
-        )
-        expect(page.locator(".beside")).to_be_visible()
-        assert page.locator(".beside").bounding_box()["x"] > 500
+        toast = page.locator("#toast")
+        expect(toast).to_contain_text("Merged “Kingfisher again” into “Kingfisher”.")
+        beside = page.locator(".beside")
+        expect(beside).to_be_visible()
+        assert beside.bounding_box()["x"] > 500
         expect(page.locator(".body")).to_contain_text("Two.")
 
 

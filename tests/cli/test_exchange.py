@@ -75,12 +75,13 @@ def test_export_into_no_folder_fails_and_leaves_nothing(terminal):
 def test_without_memories_nothing_is_exported_and_an_older_file_stays(terminal):
     place = terminal.folder / "e.jsonl"
     place.write_text("a backup")
-    ran = terminal("export", "--output", str(place))
+    export = ("export", "--output", str(place))
+    ran = terminal(*export)
     assert ran.status == 0
     assert ran.out == ""
     assert ran.err == "No memories to export.\n"
-    ran = terminal("export", "--output", str(place), "--json")
-    assert ran.json == {"schema": "export/1", "exported": 0, "file": None}
+    document = terminal(*export, "--json").json
+    assert document == {"schema": "export/1", "exported": 0, "file": None}
     assert place.read_text() == "a backup"
 
 

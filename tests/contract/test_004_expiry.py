@@ -84,14 +84,13 @@ def test_an_expired_entry_is_out_of_every_other_face(entries, clock):
     permalink = memory.find("k", "kv").permalink
 
     def seen() -> list[bool]:
-        listed = tools.call(
-            memory, "list_directory", {"project": "kv", "dir_name": "/", "depth": 5}
-        ).text
+        whole_tree = {"project": "kv", "dir_name": "/", "depth": 5}
+        listed = tools.call(memory, "list_directory", whole_tree).text
+        infos, _ = memory.list(Query(projects=("kv",)))
         return [
             memory.search(SECRET).total == 1,
             bool(memory.context_for(f"what is {SECRET}?")),
-            "k.md"
-            in [info.path.rpartition("/")[2] for info in memory.list(Query(projects=("kv",)))[0]],
+            "k.md" in [info.path.rpartition("/")[2] for info in infos],
             bool(memory.list(Query(address="kv/default/k*"))[1]),
             "k.md" in listed,
             permalink in permalinks(memory, "kv/"),
@@ -237,8 +236,8 @@ def test_an_expiry_written_or_taken_back_by_hand_counts(entries, clock):
     clock.later(3601)
     assert entries.found("v") == []
     file.rename(entries.file("default/moved.md"))
-    expired_entries = entries.ok("list_namespaces")["namespaces"][0]["expired_entries"]
-    assert expired_entries == 1
+    (namespace,) = entries.ok("list_namespaces")["namespaces"]
+    assert namespace["expired_entries"] == 1
     assert entries.refused("recall", key="k") == "Key 'k' has expired"
     assert entries.files() == {}
 

@@ -67,9 +67,10 @@ def test_a_text_that_the_history_cannot_keep_does_not_stop_a_read(memory) -> Non
 def test_a_text_that_an_editor_replaced_is_swept_with_its_change_and_not_before(memory) -> None:
     _edited_between(memory)
     history = memory.engine.ledger.history
-    count = len([*history.texts()])
+    texts = [*history.texts()]
     history.sweep()
-    assert len([*history.texts()]) == count
+    texts_after = [*history.texts()]
+    assert len(texts_after) == len(texts)
     with history.database.transaction() as connection:
         connection.execute("delete from step")
     history.sweep()

@@ -121,10 +121,9 @@ def test_an_agent_finds_and_brings_back_only_what_it_may_see(home: Home) -> None
     hits = other_agent.search("heron").hits
     assert hits == []
     assert other_agent.list(ARCHIVED)[1] == 0
-    phase = home.info(archived_id).phase
-    assert phase == "archived"
-    phase = home.memory.as_caller("a").read(archived_id).phase
-    assert phase == "organized"
+    assert home.info(archived_id).phase == "archived"
+    its_agent = home.memory.as_caller("a")
+    assert its_agent.read(archived_id).phase == "organized"
 
 
 @pytest.mark.promise("001-18.1")

@@ -297,7 +297,8 @@ def test_a_reminder_edited_while_it_is_about_to_fire_fires_the_next_time(
 
 
 def test_a_reminder_stays_listed_for_the_days_configured_after_it_fired(home: Home) -> None:
-    remind(home, ONE, "call Bob", datetime(2026, 4, 1, tzinfo=UTC))
+    first_of_april = datetime(2026, 4, 1, tzinfo=UTC)
+    remind(home, ONE, "call Bob", first_of_april)
     fire(home)
     home.later(days=7)
     reminders.notify(home.memory)

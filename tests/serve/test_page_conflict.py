@@ -93,9 +93,8 @@ async def test_a_conflict_names_an_editor_that_saved_the_file(web, page, base):
     checksum = web.memory.find("notes/Tea.md").checksum
     file = web.memory.home / "notes" / "Tea.md"
     file.write_text(base.replace("one", "first of an editor"))
-    answer = await page.send(
-        ADDRESS, do="edit", text=base.replace("one", "my first"), base=base, checksum=checksum
-    )
+    typed_text = base.replace("one", "my first")
+    answer = await page.send(ADDRESS, do="edit", text=typed_text, base=base, checksum=checksum)
     assert answer.status_code == 409
     assert "changed meanwhile by an editor or a sync program" in answer.text
     assert "claude" not in answer.text

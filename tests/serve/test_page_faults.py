@@ -112,10 +112,10 @@ async def test_all_notes_come_in_the_order_of_the_times_they_show(web, page):
     web.later(hours=1)
     web.memory.edit(first, Append("b\n"))
     html = await page.see("/page/search")
-    times = re.findall(r'<p class="meta">.*?<time datetime="([^"]*)"', html)
+    time_of_row = r'<p class="meta">.*?<time datetime="([^"]*)"'
+    newer, older = re.findall(time_of_row, html)
 
-    assert len(times) == 2
-    assert times == sorted(times, reverse=True)
+    assert newer >= older
 
 
 async def test_a_name_of_several_notes_is_a_link_to_a_choice(web, page):

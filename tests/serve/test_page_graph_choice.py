@@ -81,7 +81,8 @@ async def test_a_graph_of_all_names_its_groups(web, page):
     for number in range(3):
         web.memory.write(Draft(f"I like tea {number}", project="categories", category="habits"))
     web.note("Plan", "x", folder="work")
-    graph = (await page.client.get("/api/graph?by=links")).json()
+    answer = await page.client.get("/api/graph?by=links")
+    graph = answer.json()
 
     assert graph["groups"] == {
         "categories/habits": {"title": "Habits", "notes": 3},

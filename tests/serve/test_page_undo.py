@@ -84,7 +84,8 @@ async def test_an_edit_outside_is_named_and_the_text_before_can_be_restored(web,
     note = plan(web, FindReplace("Friday", "Monday"))
     file = web.memory.home / "notes" / "Plan.md"
     replace_in(file, "on Monday", "next week")
-    html = reason(await page.see("/page/change/2"))
+    change = await page.see("/page/change/2")
+    html = reason(change)
     assert "changed later outside of memory" in html
     assert "Undo both" not in html
     assert "Take back only this" not in html

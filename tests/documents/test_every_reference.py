@@ -118,6 +118,7 @@ def memory_of(faces: Faces, number: int) -> Note:
     return faces.memory.write(Draft(f"Harbour {number} opens in May", category="knowledge"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [note_of, memory_of])
 @pytest.mark.parametrize("act", ACTS)
 def test_note_is_named_in_every_way_for_every_act(faces: Faces, act: str, kind: Any) -> None:

@@ -52,6 +52,7 @@ def test_a_long_value_is_shown_by_its_beginning(entries):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["json", "markdown"])
 def test_results_that_do_not_fit_go_on_at_the_next_offset(entries, form):
     for number in range(120):

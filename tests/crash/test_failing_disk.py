@@ -75,9 +75,9 @@ def made(place: Path) -> None:
     people.write_text('{"type":"entity","name":"Ada","entityType":"person","observations":[]}\n')
     notes = place / "home" / "notes"
     with open_session(place / "home", watch=False) as memory:
-        notes.mkdir(parents=True, exist_ok=True)
         for name in NOTES:
             path = notes / f"{name}.md"
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(f"{name}\n")
         memory.add_project("people", str(people))
         memory.sync()

@@ -103,11 +103,13 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--home-kind") == "postgres":
-        for item in items:
-            mark = item.get_closest_marker("folder_home")
-            if mark is not None:
-                item.add_marker(pytest.mark.skip(reason=mark.args[0]))
+    if config.getoption("--home-kind") != "postgres":
+        return
+    for item in items:
+        mark = item.get_closest_marker("folder_home")
+        if mark is not None:
+            reason = mark.args[0]
+            item.add_marker(pytest.mark.skip(reason=reason))
 
 
 def _keep_homes_in_postgres(config: pytest.Config) -> None:

@@ -260,10 +260,9 @@ def imports(name: str) -> list[tuple[str, str]]:
             assert node.level == 0, f"{where} imports relatively"
             module = node.module or ""
             for alias in node.names:
-                full = f"{module}.{alias.name}"
-                modules.append(
-                    (full if is_module(full) or module == "memoranda" else module, where)
-                )
+                full_name = f"{module}.{alias.name}"
+                names_a_module = module == "memoranda" or is_module(full_name)
+                modules.append((full_name if names_a_module else module, where))
     return modules
 
 
@@ -579,8 +578,8 @@ def test_a_search_takes_the_way_the_page_describes(tmp_path):
         memory.write(Draft("prefers dark mode", project="categories"))
         memory.search("dark")
         order = called(lambda: memory.search("dark"))
-    names = [name for name in order if name in steps]
-    assert names == steps
+    steps_taken = [name for name in order if name in steps]
+    assert steps_taken == steps
 
 
 def test_every_insert_names_its_columns() -> None:

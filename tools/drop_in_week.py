@@ -203,35 +203,40 @@ def comparable(text: str) -> str:
 
 def main(theirs: str, ours: str) -> int:
     with tempfile.TemporaryDirectory() as folder:
-        commands = {"there": [theirs, "mcp"], "here": [ours, "mcp", "--as", "basic-memory"]}
-        servers = {name: Server(command, Path(folder) / name) for name, command in commands.items()}
-        refused: dict[str, list[bool]] = {}
-        for name, server in servers.items():
-            refused[name] = [server.failed(call) for call in WEEK]
-        for server in servers.values():
-            server.close()
-        files = {name: server.files() for name, server in servers.items()}
+        their_server = Server([theirs, "mcp"], Path(folder, "there"))
+        our_server = Server([ours, "mcp", "--as", "basic-memory"], Path(folder, "here"))
+        their_refusals = [their_server.failed(call) for call in WEEK]
+        our_refusals = [our_server.failed(call) for call in WEEK]
+        their_server.close()
+        our_server.close()
+        their_files = their_server.files()
+        our_files = our_server.files()
     differences = [
-        *differing_refusals(refused["there"], refused["here"]),
-        *differing_files(files["there"], files["here"]),
+        *differing_refusals(their_refusals, our_refusals),
+        *differing_files(their_files, our_files),
     ]
-    print("\n\n".join(differences) or f"{len(WEEK)} calls, {len(files['here'])} files: the same")
-    return int(bool(differences))
+    if differences:
+        print("\n\n".join(differences))
+        return 1
+    print(f"{len(WEEK)} calls, {len(our_files)} files: the same")
+    return 0
 
 
-def differing_refusals(there: list[bool], here: list[bool]) -> Iterator[str]:
+def differing_refusals(their_refusals: list[bool], our_refusals: list[bool]) -> Iterator[str]:
     """The calls of the week that only one of the servers refused."""
-    for call, is_refused_there, is_refused_here in zip(WEEK, there, here, strict=True):
+    refusals = zip(WEEK, their_refusals, our_refusals, strict=True)
+    for call, is_refused_there, is_refused_here in refusals:
         if is_refused_there != is_refused_here:
             place = "there" if is_refused_there else "here"
             yield f"{call[0]} {call[1]}: refused {place} only"
 
 
-def differing_files(there: dict[str, str], here: dict[str, str]) -> Iterator[str]:
+def differing_files(their_files: dict[str, str], our_files: dict[str, str]) -> Iterator[str]:
     """The files that are not the same after the week."""
-    for path in sorted(there.keys() | here.keys()):
-        their_text = there.get(path)
-        our_text = here.get(path)
+    paths = their_files.keys() | our_files.keys()
+    for path in sorted(paths):
+        their_text = their_files.get(path)
+        our_text = our_files.get(path)
         if their_text != our_text:
             yield f"{path}\n--- there\n{their_text}\n--- here\n{our_text}"
 

@@ -91,8 +91,9 @@ def text_of(source: str, text: str, *, is_planted: bool) -> Text:
     sentences = words_of_sentences(text)
     result = Text(source, is_planted)
     for window in roles().windows(sentences):
-        in_window = roles().roles_in(sentences[window.first : window.last + 1])
-        result.windows.append(features(in_window))
+        sentences_of_window = sentences[window.first : window.last + 1]
+        roles_of_window = roles().roles_in(sentences_of_window)
+        result.windows.append(features(roles_of_window))
         result.may_have.append(window.may_have)
     return result
 
@@ -170,6 +171,16 @@ def first_look(fit: Fit, sample: Sequence[Text]) -> Matrix:
     return newton(matrix, label, share * PENALTY)
 
 
+def frequent_features(sample: Sequence[Text]) -> list[str]:
+    """Return the names of features of at least FEWEST_WINDOWS windows, sorted."""
+    counts = Counter[str]()
+    for text in sample:
+        for window in text.windows:
+            counts.update(window)
+    frequent = [name for name, number in counts.items() if number >= FEWEST_WINDOWS]
+    return sorted(frequent)
+
+
 class Fit:
     """Weights of features. `weights` are those of `names`, and last the one of no role."""
 
@@ -177,29 +188,33 @@ class Fit:
         self, sample: Sequence[Text], rounds: int = 1, pairs: frozenset[str] | None = None
     ):
         """Fit the weights. `pairs` are the pairs that may have one, None means all."""
-        counts = Counter[str]()
-        for text in sample:
-            for window in text.windows:
-                counts.update(window)
-        names = [name for name in sorted(counts) if counts[name] >= FEWEST_WINDOWS]
+        names = frequent_features(sample)
         if pairs is not None:
             names = [name for name in names if "+" not in name or name in pairs]
         self.names = names
-        self._columns = {name: column for column, name in enumerate(self.names)}
-        self.scales = np.array([_scale(name) for name in self.names] + [1.0])
-        self.weights = np.zeros(len(self.names) + 1)
+        self._columns = {name: column for column, name in enumerate(names)}
+        self.scales = np.array([_scale(name) for name in names] + [1.0])
+        self.weights = np.zeros(len(names) + 1)
         for number in range(rounds):
             self._fit_once(sample, is_first=number == 0)
-            for text in sample:
-                if not text.is_planted and self.scores(text).max(initial=0) >= ALARM:
-                    text.emphasis *= ALARM_SHARE
+            self._emphasize_alarms(sample)
+
+    def _emphasize_alarms(self, sample: Sequence[Text]) -> None:
+        """Let ordinary texts that raise an alarm count more in the next round."""
+        for text in sample:
+            if text.is_planted:
+                continue
+            highest = self.scores(text).max(initial=0)
+            if highest >= ALARM:
+                text.emphasis *= ALARM_SHARE
 
     def _matrix(self, windows: Sequence[frozenset[str]]) -> Matrix:
         """Return a row for each window, scaled."""
         matrix = np.zeros((len(windows), len(self.names) + 1))
         matrix[:, -1] = 1
         for row, window in enumerate(windows):
-            columns = [self._columns[name] for name in window if name in self._columns]
+            weighted = window & self._columns.keys()
+            columns = [self._columns[name] for name in weighted]
             matrix[row, columns] = self.scales[columns]
         return matrix
 
@@ -235,7 +250,8 @@ class Fit:
     def lines(self) -> list[str]:
         """Return the lines of role-weights.txt."""
         lines = [f"{self.weights[-1]:.2f}"]
-        for name, weight in zip(self.names, self.weights * self.scales, strict=False):
+        scaled = self.weights * self.scales
+        for name, weight in zip(self.names, scaled, strict=False):
             if abs(weight) >= 0.01:
                 lines.append(f"{weight:.2f} {name}")
         return lines
@@ -254,9 +270,14 @@ def print_scores(fit: Fit, source: str, kind: str, chosen: Sequence[Text]) -> No
     """Print how many of the texts have a score of at least 0, 0.5 and so on, if there are any."""
     if not chosen:
         return
-    best = np.array([fit.scores(text).max(initial=-9) for text in chosen])
-    shares = [f"{(best >= least).sum()} ≥ {least}" for least in (0, 0.5, 1, 1.5, 2)]
-    print(f"{source:<16}{kind:<10}{len(chosen):>5}: {', '.join(shares)}")
+    highest_of_texts = [fit.scores(text).max(initial=-9) for text in chosen]
+    highest = np.array(highest_of_texts)
+    shares = []
+    for least in (0, 0.5, 1, 1.5, 2):
+        number = (highest >= least).sum()
+        shares.append(f"{number} ≥ {least}")
+    shares_listed = ", ".join(shares)
+    print(f"{source:<16}{kind:<10}{len(chosen):>5}: {shares_listed}")
 
 
 def main() -> None:
@@ -267,18 +288,35 @@ def main() -> None:
     options = parser.parse_args()
     everything = list(texts())
     sample = [text for text in everything if text.source != options.without]
-    fit = Fit(sample, ROUNDS, Fit(sample).strongest_pairs())
-    for source in dict.fromkeys(text.source for text in everything):
-        of_source = [text for text in everything if text.source == source]
-        print_scores(fit, source, "planted", [text for text in of_source if text.is_planted])
-        print_scores(fit, source, "ordinary", [text for text in of_source if not text.is_planted])
+    first_fit = Fit(sample)
+    pairs = first_fit.strongest_pairs()
+    fit = Fit(sample, ROUNDS, pairs)
+    print_sets(fit, everything)
     if options.write:
-        *weights, base = first_look(fit, sample)
-        lines = fit.lines()
-        lines.append(f"{base - CLOSER_LOOK:.2f} maybe")
-        for name, weight in zip(roles().names, weights, strict=True):
-            lines.append(f"{weight:.2f} maybe {name}")
-        WEIGHTS.write_text(HEADER + "\n".join(lines) + "\n", encoding="utf-8")
+        write_weights(fit, sample)
+
+
+def print_sets(fit: Fit, everything: Sequence[Text]) -> None:
+    """Print how the texts of each set are scored, those with orders before the ordinary ones."""
+    texts_of_sets: dict[str, list[Text]] = {}
+    for text in everything:
+        texts_of_sets.setdefault(text.source, []).append(text)
+    for source, of_source in texts_of_sets.items():
+        planted = [text for text in of_source if text.is_planted]
+        ordinary = [text for text in of_source if not text.is_planted]
+        print_scores(fit, source, "planted", planted)
+        print_scores(fit, source, "ordinary", ordinary)
+
+
+def write_weights(fit: Fit, sample: Sequence[Text]) -> None:
+    """Write role-weights.txt again, with the weights of the first look at its end."""
+    *weights, base = first_look(fit, sample)
+    lines = fit.lines()
+    lines.append(f"{base - CLOSER_LOOK:.2f} maybe")
+    for name, weight in zip(roles().names, weights, strict=True):
+        lines.append(f"{weight:.2f} maybe {name}")
+    content = "\n".join(lines)
+    WEIGHTS.write_text(f"{HEADER}{content}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

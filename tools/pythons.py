@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import platform
 import shutil
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -32,6 +32,8 @@ QUICK = (
     "tests/engine/test_memories.py",
     "tests/faces/agent",
 )
+OUTCOMES = {0: "passed", 124: "stopped: no time is left"}
+"""By the status of the tests."""
 _ASK = "import platform; print(platform.python_implementation(), platform.python_version())"
 
 
@@ -77,14 +79,16 @@ def environment(version: str, program: str) -> Path:
     if ready.exists() and ready.stat().st_mtime > pins.stat().st_mtime:
         return python
     if shutil.which("uv"):
-        new = ["uv", "venv", "--quiet", "--allow-existing", "--python", program, str(folder)]
+        create = ["uv", "venv", "--quiet", "--allow-existing", "--python", program]
         install = ["uv", "pip", "install", "--quiet", "--python", str(python)]
     else:
-        new = [program, "-m", "venv", str(folder)]
+        create = [program, "-m", "venv"]
         install = [str(python), "-m", "pip", "install", "--quiet"]
-    subprocess.run(new, check=True)
-    subprocess.run([*install, "--require-hashes", "-r", str(pins)], check=True)
-    subprocess.run([*install, "--no-deps", "--no-build-isolation", "-e", str(ROOT)], check=True)
+    pinned = ["--require-hashes", "-r", str(pins)]
+    ours = ["--no-deps", "--no-build-isolation", "-e", str(ROOT)]
+    subprocess.run([*create, str(folder)], check=True)
+    subprocess.run([*install, *pinned], check=True)
+    subprocess.run([*install, *ours], check=True)
     ready.touch()
     return python
 
@@ -112,31 +116,36 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--seconds", type=float, default=3600.0)
     options = parser.parse_args()
-    seconds_left = options.seconds
     programs = interpreters()
-    mine = ".".join(map(str, sys.version_info[:3]))
-    statuses: dict[str, str] = {}
-    for version, program in programs.items():
-        if options.quick and version == mine:
-            statuses[version] = "skipped: it runs everything else"
-            continue
-        if seconds_left <= 0:
-            statuses[version] = "skipped: no time is left"
-            continue
-        print(f"Python {version}", flush=True)
-        python = environment(version, program)
-        begun = time.monotonic()
-        status = test(python, options.quick, seconds_left)
-        seconds_left -= time.monotonic() - begun
-        endings = {0: "passed", 124: "stopped: no time is left"}
-        statuses[version] = endings.get(status, f"failed ({status})")
+    outcomes = test_all(programs, options.quick, options.seconds)
     present = {version.rpartition(".")[0] for version in programs}
     for version in SUPPORTED:
         if version not in present:
-            statuses[version] = "skipped: not on this machine"
-    for version, outcome in statuses.items():
+            outcomes[version] = "skipped: not on this machine"
+    for version, outcome in outcomes.items():
         print(f"Python {version}: {outcome}")
-    return int(any(outcome.startswith("failed") for outcome in statuses.values()))
+    has_failed = any(outcome.startswith("failed") for outcome in outcomes.values())
+    return int(has_failed)
+
+
+def test_all(programs: dict[str, str], quick: bool, seconds: float) -> dict[str, str]:
+    """Run the tests on each Python, for that many seconds in all. Returns the outcomes by version."""
+    outcomes: dict[str, str] = {}
+    seconds_left = seconds
+    for version, program in programs.items():
+        if quick and version == platform.python_version():
+            outcomes[version] = "skipped: it runs everything else"
+            continue
+        if seconds_left <= 0:
+            outcomes[version] = "skipped: no time is left"
+            continue
+        print(f"Python {version}", flush=True)
+        python = environment(version, program)
+        begin = time.monotonic()
+        status = test(python, quick, seconds_left)
+        seconds_left -= time.monotonic() - begin
+        outcomes[version] = OUTCOMES.get(status, f"failed ({status})")
+    return outcomes
 
 
 if __name__ == "__main__":

@@ -34,6 +34,17 @@ def head(name: str) -> str:
 
 def clients_page() -> str:
     """docs/clients.md: where each client keeps its servers, and what is written there."""
+    parts = [head("clients"), _table_of_clients(), "## By hand\n", *_entries_by_hand()]
+    for client in clients().values():
+        notes = filter(None, (client.note, client.hooks.get("note")))
+        parts += [f"{client.title}: {note}\n" for note in notes]
+    parts.append(
+        "Claude Code by its own command: `claude mcp add --scope user memory -- memory mcp`.\n"
+    )
+    return "\n".join(parts)
+
+
+def _table_of_clients() -> str:
     columns = "| client | `memory install` | its file | in a project | hooks | checked |\n"
     rows = [columns, "|---|---|---|---|---|---|\n"]
     for client in clients().values():
@@ -46,30 +57,34 @@ def clients_page() -> str:
             hooks,
             client.checked,
         )
-        rows.append(f"| {' | '.join(cells)} |\n")
-    parts = [head("clients"), "".join(rows), "## By hand\n"]
+        row = " | ".join(cells)
+        rows.append(f"| {row} |\n")
+    return "".join(rows)
+
+
+def _entries_by_hand() -> Iterator[str]:
+    """The text to put into the files of clients, once for all clients that take the same."""
     server = Server("memory", ("memory", "mcp"))
-    clients_by_text: dict[str, list[Any]] = {}
+    titles_by_text: dict[str, list[str]] = {}
     for client in clients().values():
-        text = snippet(client.format, [client_entry(client, server)])
+        entry = client_entry(client, server)
+        text = snippet(client.format, [entry])
         kind = client.format.partition("-")[0].replace("yaml", "yml")
-        clients_by_text.setdefault(f"```{kind}\n{text}```\n", []).append(client)
-    for text, clients_alike in clients_by_text.items():
-        titles = ", ".join(client.title for client in clients_alike)
-        parts.append(f"**{titles}**\n\n{text}")
-    for client in clients().values():
-        notes = filter(None, (client.note, client.hooks.get("note")))
-        parts += [f"{client.title}: {note}\n" for note in notes]
-    parts.append(
-        "Claude Code by its own command: `claude mcp add --scope user memory -- memory mcp`.\n"
-    )
-    return "\n".join(parts)
+        titles = titles_by_text.setdefault(f"```{kind}\n{text}```\n", [])
+        titles.append(client.title)
+    for text, titles in titles_by_text.items():
+        titles_listed = ", ".join(titles)
+        yield f"**{titles_listed}**\n\n{text}"
 
 
 def _places(value: Any) -> str:
+    if not value:
+        return ""
+    if isinstance(value, str):
+        return f"`{value}`"
     if isinstance(value, dict):
         return "<br>".join(f"{system}: {_places(place)}" for system, place in value.items())
-    return " or ".join(f"`{path}`" for path in ([value] if isinstance(value, str) else value or []))
+    return " or ".join(f"`{path}`" for path in value)
 
 
 def cli_page() -> str:
@@ -124,10 +139,14 @@ def _help(command: click.Command) -> str:
 
 
 def _options(context: click.Context, options: Sequence[click.Option]) -> str:
-    rows = [record for option in options if (record := option.get_help_record(context))]
-    return "| option | |\n|---|---|\n" + "".join(
-        f"| `{name}` | {_cell(text)} |\n" for name, text in rows
-    )
+    lines = ["| option | |\n|---|---|\n"]
+    for option in options:
+        record = option.get_help_record(context)
+        if record is None:
+            continue
+        name, text = record
+        lines.append(f"| `{name}` | {_cell(text)} |\n")
+    return "".join(lines)
 
 
 def _memory_object() -> str:
@@ -154,10 +173,11 @@ def _toolset(toolset: Toolset) -> Iterator[str]:
     for tool in toolset.tools:
         yield _tool(tool)
     for prompt in toolset.prompts:
-        names = ", ".join(
-            f"`{name}`" + ("" if required else "?") for name, _, required in prompt.arguments
-        )
-        yield f"Prompt `{prompt.name}`({names}): {_line(prompt.description)}\n"
+        names = []
+        for name, _, is_required in prompt.arguments:
+            names.append(f"`{name}`" if is_required else f"`{name}`?")
+        arguments = ", ".join(names)
+        yield f"Prompt `{prompt.name}`({arguments}): {_line(prompt.description)}\n"
     for template in toolset.templates:
         yield f"Resource `{template.uri}` ({template.mime}): {_line(template.description)}\n"
 
@@ -165,11 +185,14 @@ def _toolset(toolset: Toolset) -> Iterator[str]:
 def _tool(tool: Tool) -> str:
     required = tool.schema.get("required", ())
     properties = tool.schema.get("properties", {})
-    rows = [_parameter(name, schema, name in required) for name, schema in properties.items()]
+    rows = []
+    for name, schema in properties.items():
+        rows.append(_parameter(name, schema, name in required))
     hints = ", ".join(name for name, value in tool.annotations.items() if value)
     parts = [f"### {tool.name}\n", tool.description.strip() + "\n"]
     if rows:
-        parts.append("| parameter | type | default | |\n|---|---|---|---|\n" + "".join(rows))
+        columns = "| parameter | type | default | |\n|---|---|---|---|\n"
+        parts.append(columns + "".join(rows))
     if hints:
         parts.append(f"Hints: {hints}.\n")
     return "\n".join(parts)

@@ -80,7 +80,9 @@ def _relations(synsets: dict[tuple[str, str], _Synset]) -> dict[str, dict[str, f
             for synonym in synset.words:
                 relations[word][synonym] = _SYNONYM
         for pointer in synset.pointers:
-            target = synsets.get((pointer.part.replace("s", "a"), pointer.offset))
+            # WordNet keeps satellite adjectives, "s", among the adjectives.
+            part = pointer.part.replace("s", "a")
+            target = synsets.get((part, pointer.offset))
             if target is not None:
                 _add_pointer(relations, synset, pointer, target)
     return relations
@@ -118,7 +120,8 @@ def _near(words: list[str], vectors: Any, relations: dict[str, dict[str, float]]
             for related_word, bonus in relations[word].items()
             if related_word in places
         }
-        for other_place in cosines[place].argsort()[::-1][1:40]:
+        from_the_nearest = cosines[place].argsort()[::-1]
+        for other_place in from_the_nearest[1:40]:
             cosine = float(cosines[place, other_place])
             if cosine > _LEAST_COSINE:
                 nearness.setdefault(words[other_place], cosine)
@@ -126,8 +129,9 @@ def _near(words: list[str], vectors: Any, relations: dict[str, dict[str, float]]
         for near_word in sorted(nearness, key=lambda name: -nearness[name]):
             if nearness[near_word] >= _LEAST and len(chosen) <= _MOST_NEAR:
                 chosen.setdefault(_stem(near_word), near_word)
-        if len(chosen) > 1:
-            lines.append(f"{word}: {' '.join(filter(None, chosen.values()))}\n")
+        related_words = " ".join(filter(None, chosen.values()))
+        if related_words:
+            lines.append(f"{word}: {related_words}\n")
     return sorted(lines)
 
 

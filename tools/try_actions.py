@@ -52,24 +52,26 @@ class Model(BaseHTTPRequestHandler):
         self._send(b'{"data": [], "models": []}', "application/json")
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("content-length") or 0)).decode()
+        size = int(self.headers.get("content-length") or 0)
+        body = self.rfile.read(size).decode()
         if "count_tokens" in self.path:
             return self._send(b'{"input_tokens": 10}', "application/json")
-        client = "codex"
-        if "/messages" in self.path:
-            client = "claude"
-        tools = json.loads(body).get("tools") if body.startswith("{") else None
+        client = "claude" if "/messages" in self.path else "codex"
+        request = json.loads(body) if body.startswith("{") else {}
         # Other requests name the session, or ask whether the model is there.
         tool = None
         arguments = "{}"
-        if tools:
+        if request.get("tools"):
             tool, arguments = self._call(client, body)
-        speak: Any = {"claude": _claude, "codex": _codex}[client]
-        events = [*speak(tool, arguments)]
+        if client == "claude":
+            events = _claude(tool, arguments)
+        else:
+            events = _codex(tool, arguments)
+        text = ""
         for event in events:
             # No two calls have the same name.
             _rename(event, f"call_{len(self.steps)}")
-        text = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
+            text += f"event: {event['type']}\ndata: {json.dumps(event)}\n\n"
         self._send(text.encode(), "text/event-stream")
 
     def _call(self, client: str, body: str) -> tuple[dict[str, str] | None, str]:

@@ -213,15 +213,20 @@ def guessed_tokens(server: Server, number: int) -> Counter[int]:
     return statuses
 
 
+STRANGE_HOSTS = ("evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "", "a b")
+STRANGE_ORIGINS = ("https://evil.example", "null", "https://claude.ai.evil.example")
+
+
 def other_hosts(server: Server, number: int) -> Counter[int]:
     """Pages of other sites, and names that lead to this machine (DNS rebinding)."""
     statuses = Counter[int]()
     token = {"Authorization": f"Bearer {server.token}", "Accept": ACCEPT}
-    for name in ("evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "", "a b"):
-        statuses[server.request("POST", "/mcp", json.dumps(CALL), token | {"Host": name})] += 1
-    for origin in ("https://evil.example", "null", "https://claude.ai.evil.example"):
-        headers = token | {"Origin": origin}
-        statuses[server.request("POST", "/mcp", json.dumps(CALL), headers)] += 1
+    body = json.dumps(CALL)
+    strange_headers = [{"Host": name} for name in STRANGE_HOSTS]
+    strange_headers += [{"Origin": origin} for origin in STRANGE_ORIGINS]
+    for headers in strange_headers:
+        status = server.request("POST", "/mcp", body, token | headers)
+        statuses[status] += 1
     return statuses
 
 
@@ -261,18 +266,18 @@ def attack(server: Server, strike: Callable[[Server, int], Counter[int]], number
     caller.calls += 1
     if server.good_call() != 200:
         caller.failed[-1] += 1
-    answers = ", ".join(f"{count} × {status}" for status, count in sorted(statuses.items()))
-    print(
-        f"{strike.__name__:16} {caller.calls:5} good calls, longest {caller.longest:.2f} s;"
-        f" strangers: {answers or 'no answer'}"
-    )
+    name = strike.__name__
+    answers = [f"{count} × {status}" for status, count in sorted(statuses.items())]
+    good_calls = f"{caller.calls:5} good calls, longest {caller.longest:.2f} s"
+    print(f"{name:16} {good_calls}; strangers: {', '.join(answers) or 'no answer'}")
     wrong = []
     if caller.failed:
-        wrong.append(f"{strike.__name__}: good calls failed: {dict(caller.failed)}")
+        wrong.append(f"{name}: good calls failed: {dict(caller.failed)}")
     if caller.longest > SECONDS:
-        wrong.append(f"{strike.__name__}: a good call took {caller.longest:.1f} s")
-    if strike is not registrations and any(statuses[status] for status in IN):
-        wrong.append(f"{strike.__name__}: a stranger was let in")
+        wrong.append(f"{name}: a good call took {caller.longest:.1f} s")
+    is_let_in = any(statuses[status] for status in IN)
+    if is_let_in and strike is not registrations:
+        wrong.append(f"{name}: a stranger was let in")
     return wrong
 
 

@@ -55,17 +55,23 @@ class Model(BaseHTTPRequestHandler):
         self._send(b'{"data": [], "models": []}', "application/json")
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("content-length") or 0)).decode(
-            "utf-8", "replace"
-        )
-        client = "claude" if "/messages" in self.path else "codex"
+        size = int(self.headers.get("content-length") or 0)
+        body = self.rfile.read(size).decode("utf-8", "replace")
         request = json.loads(body) if body.startswith("{") else {}
         if "count_tokens" in self.path:
             return self._send(b'{"input_tokens": 10}', "application/json")
-        if not ("/messages" in self.path or "/responses" in self.path):
+        if "/messages" in self.path:
+            client = "claude"
+        elif "/responses" in self.path:
+            client = "codex"
+        else:
             return self._send(b"{}", "application/json")
         self.bodies.append((client, body))
-        tool = next(iter(_tools(request)), None)
+        return self._write_or_talk(client, request)
+
+    def _write_or_talk(self, client: str, request: dict[str, Any]) -> None:
+        """Ask the client that is to write for its tool, or for a pause until it has it; else talk."""
+        tool = next(_tools(request), None)
         if client == self.writer:
             wants = tool or _PAUSES[client]
         else:
@@ -73,8 +79,13 @@ class Model(BaseHTTPRequestHandler):
         if wants is tool:
             Model.writer = ""
         tool_arguments = json.dumps(_note(FACTS[client]) if tool else _PAUSE)
-        events = [*(_claude if client == "claude" else _codex)(wants, tool_arguments)]
-        text = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
+        if client == "claude":
+            events = _claude(wants, tool_arguments)
+        else:
+            events = _codex(wants, tool_arguments)
+        text = ""
+        for event in events:
+            text += f"event: {event['type']}\ndata: {json.dumps(event)}\n\n"
         self._send(text.encode(), "text/event-stream")
 
     def _send(self, data: bytes, kind: str) -> None:

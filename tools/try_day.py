@@ -133,17 +133,23 @@ def traffic(chance: random.Random) -> Call:
 def sample(home: Path, changes: int) -> Sample:
     """What this process and its home hold now."""
     gc.collect()
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    fields = Path("/proc/self/statm").read_text().split()
+    pages = int(fields[1])
     state = home / ".memoranda"
-    sizes = {path.name: path.stat().st_size for path in state.iterdir() if path.is_file()}
+
+    def size_of(beginning: str) -> int:
+        """The bytes of the files of the home's state whose names begin so."""
+        files = [file for file in state.glob(f"{beginning}*") if file.is_file()]
+        return sum(file.stat().st_size for file in files)
+
     temporary_files = list(home.rglob(".tmp-*"))
     return Sample(
         memory=pages * os.sysconf("SC_PAGE_SIZE"),
         descriptors=len(os.listdir("/proc/self/fd")),
         threads=threading.active_count(),
         objects=len(gc.get_objects()),
-        index=sum(size for name, size in sizes.items() if name.startswith("index")),
-        ledger=sum(size for name, size in sizes.items() if name.startswith("ledger")),
+        index=size_of("index"),
+        ledger=size_of("ledger"),
         temporary_files=len(temporary_files),
         changes=changes,
     )

@@ -65,13 +65,15 @@ class Model(try_clients.Model):
 
     def do_POST(self) -> None:
         """Answer one request, and keep what it held."""
-        body = self.rfile.read(int(self.headers.get("content-length") or 0)).decode()
+        size = int(self.headers.get("content-length") or 0)
+        body = self.rfile.read(size).decode()
         request = json.loads(body) if body.startswith("{") else {}
         Model.bodies.append((self.path, body))
         if "count_tokens" in self.path or "countTokens" in self.path:
             self._send(b'{"input_tokens": 10, "totalTokens": 10}', "application/json")
         elif "/messages" in self.path:
-            self._answer(try_clients._claude(*self._wanted(request)))
+            tool, arguments = self._wanted(request)
+            self._answer(try_clients._claude(tool, arguments))
         elif "/responses" in self.path:
             self._answer(try_clients._codex(None, ""))
         elif "GenerateContent" in self.path or "generateContent" in self.path:

@@ -149,6 +149,43 @@ LISTS: dict[str, Callable[[int], list[str]]] = {
 }
 """Lists in an element of a list, by kind."""
 LONGEST_LIST = 10_000
+REPEATED_PARTS = {
+    "one word": "a",
+    "words": " ".join(WORDS) + " ",
+    "blanks": " ",
+    "lines": "a\n",
+    "observations": "".join(f"- [{word}] {word} #tag [[{word}]]\n" for word in WORDS),
+    "brackets": "[[",
+    "quotes": '"a" ',
+    "stars": "* ",
+    "search": "(a OR b) NOT c ",
+    "folders": "a/",
+    "Chinese": "记忆",
+    "marks": "e\u0301",
+    "headings": "# a\n",
+    "digits": "7",
+    "combining marks": "\u0301",
+    "one Chinese letter": "记",
+    "number signs": "#",
+    "tasks": "- [x]",
+    "lines of tasks": "- [x] a\n",
+    "backticks": "`",
+    "line breaks": "\n",
+    "addresses": "https://a.b/c?d=e ",
+    "emoji": "\U0001f600",
+    "table": "| a | b |\n",
+}
+"""What a text of a kind repeats until it has its length."""
+NUMBERED_PARTS = {
+    "different words": ("w{n} ", 4),
+    "different links": ("[[n{n}]] ", 9),
+    "different tags": ("#t{n} ", 7),
+    "different headings": ("## h{n}\n", 8),
+    "different observations": ("- [c{n}] w{n} #t{n}\n", 16),
+    "different relations": ("- r [[n{n}]]\n", 12),
+    "parts of names": ("getUser{n} ", 11),
+}
+"""The parts of a text whose parts differ, by kind, each with its length."""
 
 
 @dataclass(frozen=True)
@@ -233,7 +270,9 @@ def fill(memory: MemorySession, notes: int) -> None:
 
 def _note(number: int) -> Draft:
     """A note of the home."""
-    words = f"{WORDS[number % 8]} {WORDS[number // 8 % 8]}"
+    first_word = WORDS[number % 8]
+    second_word = WORDS[number // 8 % 8]
+    words = f"{first_word} {second_word}"
     tag = f"tag{number % 50}"
     first_line = f"{words} number {number} [[Note {number // 2}]]\n"
     fact = f"- [fact] {WORDS[number % 7]} #{tag}\n"
@@ -247,49 +286,49 @@ def _note(number: int) -> Draft:
 
 def texts(most: int) -> Iterator[tuple[str, str]]:
     """Yield texts of at most `most` characters, each after its kind."""
-    lines = "".join(f"- [{word}] {word} #tag [[{word}]]\n" for word in WORDS)
-    kinds = {
-        "one word": "a",
-        "words": " ".join(WORDS) + " ",
-        "different words": "".join(f"w{n} " for n in range(most // 4)),
-        "blanks": " ",
-        "lines": "a\n",
-        "observations": lines,
-        "brackets": "[[",
-        "quotes": '"a" ',
-        "stars": "* ",
-        "search": "(a OR b) NOT c ",
-        "folders": "a/",
-        "Chinese": "记忆",
-        "marks": "e\u0301",
-        "headings": "# a\n",
-        "nested lists": "".join("  " * min(n, 400) + "- a\n" for n in range(most // 400)),
+    for name, part in (REPEATED_PARTS | different_parts(most)).items():
+        times = most // max(1, len(part)) + 1
+        text = part * times
+        yield name, text[:most]
+
+
+def different_parts(most: int) -> dict[str, str]:
+    """Texts of about `most` characters whose parts differ, by kind."""
+    return {
+        **{kind: numbered_parts(kind, most) for kind in NUMBERED_PARTS},
+        "nested lists": nested_lists(most // 400),
         "header": "---\n" + "a: b\n" * (most // 5),
-        "digits": "7",
-        "combining marks": "\u0301",
-        "one Chinese letter": "记",
         "different Chinese": "".join(chr(0x4E00 + n * 7919 % 20_000) for n in range(most)),
-        "number signs": "#",
-        "tasks": "- [x]",
-        "lines of tasks": "- [x] a\n",
-        "backticks": "`",
-        "line breaks": "\n",
-        "anchors": "---\nk0: &a0 [x]\n"
-        + "".join(f"k{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, most // 30))
-        + "---\n",
-        "different links": "".join(f"[[n{n}]] " for n in range(most // 9)),
-        "different tags": "".join(f"#t{n} " for n in range(most // 7)),
-        "different headings": "".join(f"## h{n}\n" for n in range(most // 8)),
-        "different observations": "".join(f"- [c{n}] w{n} #t{n}\n" for n in range(most // 16)),
-        "different relations": "".join(f"- r [[n{n}]]\n" for n in range(most // 12)),
-        "parts of names": "".join(f"getUser{n} " for n in range(most // 11)),
-        "addresses": "https://a.b/c?d=e ",
+        "anchors": anchors(most // 30),
         "no blanks": "".join(chr(48 + (n * n * 31 + n * 7) % 74) for n in range(most)),
-        "emoji": "\U0001f600",
-        "table": "| a | b |\n",
     }
-    for name, text in kinds.items():
-        yield name, (text * (most // max(1, len(text)) + 1))[:most]
+
+
+def numbered_parts(kind: str, most: int) -> str:
+    """A text of about `most` characters, each part with a number of its own."""
+    part, length = NUMBERED_PARTS[kind]
+    number = most // length
+    parts = [part.format(n=n) for n in range(number)]
+    return "".join(parts)
+
+
+def nested_lists(number: int) -> str:
+    """A list whose items are each one level below the item before, 400 levels at most."""
+    lines = []
+    for n in range(number):
+        indent = "  " * min(n, 400)
+        lines.append(f"{indent}- a\n")
+    return "".join(lines)
+
+
+def anchors(number: int) -> str:
+    """A header of YAML whose values would double in size with each line."""
+    lines = ["---", "k0: &a0 [x]"]
+    for n in range(1, number):
+        before = f"*a{n - 1}"
+        lines.append(f"k{n}: &a{n} [{before}, {before}]")
+    lines.append("---\n")
+    return "\n".join(lines)
 
 
 def values(
@@ -299,9 +338,12 @@ def values(
 
     call: the number of the call that gets the first of them.
     """
-    kinds = schema.get("type") or [choice.get("type") for choice in schema.get("anyOf", [])]
-    if "string" in kinds and "array" not in kinds and not schema.get("enum"):
-        yield from strings(sizes["texts"].get(name, sizes["text"]) or LARGE)
+    choices = schema.get("anyOf", [])
+    kinds = schema.get("type") or [choice.get("type") for choice in choices]
+    is_text = "string" in kinds and "array" not in kinds
+    if is_text and not schema.get("enum"):
+        most = sizes["texts"].get(name, sizes["text"])
+        yield from strings(most or LARGE)
     if "integer" in kinds:
         for number in (*SIZES, 0, 2**53, -(2**53)):
             yield f"{number}", number
@@ -323,13 +365,13 @@ def arrays(
     name: str, schema: dict[str, Any], sizes: dict[str, Any], call: int
 ) -> Iterator[tuple[str, list[Any]]]:
     """Lists of every kind of element that the argument takes."""
+    most_texts = sizes["lists"].get(name, sizes["list"])
+    most_objects = sizes["list_of_objects"].get(name, most_texts)
     for kind, element in elements(name, schema, call):
-        most = sizes["lists"].get(name, sizes["list"])
+        most = most_texts
         if isinstance(element(0), dict):
-            most = sizes["list_of_objects"].get(name, most)
-            if kind.startswith("one "):
-                # Several would be more than a call may have.
-                most = 1
+            # Several of the longest would be more than a call may have.
+            most = 1 if kind.startswith("one ") else most_objects
         smaller = [size for size in SIZES if size < most]
         for size in (*smaller, most):
             yield f"{size} × {kind}", [element(n) for n in range(size)]
@@ -363,17 +405,30 @@ def elements(name: str, schema: dict[str, Any], call: int) -> Iterator[tuple[str
     for key, value in plain.items():
         if isinstance(value, str):
             begin = f"New {call} " if is_new else "Entity "
-            yield f"different {key}", lambda n, key=key, begin=begin: plain | {key: f"{begin}{n}"}
+            yield f"different {key}", partial(with_different_text, plain, key, begin)
             continue
         for kind, list_of in LISTS.items():
             # An entity that is there already would be left as it is.
-            begin = f"{kind} {call} "
-            yield (
-                f"{kind} {key}",
-                lambda n, key=key, begin=begin, list_of=list_of: (
-                    plain | ({"name": f"{begin}{n}"} if is_new else {}) | {key: list_of(n)}
-                ),
-            )
+            begin = f"{kind} {call} " if is_new else ""
+            yield f"{kind} {key}", partial(with_list, plain, key, list_of, begin)
+
+
+def with_different_text(plain: dict[str, Any], key: str, begin: str, number: int) -> dict[str, Any]:
+    """An element like `plain`, with a text of this number under `key`."""
+    return plain | {key: f"{begin}{number}"}
+
+
+def with_list(
+    plain: dict[str, Any], key: str, list_of: Callable[[int], Any], begin: str, number: int
+) -> dict[str, Any]:
+    """An element like `plain`, with a list of this number under `key`.
+
+    begin: how the name of a new entity begins; "" leaves the name as it is.
+    """
+    element = plain | {key: list_of(number)}
+    if begin:
+        element["name"] = f"{begin}{number}"
+    return element
 
 
 def calls(registry: Registry, sizes: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -544,7 +599,9 @@ def _cost(name: str, other_caller: Caller, call: Callable[[], Any]) -> Cost:
     begin = time.thread_time()
     reply = call()
     seconds = time.thread_time() - begin
-    return Cost(name, seconds, other_caller.longest(), (reply.text or "")[:100])
+    waited = other_caller.longest()
+    answer = reply.text or ""
+    return Cost(name, seconds, waited, answer[:100])
 
 
 @contextmanager
@@ -621,20 +678,25 @@ def bodies() -> Iterator[tuple[str, str]]:
     def with_arguments(arguments: Any) -> str:
         return json.dumps(call | {"params": {"name": "search_notes", "arguments": arguments}})
 
-    deep = "[" * (LARGE // 2) + "]" * (LARGE // 2)
+    half = LARGE // 2
+    opening = "[" * half
+    closing = "]" * half
+    deep = opening + closing
+    sixth = LARGE // 6
+    batch = [call | {"params": search}] * (LARGE // 120)
     yield "deep lists", deep
     yield "deep arguments", with_arguments({"tags": 0}).replace(": 0}", f": {deep}}}")
-    yield "deep objects", '{"a":' * (LARGE // 6) + "1" + "}" * (LARGE // 6)
+    yield "deep objects", '{"a":' * sixth + "1" + "}" * sixth
     yield "wide object", with_arguments({f"k{n}": n for n in range(LARGE // 15)})
     yield "same keys", "{" + '"a": 1, ' * (LARGE // 8) + '"a": 1}'
     yield "long number", with_arguments({"page": 0}).replace(": 0}", f": {'9' * LARGE}}}")
     yield "long list", with_arguments({"tags": [n % 10 for n in range(LARGE // 3)]})
-    yield "escapes", with_arguments({"query": "\u8bb0" * (LARGE // 6)})
-    yield "lone surrogates", with_arguments({"query": "\ud800" * (LARGE // 6)})
+    yield "escapes", with_arguments({"query": "\u8bb0" * sixth})
+    yield "lone surrogates", with_arguments({"query": "\ud800" * sixth})
     yield "long name", json.dumps(call | {"params": search | {"name": "a" * LARGE}})
     yield "long method", json.dumps(call | {"method": "a" * LARGE})
     yield "long id", json.dumps(call | {"id": "a" * LARGE, "params": search})
-    yield "batch", json.dumps([call | {"params": search}] * (LARGE // 120))
+    yield "batch", json.dumps(batch)
 
 
 def measure_socket(home: Path, *, only: str = "") -> Iterator[Cost]:
@@ -770,14 +832,15 @@ def main(options: argparse.Namespace) -> int:
 
 def _home(home: Path, options: argparse.Namespace) -> Path:
     """Make a home, or copy the one that was asked for."""
-    kept = Path(options.home) if options.home else home
-    if not kept.exists():
-        kept.mkdir(mode=0o700)
-        (kept / "config.yaml").write_text(CONFIGURATION, "utf-8")
-        with open_session(kept, watch=False) as memory:
+    filled = Path(options.home) if options.home else home
+    if not filled.exists():
+        filled.mkdir(mode=0o700)
+        configuration = filled / "config.yaml"
+        configuration.write_text(CONFIGURATION, "utf-8")
+        with open_session(filled, watch=False) as memory:
             fill(memory, options.notes)
-    if kept != home:
-        shutil.copytree(kept, home)
+    if filled != home:
+        shutil.copytree(filled, home)
     return home
 
 
@@ -800,9 +863,10 @@ def _show(cost: Cost, options: argparse.Namespace) -> bool:
     """Print a call if it is above a limit or all are asked for; return whether it is above one."""
     is_slow = cost.seconds > options.seconds or cost.waited > options.wait
     if is_slow or options.all:
-        answer = " ".join(cost.answer.split())
-        row = f"{cost.seconds:6.2f} s, others {cost.waited:.2f} s  {cost.call}  {answer}"
-        print(row, flush=True)
+        words = cost.answer.split()
+        answer = " ".join(words)
+        times = f"{cost.seconds:6.2f} s, others {cost.waited:.2f} s"
+        print(f"{times}  {cost.call}  {answer}", flush=True)
     return is_slow
 
 

@@ -323,18 +323,19 @@ def main() -> None:
     try_clients.SECONDS = SECONDS
     with tempfile.TemporaryDirectory() as folder:
         os.environ["HOME"] = folder
-        person = configured(Path(folder), programs, f"http://127.0.0.1:{server.server_address[1]}")
+        port = server.server_address[1]
+        person = configured(Path(folder), programs, f"http://127.0.0.1:{port}")
         commands = dict(CLIENTS)
         if arguments.aider:
             commands["aider"] = [str(arguments.aider), *AIDER]
+        if arguments.only:
+            commands = {agent: commands[agent] for agent in commands if agent in arguments.only}
         for agent, words in commands.items():
-            if arguments.only and agent not in arguments.only:
-                continue
-            is_there = (programs / words[0]).exists() or Path(words[0]).is_absolute()
-            if not is_there:
+            program = programs / words[0]
+            if program.exists():
+                try_client(person, agent, words, arguments.keep)
+            else:
                 print(f"{agent}: not installed")
-                continue
-            try_client(person, agent, words, arguments.keep)
         if arguments.keep:
             left_out = shutil.ignore_patterns("node_modules", "*.sock")
             kept_home = arguments.keep / "home"

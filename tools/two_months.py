@@ -222,7 +222,8 @@ class Writer:
         names = [(name, client) for name, client, _ in AGENTS]
         weights = [often for _, _, often in AGENTS]
         unwritten = self.total - len(self.written)
-        rest = max(1, unwritten // (DAYS - day))
+        days_left = DAYS - day
+        rest = max(1, unwritten // days_left)
         while rest > 0:
             name, client = self.random.choices(names, weights)[0]
             notes = min(rest, self.random.randint(1, 9))
@@ -232,23 +233,31 @@ class Writer:
 
     def one_session(self, agent: MemorySession, notes: int) -> None:
         """An agent looks something up, writes, and changes what is there."""
-        question = self.random.choice(ASKED).format(**self.words())
+        form = self.random.choice(ASKED)
+        question = form.format(**self.words())
         agent.search(Query(text=question))
         note_call(agent, "search_notes", {"query": question})
         for _ in range(notes):
-            self.now += timedelta(seconds=self.random.randint(20, 240))
+            self.pass_minutes()
             draft = self.note_of() if self.random.random() < 0.25 else self.memory_of()
             try:
-                self.written.append(agent.write(draft).id)
+                note = agent.write(draft)
             except MemorandaError:
                 # A title that is taken: an agent would choose another.
                 continue
-        for _ in range(self.random.choice((0, 1, 1, 2))):
+            self.written.append(note.id)
+        number = self.random.choice((0, 1, 1, 2))
+        for _ in range(number):
             self.change(agent)
+
+    def pass_minutes(self) -> None:
+        """Let up to four minutes pass."""
+        seconds = self.random.randint(20, 240)
+        self.now += timedelta(seconds=seconds)
 
     def change(self, agent: MemorySession) -> None:
         """An agent corrects, adds to or deletes an earlier note."""
-        self.now += timedelta(seconds=self.random.randint(20, 240))
+        self.pass_minutes()
         ref = self.random.choice(self.written or ["Ledger"])
         kind = self.random.random()
         old, new = self.random.sample(WEEKDAYS, 2)
@@ -336,7 +345,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=4)
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True)
-    Writer(arguments.folder, arguments.notes, arguments.seed).write()
+    writer = Writer(arguments.folder, arguments.notes, arguments.seed)
+    writer.write()
 
 
 if __name__ == "__main__":

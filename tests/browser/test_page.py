@@ -234,12 +234,12 @@ def test_a_note_and_a_reminder_are_new_from_the_page(visit, memory):
         page.get_by_label("Text").press("Control+Enter")
         page.wait_for_url("**/Sourdough.md")
         expect(page.locator("#toast")).to_contain_text("Saved")
-        tags = memory.read("Sourdough").tags
-        assert tags == ("bread",)
+        assert memory.read("Sourdough").tags == ("bread",)
         page.goto("/page/remind")
         page.get_by_label("What, and when").press_sequentially("water the fern every monday at 9am")
-        expect(page.locator("#understood")).to_contain_text("Understood")
-        expect(page.locator("#understood")).to_contain_text("repeats")
+        understood = page.locator("#understood")
+        expect(understood).to_contain_text("Understood")
+        expect(understood).to_contain_text("repeats")
         page.get_by_role("button", name="Remind me").click()
         page.wait_for_url("**/page/calendar")
         expect(page.locator(".reminder").filter(has_text="water the fern")).to_be_visible()
@@ -444,9 +444,10 @@ def test_each_filter_of_the_search_narrows_what_is_found(visit):
             before = page.locator("#hits [role=status]").inner_text()
             page.locator("details.filters > summary").click()
             field = page.locator(f"#search [name={name}]")
-            field.select_option(value) if field.evaluate(
-                "each => each.tagName"
-            ) == "SELECT" else field.fill(value)
+            if field.evaluate("field => field.tagName") == "SELECT":
+                field.select_option(value)
+            else:
+                field.fill(value)
             expect(page.locator("#hits [role=status]")).not_to_have_text(before)
             addresses = page.locator("#hits .hit h2 a").evaluate_all(
                 "all => all.map((link) => link.getAttribute('href'))"
@@ -1169,8 +1170,8 @@ def test_the_language_is_chosen_and_the_owner_goes_out(browser, house):
     page.get_by_role("button", name="English").click()
     expect(page.locator("#rail")).to_contain_text("Today")
     page.get_by_role("button", name="Sign out").click()
-    status = page.goto(f"{house.url}/page").status
-    assert status == 401
-    status = page.goto(address).status
-    assert status == 401, "the address lets in once"
+    first_page = page.goto(f"{house.url}/page")
+    assert first_page.status == 401
+    way_in = page.goto(address)
+    assert way_in.status == 401, "the address lets in once"
     context.close()

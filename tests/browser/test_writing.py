@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
+from editing import replace_in
 from memoranda import Draft
 from memoranda.engine import MemorySession
 from memoranda.note.edit import Append, FindReplace
@@ -86,11 +87,11 @@ def test_another_note_is_found_by_the_beginning_of_its_title_and_merged(visit, m
         expect(page.locator("[name=other]")).to_have_value("Kingfisher agian")
         page.get_by_role("link", name="Kingfisher again").click()
         page.get_by_role("button", name="Merge").click()
-        expect(page.locator("#toast")).to_contain_text(
-            "Merged “Kingfisher again” into “Kingfisher”."
-        )
-        expect(page.locator(".beside")).to_be_visible()
-        assert page.locator(".beside").bounding_box()["x"] > 500
+        toast = page.locator("#toast")
+        expect(toast).to_contain_text("Merged “Kingfisher again” into “Kingfisher”.")
+        beside = page.locator(".beside")
+        expect(beside).to_be_visible()
+        assert beside.bounding_box()["x"] > 500
         expect(page.locator(".body")).to_contain_text("Two.")
 
 
@@ -116,7 +117,7 @@ def test_an_edit_outside_is_in_the_history_and_can_be_taken_back(visit, memory, 
     note = written(memory, Draft("At four.\n", project="notes", title=title))
     memory.edit(note, Append("With milk.\n"))
     file = memory.home / "notes" / f"{title}.md"
-    file.write_text(file.read_text().replace("four", "nine"))
+    replace_in(file, "four", "nine")
     address = f"/page/note/notes/{title.replace(' ', '%20')}.md"
     with visit(address, java_script_enabled=scripts) as page:
         if not scripts:

@@ -42,15 +42,15 @@ def test_the_preset_takes_the_root_named_then_the_known_one_then_ours(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert preset("memory-bank", {}).projects == {}
-    tools = preset("memory-bank", {}).tools
-    assert tools == ("bank",)
+    ours = preset("memory-bank", {})
+    assert ours.projects == {}
+    assert ours.tools == ("bank",)
     known_root = tmp_path / ".claude-desktop" / "memory"
     known_root.mkdir(parents=True)
-    projects = preset("memory-bank", {}).projects
-    assert projects == {"banks": str(known_root)}
-    projects = preset("memory-bank", {"MEMORY_BANK_ROOT": "/banks"}).projects
-    assert projects == {"banks": "/banks"}
+    known_one = preset("memory-bank", {})
+    assert known_one.projects == {"banks": str(known_root)}
+    named_one = preset("memory-bank", {"MEMORY_BANK_ROOT": "/banks"})
+    assert named_one.projects == {"banks": "/banks"}
 
 
 def test_an_existing_root_is_used_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from editing import replace_in
 from transfer.conftest import files
 
 ONE = "550e8400-e29b-41d4-a716-446655440000"
@@ -74,12 +75,13 @@ def test_export_into_no_folder_fails_and_leaves_nothing(terminal):
 def test_without_memories_nothing_is_exported_and_an_older_file_stays(terminal):
     place = terminal.folder / "e.jsonl"
     place.write_text("a backup")
-    ran = terminal("export", "--output", str(place))
+    export = ("export", "--output", str(place))
+    ran = terminal(*export)
     assert ran.status == 0
     assert ran.out == ""
     assert ran.err == "No memories to export.\n"
-    ran = terminal("export", "--output", str(place), "--json")
-    assert ran.json == {"schema": "export/1", "exported": 0, "file": None}
+    document = terminal(*export, "--json").json
+    assert document == {"schema": "export/1", "exported": 0, "file": None}
     assert place.read_text() == "a backup"
 
 
@@ -307,7 +309,7 @@ def test_unknown_keys_of_an_entity_survive_import_and_export(terminal):
     assert json.loads(exported) == json.loads(line)
     note = next((terminal.home / "graph").iterdir())
     # By hand; no number of JSON is written so
-    note.write_text(note.read_text().replace("rank: 3", "rank: 3.10"))
+    replace_in(note, "rank: 3", "rank: 3.10")
     assert json.loads(terminal.ok("graph", "export"))["rank"] == "3.10"
     assert "Nothing new" in terminal("graph", "import", "-", stdin=exported.encode()).out
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from editing import replace_in
 from memoranda.cli.history_commands import _no_words
 from memoranda.cli.older_texts import is_number
 from memoranda.engine.history import Revision
@@ -167,10 +168,11 @@ def test_erase_says_what_it_searched_and_what_stays(terminal: Any) -> None:
     assert re.fullmatch(r"Searched \d+ files, [\d,]+ bytes: nothing of it is left", lines[2])
     quoting = f"categories/inbox/he-quoted-zq4711vault-{b[:8]}.md"
     assert lines[3:] == [f"named by {quoting}, which stays as it is"]
-    assert [row.split('  "')[0].split()[3:] for row in terminal.ok("log").splitlines()] == [
-        ["erase", "owner", "(notes:", "1)"],
-        ["write", "owner", quoting],
-    ]
+    rows = []
+    for row in terminal.ok("log").splitlines():
+        before_text, _, _ = row.partition('  "')
+        rows.append(before_text.split()[3:])
+    assert rows == [["erase", "owner", "(notes:", "1)"], ["write", "owner", quoting]]
     assert terminal("undo").error == (
         "cannot undo #5: what was erased is gone for good; memory undo N takes back another change"
     )
@@ -210,11 +212,8 @@ def test_undo_and_restore_keep_the_count_of_reads(terminal: Any) -> None:
         memory = terminal("list", "--json").json["memories"][0]
         return memory["access_count"], memory["tags"]
 
-    for back, tags in (
-        (["undo"], []),
-        (["undo", "4"], ["x"]),
-        (["restore", a, "--change", "2"], []),
-    ):
+    restore = ["restore", a, "--change", "2"]
+    for back, tags in ((["undo"], []), (["undo", "4"], ["x"]), (restore, [])):
         if back == ["undo"] or "restore" in back:
             terminal.ok("read", a)
             assert terminal("serve", "--once").err == "[fold] processed 1 items\n"
@@ -244,7 +243,7 @@ def _edit_outside(terminal: Any) -> None:
     """Have an editor replace "noon" in the only note by "one"."""
     entry = terminal("log", "--json").json["entries"][0]
     file = terminal.home / entry["project"] / entry["path"]
-    file.write_text(file.read_text().replace("noon", "one"))
+    replace_in(file, "noon", "one")
 
 
 def _lose_index(terminal: Any) -> None:

@@ -25,8 +25,8 @@ def test_doctor_names_the_owner_of_a_home_and_the_remedy(other_user: Any) -> Non
     assert ran.out.startswith("error owner .: it belongs to ")
     assert f"sudo chown -R {OTHER} {other_user.home}" in ran.out
     assert ran.out.endswith("\n1 problems\n")
-    out = other_user("doctor", "--fix").out
-    assert out == ran.out
+    with_fix = other_user("doctor", "--fix")
+    assert with_fix.out == ran.out
 
 
 def test_doctor_offers_no_change_of_mode_to_who_may_not_change_it(other_user: Any) -> None:

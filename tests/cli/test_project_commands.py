@@ -46,12 +46,13 @@ def test_only_its_own_keys_of_the_configuration_change(terminal: Any, vault: Pat
 def test_what_cannot_be_a_project_is_said_in_one_line(terminal: Any, vault: Path) -> None:
     terminal.ok("project", "add", "work", str(vault))
     inside = str(vault / "inside")
+    file = vault / "one.md"
     for argv, message in [
         (["add", "work", str(vault)], "project exists: work"),
         (["add", "Work", "/elsewhere"], "project exists: work"),
         (["add", "kv", "/elsewhere"], "project exists: kv"),
         (["add", "a/b", str(vault)], "invalid project name: a/b"),
-        (["add", "file", str(vault / "one.md")], f"not a folder: {vault / 'one.md'}"),
+        (["add", "file", str(file)], f"not a folder: {file}"),
         (["add", "inside", inside], f"{inside} overlaps project work"),
         (["remove", "nope"], "no such project: nope"),
         (["remove", "kv"], "cannot remove a built-in project: kv"),

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from cli.conftest import tree
+from editing import replace_in
 from memoranda.engine import open_session
 from memoranda.note.model import Draft
 
@@ -268,7 +269,7 @@ def test_the_list_goes_by_time_and_ends_with_what_has_none(terminal: Any) -> Non
     soon = remind(terminal, "a tomorrow at 3pm\nand more " + "x" * 60)["memory"]["id"]
     odd = remind(terminal, "odd tomorrow")["memory"]
     place = terminal.home / odd["path"]
-    place.write_text(place.read_text().replace(odd["due_at"], "when pigs fly"))
+    replace_in(place, odd["due_at"], "when pigs fly")
     lines = terminal.ok("remind", "--list").splitlines()
     assert lines[:2] == [
         f"{soon[:8]} 2026-05-07 15:00 a tomorrow at 3pm and more {'x' * 33}...",
@@ -295,7 +296,7 @@ def test_doctor_names_the_reminders_that_will_not_fire(terminal: Any) -> None:
     ):
         place = terminal.home / memory["path"]
         assert old in place.read_text()
-        place.write_text(place.read_text().replace(old, new))
+        replace_in(place, old, new)
     ran = terminal("doctor", "--json")
     findings = {
         finding["path"]: (finding["level"], finding["code"], finding["text"])

@@ -86,7 +86,8 @@ def test_on_a_terminal_u_takes_the_last_answer_back_and_s_leaves_it_for_later(
     assert "Nothing answered yet." in screen_text
     assert "Taken back." in screen_text
     assert "Answered 0 of 2 questions." in screen_text
-    assert len(near.ok("review").splitlines()) == 2
+    questions = near.ok("review").splitlines()
+    assert len(questions) == 2
 
 
 def test_u_takes_its_own_answer_back_though_somebody_else_wrote_meanwhile(

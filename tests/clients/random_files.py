@@ -231,14 +231,16 @@ class YamlWriter:
         """The member that holds the servers: without a value, in brackets, or as a block."""
         choice = self.random.random()
         if choice < 0.15:
-            self.lines.append(f"{key}:" + self.random.choice(["", " ", "  # none yet"]))
+            nothing = self.random.choice(["", " ", "  # none yet"])
+            self.lines.append(f"{key}:{nothing}")
         elif choice < 0.3:
             value = "[]"
             if not of_list:
                 value = self.random.choice(["{}", "{a: {b: 1}}", "{ a: 1, b: 2 }"])
             self.lines.append(f"{key}: {value}")
         else:
-            self.lines.append(f"{key}:" + self.random.choice(["", "  # servers"]))
+            comment = self.random.choice(["", "  # servers"])
+            self.lines.append(f"{key}:{comment}")
             self.noise(self.step)
             if of_list:
                 self.list_of_servers()

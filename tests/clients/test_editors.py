@@ -39,13 +39,13 @@ def chances(count: int) -> Iterator[Random]:
 
 def lenient(text: str) -> Any:
     """JSON with comments, read in another way than the editor's."""
-    pattern = r'("(?:\\.|[^"\\])*")|//[^\r\n]*|/\*.*?\*/'
-    text = re.sub(
-        pattern, lambda match: match[1] or " ", text.removeprefix("\ufeff"), flags=re.DOTALL
-    )
-    text = re.sub(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])', lambda match: match[1] or "", text)
-    if text.strip():
-        return json.loads(text, object_pairs_hook=lambda pairs: pairs)
+    text = text.removeprefix("\ufeff")
+    string_or_comment = r'("(?:\\.|[^"\\])*")|//[^\r\n]*|/\*.*?\*/'
+    plain = re.sub(string_or_comment, lambda match: match[1] or " ", text, flags=re.DOTALL)
+    string_or_last_comma = r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])'
+    strict = re.sub(string_or_last_comma, lambda match: match[1] or "", plain)
+    if strict.strip():
+        return json.loads(strict, object_pairs_hook=lambda pairs: pairs)
     return []
 
 

@@ -221,11 +221,12 @@ def test_a_long_transcript_is_read_at_its_ends(memory, tmp_path):
         "message": {"role": "assistant", "content": [{"type": "text", "text": "x" * 9_000}]},
     }
     transcript = tmp_path / "t.jsonl"
-    transcript.write_text("\n".join(map(json.dumps, [lines[0], *[filler] * 500, lines[-2]])))
-    hook.answer(
-        memory, HookEvent("claude-code", END, "SessionEnd", "s1", transcript=str(transcript))
-    )
-    text = memory.read(memory.list(TRACES)[0][0]).body
+    long_lines = [lines[0], *[filler] * 500, lines[-2]]
+    transcript.write_text("\n".join(map(json.dumps, long_lines)))
+    end = HookEvent("claude-code", END, "SessionEnd", "s1", transcript=str(transcript))
+    hook.answer(memory, end)
+    traces, _ = memory.list(TRACES)
+    text = memory.read(traces[0]).body
 
     assert "Make the importer faster" in text
     assert "and link it to" in text

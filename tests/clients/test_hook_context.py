@@ -125,7 +125,8 @@ def test_a_session_that_goes_on_is_told_only_what_is_new(memory, clock, source):
     assert "tabs" in start(memory)
     clock.later(minutes=5)
     assert start(memory, source=source) == ""
-    memory.as_caller("codex", "mcp").write(Draft("The kiln needs cone 6.", title="Kiln"))
+    codex = memory.as_caller("codex", "mcp")
+    codex.write(Draft("The kiln needs cone 6.", title="Kiln"))
     clock.later(minutes=5)
     context = start(memory, source=source)
     assert "kiln" in context

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from clients.random_files import MAKERS, yaml_file
+from editing import replace_in
 from memoranda.cli import install_commands
 from memoranda.clients import install as module
 from memoranda.clients.editing import Unsure
@@ -402,7 +403,7 @@ def test_a_change_made_meanwhile_is_kept(
     def busy(name: str, data: bytes, **more: Any) -> Any:
         if ".cursor/" in name and len(times) < limit:
             times.append(name)
-            file.write_text(file.read_text().replace('"a": ', '"a": 1'))
+            replace_in(file, '"a": ', '"a": 1')
         return write(name, data, **more)
 
     monkeypatch.setattr(module, "write_file", busy)

@@ -162,7 +162,8 @@ def test_the_vercel_ai_sdk_uses_the_memory_over_mcp(tmp_path: Path) -> None:
     folder = Path(PACKAGES) / "recipe"
     folder.mkdir(exist_ok=True)
     shutil.copy(SAMPLES / "vercel_ai.mjs", folder)
-    (folder / "ask.mjs").write_text(ASK.replace("NOTE", json.dumps(json.dumps(NOTE))), "utf-8")
+    note = json.dumps(json.dumps(NOTE))
+    (folder / "ask.mjs").write_text(ASK.replace("NOTE", note), "utf-8")
     server = [sys.executable, ["-m", "memoranda", "--home", str(tmp_path), "mcp"]]
     process = subprocess.run(
         ["node", "ask.mjs", json.dumps(server)],

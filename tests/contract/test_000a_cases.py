@@ -145,8 +145,9 @@ def test_a_link_that_leads_out_is_refused_by_every_command_that_follows_links(
 def test_a_circle_of_links_is_refused_by_every_command_that_follows_links(linked, command):
     root, tool = linked
     before = shape(root)
+    arguments_of_command = WRITES[command]
     for name in ("loop", "loop/x", "through-loop"):
-        text, failed = tool(command=command, path=f"/memories/{name}", **WRITES[command])
+        text, failed = tool(command=command, path=f"/memories/{name}", **arguments_of_command)
         assert failed
         check_silence(text, root)
 

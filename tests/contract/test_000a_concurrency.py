@@ -117,9 +117,8 @@ def test_a_view_shows_what_was_sent_before_it_and_nothing_sent_after(servers):
 @pytest.mark.promise("000a-12.4")
 def test_two_servers_with_fifty_edits_each_on_one_file_lose_none(servers, home):
     path = "/memories/both.md"
-    servers[0].text(
-        "memory", {"command": "create", "path": path, "file_text": "first 0.\nsecond 0.\n"}
-    )
+    two_lines = "first 0.\nsecond 0.\n"
+    servers[0].text("memory", {"command": "create", "path": path, "file_text": two_lines})
     waiting = []
     for server, name in zip(servers, ("first", "second"), strict=True):
         calls = []
@@ -139,7 +138,8 @@ def test_two_servers_with_fifty_edits_each_on_one_file_lose_none(servers, home):
     for answers in waiting:
         texts = [text for text, failed in answers() if failed]
         assert texts == []
-    lines = (home / "memories" / "both.md").read_text().splitlines()
+    file = home / "memories" / "both.md"
+    lines = file.read_text().splitlines()
     assert lines[-2:] == [f"first {EDITS // 2}.", f"second {EDITS // 2}."]
     assert len(lines) == EDITS + 2
     for name in ("first", "second"):

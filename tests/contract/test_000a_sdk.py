@@ -100,8 +100,9 @@ def test_the_tool_runner_gets_the_same_texts_and_is_error_for_failures(api, tmp_
     [(MemoryTool, BetaAbstractMemoryTool), (AsyncMemoryTool, BetaAsyncAbstractMemoryTool)],
 )
 def test_the_adapters_are_the_sdks_classes_and_keep_the_wire_entry(tmp_path, tool_class, base):
-    plain = tool_class(tmp_path / "home")
-    cached = tool_class(tmp_path / "home", cache_control={"type": "ephemeral"})
+    home = tmp_path / "home"
+    plain = tool_class(home)
+    cached = tool_class(home, cache_control={"type": "ephemeral"})
     assert isinstance(plain, base)
     assert plain.name == "memory"
     assert plain.to_dict() == ENTRY

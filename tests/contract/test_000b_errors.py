@@ -15,6 +15,7 @@ import pytest
 from contract.home_kinds import DISK, VAULT, place_for
 from contract.note_tools import Tools, texts
 from contract.tables import tables
+from editing import replace_in
 from memoranda.ledger import execution
 from memoranda.ledger.database import LedgerDatabase, LedgerRefused
 from memoranda.sources.files import reason
@@ -38,7 +39,7 @@ def follow(tools: Tools, case: dict[str, Any]) -> None:
         changed = words[0]
     elif kind == "unlocked":
         file = tools.root() / "Locked.md"
-        file.write_text(file.read_text().replace("locked: true\n", ""))
+        replace_in(file, "locked: true\n", "")
     elif kind == "reread":
         changed = {"expected_checksum": tools("read_note", identifier="notes/doc")["checksum"]}
     else:

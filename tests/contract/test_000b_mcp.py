@@ -124,10 +124,9 @@ def test_nothing_found_is_said_with_what_to_try(server: Server, name: str, argum
 @pytest.mark.promise("000b-12.17")
 def test_a_prompt_with_a_bad_argument_is_refused_in_words(server: Server) -> None:
     for arguments in ({"query": "x", "timeframe": "soonish"}, {"query": " "}, {}):
-        error = server.ask(
-            "prompts/get", {"name": "search_knowledge_base", "arguments": arguments}
-        )["error"]
-        assert "soonish" in error["message"] or "query" in error["message"]
+        prompt = {"name": "search_knowledge_base", "arguments": arguments}
+        message = server.ask("prompts/get", prompt)["error"]["message"]
+        assert "soonish" in message or "query" in message
 
 
 RESOURCES = {

@@ -187,7 +187,8 @@ def test_a_folder_with_the_name_of_the_project_makes_an_address_ambiguous(tools:
 
 @pytest.mark.parametrize("name", ["2026", "cafe", "beef", "decade"])
 def test_a_title_that_begins_an_id_is_refused_and_erases_nothing(terminal: Any, name: str) -> None:
-    head = f"---\nid: {name}{'0' * (8 - len(name))}-1111-4222-8333-444455556666\n---\n"
+    id_begun_by_name = f"{name:0<8}-1111-4222-8333-444455556666"
+    head = f"---\nid: {id_begun_by_name}\n---\n"
     memory = terminal.home / "categories/skills/x.md"
     memory.parent.mkdir(parents=True)
     memory.write_text(f"{head}knows how\n")

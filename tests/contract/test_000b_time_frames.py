@@ -82,7 +82,8 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tools]:
     """Tools whose clock stands at NOW, in UTC."""
     home = tmp_path_factory.mktemp("clocked") / "home"
     home.mkdir()
-    (home / "config.yaml").write_text("timezone: UTC\n")
+    settings = home / "config.yaml"
+    settings.write_text("timezone: UTC\n")
     with open_session(home, clock=lambda: NOW, watch=False) as memory:
         yield Tools(memory)
 
@@ -96,11 +97,9 @@ def touch(file: Path, moment: datetime, nanoseconds: int = 0) -> None:
 def test_every_form_of_time_frame_begins_at_its_moment_exactly(
     emptied: Tools, frame: str, since: datetime
 ) -> None:
-    for name, moment in (
-        ("in", since),
-        ("out", since - timedelta(seconds=1)),
-        ("late", NOW + timedelta(days=9)),
-    ):
+    before = since - timedelta(seconds=1)
+    late = NOW + timedelta(days=9)
+    for name, moment in (("in", since), ("out", before), ("late", late)):
         touch(emptied.put(f"{name}.md"), moment)
     data = emptied("recent_activity", timeframe=frame)
     assert data["since"] == since.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -102,12 +102,12 @@ def test_the_model_replaces_a_file_only_with_all_that_it_holds(
 @pytest.mark.promise("003-11.10")
 def test_what_the_caller_says_is_never_overruled(banks: Banks, model: LanguageModel) -> None:
     model.says(**answer())
-    updated_file = banks.write(TEXT, "readme.md")["updated_file"]
-    assert updated_file == "readme.md"
+    with_file = banks.write(TEXT, "readme.md")
+    assert with_file["updated_file"] == "readme.md"
     assert model.asked == []
-    data = banks.write(TEXT, operation="insert", position="Innovations")
-    assert data["updated_file"] == "notes/ideas.md"
-    assert data["operation"] == "insert"
+    with_place = banks.write(TEXT, operation="insert", position="Innovations")
+    assert with_place["updated_file"] == "notes/ideas.md"
+    assert with_place["operation"] == "insert"
 
 
 BAD = {

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from contract.key_value import KeyValue
+from editing import replace_in
 from memoranda import NotFound, Query, faces
 from memoranda.engine import open_session
 from memoranda.engine.completion import permalinks
@@ -83,14 +84,13 @@ def test_an_expired_entry_is_out_of_every_other_face(entries, clock):
     permalink = memory.find("k", "kv").permalink
 
     def seen() -> list[bool]:
-        listed = tools.call(
-            memory, "list_directory", {"project": "kv", "dir_name": "/", "depth": 5}
-        ).text
+        whole_tree = {"project": "kv", "dir_name": "/", "depth": 5}
+        listed = tools.call(memory, "list_directory", whole_tree).text
+        infos, _ = memory.list(Query(projects=("kv",)))
         return [
             memory.search(SECRET).total == 1,
             bool(memory.context_for(f"what is {SECRET}?")),
-            "k.md"
-            in [info.path.rpartition("/")[2] for info in memory.list(Query(projects=("kv",)))[0]],
+            "k.md" in [info.path.rpartition("/")[2] for info in infos],
             bool(memory.list(Query(address="kv/default/k*"))[1]),
             "k.md" in listed,
             permalink in permalinks(memory, "kv/"),
@@ -228,18 +228,16 @@ def test_an_undo_without_a_number_passes_over_what_expired(entries, clock):
 def test_an_expiry_written_or_taken_back_by_hand_counts(entries, clock):
     entries.remember("k", "v")
     file = entries.file("default/k.md")
-    file.write_text(
-        file.read_text().replace("expires_at: null", "expires_at: 2026-05-07T09:00:00Z")
-    )
+    replace_in(file, "expires_at: null", "expires_at: 2026-05-07T09:00:00Z")
     assert entries.found("v") == []
-    file.write_text(file.read_text().replace("T09:00:00Z", "T11:00:00Z"))
+    replace_in(file, "T09:00:00Z", "T11:00:00Z")
     assert entries.found("v") == [("default", "k")]
     assert entries.value("k") == "v"
     clock.later(3601)
     assert entries.found("v") == []
     file.rename(entries.file("default/moved.md"))
-    expired_entries = entries.ok("list_namespaces")["namespaces"][0]["expired_entries"]
-    assert expired_entries == 1
+    (namespace,) = entries.ok("list_namespaces")["namespaces"]
+    assert namespace["expired_entries"] == 1
     assert entries.refused("recall", key="k") == "Key 'k' has expired"
     assert entries.files() == {}
 

@@ -243,10 +243,10 @@ def test_what_only_looks_makes_no_file(entries):
     entries.refused("forget", key="k")
     entries.ok("clear_namespace", namespace="nobody")
 
-    storage_path = entries.ok("stats")["storage_path"]
-    assert storage_path == str(entries.root)
-    total_matches = entries.ok("search", query="k")["total_matches"]
-    assert total_matches == 0
+    stats = entries.ok("stats")
+    assert stats["storage_path"] == str(entries.root)
+    matches = entries.ok("search", query="k")
+    assert matches["total_matches"] == 0
     assert not entries.root.exists()
 
 
@@ -296,10 +296,10 @@ def test_expired_entries_of_all_files_end_with_the_next_change(entries, clock):
     clock.later(6)
     entries.remember("k", "v", "two")
 
+    state = entries.memory.home / ".memoranda"
     assert b"hush" not in b"".join(entries.files().values())
-    assert not [
-        path for path in (entries.memory.home / ".memoranda").rglob("*") if b"hush" in _bytes(path)
-    ]
+    holding = [path for path in state.rglob("*") if b"hush" in _bytes(path)]
+    assert holding == []
 
 
 def _bytes(file: Path) -> bytes:

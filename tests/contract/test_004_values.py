@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from contract.home_kinds import in_database
 from contract.key_value import CASES, LIMIT, NAMES, KeyValue, play
+from editing import replace_in
 from memoranda import __version__
 from memoranda.engine import open_session
 from movable_clock import Clock
@@ -260,7 +261,7 @@ def test_no_reply_tells_a_path_but_where_the_entries_lie(entries, tmp_path):
 def test_what_an_editor_does_to_a_file_counts_at_once(entries):
     entries.remember("k", "before")
     file = entries.file("default/k.md")
-    file.write_text(file.read_text().replace("before", "after"))
+    replace_in(file, "before", "after")
     assert entries.value("k") == "after"
     assert entries.found("after") == [("default", "k")]
     file.unlink()

@@ -107,20 +107,18 @@ def test_two_files_of_one_name_are_not_taken_for_each_other(terminal: Any, bank:
     assert changes(f"banks/{CONTEXT}") == [4, 3]
     assert changes(str(bank / CONTEXT)) == [2, 1]
     terminal.ok("undo", "2")
-    text = (bank / CONTEXT).read_text()
-    assert "walks" not in text
+    bank_file = bank / CONTEXT
+    assert "walks" not in bank_file.read_text()
     assert "at home" in own_file.read_text()
-    assert (
-        terminal.ok("restore", str(bank / CONTEXT), "--change", "5")
-        == f"Restored {bank / CONTEXT} from #5\n"
-    )
-    text = (bank / CONTEXT).read_text()
-    assert "walks" in text
+    restored = terminal.ok("restore", str(bank_file), "--change", "5")
+    assert restored == f"Restored {bank_file} from #5\n"
+    assert "walks" in bank_file.read_text()
     assert "at home" in own_file.read_text()
-    first = terminal("log", "--json").json["entries"]
-    assert [change_of_file.get("root") for change_of_file in first] == [str(bank)] * 2 + [
-        None
-    ] * 2 + [str(bank)] * 2
+    entries = terminal("log", "--json").json["entries"]
+    roots = [entry.get("root") for entry in entries]
+    in_bank = [str(bank), str(bank)]
+    in_home = [None, None]
+    assert roots == [*in_bank, *in_home, *in_bank]
 
 
 def test_a_folder_that_is_gone_or_a_link_by_now_is_not_written_to(

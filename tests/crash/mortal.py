@@ -122,7 +122,8 @@ def at_each(work: Callable[[str, Countdown], None]) -> None:
             run(work, home, countdown)
             os._exit(0)
         else:
-            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            _, ending = os.waitpid(child, 0)
+            status = os.waitstatus_to_exitcode(ending)
             assert status in (0, -signal.SIGKILL), status
         say(f"end {countdown.seen}")
 
@@ -138,9 +139,8 @@ def mortals(*program: str) -> Iterator[Callable[..., tuple[list[str], int]]]:
     of a number (0: undisturbed), and returns the lines it printed and how many operations there
     were."""
     command = [sys.executable, *program]
-    with subprocess.Popen(
-        command, env=ENVIRONMENT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, env=ENVIRONMENT, text=True, **pipes) as process:
         assert process.stdin is not None
         assert process.stdout is not None
 
@@ -148,9 +148,10 @@ def mortals(*program: str) -> Iterator[Callable[..., tuple[list[str], int]]]:
             process.stdin.write(f"{die_at} {home}\n")
             process.stdin.flush()
             lines = []
-            while line := process.stdout.readline():
-                if line.startswith("end "):
-                    return lines, int(line.split()[1])
+            for line in process.stdout:
+                word, _, number = line.rstrip("\n").partition(" ")
+                if word == "end":
+                    return lines, int(number)
                 lines.append(line.rstrip("\n"))
             raise AssertionError("the work failed on its own")
 

@@ -20,6 +20,7 @@ import sys
 import time
 from contextlib import redirect_stdout
 from io import StringIO
+from itertools import count
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -244,10 +245,8 @@ class Work:
             self.tool("memory", command="create", path=f"/memories/{name}.md", file_text="v0")
         for title, folder in (("edited", ""), ("tagged", ""), ("m", "moved/v0")):
             self.memory.write(Draft("v0", title=title, folder=folder))
-        self.tool(
-            "memory_create_entities",
-            entities=[{"name": "Ada", "entityType": "t", "observations": []}],
-        )
+        ada = {"name": "Ada", "entityType": "t", "observations": []}
+        self.tool("memory_create_entities", entities=[ada])
         self.tool("activate", bank_type="project", bank_id="p", project_name="p")
         for name in sorted(PIECES):
             if name.startswith("set_"):
@@ -297,17 +296,14 @@ PIECES = [name for name in vars(Work) if name.startswith(("set_", "add_", "run_"
 def work(home: Path, in_place: bool, seed: int, out: int) -> None:
     """Pieces of work until it is killed: `+ piece value` before, `= piece value` after each."""
     chance = random.Random(seed)
-    number = 0
     this = Work(home, in_place)
-    while True:
+    for number in count(1):
         piece = chance.choice(PIECES)
-        number = number + 1
-        if piece.startswith("add_"):
-            value = f"x{seed:x}n{number}"
-        else:
-            value = f"v{seed:x}n{number}"
+        kind = "x" if piece.startswith("add_") else "v"
+        value = f"{kind}{seed:x}n{number}"
+        do_piece = getattr(this, piece)
         os.write(out, f"+ {piece} {value}\n".encode())
-        getattr(this, piece)(value)
+        do_piece(value)
         os.write(out, f"= {piece} {value}\n".encode())
 
 
@@ -424,7 +420,8 @@ class Home:
             with memory.engine.guard:
                 assert memory.index.is_sound()
             memory.reindex()
-            assert (differ := before ^ self._shown(memory)) == set(), differ
+            after = self._shown(memory)
+            assert before == after, before ^ after
 
     @staticmethod
     def _shown(memory: MemorySession) -> set[tuple[str, ...]]:

@@ -268,7 +268,8 @@ def test_a_ledger_that_cannot_grow_takes_the_changes_that_fit_and_refuses_the_ot
         preexec_fn=lambda: signal.signal(signal.SIGXFSZ, signal.SIG_IGN),
     )
     assert ran.returncode == 0, ran.stderr
-    acknowledged = {name for name, is_error in json.loads(ran.stdout).items() if not is_error}
+    failures = json.loads(ran.stdout)
+    acknowledged = {name for name, is_error in failures.items() if not is_error}
     assert len(acknowledged) < len(CALLS)
     assert made(home) == acknowledged
     with open_session(home, watch=False) as memory:

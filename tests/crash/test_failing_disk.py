@@ -71,15 +71,15 @@ def outcome(place: Path) -> dict[str, bool | None]:
 
 def made(place: Path) -> None:
     """A home with notes, a graph file and a JSON file."""
-    (place / "people.jsonl").write_text(
-        '{"type":"entity","name":"Ada","entityType":"person","observations":[]}\n'
-    )
+    people = place / "people.jsonl"
+    people.write_text('{"type":"entity","name":"Ada","entityType":"person","observations":[]}\n')
+    notes = place / "home" / "notes"
     with open_session(place / "home", watch=False) as memory:
         for name in NOTES:
-            path = place / "home" / "notes" / f"{name}.md"
+            path = notes / f"{name}.md"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(f"{name}\n")
-        memory.add_project("people", str(place / "people.jsonl"))
+        memory.add_project("people", str(people))
         memory.sync()
         JsonEntryFolder(place / "kept").entries(memory).put("default", "name", "first")
 

@@ -85,22 +85,21 @@ def test_killed_anywhere_and_run_again_it_comes_to_the_same_end(
         for die_at in range(1, total + 1):
             home = Path(shutil.copytree(start, tmp_path / f"die-{die_at}"))
             work(home, die_at)
-            if (home / "pushed").exists():
-                pushed = (home / "pushed").read_text().split()
-            else:
-                pushed = []
+            pushed = []
+            record = home / "pushed"
+            if record.exists():
+                pushed = record.read_text().split()
             monkeypatch.setattr(
                 reminders, "show", lambda settings, texts, to=pushed: to.extend(texts)
             )
             with open_session(home, watch=False, clock=lambda: NOW) as memory:
                 reminders.notify(memory)
                 assert memories(home) == expected
-                fired = [
-                    change.path for change in memory.log(limit=0) if change.verb == reminders.FIRE
-                ]
+                changes = memory.log(limit=0)
+                fired = [change.path for change in changes if change.verb == reminders.FIRE]
                 assert len(fired) == 3
                 assert len(set(fired)) == 3
-                notified = reminders.notify(memory).notified
-                assert notified == ()
+                again = reminders.notify(memory)
+                assert again.notified == ()
             assert len(pushed) == len(set(pushed))
             assert memories(home) == expected

@@ -66,9 +66,7 @@ def test_change_beyond_the_compared_characters_is_shown() -> None:
     begun = "word " * 10_000
     (line,) = between(f"{begun}old end", f"{begun}new end").lines
 
-    assert [(part.kind, part.text) for part in line[1:]] == [
-        (OLD, "old"),
-        (NEW, "new"),
-        (SAME, " end"),
-    ]
-    assert line[0].text.startswith(differences.GAP)
+    gap, *parts = line
+    assert gap.text.startswith(differences.GAP)
+    kinds_and_texts = [(part.kind, part.text) for part in parts]
+    assert kinds_and_texts == [(OLD, "old"), (NEW, "new"), (SAME, " end")]

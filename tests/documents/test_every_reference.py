@@ -84,6 +84,21 @@ ACTS = {
 }
 
 
+ACTS_THAT_CHANGE_NOTHING = {
+    "memory read",
+    "memory read --at",
+    "memory backlinks",
+    "memory log",
+    "memory diff",
+    "memory erase",
+    "read_note",
+    "build_context",
+    "memory_read",
+    "Memory.read",
+    "Memory.log",
+}
+
+
 @pytest.fixture
 def faces(terminal: Any) -> Iterator[Faces]:
     opened = Faces(terminal)
@@ -103,12 +118,16 @@ def memory_of(faces: Faces, number: int) -> Note:
     return faces.memory.write(Draft(f"Harbour {number} opens in May", category="knowledge"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [note_of, memory_of])
 @pytest.mark.parametrize("act", ACTS)
 def test_note_is_named_in_every_way_for_every_act(faces: Faces, act: str, kind: Any) -> None:
     faces.memory.write(Draft("It is another one", project="notes", title="Other"))
-    for number, reference in enumerate(REFERENCES.values()):
-        ACTS[act](faces, reference(kind(faces, number)))
+    note = kind(faces, 0)
+    for number, reference in enumerate(REFERENCES.values(), 1):
+        ACTS[act](faces, reference(note))
+        if act not in ACTS_THAT_CHANGE_NOTHING:
+            note = kind(faces, number)
 
 
 @pytest.mark.parametrize("name", REFERENCES)

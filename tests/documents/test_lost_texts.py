@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from editing import replace_in
 from memoranda import Draft
 from memoranda.documents import differences
 from memoranda.engine import open_session
@@ -20,7 +21,7 @@ def _edited_between(memory, *, is_index_lost: bool = False) -> int:
     memory.edit(note, FindReplace("five", "six"))
     edited: int = memory.log(limit=1)[0].number
     file = memory.home / "notes" / "Meeting.md"
-    file.write_text(file.read_text().replace("six", "seven"))
+    replace_in(file, "six", "seven")
     if is_index_lost:
         memory.engine.rebuild_index()
     memory.edit(note, FindReplace("seven", "eight"))
@@ -66,9 +67,10 @@ def test_a_text_that_the_history_cannot_keep_does_not_stop_a_read(memory) -> Non
 def test_a_text_that_an_editor_replaced_is_swept_with_its_change_and_not_before(memory) -> None:
     _edited_between(memory)
     history = memory.engine.ledger.history
-    count = len([*history.texts()])
+    texts = [*history.texts()]
     history.sweep()
-    assert len([*history.texts()]) == count
+    texts_after = [*history.texts()]
+    assert len(texts_after) == len(texts)
     with history.database.transaction() as connection:
         connection.execute("delete from step")
     history.sweep()
@@ -81,7 +83,7 @@ def test_the_text_of_an_entry_with_a_time_to_live_is_not_kept_when_an_editor_rep
     NoteEntries(memory).put("default", "pin", "1234", ttl=600)
     (info,), _ = memory.list(Query(projects=("kv",)))
     file = memory.home / "kv" / info.path
-    file.write_text(file.read_text().replace("1234", "5678"))
+    replace_in(file, "1234", "5678")
 
     text = memory.read(info).text
     assert "5678" in text
@@ -105,7 +107,7 @@ def test_a_move_has_lost_no_text_when_an_editor_saves_the_note_after_it(memory) 
     note = memory.write(Draft("Meet at five.", project="notes", title="Meeting"))
     memory.move(note, "sub/Meeting.md")
     file = memory.home / "notes" / "sub" / "Meeting.md"
-    file.write_text(file.read_text().replace("five", "seven"))
+    replace_in(file, "five", "seven")
     (revision,) = memory.revisions(memory.log(limit=1)[0].number)
 
     assert not revision.is_text_lost
@@ -125,7 +127,7 @@ def test_a_text_is_kept_if_another_process_wrote_it_after_the_files_were_compare
         monkeypatch.setattr(Freshness, "_apply", apply)
         with open_session(memory.home, watch=False) as second_session:
             second_session.edit("notes/Meeting.md", FindReplace("five", "six"))
-        file.write_text(file.read_text().replace("six", "seven"))
+        replace_in(file, "six", "seven")
         return apply(freshness, source, changes, *args)
 
     monkeypatch.setattr(Freshness, "_apply", apply_later)

@@ -478,7 +478,8 @@ class ReadApart:
             ahead = read_ahead(*args)
             if not self.results:
                 with ThreadPoolExecutor(1) as threads:
-                    self.results.append(threads.submit(meanwhile).result(SECONDS))
+                    future = threads.submit(meanwhile)
+                    self.results.append(future.result(SECONDS))
             return ahead
 
         monkeypatch.setattr(memory.engine.freshness, "_read_ahead", read)

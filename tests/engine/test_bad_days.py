@@ -374,9 +374,10 @@ def test_the_doctor_names_notes_in_a_folder_nobody_may_look_into(memory, monkeyp
 def test_the_first_of_many_notes_is_named_when_the_folder_of_their_project_is_missing(
     memory, tmp_path: Path
 ):
-    memory.add_project("work", str(tmp_path / "work"))
-    os.rmdir(tmp_path / "work")
-    with pytest.raises(
-        errors.StorageError, match=r"Could not write one\.md: the folder of project work is missing"
-    ):
-        memory.write_many([Draft("x", project="work", title=title) for title in ("one", "two")])
+    folder = tmp_path / "work"
+    memory.add_project("work", str(folder))
+    os.rmdir(folder)
+    drafts = [Draft("x", project="work", title=title) for title in ("one", "two")]
+    refusal = r"Could not write one\.md: the folder of project work is missing"
+    with pytest.raises(errors.StorageError, match=refusal):
+        memory.write_many(drafts)

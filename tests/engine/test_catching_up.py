@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from contract.note_tools import Tools
+from editing import replace_in
 from memoranda import Draft, Exists, NotFound
 from memoranda.engine import MemorySession, freshness, open_session
 from memoranda.engine.engine import Engine
@@ -109,9 +110,10 @@ def test_behind_the_calls_all_of_it_is_found_in_pieces_and_watched_from_then_on(
 def test_what_changes_meanwhile_is_seen_at_once(opened: MemorySession, vault: Path) -> None:
     put(vault / "sub/late.md", "a heron\n")
     assert found(opened, "heron") == {"sub/late.md"}
-    put(vault / "kept.md", "a kingfisher\n")
+    file = vault / "kept.md"
+    put(file, "a kingfisher\n")
     assert found(opened, "kingfisher") == {"kept.md"}
-    (vault / "kept.md").unlink()
+    file.unlink()
     assert found(opened, "kingfisher") == set()
     catch_up(opened)
     assert found(opened, "heron") == {"sub/late.md"}
@@ -173,7 +175,8 @@ def test_a_write_the_index_could_not_take_is_not_late(
 
     with monkeypatch.context() as patch:
         patch.setattr(opened.engine.index, "put_all", full)
-        opened.write(Draft("a plover\n", project="vault", title="Plover"))
+        plover = Draft("a plover\n", project="vault", title="Plover")
+        opened.write(plover)
     assert found(opened, "plover") == {"Plover.md"}
     assert opened.warnings == []
 
@@ -194,7 +197,7 @@ def test_memories_are_never_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with open_session(tmp_path / "home") as memory:
         note = memory.write(Draft("likes tea", project="categories", category="preferences"))
         (file,) = (tmp_path / "home/categories/preferences").iterdir()
-    file.write_text(file.read_text().replace("tea", "cocoa"))
+    replace_in(file, "tea", "cocoa")
     with open_session(tmp_path / "home", serving=True) as memory:
         ids = [hit.note.id for hit in memory.search("cocoa")]
         assert ids == [note.id]

@@ -74,12 +74,13 @@ def test_where_another_changed_the_same_note_nothing_is_undone(
     claude = memory.as_caller("claude", "mcp")
     claude.write(Draft("x", project="vault", title="First"))
     claude.edit("One", edits.Append("by claude\n"))
-    (root / "One.md").write_text("by its owner\n")
-    now = texts(root)
+    file = root / "One.md"
+    file.write_text("by its owner\n")
+    before = texts(root)
     with pytest.raises(CannotUndo):
         memory.undo_changes_of("claude")
 
-    assert texts(root) == now
+    assert texts(root) == before
 
 
 def test_only_changes_since_then_and_of_a_project_are_undone(

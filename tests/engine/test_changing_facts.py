@@ -106,7 +106,8 @@ def home(tmp_path_factory):
     (folder / "config.yaml").write_text("timezone: UTC\n")
     with open_session(folder, clock=clock, watch=False) as memory:
         for fact in FACTS:
-            WAYS[fact.number % len(WAYS)](memory, clock, fact)
+            tell = WAYS[fact.number % len(WAYS)]
+            tell(memory, clock, fact)
         yield memory
 
 

@@ -86,7 +86,8 @@ def test_it_is_asked_once_and_both_true_ends_the_marks(memory, pair):
     [item] = questions(memory)
     memory.decide(item.key, "b")
     assert questions(memory) == []
-    assert memory.validity_marks(memory.list()[0]) == {}
+    notes, _ = memory.list()
+    assert memory.validity_marks(notes) == {}
     hits = memory.search("port of the staging server").hits
     for hit in hits:
         assert "newer" not in hit.passage

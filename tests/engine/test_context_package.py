@@ -94,12 +94,14 @@ def test_a_hit_that_was_superseded_comes_with_what_holds_though_that_shares_no_w
 
 def test_a_newer_note_that_is_private_to_another_agent_is_not_shown_with_a_hit(tmp_path):
     home = tmp_path / "home"
+    question = "Who painted berth 12?"
     with open_memory(home) as owner:
         owner.write(Draft("The berth is number 12", project="notes", title="Old berth"))
         header = "scope: agent:ada\nsupersedes: Old berth"
         newer = f"---\n{header}\n---\nMoored at the quay since May"
         (home / "notes" / "New berth.md").write_text(newer, encoding="utf-8")
-        assert "quay" in owner.context("Who painted berth 12?")
+        assert "quay" in owner.context(question)
     with open_memory(home, agent="mel") as mel:
-        assert "berth is number 12" in mel.context("Who painted berth 12?")
-        assert "quay" not in mel.context("Who painted berth 12?")
+        context = mel.context(question)
+        assert "berth is number 12" in context
+        assert "quay" not in context

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from editing import replace_in
 from memoranda.engine import MemorySession, open_session
 from memoranda.engine.graphs import open_graph
 from memoranda.errors import CannotRead, ReadOnlyProject
@@ -125,7 +126,7 @@ def test_of_a_file_another_program_changes_only_what_changed_is_indexed_again(
     assert titles(memory, "tea") == []
     assert titles(memory, "coffee") == ["Ada"]
     before = memory.read("people/ada").changed
-    file.write_text(file.read_text().replace('"name": "Ada"', '"name":  "Ada"'))
+    replace_in(file, '"name": "Ada"', '"name":  "Ada"')
     memory.sync()
     # It says the same
     changed = memory.read("people/ada").changed

@@ -89,16 +89,13 @@ def test_a_note_stands_on_the_day_it_is_about_else_on_that_it_was_written(memory
 
 @pytest.mark.parametrize("words", ["harbour lights", "Where are the harbour lights?"])
 def test_the_shares_of_a_score_add_up_to_it(memory, words):
-    memory.write(
-        Draft(
-            "The harbour lights are out. " * 3, project="notes", title="Harbour", tags=("lights",)
-        )
-    )
+    lights = "The harbour lights are out. " * 3
+    memory.write(Draft(lights, project="notes", title="Harbour", tags=("lights",)))
     memory.write(Draft("Lights of the city.", project="notes", title="City"))
     for hit in memory.search(words, explain=True):
         assert sum(hit.shares.values()) == pytest.approx(hit.score, abs=0.01), hit
         for name in hit.shares:
             assert any(why.startswith(f"{name} ") for why in hit.why)
 
-    shares = memory.search(words)[0].shares
-    assert shares == {}
+    best_hit = memory.search(words)[0]
+    assert best_hit.shares == {}

@@ -102,10 +102,11 @@ def test_a_write_that_the_index_fails_at_is_made_and_answered(
     memory.write(Draft("words", title="Good"))
     monkeypatch.setattr("memoranda.note.claims.claims", fails)
     note = memory.write(Draft("words of zqbad", title="Bad"))
-    assert (memory.engine.layout.built_in["notes"] / note.path).exists()
+    folder = memory.engine.layout.built_in["notes"]
+    assert (folder / note.path).exists()
     assert titles(memory) == ["Good"]
-    path = memory.log()[0].path
-    assert path == note.path
+    last_change = memory.log()[0]
+    assert last_change.path == note.path
     assert [*memory.unreadable] == [("notes", note.path)]
     monkeypatch.undo()
     memory.engine.rebuild_index()

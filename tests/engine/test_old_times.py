@@ -220,7 +220,8 @@ def test_a_link_that_comes_into_the_vault_is_followed_too(linked: Linked) -> Non
     memory, vault, other_name = linked
     plain = other_name.with_name("plain.txt")
     plain.write_text("red wine\n")
-    os.link(plain, vault / "Wine.md")
+    place_in_vault = vault / "Wine.md"
+    os.link(plain, place_in_vault)
     assert titles(memory, "red") == ["Wine"]
     plain.write_text("white wine\n")
     assert titles(memory, "white") == ["Wine"]

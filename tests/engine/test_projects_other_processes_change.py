@@ -83,7 +83,8 @@ def test_a_project_taken_off_the_list_is_not_listed_as_an_empty_one(server: Serv
     assert "work" not in server.names()
     reply = server.call("list_directory", project="work")
     assert reply.is_error is True
-    assert (reply.data and reply.data["code"]) == "project_not_found"
+    assert reply.data is not None
+    assert reply.data["code"] == "project_not_found"
 
 
 def test_the_default_project_of_another_process_is_that_of_the_next_call(server: Server) -> None:
@@ -100,7 +101,8 @@ def test_the_default_project_of_one_process_alone_stays(tmp_path: Path) -> None:
         put(tmp_path / name / "a.md", "heron\n")
     with open_session(tmp_path / "home", watch=False) as other_memory:
         for name in ("work", "play"):
-            other_memory.add_project(name, str(tmp_path / name))
+            folder = tmp_path / name
+            other_memory.add_project(name, str(folder))
         settings = replace(other_memory.settings, default_project="play")
         with open_session(config=settings, watch=False) as memory:
             other_memory.set_default("work")

@@ -55,8 +55,9 @@ def test_an_answer_outlives_the_process_and_the_index(memory, tmp_path):
     first, *rest = keys(memory)
     memory.decide(first, "n")
     memory.close()
-    (tmp_path / "home/.memoranda/index.db").unlink()
-    with open_session(tmp_path / "home", watch=False) as again:
+    home = tmp_path / "home"
+    (home / ".memoranda/index.db").unlink()
+    with open_session(home, watch=False) as again:
         assert keys(again) == rest
 
 

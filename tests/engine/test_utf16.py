@@ -86,7 +86,8 @@ def test_utf16_note_is_not_changed(caller: Caller, coding: str) -> None:
 @pytest.mark.parametrize("coding", CODINGS)
 def test_memory_tool_lists_a_utf16_file_and_says_what_it_is(caller: Caller, coding: str) -> None:
     file = caller.home / "memories/wide.txt"
-    file.write_bytes(CODINGS[coding](TEXTS[0]))
+    data = CODINGS[coding](TEXTS[0])
+    file.write_bytes(data)
     path = "/memories/wide.txt"
 
     text = caller("memory", command="view", path="/memories").text
@@ -96,8 +97,7 @@ def test_memory_tool_lists_a_utf16_file_and_says_what_it_is(caller: Caller, codi
     assert "is UTF-16 text" in reply.text
     reply = caller("memory", command="insert", path=path, insert_line=0, insert_text="x")
     assert reply.is_error
-    content = file.read_bytes()
-    assert content == CODINGS[coding](TEXTS[0])
+    assert file.read_bytes() == data
 
 
 def test_converted_note_is_a_note_like_others(caller: Caller) -> None:

@@ -48,12 +48,12 @@ def test_a_plan_is_made_again_when_a_file_changed_meanwhile(
         plans += 1
         old = files.read("a.md")
         if plans < 3:
-            place(memory, "a.md").write_text(f"by hand {plans}")
+            file.write_text(f"by hand {plans}")
         return {"a.md": (old.data.decode() + "!", old), "new.md": ("new", None)}
 
+    file = place(memory, "a.md")
     files.put(plan, "edit")
-    text = place(memory, "a.md").read_text()
-    assert text == "by hand 2!"
+    assert file.read_text() == "by hand 2!"
     assert plans == 3
 
 

@@ -58,6 +58,7 @@ def numbered_words(begin: int, number: int) -> str:
     )
 
 
+@pytest.mark.slow
 def test_a_long_note_splits_each_different_word_once(
     memory: MemorySession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -67,6 +68,7 @@ def test_a_long_note_splits_each_different_word_once(
     assert MANY_WORDS <= calls < MANY_WORDS + FEW
 
 
+@pytest.mark.slow
 def test_an_edit_of_a_long_note_splits_no_word_of_the_old_text_again(
     memory: MemorySession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

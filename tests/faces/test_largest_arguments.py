@@ -8,12 +8,15 @@ import importlib.util
 import json
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from memoranda.engine import open_session
+from memoranda.engine import MemorySession, open_session
 from memoranda.faces import ALL, registry
 from memoranda.faces.texts import text_file
 from memoranda.serve.page.routes import API
@@ -35,7 +38,15 @@ def try_sizes(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(module, "LARGE", LARGE)
     # The largest values alone, which cost most
     monkeypatch.setattr(module, "SIZES", ())
+    # What others wait is the tool's to see: a caller that asks all the time costs as much as the rest
+    monkeypatch.setattr(module, "calling", nobody_else)
     return module
+
+
+@contextmanager
+def nobody_else(memory: MemorySession) -> Iterator[Any]:
+    """In place of another caller, who never waited."""
+    yield SimpleNamespace(longest=lambda: 0.0)
 
 
 def test_every_tool_address_prompt_and_template_is_tried(tmp_path: Path, try_sizes: Any) -> None:

@@ -86,12 +86,12 @@ def test_a_missing_note_is_an_error_with_suggestions(shelf: Desk) -> None:
 
 def test_suggestions_name_nothing_the_caller_may_not_see(shelf: Desk) -> None:
     shelf.put("private.md", "---\ntitle: Quartz report\nscope: agent:ada\n---\n")
-    with pytest.raises(NotFound) as caught:
+    with pytest.raises(NotFound) as answer_to_bob:
         shelf.find("Quartz reports", viewer="bob")
-    assert caught.value.suggestions == []
-    with pytest.raises(NotFound) as caught:
+    assert answer_to_bob.value.suggestions == []
+    with pytest.raises(NotFound) as answer_to_ada:
         shelf.find("Quartz reports", viewer="ada")
-    assert caught.value.suggestions == ["notes/private"]
+    assert answer_to_ada.value.suggestions == ["notes/private"]
     with pytest.raises(NotFound):
         shelf.find("Quartz report", viewer="bob")
     assert shelf.find("Quartz report", viewer="ada") == "private.md"

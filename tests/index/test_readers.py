@@ -67,10 +67,13 @@ def test_the_index_is_the_same_whoever_read_the_files(
 ) -> None:
     started: list[Any] = []
     popen = subprocess.Popen
-    monkeypatch.setattr(
-        "subprocess.Popen",
-        lambda *args, **more: started.append(popen(*args, **more)) or started[-1],
-    )
+
+    def start(*args: Any, **more: Any) -> Any:
+        process = popen(*args, **more)
+        started.append(process)
+        return process
+
+    monkeypatch.setattr("subprocess.Popen", start)
     synced(tmp_path / "a", vault).close()
     assert len(started) == 2
     for process in started:

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from index.conftest import START, Desk
+from memoranda.clock import stamp
 
 ID = "550e8400-e29b-41d4-a716-446655440000"
 
@@ -66,19 +67,17 @@ def test_the_names_of_memories_are_cut_at_100_characters_on_both_sides(desk: Des
 
 def test_of_equal_memories_the_same_scope_comes_first_then_the_oldest(desk: Desk) -> None:
     def memory(name: str, scope: str, day: int) -> None:
-        at = (START + timedelta(days=day)).strftime("%Y-%m-%dT%H:%M:%SZ")
-        desk.put(
-            f"skills/{name}.md",
-            f"---\nscope: {scope}\ncreated_at: {at}\n---\nTwin",
-            project="categories",
-        )
+        created_at = stamp(START + timedelta(days=day))
+        text = f"---\nscope: {scope}\ncreated_at: {created_at}\n---\nTwin"
+        desk.put(f"skills/{name}.md", text, project="categories")
 
     memory("new", "global", 9)
     memory("old", "global", 1)
     memory("ada", "agent:ada", 5)
     for scope, leads in (("global", "old"), ("agent:ada", "ada"), ("agent:bob", "old")):
         desk.put("inbox/from.md", f"---\nscope: {scope}\n---\n[[Twin]]", project="categories")
-        (edge,) = desk.index.links.outgoing(desk.get("inbox/from.md", "categories"), None)
+        source = desk.get("inbox/from.md", "categories")
+        (edge,) = desk.index.links.outgoing(source, None)
         assert edge.note
         assert edge.note.path == f"skills/{leads}.md"
     assert desk.leads("Twin", project="notes") == "ambiguous"

@@ -61,9 +61,9 @@ def test_more_events_than_the_queue_holds_are_lost(watch: Watch, vault: Path) ->
 
 
 def test_folders_that_are_gone_already_are_no_failure(vault: Path) -> None:
-    opened = Watch.open(
-        [("vault", str(vault), str(vault)), ("vault", str(vault), str(vault / "gone"))]
-    )
+    root = str(vault)
+    gone_folder = str(vault / "gone")
+    opened = Watch.open([("vault", root, root), ("vault", root, gone_folder)])
     assert opened is not None
     assert opened.drain() == Changes()
     opened.close()
@@ -78,4 +78,5 @@ def test_where_no_watch_can_be_had_there_is_none(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(inotify_simple.INotify, "add_watch", refuse)
-    assert Watch.open([("vault", str(vault), str(vault))]) is None
+    root = str(vault)
+    assert Watch.open([("vault", root, root)]) is None

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from editing import replace_in
 from jobs.homes import ONE, Home
 from memoranda.errors import CannotUndo, NotFound
 from memoranda.faces import registry as tools
@@ -120,10 +121,9 @@ def test_an_agent_finds_and_brings_back_only_what_it_may_see(home: Home) -> None
     hits = other_agent.search("heron").hits
     assert hits == []
     assert other_agent.list(ARCHIVED)[1] == 0
-    phase = home.info(archived_id).phase
-    assert phase == "archived"
-    phase = home.memory.as_caller("a").read(archived_id).phase
-    assert phase == "organized"
+    assert home.info(archived_id).phase == "archived"
+    its_agent = home.memory.as_caller("a")
+    assert its_agent.read(archived_id).phase == "organized"
 
 
 @pytest.mark.promise("001-18.1")
@@ -182,7 +182,7 @@ def test_note_tools_mark_it_and_write_no_note_there(home: Home) -> None:
 def test_a_locked_one_is_read_and_stays(home: Home) -> None:
     archived_id = decayed(home)
     file = home.memory.home / "archive" / home.info(archived_id).path
-    file.write_text(file.read_text().replace("version: 1\n", "version: 1\nlocked: true\n"))
+    replace_in(file, "version: 1\n", "version: 1\nlocked: true\n")
 
     content = home.memory.read(archived_id).content
     assert content == "the heron nests by the weir"

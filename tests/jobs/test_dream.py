@@ -329,16 +329,14 @@ def test_a_link_that_breaks_a_rule_is_not_made(
 def test_the_model_gets_no_text_of_another_scope_and_may_not_exceed_the_limits(
     helped: Home, model: LanguageModel
 ) -> None:
-    other_ids = [
-        helped.put(f"{n}0000000-1111-4111-8111-111111111111", f"garden number {n}")
-        for n in range(5)
-    ]
+    other_ids = []
+    for n in range(5):
+        memory_id = f"{n}0000000-1111-4111-8111-111111111111"
+        other_ids.append(helped.put(memory_id, f"garden number {n}"))
     helped.put(TWO, "the garden of somebody else", scope="agent:x")
     fresh = helped.write("my favorite: the garden at night")
-    answers(
-        model,
-        {"links": [{"a": fresh, "b": other_id, "reason": "garden"} for other_id in other_ids]},
-    )
+    links = [{"a": fresh, "b": other_id, "reason": "garden"} for other_id in other_ids]
+    answers(model, {"links": links})
     linked = [verb for verb, *_ in done(deep(helped)) if verb == "link"]
 
     assert len(linked) == dream.MOST_LINKS

@@ -36,11 +36,9 @@ def home(tmp_path: Path) -> Iterator[Home]:
 
 def shown(home: Home) -> set[tuple[str | None, str]]:
     """Category and text of what lists show."""
-    infos = home.memory.list(memory_query(), limit=0)[0]
-    return {
-        (info.category, text)
-        for info, text in zip(infos, contents(home.memory, infos), strict=True)
-    }
+    infos, _ = home.memory.list(memory_query(), limit=0)
+    texts = contents(home.memory, infos)
+    return {(info.category, text) for info, text in zip(infos, texts, strict=True)}
 
 
 def live(home: Home, until: str, *without: str) -> None:
@@ -98,21 +96,19 @@ def test_a_note_of_the_inbox_with_a_reminder_ahead_does_not_expire_before_it(
     home = Home(tmp_path / "home", "timezone: UTC\n")
     with home.memory:
         text = "Ramen with Kenji, 15 June 2026, 18:30"
-        ref = home.memory.as_caller("claude", "mcp").write(Draft(text, project="categories")).id
+        claude = home.memory.as_caller("claude", "mcp")
+        ref = claude.write(Draft(text, project="categories")).id
         reminder = {"due_at": "2026-06-15T18:30:00Z", "reminder_of": ref}
         home.put("11111111-1111-4111-8111-111111111111", text, "reminders", further=reminder)
         turn = Round(home.memory)
-        assert next_due(turn.memories, home.memory.settings, turn.now) == MOMENT.replace(
-            month=6, day=22, hour=18, minute=30
-        )
+        week_after_it = MOMENT.replace(month=6, day=22, hour=18, minute=30)
+        assert next_due(turn.memories, home.memory.settings, turn.now) == week_after_it
         # It fires
         live(home, "06-16", "dream")
         live(home, "06-22", "dream")
-        phase = home.info(ref).phase
-        assert phase == "inbox"
+        assert home.info(ref).phase == "inbox"
         live(home, "06-24", "dream")
-        phase = home.info(ref).phase
-        assert phase == "archived"
+        assert home.info(ref).phase == "archived"
 
 
 def test_nobody_is_asked_whether_to_archive_what_has_a_reminder_ahead(home: Home) -> None:

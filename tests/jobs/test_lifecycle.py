@@ -14,10 +14,9 @@ LONG = "p" * 100
 
 def verbs(outcomes: list[job.Outcome]) -> dict[str, list[tuple[str, str]]]:
     """The actions of each job that has some."""
-    errors = [outcome.error for outcome in outcomes]
-    assert errors == [None] * len(outcomes)
     actions_of_job = {}
     for outcome in outcomes:
+        assert outcome.error is None
         if outcome.actions:
             actions_of_job[outcome.job] = [(action.verb, action.id) for action in outcome.actions]
     return actions_of_job
@@ -251,7 +250,8 @@ def fill(home: Home) -> None:
     home.write("same text here", "people", tags=["b"])
     home.write("Same text  here", scope="agent:x")
     home.write(f"see [[{often}]]", "people")
-    home.memory.link(home.write("linked", "people"), often)
+    linked = home.write("linked", "people")
+    home.memory.link(linked, often)
     for _ in range(3):
         home.memory.read(often)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from editing import replace_in
 from jobs.homes import FOUR, MOMENT, ONE, THREE, TWO, Home
 from memoranda.clock import stamp
 from memoranda.engine.overview import Overview, Pending
@@ -284,7 +285,7 @@ def test_a_reminder_edited_while_it_is_about_to_fire_fires_the_next_time(
     def edits_meanwhile(self: Pending, *args: Any, **more: Any) -> bool:
         monkeypatch.setattr(Pending, "refresh", refresh)
         written = refresh(self, *args, **more)
-        home.file(ONE).write_text(home.file(ONE).read_text().replace("Bob", "Alice"))
+        replace_in(home.file(ONE), "Bob", "Alice")
         return written
 
     monkeypatch.setattr(Pending, "refresh", edits_meanwhile)
@@ -296,7 +297,8 @@ def test_a_reminder_edited_while_it_is_about_to_fire_fires_the_next_time(
 
 
 def test_a_reminder_stays_listed_for_the_days_configured_after_it_fired(home: Home) -> None:
-    remind(home, ONE, "call Bob", datetime(2026, 4, 1, tzinfo=UTC))
+    first_of_april = datetime(2026, 4, 1, tzinfo=UTC)
+    remind(home, ONE, "call Bob", first_of_april)
     fire(home)
     home.later(days=7)
     reminders.notify(home.memory)
@@ -330,7 +332,7 @@ def test_the_list_follows_whatever_happens_to_the_memory(home: Home, change: str
     elif change == "edit":
         home.upkeep.rewrite(home.info(ONE), "call\nAlice", {}, "edit")
     else:
-        place.write_text(place.read_text().replace("fired_at:", "was:"))
+        replace_in(place, "fired_at:", "was:")
     Overview(home.memory).refresh()
     if change == "edit":
         rest = "1. call Alice\n   due 2026-05-06 10:00, id 11111111\n\n"
@@ -349,7 +351,7 @@ def test_keeping_up_makes_no_list_where_there_is_none(home: Home) -> None:
 def test_a_scope_written_by_hand_leads_to_no_file_outside(home: Home) -> None:
     remind(home, ONE, "x", scope="agent:claude")
     place = home.file(ONE)
-    place.write_text(place.read_text().replace("agent:claude", "agent:../../x"))
+    replace_in(place, "agent:claude", "agent:../../x")
     before = set(home.memory.home.parent.rglob("*.md"))
     fire(home)
 

@@ -66,8 +66,7 @@ def test_a_linked_pair_of_near_duplicates_is_still_asked_about_and_an_unlinked_o
 ) -> None:
     near(home)
     dream.run(home.memory, 2)
-    links = home.info(ONE).links
-    assert links == (TWO,)
+    assert home.info(ONE).links == (TWO,)
     assert kinds(home) == ["merge"]
     home.memory.unlink(ONE, TWO)
     assert kinds(home) == []

@@ -83,11 +83,12 @@ def test_a_ledger_that_refuses_changes_nothing(ledger, notes, monkeypatch):
     def full(*_, **__):
         raise LedgerRefused("the disk is full")
 
-    steps = [put(notes, "a.md", "two"), put(notes, "b.md", "b")]
+    changed = put(notes, "a.md", "two")
+    new = put(notes, "b.md", "b")
     with monkeypatch.context() as patch:
         patch.setattr(ledger, "_record", full)
         with pytest.raises(StorageError, match=r"a\.md: the disk is full"):
-            commit(ledger, *steps)
+            commit(ledger, changed, new)
     assert files(notes) == {"a.md": "one"}
     assert ledger.history.last == 1
 
@@ -156,12 +157,13 @@ def test_a_deleted_lock_file_lets_no_second_writer_in(ledger):
     with ledger.lock:
         ledger.layout.lock.unlink()
         assert not is_free(ledger)
+    pid = str(os.getpid())
     with ledger.lock:
         assert not is_free(ledger)
         owner = lock_owner(ledger.layout.private)
         assert owner is not None
-        assert owner.pid == str(os.getpid())
-        assert str(owner).startswith(f"process {os.getpid()} (")
+        assert owner.pid == pid
+        assert str(owner).startswith(f"process {pid} (")
 
     assert lock_owner(ledger.layout.private) is None
 

@@ -45,8 +45,10 @@ def fail_in_write(
     """The next change of a file is recorded; its file is as the disk happens to have it."""
 
     def append(self: Append) -> None:
-        data = self.data[: random.randint(0, len(self.data))]
-        unwritten = b"\0" * random.choice([0, len(self.data) - len(data)])
+        size = len(self.data)
+        written = random.randint(0, size)
+        data = self.data[:written]
+        unwritten = b"\0" * random.choice([0, size - written])
         with open(self.file.path, "ab") as file:
             file.write(data + unwritten)
         raise PowerFailure

@@ -135,7 +135,8 @@ def test_each_read_and_each_fold_gives_another_stamp(reads: Reads) -> None:
 
 def test_the_lines_of_the_log_of_a_version_before_are_understood() -> None:
     log = f"2 {ONE}\n@77 {ONE}\n0 {OTHER}\n# a mark\n1 {OTHER}\nnonsense\n"
-    assert [*parse_log(log.encode())] == [
+    rows = list(parse_log(log.encode()))
+    assert rows == [
         (ONE, ReadRow(2)),
         (ONE, ReadRow(used_at=77)),
         (OTHER, ReadRow(restarted=1)),
@@ -148,7 +149,8 @@ def test_a_read_that_waits_is_not_folded_before_it_is_written(place: Path, reads
     writer = sqlite3.connect(place, isolation_level=None)
     writer.execute("begin immediate")
     reads.count_read(ONE)
-    reads._database._connection.execute("pragma busy_timeout = 1")
+    reader = reads._database._connection
+    reader.execute("pragma busy_timeout = 1")
     assert reads.whole() == {ONE: ReadRow(1, SECOND)}
     writer.execute("rollback")
     writer.close()

@@ -167,18 +167,18 @@ def test_a_file_saved_while_the_name_is_free_stays(
     tmp_path: Path, folder: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "new").write_text("new")
-    (tmp_path / "place").write_text("old")
+    file = tmp_path / "place"
+    file.write_text("old")
     put_new = file_exchange.put_new
 
     def late(new: Entry, place: Entry) -> bool:
-        (tmp_path / "place").write_text(SAVED)
+        file.write_text(SAVED)
         return put_new(new, place)
 
     monkeypatch.setattr(file_exchange, "put_new", late)
     with pytest.raises(FileExistsError):
         file_exchange.exchange_by_steps(Entry(folder, "new"), Entry(folder, "place"))
-    text = (tmp_path / "place").read_text()
-    assert text == SAVED
+    assert file.read_text() == SAVED
 
 
 def test_a_file_system_without_links_still_buries_nothing(

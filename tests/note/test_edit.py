@@ -141,7 +141,8 @@ def test_a_section_is_found_as_its_heading_is_shown(
             ReplaceSection("no such heading", "new\n").apply(text)
         return
     expected = (before + "new\n").replace("\n", newline)
-    assert ReplaceSection(section, "new\n").apply(text).text == expected
+    edited = ReplaceSection(section, "new\n").apply(text)
+    assert edited.text == expected
 
 
 @pytest.mark.parametrize(

@@ -233,8 +233,8 @@ def test_a_header_that_cannot_be_read_leaves_a_note(header: str) -> None:
     assert parsed.header == {}
     assert parsed.body == parsed.text
     assert parsed.warnings[0].startswith("bad_frontmatter")
-    lines = [observation.line for observation in parsed.observations]
-    assert lines == [4]
+    (observation,) = parsed.observations
+    assert observation.line == 4
     assert len(parsed.relations) == 1
 
 

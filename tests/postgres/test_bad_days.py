@@ -196,6 +196,7 @@ def test_a_lock_that_another_machine_keeps_is_an_error_that_names_it(
 
     a = replica("a")
     b = replica("b")
+    draft = Draft("x", title="N")
     with a.exclusive(), waits_at_most(0.05), pytest.raises(Busy, match=str(os.getpid())):
-        b.write(Draft("x", title="N"))
-    b.write(Draft("x", title="N"))
+        b.write(draft)
+    b.write(draft)

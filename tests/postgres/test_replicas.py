@@ -24,7 +24,8 @@ def files(home: Path) -> dict[str, bytes]:
     for name in ("notes", "memories", "categories", "archive", "graph", "banks", "kv"):
         for path in sorted((home / name).rglob("*")):
             if path.is_file():
-                files_of_home[str(path.relative_to(home))] = path.read_bytes()
+                place = str(path.relative_to(home))
+                files_of_home[place] = path.read_bytes()
     return files_of_home
 
 

@@ -143,7 +143,8 @@ def exchange(space: str, id: str, number: int) -> None:
     """Read a note and send the count, killed before the statement of this number."""
     a = open_session(space)
     a.read(id)
-    intercept(pytest.MonkeyPatch(), die_at(number))
+    patch = pytest.MonkeyPatch()
+    intercept(patch, die_at(number))
     a.engine.reads.exchange(now=True)
     Upkeep(a).fold()
 

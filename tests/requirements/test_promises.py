@@ -30,14 +30,12 @@ def module_marks(tree: ast.Module) -> set[str]:
     """The ids a module's `pytestmark` gives to all its tests."""
     names: set[str] = set()
     for node in tree.body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark":
-            for call in ast.walk(node.value):
-                if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("mark.promise"):
-                    names |= {
-                        argument.value
-                        for argument in call.args
-                        if isinstance(argument, ast.Constant)
-                    }
+        if not isinstance(node, ast.Assign) or ast.unparse(node.targets[0]) != "pytestmark":
+            continue
+        for call in ast.walk(node.value):
+            if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("mark.promise"):
+                ids = [argument for argument in call.args if isinstance(argument, ast.Constant)]
+                names.update(argument.value for argument in ids)
     return names
 
 

@@ -98,7 +98,8 @@ class ServerProcess:
         message = {"jsonrpc": "2.0", "id": self._last, "method": method, **more}
         if params is not None:
             message["params"] = params
-        self.write(json.dumps(message).encode() + b"\n")
+        line = json.dumps(message) + "\n"
+        self.write(line.encode())
         return self._last
 
     def notify(self, method: str, params: object = None) -> None:

@@ -55,10 +55,11 @@ def next_program(wire: socket.socket) -> dict[str, Any]:
         if heard in ready:
             os.read(heard, 4096)
             while ends:
-                pid, status = os.waitpid(-1, os.WNOHANG)
+                pid, ending = os.waitpid(-1, os.WNOHANG)
                 if not pid:
                     break
-                tell(ends.pop(pid), os.waitstatus_to_exitcode(status))
+                status = os.waitstatus_to_exitcode(ending)
+                tell(ends.pop(pid), status)
         if wire not in ready:
             continue
         head, fds, _, _ = socket.recv_fds(wire, NUMBER.size, 4)

@@ -136,10 +136,11 @@ async def test_the_official_client_gets_in_by_itself_once_a_token_was_shown(web,
 
     async def browser(url):
         redirect = await client.get(url, follow_redirects=False)
-        page = await client.get(redirect.headers["location"])
+        consent = redirect.headers["location"]
+        page = await client.get(consent)
         assert "claude.ai" in page.text
         assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
-        parameters.update(query(await answered(client, redirect.headers["location"], secret)))
+        parameters.update(query(await answered(client, consent, secret)))
 
     async def back():
         return AuthorizationCodeResult(**parameters)
@@ -151,11 +152,10 @@ async def test_the_official_client_gets_in_by_itself_once_a_token_was_shown(web,
         httpx2.AsyncClient(transport=client._transport, auth=auth) as http,
         Client(streamable_http_client(FAR + "/mcp", http_client=http)) as connected,
     ):
-        names = {tool.name for tool in (await connected.list_tools()).tools}
-        assert "write_note" in names
-        result = await connected.call_tool(
-            "write_note", {"title": "A", "content": "b", "directory": ""}
-        )
+        listed = await connected.list_tools()
+        assert "write_note" in {tool.name for tool in listed.tools}
+        note = {"title": "A", "content": "b", "directory": ""}
+        result = await connected.call_tool("write_note", note)
         assert not result.is_error
     assert (storage.client.client_id == DOCUMENT) == (how == "has a document")
     assert parameters["iss"] == FAR

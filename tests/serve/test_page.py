@@ -20,6 +20,7 @@ from memoranda.serve.page import health, merging, review
 from memoranda.serve.page.addresses import note_url
 from memoranda.serve.page.wording import words
 from memoranda.text.word_diff import NEW, OLD, SAME
+from serve.web import plain
 
 pytestmark = pytest.mark.anyio
 
@@ -30,19 +31,12 @@ def memory(web, text, **more):
     return web.memory.write(Draft(text, project="categories", **more))
 
 
-def plain(page):
-    """The text of a page."""
-    # A time is a word of its sentence.
-    without_times = re.sub("</?time[^>]*>", "", page)
-    return html.unescape(re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", without_times)))
-
-
 @pytest.mark.promise("page-today")
 async def test_today_lists_every_change_with_who_made_it_and_takes_one_back(web, page):
     agent = web.memory.as_caller("claude", "mcp", client="claude-code 2.1", session="s1234567890")
     note = agent.write(Draft("green\n", title="Tea"))
     web.memory.tag(note, ["hot"])
-    html = plain(await page.see("/page"))
+    html = await page.text("/page")
     assert "claude claude-code 2.1" in html
     assert "changed Tea · tagged tags: hot" in html
     assert "learned Tea green" in html
@@ -249,7 +243,7 @@ async def test_what_the_forms_of_a_note_do_is_done_and_taken_back(web, page):
     assert "Linking" in plain(answered.text)
     response = await page.client.get(tea)
     assert response.status_code == 404
-    assert not re.search(r"\bone\b", plain(await page.see("/page")))
+    assert not re.search(r"\bone\b", await page.text("/page"))
 
 
 @pytest.mark.promise("page-note")

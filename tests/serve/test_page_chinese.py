@@ -125,10 +125,8 @@ def furnish(web):
     cursor.write(Draft("测试数据库每个周一六点重建。", project="categories", category="knowledge"))
     claude.write(Draft("她喜欢先看结论。", project="categories", category="preferences"))
     memory(web, "杂七杂八", category="inbox")
-    web.memory.write(
-        Draft("计划\n\n[[茶1]]", title="计划", project="notes", valid_until="2027-02-01")
-    )
-    web.memory.write(Draft("一个人", title="陈薇", project="notes", folder="people"))
+    web.note("计划", "计划\n\n[[茶1]]", valid_until="2027-02-01")
+    web.note("陈薇", "一个人", folder="people")
     for days in (-3, 0.2, 4, 12):
         due = {"due_at": stamp(web.now + timedelta(days=days))}
         memory(web, f"打电话{days}", category="reminders", metadata=due)

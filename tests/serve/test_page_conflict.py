@@ -21,7 +21,7 @@ ADDRESS = note_url("notes", "Tea.md")
 @pytest.fixture
 def base(web):
     """The text with two places, before both edits."""
-    web.memory.write(Draft("one\n\ntwo\n\nthree\n", project="notes", title="Tea"))
+    web.note("Tea", "one\n\ntwo\n\nthree\n")
     return web.memory.read("notes/Tea.md").text
 
 
@@ -95,9 +95,8 @@ async def test_a_conflict_names_an_editor_that_saved_the_file(web, page, base):
     checksum = web.memory.find("notes/Tea.md").checksum
     file = web.memory.home / "notes" / "Tea.md"
     file.write_text(base.replace("one", "first of an editor"))
-    answer = await page.send(
-        ADDRESS, do="edit", text=base.replace("one", "my first"), base=base, checksum=checksum
-    )
+    typed_text = base.replace("one", "my first")
+    answer = await page.send(ADDRESS, do="edit", text=typed_text, base=base, checksum=checksum)
     assert answer.status_code == 409
     assert "changed meanwhile by an editor or a sync program" in answer.text
     assert "claude" not in answer.text

@@ -7,10 +7,12 @@ from html import unescape
 
 import pytest
 
+from editing import replace_in
 from memoranda import Draft
 from memoranda.serve.page.addresses import note_url
 from memoranda.serve.page.note_text import body_without_title
-from serve.test_page import memory, plain
+from serve.test_page import memory
+from serve.web import plain
 
 pytestmark = pytest.mark.anyio
 
@@ -41,7 +43,7 @@ async def edited(page, address, **changes):
 
 
 async def test_title_and_tags_are_fields_of_their_own(web, page):
-    note = web.memory.write(Draft("At four.", project="notes", title="Tea", tags=("hot",)))
+    note = web.note("Tea", "At four.", tags=("hot",))
     fields = fields_of(await page.see(f"{TEA}?part=edit"))
     assert fields["title"] == "Tea"
     assert fields["tags"] == "hot"
@@ -56,7 +58,7 @@ async def test_title_and_tags_are_fields_of_their_own(web, page):
 
 
 async def test_a_form_sent_unchanged_changes_no_byte(web, page):
-    web.memory.write(Draft("At four. #inline", project="notes", title="Tea", tags=("hot",)))
+    web.note("Tea", "At four. #inline", tags=("hot",))
     file = web.memory.home / "notes" / "Tea.md"
     odd = file.read_text().replace("tags:\n  - hot\n", "tags: [hot]   # by hand\nowner: me\n")
     file.write_text(odd)
@@ -73,8 +75,8 @@ async def test_a_memory_without_a_title_has_no_field_for_one_and_names_its_categ
 
 
 async def test_a_preview_shows_the_text_as_it_will_look_and_saves_nothing(web, page):
-    note = web.memory.write(Draft("At four.", project="notes", title="Tea"))
-    web.memory.write(Draft("x", project="notes", title="Cake"))
+    note = web.note("Tea", "At four.")
+    web.note("Cake", "x")
     fields = fields_of(await page.see(f"{TEA}?part=edit"))
     text = "Now **at five** with [[Cake]] and [[Nobody]].\n"
     html = (await page.send(TEA, **fields | {"text": text, "preview": "1", "title": "Chai"})).text
@@ -93,10 +95,10 @@ async def test_a_preview_shows_the_text_as_it_will_look_and_saves_nothing(web, p
 
 
 async def test_a_preview_of_a_note_that_changed_meanwhile_still_leads_to_the_conflict(web, page):
-    note = web.memory.write(Draft("At four.", project="notes", title="Tea"))
+    note = web.note("Tea", "At four.")
     fields = fields_of(await page.see(f"{TEA}?part=edit"))
     file = web.memory.home / "notes" / "Tea.md"
-    file.write_text(file.read_text().replace("four", "six"))
+    replace_in(file, "four", "six")
     fields["text"] = "At five.\n"
     answered = await page.send(TEA, **fields | {"preview": "1"})
     answer = await page.send(TEA, **fields_of(answered.text))
@@ -124,7 +126,7 @@ async def test_a_secret_is_warned_about_while_it_is_typed(web, page):
 
 
 async def test_a_header_that_cannot_be_read_loses_nothing_that_was_typed(web, page):
-    web.memory.write(Draft("At four.", project="notes", title="Tea", tags=("hot",)))
+    web.note("Tea", "At four.", tags=("hot",))
     fields = fields_of(await page.see(f"{TEA}?part=edit"))
     fields |= {"header": "---\ntitle: [Tea\n---\n", "text": "At five.\n", "tags": "green"}
     for more in ({}, {"preview": "1"}):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -12,7 +11,7 @@ import pytest
 from memoranda.clients.preview import InstalledProgram, installed_programs
 from memoranda.serve.page import routes
 from memoranda.serve.page.visit import Visit
-from serve.test_page import plain
+from serve.web import plain
 
 pytestmark = pytest.mark.anyio
 
@@ -93,8 +92,7 @@ async def test_the_step_is_ticked_once_a_program_has_called(web, page, monkeypat
     after = await first_page(page, monkeypatch, "claude-code")
     assert "✓ Claude Code is here now" in plain(after)
     assert "✓ claude-code is here." in plain(after)
-    matches = re.findall(r'<li class="card done">', after)
-    assert len(matches) == 2
+    assert after.count('<li class="card done">') == 2
 
 
 async def test_a_page_is_told_when_a_program_connects():

@@ -7,7 +7,6 @@ import asyncio
 import pytest
 from starlette.responses import HTMLResponse, StreamingResponse
 
-from memoranda import Draft
 from memoranda.errors import InvalidInput, StorageError
 from memoranda.serve.page import framing
 from memoranda.serve.page.rendering import MAIN
@@ -86,7 +85,7 @@ async def test_a_view_that_refuses_before_it_begins_a_page_keeps_its_status():
 
 
 async def test_every_framed_page_is_one_whole_document(web, page):
-    web.memory.write(Draft("The harbour", project="notes", title="Harbour"))
+    web.note("Harbour", "The harbour")
     paths = ("/page", "/page/search?q=harbour", "/page/people", "/page/calendar", "/page/health")
     answers = [await page.client.get(path) for path in paths]
     for answer in answers:

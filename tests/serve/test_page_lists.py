@@ -34,7 +34,7 @@ async def all_parts(page, path, row):
 
 async def test_the_history_of_a_note(web, page, monkeypatch):
     monkeypatch.setattr(note_history, "_CHANGES_PER_PAGE", 4)
-    written = web.memory.write(Draft("word 0", project="notes", title="Long"))
+    written = web.note("Long", "word 0")
     for number in range(9):
         web.memory.edit(written.id, FindReplace(f"word {number}", f"word {number + 1}"))
     numbers = [change.number for change in web.memory.log(limit=0)]
@@ -68,7 +68,7 @@ async def test_a_session_of_an_agent(web, page, monkeypatch):
 async def test_the_notes_of_a_day(web, page, monkeypatch):
     monkeypatch.setattr(calendar, "LISTED", 3)
     for number in range(7):
-        web.memory.write(Draft("x", project="notes", title=f"Walk {number}", date="2024-04-09"))
+        web.note(f"Walk {number}", "x", date="2024-04-09")
     parts = await all_parts(page, "/page/calendar?day=2024-04-09", r">(Walk \d)</a>")
 
     assert [len(part) for part in parts] == [3, 3, 1]
@@ -77,7 +77,7 @@ async def test_the_notes_of_a_day(web, page, monkeypatch):
 
 async def test_what_an_agent_got(web, page, monkeypatch):
     monkeypatch.setattr(used, "_ROWS_PER_PAGE", 3)
-    read = web.memory.write(Draft("x", project="notes", title="Read often"))
+    read = web.note("Read often", "x")
     for number in range(8):
         log_of(web.memory).add(web.now, "claude", "search_notes", f"words {number}", [read.id])
     log_of(web.memory).add(web.now, "cursor", "search_notes", "words of another", [read.id])
@@ -91,7 +91,7 @@ async def test_what_an_agent_got(web, page, monkeypatch):
 
 async def test_a_search_and_all_notes(web, page):
     for number in range(45):
-        web.memory.write(Draft("harbour", project="notes", title=f"Port {number:02d}"))
+        web.note(f"Port {number:02d}", "harbour")
     for path in ("/page/search?q=harbour", "/page/search"):
         parts = await all_parts(page, path, r">(Port \d\d)</a>")
         assert [len(part) for part in parts] == [20, 20, 5], path
@@ -116,7 +116,7 @@ async def test_today_shows_this_week_and_the_last_as_the_reader_counts_weeks(
     web.later(days=-16)
     for day in ("06", "09", "15", "16", "22"):
         web.now = web.now.replace(day=int(day))
-        web.memory.write(Draft("x", project="notes", title=f"On the {day}"))
+        web.note(f"On the {day}", "x")
     for week, days in (("this", this_week), ("last", last_week)):
         html_shown = await page.see(f"/page?week={week}", **{"accept-language": language})
         matches = re.findall(r"On the (\d\d)<", html_shown)
@@ -147,7 +147,7 @@ async def test_a_day_at_an_end_of_the_calendar_is_refused_in_every_zone(
 async def test_chips_of_who_and_when_are_chosen_together_and_cleared_by_a_second_click(web, page):
     claude = web.memory.as_caller("claude", "mcp")
     claude.write(Draft("x", project="notes", title="Of claude"))
-    web.memory.write(Draft("x", project="notes", title="Of the owner"))
+    web.note("Of the owner", "x")
     html_shown = await page.see("/page?agent=claude&week=this")
     assert "Of the owner" not in html_shown
     links = re.findall(r'class="(?:chip|button)" href="([^"]*)"', html_shown)

@@ -11,7 +11,7 @@ import pytest
 from memoranda import Draft
 from memoranda.serve.page.addresses import note_url
 from memoranda.serve.page.merge_pages import differences_of
-from serve.test_page import plain
+from serve.web import plain
 
 pytestmark = pytest.mark.anyio
 
@@ -158,7 +158,7 @@ async def test_a_title_of_no_note_is_answered_beside_it_with_the_nearest_titles(
 async def test_the_history_says_which_note_was_merged_into_it(web, page):
     tea, chai = note(web, "Tea", "At four.\n"), note(web, "Chai", "At five.\n")
     await merged(page, tea, f"notes/{chai.path}")
-    text = plain(await page.see(f"{note_url(tea.project, tea.path)}?part=history"))
+    text = await page.text(f"{note_url(tea.project, tea.path)}?part=history")
     assert "merged “Chai” into it" in text
 
 
@@ -171,8 +171,8 @@ async def test_two_chosen_notes_are_merged_either_way_round(web, page):
     html = await page.see(answer.headers["location"])
     assert "“Chai” goes into “Tea”" in plain(html)
     (turned,) = re.findall(r'href="([^"]*)">The other way round', html)
-    text = plain(await page.see(unescape(turned)))
-    assert "“Tea” goes into “Chai”" in text
+    other_way = unescape(turned)
+    assert "“Tea” goes into “Chai”" in await page.text(other_way)
     for refs in ("notes/Tea.md", "notes/Tea.md\nnotes/Chai.md\nnotes/Cake.md"):
         refused = await page.send("/page/bulk", ref=refs, do="merge")
         assert refused.status_code == 400
@@ -244,7 +244,7 @@ async def test_a_note_merged_from_the_texts_of_agents_is_not_said_to_be_written_
     form = {"do": "merge", "other": other.id, "sure": "yes"}
     await page.send(note_url("notes", kept.path), **form)
 
-    html = plain(await page.see(note_url("notes", kept.path)))
+    html = await page.text(note_url("notes", kept.path))
 
     assert "Written by an agent, with your edit" in html
     assert "Written by You" not in html

@@ -116,20 +116,20 @@ def test_clients_that_only_read_are_shown_while_they_are_connected(home, start):
 def test_a_change_by_another_process_is_told_as_it_happens(home):
     with PageProcess(home) as page:
         address = page.ready()
+        first_page = address.partition("/enter")[0]
         with httpx2.Client(timeout=SECONDS) as client:
             answer = client.get(address)
             assert answer.status_code == 200
-            with client.stream("GET", address.partition("/enter")[0] + "/live") as stream:
+            with client.stream("GET", f"{first_page}/live") as stream:
                 lines = stream.iter_lines()
                 assert next(lines).startswith("retry")
                 with open_session(home) as memory:
                     writing = threading.Timer(0.5, lambda: memory.write(Draft("x", title="Tea")))
                     writing.start()
-                    assert (
-                        next(line for line in lines if line.startswith("event")) == "event: change"
-                    )
+                    events = (line for line in lines if line.startswith("event"))
+                    assert next(events) == "event: change"
                     writing.join()
-            text = client.get(address.partition("/enter")[0]).text
+            text = client.get(first_page).text
             assert "Tea" in text
         status, _, _ = page.stop()
         assert status == 0

@@ -11,7 +11,8 @@ from memoranda.clock import stamp
 from memoranda.jobs import reminders
 from memoranda.serve.page.addresses import note_url
 from memoranda.serve.page.repetition import repetition
-from serve.test_page import memory, plain
+from serve.test_page import memory
+from serve.web import plain
 
 pytestmark = pytest.mark.anyio
 
@@ -54,7 +55,7 @@ async def test_a_reminder_gets_another_time_and_a_repetition_on_its_page(web, pa
     header = web.memory.read(note.id).header
     assert header["repeat"].startswith("FREQ=WEEKLY")
     assert "acked_at" not in header
-    text = plain(await page.see(address))
+    text = await page.text(address)
     assert "every Mon" in text
     await page.send("/page/reminder", ref=note.id, action="due", when="friday 10:00", back=address)
     header = web.memory.read(note.id).header

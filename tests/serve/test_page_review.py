@@ -11,7 +11,8 @@ from memoranda.jobs import dream
 from memoranda.jobs.dedup import has_same_content
 from memoranda.note.edit import Append, FindReplace
 from memoranda.serve.page.plain_markdown import plain_text
-from serve.test_page import memory, plain
+from serve.test_page import memory
+from serve.web import plain
 
 pytestmark = pytest.mark.anyio
 
@@ -134,7 +135,7 @@ async def test_two_notes_that_say_the_same_are_compared_word_by_word(web, page):
 async def test_of_a_contradiction_both_statements_their_days_and_writers_are_said(web, page):
     note_of_claude(web, "Hello. The port of staging is 8080. Bye.", project="notes", title="One")
     web.later(days=2)
-    web.memory.write(Draft("The port of staging is 9090.", project="notes", title="Two"))
+    web.note("Two", "The port of staging is 9090.")
     html = await asked(page, "contradiction")
     assert marked(html) == ["8080", "9090"]
     assert "Here it is “8080” and “9090”." in plain(html)
@@ -144,7 +145,7 @@ async def test_of_a_contradiction_both_statements_their_days_and_writers_are_sai
 
 async def test_two_lines_of_one_note_that_contradict_are_marked_in_one_text(web, page):
     text = "- [fact] City: Berlin\n- tea\n- [fact] City: Rome\n"
-    web.memory.write(Draft(text, project="notes", title="Anna"))
+    web.note("Anna", text)
     html = await asked(page, "contradiction")
     assert marked(html) == ["Berlin", "Rome"]
     assert "Both lines are in one note." in plain(html)
@@ -200,7 +201,7 @@ async def test_questions_that_are_combined_are_shown_one_by_one_in_the_list_of_t
     await page.send("/page/review", ref="\n".join(keys[:4]), choice="n")
     matches = re.findall(r'name="choice" value="1"', await asked(page, "category"))
     assert len(matches) == 1
-    text = plain(await page.see("/page/review?list=1"))
+    text = await page.text("/page/review?list=1")
     assert "Sort these" not in text
 
 
@@ -211,7 +212,7 @@ async def test_the_message_after_many_answers_says_how_many_and_names_no_note(we
     assert "Answered 3 questions." in plain(message)
     undo = re.search(r'id="toast".*?name="change" value="(\d+)"', message, re.S)[1]
     undone = await page.send("/page/undo", change=undo, back="/page")
-    text = plain(await page.see(undone.headers["location"]))
+    text = await page.text(undone.headers["location"])
     assert "Taken back." in text
     matches = re.findall('name="ref"', await asked(page, "claim"))
     assert len(matches) == 3

@@ -6,13 +6,14 @@ import re
 
 import pytest
 
+from editing import replace_in
 from memoranda import Draft
 from memoranda.note.edit import Append
 from memoranda.serve.page.addresses import id_url, note_url
 from memoranda.serve.page.wording import words
 from memoranda.text.gate import SECRET, default_rules
-from serve.test_page import memory, plain
-from serve.web import Web, browser
+from serve.test_page import memory
+from serve.web import Web, browser, plain
 
 pytestmark = pytest.mark.anyio
 
@@ -79,7 +80,7 @@ async def test_only_what_was_masked_just_now_is_said_to_be_masked(web, page):
     )
     assert "Taken back" in plain(answered.text)
     assert "Masked" not in plain(answered.text)
-    web.memory.write(Draft("x", project="notes", title="House"))
+    web.note("House", "x")
     house = web.memory.find("House")
     answer = await page.send(
         note_url(house.project, house.path), do="merge", other="Router", sure="yes"
@@ -90,7 +91,7 @@ async def test_only_what_was_masked_just_now_is_said_to_be_masked(web, page):
 
 
 async def test_lists_are_shown_where_the_owners_rules_cannot_be_read(web, page):
-    web.memory.write(Draft(TEXT, project="notes", title="Router"))
+    web.note("Router", TEXT)
     web.memory.home.joinpath("config.yaml").write_text("gate:\n  rules: mine.rules\n")
     for address in ("/page", "/page/search?q=password", "/page/calendar"):
         assert "Router" in await page.see(address), address
@@ -279,7 +280,7 @@ def test_what_a_secret_looks_like_is_said_in_chinese():
 async def test_back_leads_from_the_question_about_a_secret_to_the_page_with_the_form(
     web, page, back, way_back
 ):
-    web.memory.write(Draft("At four.", project="notes", title="Tea"))
+    web.note("Tea", "At four.")
     fields = {"do": "tag", "tags": "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"} | (
         {"back": back} if back else {}
     )
@@ -296,7 +297,7 @@ async def test_lists_name_a_note_by_its_secret_neither_in_links_nor_in_addresses
     project = {"project": "categories", "category": category} if category else {"project": "notes"}
     note = web.memory.write(Draft(TEXT, **project))
     await page.send(note_url(note.project, note.path), do="pin")
-    web.memory.write(Draft(f"[[{note.id}]] Copied: {TEXT}", project="notes", title="Copy"))
+    web.note("Copy", f"[[{note.id}]] Copied: {TEXT}")
     lists = ("/page", "/page/search", "/page/search?q=password", "/page/palette?q=password")
     other_addresses = (
         "/page/titles?q=password",
@@ -318,7 +319,7 @@ async def test_lists_name_a_note_by_its_secret_neither_in_links_nor_in_addresses
 
 
 async def test_the_message_does_not_repeat_a_secret_in_a_tag(web, page):
-    web.memory.write(Draft("Where the Wi-Fi is.", project="notes", title="Router"))
+    web.note("Router", "Where the Wi-Fi is.")
     form = {"do": "tag", "tags": f"wifi, password={SECRET_WORD}"} | KEEP
     answered = await followed(page, await page.send(note_url("notes", "Router.md"), **form))
 
@@ -343,14 +344,14 @@ async def test_an_address_has_no_secret_of_a_file_that_a_person_named(web, page)
     address = note_url("categories", f"people/{secret}.md")
 
     assert secret not in address
-    text = plain(await page.see(address))
+    text = await page.text(address)
     assert "The key of the cloud." in text
 
 
 async def test_titles_are_masked_where_two_notes_are_merged_and_where_titles_are_offered(web, page):
-    tea = web.memory.write(Draft("Green.", project="notes", title="Tea"))
+    tea = web.note("Tea", "Green.")
     title = f"{TEXT} of the router"
-    router = web.memory.write(Draft("At home.", project="notes", title=title))
+    router = web.note(title, "At home.")
     offered = await page.see("/page/titles?q=The+password")
     assert SECRET_WORD not in offered
     assert f'data-title="{router.id}"' in offered
@@ -367,18 +368,18 @@ async def test_titles_are_masked_where_two_notes_are_merged_and_where_titles_are
 
 async def test_a_secret_over_the_end_of_a_shown_title_is_masked_too(web, page):
     key = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4xY7zA0cD3fG6"
-    web.memory.write(Draft("A person.", project="notes", title="Ann", type="person"))
+    web.note("Ann", "A person.", type="person")
     # The list of links shows 100 characters of a title, the others 120.
     linking = f"{'w' * 85} {key}"
-    web.memory.write(Draft("[[Ann]] came.", project="notes", title=linking))
-    web.memory.write(Draft("Ann was here.", project="notes", title=f"{'v' * 105} {key}"))
+    web.note(linking, "[[Ann]] came.")
+    web.note(f"{'v' * 105} {key}", "Ann was here.")
     about = await page.see("/page/about?name=Ann")
     assert re.search("w{85} [^<]*redact", about)
     assert re.search("v{105} [^<]*redact", about)
     assert key[:8] not in plain(about)
     # The panel beside a graph shows the beginning of a text, and blanks count once.
     text = f"Tea.{' ' * 1180}{key}"
-    note = web.memory.write(Draft(text, project="notes", title="Cup"))
+    note = web.note("Cup", text)
     panel = await page.see(f"/page/graph?part=panel&note={note.id}")
     assert "Tea." in panel
     assert key[:8] not in panel
@@ -387,8 +388,8 @@ async def test_a_secret_over_the_end_of_a_shown_title_is_masked_too(web, page):
 async def test_a_secret_over_the_end_of_a_title_on_today_is_masked_too(web, page):
     key = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4xY7zA0cD3fG6"
     # A row of Today shows 220 characters of a title.
-    kept = web.memory.write(Draft("x", project="notes", title=f"{'w' * 200} {key}"))
-    gone = web.memory.write(Draft("x", project="notes", title=f"{'v' * 200} {key}"))
+    kept = web.note(f"{'w' * 200} {key}", "x")
+    gone = web.note(f"{'v' * 200} {key}", "x")
     web.memory.delete(gone.id)
     change = web.memory.log()[0].number
     for address in ("/page", f"/page/change/{change}"):
@@ -398,7 +399,7 @@ async def test_a_secret_over_the_end_of_a_title_on_today_is_masked_too(web, page
         assert re.search("v{200} [^<]*redact", html), address
     web.later(minutes=5)
     file = web.memory.home / "notes" / kept.path
-    file.write_text(file.read_text().replace("\nx", "\ny"))
+    replace_in(file, "\nx", "\ny")
     html = await page.see("/page")
 
     assert "Outside of memory" in html
@@ -409,7 +410,7 @@ async def test_a_secret_over_the_end_of_a_title_on_today_is_masked_too(web, page
 async def test_a_person_with_a_secret_for_a_name_is_not_offered(web, page):
     key = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4xY7zA0cD3fG6"
     for title in (f"Ann {key}", "Ann Archer"):
-        web.memory.write(Draft("x", project="notes", folder="people", title=title))
+        web.note(title, "x", folder="people")
     for address in ("/page/palette?q=Ann", "/page/search?q=Ann"):
         html = await page.see(address)
         assert "name=Ann+Archer" in html, address

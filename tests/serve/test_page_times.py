@@ -83,9 +83,7 @@ def furnish(web):
         web.now = now - timedelta(days=days)
         claude.write(Draft(f"Tea of day {days}.", title=f"Tea {days}", project="notes"))
         claude.write(Draft(f"Lena likes tea {days}.", project="categories", category="people"))
-    web.memory.write(
-        Draft("A plan.", title="Plan", project="notes", valid_until="2027-02-01", folder="people")
-    )
+    web.note("Plan", "A plan.", valid_until="2027-02-01", folder="people")
     for days in (-3, 0.2, 4, 12):
         due = {"due_at": stamp(web.now + timedelta(days=days))}
         memory(web, f"Call Lena {days}", category="reminders", metadata=due)

@@ -7,13 +7,13 @@ from datetime import timedelta
 
 import pytest
 
-from memoranda import Draft
 from memoranda.clock import stamp
 from memoranda.serve.page.addresses import note_url
 from memoranda.serve.page.property_words import property_value
 from memoranda.serve.page.times import Clock
-from serve.test_page import memory, plain
+from serve.test_page import memory
 from serve.test_page_secret import followed
+from serve.web import plain
 
 pytestmark = pytest.mark.anyio
 
@@ -33,7 +33,7 @@ async def message(page, address, **fields):
 
 
 async def test_a_message_names_the_note_by_its_title_and_says_what_happened(web, page):
-    web.memory.write(Draft("At four.", project="notes", title="Tea"))
+    web.note("Tea", "At four.")
     cases = [
         ({"do": "pin"}, "Pinned “Tea”."),
         ({"do": "tag", "tags": "hot, green"}, "“Tea” has the tags hot, green."),
@@ -69,7 +69,7 @@ async def test_a_reminder_that_was_put_off_or_done_says_until_when(web, page):
 
 async def test_a_merge_names_both_notes_and_a_bulk_action_says_how_many_more(web, page):
     for title in ("Tea", "Green tea", "Coffee"):
-        web.memory.write(Draft(f"{title}.", project="notes", title=title))
+        web.note(title, f"{title}.")
     words, _ = await message(page, TEA, do="merge", other="Green tea", sure="yes")
     assert words == "Merged “Green tea” into “Tea”."
     refs = "notes/Tea.md\nnotes/Coffee.md"
@@ -78,10 +78,10 @@ async def test_a_merge_names_both_notes_and_a_bulk_action_says_how_many_more(web
 
 
 async def test_a_message_offers_no_undo_where_it_would_be_refused(web, page):
-    web.memory.write(Draft("At four.", project="notes", title="Tea"))
+    web.note("Tea", "At four.")
     answer = await page.send(TEA, do="pin")
     web.memory.delete("notes/Tea.md")
-    web.memory.write(Draft("Another.", project="notes", title="Tea"))
+    web.note("Tea", "Another.")
     words, may_undo = toast(await followed(page, answer))
     assert words == "Pinned “Tea”."
     assert not may_undo
@@ -109,7 +109,7 @@ async def test_a_history_says_until_when_a_reminder_was_put_off(web, page):
     due = {"due_at": stamp(web.now - timedelta(hours=2))}
     note = memory(web, "Water the fern", category="reminders", metadata=due)
     await page.send("/page/reminder", ref=note.id, action="snooze", when="tuesday 9:00")
-    text = plain(await page.see(f"{note_url(note.project, note.path)}?part=history"))
+    text = await page.text(f"{note_url(note.project, note.path)}?part=history")
     assert "put off until Tue 09:00" in text
     assert not re.search("due_at|snoozed_until|2026-11-24T", text)
 

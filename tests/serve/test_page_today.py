@@ -7,10 +7,12 @@ import re
 
 import pytest
 
+from editing import replace_in
 from memoranda import Draft
 from memoranda.note.edit import FindReplace
 from memoranda.serve.page.addresses import note_url
-from serve.test_page import memory, plain
+from serve.test_page import memory
+from serve.web import plain
 
 pytestmark = pytest.mark.anyio
 
@@ -41,7 +43,7 @@ async def test_the_sentence_counts_only_what_the_filter_shows(web, page):
 async def test_the_name_of_an_agent_is_not_repeated_by_its_program(web, page):
     cursor = web.memory.as_caller("cursor", "mcp", client="cursor 3.0")
     cursor.write(Draft("Green.", project="notes", title="Tea"))
-    text = plain(await page.see("/page"))
+    text = await page.text("/page")
 
     assert "cursor 3.0" in text
     assert "cursor cursor" not in text
@@ -57,7 +59,7 @@ async def test_a_due_reminder_has_one_line_with_both_its_buttons(web, page):
 def edit_outside(web, title, old, new):
     """Replace words of a note as an editor does, at the time of the tests' clock."""
     file = web.memory.home / "notes" / f"{title}.md"
-    file.write_text(file.read_text().replace(old, new))
+    replace_in(file, old, new)
     moment = web.memory.clock().timestamp()
     os.utime(file, (moment, moment))
 
@@ -68,8 +70,8 @@ def outside_rows(html):
 
 
 async def test_an_edit_outside_is_on_today_with_its_words_and_can_be_taken_back(web, page):
-    web.memory.write(Draft("Meet at five.", project="notes", title="Meeting"))
-    web.memory.write(Draft("Other.", project="notes", title="Other"))
+    web.note("Meeting", "Meet at five.")
+    web.note("Other", "Other.")
     web.later(minutes=5)
     edit_outside(web, "Meeting", "five", "six")
     web.later(minutes=5)
@@ -87,7 +89,7 @@ async def test_an_edit_outside_is_on_today_with_its_words_and_can_be_taken_back(
 
 
 async def test_an_edit_outside_that_a_later_change_found_is_on_today_before_that_change(web, page):
-    note = web.memory.write(Draft("Meet at five.", project="notes", title="Meeting"))
+    note = web.note("Meeting", "Meet at five.")
     web.later(minutes=5)
     edit_outside(web, "Meeting", "five", "six")
     web.later(minutes=5)
@@ -99,7 +101,7 @@ async def test_an_edit_outside_that_a_later_change_found_is_on_today_before_that
 
 
 async def test_changes_of_memory_itself_are_no_edits_outside(web, page):
-    note = web.memory.write(Draft("Meet at five.", project="notes", title="Meeting"))
+    note = web.note("Meeting", "Meet at five.")
     web.memory.edit(note, FindReplace("five", "six"))
     web.memory.undo()
     memory(web, "Anna drinks tea", category="people")
@@ -108,7 +110,7 @@ async def test_changes_of_memory_itself_are_no_edits_outside(web, page):
 
 
 async def test_an_edit_outside_is_on_the_page_of_its_day_only(web, page):
-    web.memory.write(Draft("Meet at five.", project="notes", title="Meeting"))
+    web.note("Meeting", "Meet at five.")
     web.later(days=1)
     edit_outside(web, "Meeting", "five", "six")
     day = web.memory.clock().astimezone(web.memory.settings.reading_zone).date().isoformat()

@@ -21,7 +21,7 @@ async def test_each_note_that_an_agent_would_be_told_has_a_link_that_leads_to_it
             "The importer of Heron splits on LF only.", project="categories", category="knowledge"
         )
     )
-    web.memory.write(Draft("Heron's importer is slow.", project="notes", title="Heron importer"))
+    web.note("Heron importer", "Heron's importer is slow.")
     told_text = preview(web.memory, "claude", PROMPT).for_prompt
     (section,) = told_text.sections
     assert section.notes
@@ -34,7 +34,7 @@ async def test_each_note_that_an_agent_would_be_told_has_a_link_that_leads_to_it
 async def test_short_notes_that_share_a_line_have_a_link_each(web, page):
     for name in ("alder", "birch"):
         text = f"The importer of Heron splits the {name} on LF only."
-        web.memory.write(Draft(text, project="notes", title=name, folder="trees"))
+        web.note(name, text, folder="trees")
     told_text = preview(web.memory, "claude", PROMPT).for_prompt
     assert "notes/trees)\nalder: The importer" in told_text.text
     html = await page.see(f"/page/ask?agent=claude&prompt={PROMPT}")
@@ -61,7 +61,7 @@ async def test_a_memory_that_begins_with_a_heading_is_one_note(web, page):
 
 async def test_the_start_of_a_session_is_shown_by_its_titles_with_facts_as_sentences(web, page):
     text = "# Lena\n\n- [role] leads the project\n- works with [[Jo]]"
-    pinned = web.memory.write(Draft(text, project="notes", title="Lena"))
+    pinned = web.note("Lena", text)
     Upkeep(web.memory).pin([web.memory.find(pinned)])
     (section,) = preview(web.memory, "claude", "").at_start.sections
     assert section.title == "About the user"

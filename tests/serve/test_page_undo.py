@@ -6,12 +6,14 @@ import re
 
 import pytest
 
+from editing import replace_in
 from memoranda import Draft
 from memoranda.engine.upkeep import Upkeep
 from memoranda.note.edit import Append, FindReplace
 from memoranda.serve.page.addresses import note_url
 from memoranda.serve.page.undoing import text_without
-from serve.test_page import memory, plain
+from serve.test_page import memory
+from serve.web import plain
 
 pytestmark = pytest.mark.anyio
 PLAN = note_url("notes", "Plan.md")
@@ -19,7 +21,7 @@ PLAN = note_url("notes", "Plan.md")
 
 def plan(web, *edits):
     """A note that agents changed after it was written: each of `edits` by another agent."""
-    note = web.memory.write(Draft("Ship on Friday.\n\nAsk Bo.\n", project="notes", title="Plan"))
+    note = web.note("Plan", "Ship on Friday.\n\nAsk Bo.\n")
     for edit, agent in zip(edits, ("claude", "cursor", "codex"), strict=False):
         web.later(minutes=5)
         web.memory.as_caller(agent, "mcp", client=agent).edit(note, edit)
@@ -111,8 +113,9 @@ async def test_a_refused_undo_leads_to_the_reason_and_changes_nothing(web, page)
 async def test_an_edit_outside_is_named_and_the_text_before_can_be_restored(web, page):
     note = plan(web, FindReplace("Friday", "Monday"))
     file = web.memory.home / "notes" / "Plan.md"
-    file.write_text(file.read_text().replace("on Monday", "next week"))
-    html = reason(await page.see("/page/change/2"))
+    replace_in(file, "on Monday", "next week")
+    change = await page.see("/page/change/2")
+    html = reason(change)
     assert "changed later outside of memory" in html
     assert "Undo both" not in html
     assert "Take back only this" not in html

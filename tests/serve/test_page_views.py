@@ -18,8 +18,8 @@ from memoranda.index.search import queries
 from memoranda.ledger.examination import DamageKind
 from memoranda.note.model import NOT_UTF8_CODE, UTF16_CODE
 from memoranda.serve.page import search as page_search
-from serve.test_page import PACKAGE, memory, plain
-from serve.web import bearer
+from serve.test_page import PACKAGE, memory
+from serve.web import bearer, plain
 
 pytestmark = pytest.mark.anyio
 
@@ -72,7 +72,7 @@ async def test_search_says_where_each_hit_comes_from_and_why(web, page, monkeypa
     assert (await page.client.get("/page/search?from=never")).status_code == 400
     monkeypatch.setattr(queries, "MAX_COUNTED", 1)
     monkeypatch.setattr(page_search, "HITS", 1)
-    assert "Found: 1+" in plain(await page.see("/page/search?q=harbour+lights"))
+    assert "Found: 1+" in await page.text("/page/search?q=harbour+lights")
     answer = (await page.client.get("/api/search?q=harbour+lights&limit=1")).json()
     assert (answer["total"], answer["total_is_lower_bound"]) == (1, True)
 
@@ -154,7 +154,7 @@ async def test_the_calendar_has_notes_by_day_and_reminders_to_do_or_put_off(web,
         {"2024-02-29": 1},
         {"late": "overdue", "today": "due", "far": "later"},
     )
-    assert "Leap" in plain(await page.see("/page/calendar?day=2024-02-29"))
+    assert "Leap" in await page.text("/page/calendar?day=2024-02-29")
     form = {"ref": ids["late"], "back": "/page/calendar"}
     answer = await page.send("/page/reminder", action="snooze", when="2026-12-24 10:00", **form)
     assert answer.headers["location"].startswith("/page/calendar?done=")
@@ -176,7 +176,7 @@ async def test_the_calendar_has_notes_by_day_and_reminders_to_do_or_put_off(web,
         metadata={"due_at": "2026-11-21T09:00:00Z", "repeat": "FREQ=WEEKLY"},
     )
     await page.send("/page/reminder", action="snooze", when="2026-11-30 10:00", ref=again.id)
-    text_shown = plain(await page.see("/page/calendar?day=2026-11-30"))
+    text_shown = await page.text("/page/calendar?day=2026-11-30")
     assert "Sat 09:00 · repeats · put off to Nov 30, 10:00" in text_shown
     assert "◷ 10:00 again" in text_shown
     assert web.memory.read(again.id).header["due_at"] == "2026-11-28T09:00:00Z"
@@ -200,14 +200,14 @@ async def test_agents_and_health_tell_who_wrote_and_called_and_how_large_it_is_a
     secret = web.token("laptop")
     web.token("phone")
     token = web.access.tokens()[0].id
-    assert "never" in plain(await page.see("/page/agents"))
+    assert "never" in await page.text("/page/agents")
     page.client.cookies, cookies = {}, page.client.cookies
     answer = await page.client.get("/api/search?q=x", headers=bearer(secret))
     assert answer.status_code == 200
     answer = await page.client.get("/api/health", headers=bearer(secret))
     assert answer.status_code == 400
     page.client.cookies = cookies
-    text = plain(await page.see("/page/agents"))
+    text = await page.text("/page/agents")
     assert "claude-code 2.1 · one session · one note today" in text
     assert "connected" in text
     health = (await page.client.get("/api/health")).json()

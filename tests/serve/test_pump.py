@@ -141,9 +141,8 @@ def test_plain_schemas_are_the_wish_of_one_client(home, connect, daemon):
     schemas = []
     for more in ((), ("--plain-schemas",), ("--plain-schemas", "--no-daemon")):
         client = connect("--tools", "kv", *more)
-        schemas.append(
-            str([tool["inputSchema"] for tool in client.ask("tools/list")["result"]["tools"]])
-        )
+        tools = client.ask("tools/list")["result"]["tools"]
+        schemas.append(str([tool["inputSchema"] for tool in tools]))
         assert client.close() == 0
 
     assert "additionalProperties" in schemas[0]
@@ -196,8 +195,9 @@ def test_a_signal_refuses_the_calls_that_wait_and_ends_the_client_alone(
         answers = {answer["id"]: answer["result"] for answer in server.rest()}
 
     assert server.process.wait(SECONDS) == status
-    assert answers[waiting]["isError"]
-    assert "The server is stopping" in answers[waiting]["content"][0]["text"]
+    refusal = answers[waiting]
+    assert refusal["isError"]
+    assert "The server is stopping" in refusal["content"][0]["text"]
     assert titles(home) == ["secret", "tea"]
     text = other_client.text("read_note", {"identifier": "tea"})
     assert "Green tea" in text
@@ -358,7 +358,8 @@ def test_a_daemon_that_serves_no_session_is_asked_once_and_done_without(home, co
         text = server.text("read_note", {"identifier": "tea"})
         assert "Green tea" in text
         assert not passes_on(server)
-    assert sum(b'"mcp"' in line for line in lines_heard) == 1
+    questions = [line for line in lines_heard if b'"mcp"' in line]
+    assert len(questions) == 1
 
 
 @contextmanager
@@ -436,9 +437,8 @@ def test_messages_of_megabytes_go_both_ways(home, connect, daemon):
     content = "".join(f"{number:019}\n" for number in range(1 << 17))
     reply = server.call("write_note", {"title": "Large", "content": content})
     assert not reply["isError"]
-    text = server.ask("resources/read", {"uri": "memory://notes/Large"})["result"]["contents"][0][
-        "text"
-    ]
+    result = server.ask("resources/read", {"uri": "memory://notes/Large"})["result"]
+    text = result["contents"][0]["text"]
     assert text.endswith(content)
     assert passes_on(server)
 

@@ -46,7 +46,8 @@ def test_what_was_sent_before_the_end_of_input_is_carried_out_and_answered(start
 def test_the_end_of_input_waits_for_a_call_in_progress(start, fifo):
     server = start()
     server.handshake()
-    waiting = server.send("tools/call", {"name": "wait", "arguments": {"text": str(fifo)}})
+    wait = {"name": "wait", "arguments": {"text": str(fifo)}}
+    waiting = server.send("tools/call", wait)
     server.until_error_line("waiting")
     server.process.stdin.close()
     fifo.write_text("done")

@@ -5,6 +5,7 @@ hand.
 from __future__ import annotations
 
 import asyncio
+import html
 import re
 import threading
 from collections.abc import AsyncIterator, Callable
@@ -18,9 +19,11 @@ import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from memoranda import Draft
 from memoranda.clients.preview import InstalledProgram, preview
 from memoranda.engine import open_session
 from memoranda.faces import ALL, registry
+from memoranda.note.model import Note
 from memoranda.serve.auth import Access, PageVisitors
 from memoranda.serve.http import Homes, HttpServer, Place
 from memoranda.serve.mcp import ServerIdentity
@@ -51,6 +54,10 @@ class Web:
     def token(self, name: str = "laptop", **more: Any) -> str:
         """The secret of a new token."""
         return self.access.add(name, **more)[1]
+
+    def note(self, title: str, text: str, **fields: Any) -> Note:
+        """A note that the owner writes into the project `notes`."""
+        return self.memory.write(Draft(text, project="notes", title=title, **fields))
 
     @asynccontextmanager
     async def served(self) -> AsyncIterator[httpx2.AsyncClient]:
@@ -105,6 +112,15 @@ class Web:
     def close(self) -> None:
         self.access.close()
         self.memory.close()
+
+
+def plain(page: str) -> str:
+    """The text of a page."""
+    # A time is a word of its sentence.
+    without_times = re.sub("</?time[^>]*>", "", page)
+    without_tags = re.sub("<[^>]*>", " ", without_times)
+    with_single_blanks = re.sub(r"\s+", " ", without_tags)
+    return html.unescape(with_single_blanks)
 
 
 def bearer(secret: str) -> dict[str, str]:
@@ -174,10 +190,14 @@ class Browser:
         ]
 
     async def see(self, path: str, **headers: str) -> str:
-        """The text of a page's main part."""
+        """The HTML of a page's main part."""
         answer = await self.client.get(path, headers=headers)
         assert answer.status_code == 200, (path, answer.status_code, answer.text)
         return answer.text.partition("<main")[2] or answer.text
+
+    async def text(self, path: str, **headers: str) -> str:
+        """The words of a page's main part."""
+        return plain(await self.see(path, **headers))
 
     async def send(self, path: str, **form: str) -> httpx2.Response:
         return await self.client.post(path, data={"csrf": self.csrf} | form)

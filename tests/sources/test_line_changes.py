@@ -87,8 +87,9 @@ def test_an_undo_by_another_user_of_the_home_needs_no_project(graph_file: GraphF
     graph_file.write(ADA)
     graph_file.delete("Ada")
     with open_session(graph_file.memory.home, watch=False) as other_memory:
-        assert other_memory.undo().undoes == 1
+        undo = other_memory.undo()
 
+    assert undo.undoes == 1
     assert graph_file.text == ADA
     assert graph_file.names() == ["Ada"]
 

@@ -387,13 +387,13 @@ ABOUT = {
 
 @pytest.mark.parametrize("client", list(CLIENTS))
 def test_events_of_tools_are_understood_as_each_client_sends_them(client, memory):
-    memory.write(
-        Draft("`x` fails on this machine: command not found; use `y`.", project="categories")
-    )
+    advice = "`x` fails on this machine: command not found; use `y`."
+    memory.write(Draft(advice, project="categories"))
     for kind, payload in zip((TOOL, FAILED), PAYLOADS[client], strict=True):
         if payload is None:
             continue
-        event = event_of(client, json.dumps(ABOUT[client] | payload).encode(), {})
+        data = json.dumps(ABOUT[client] | payload).encode()
+        event = event_of(client, data, {})
         assert event is not None
         assert event.kind == kind
         assert event.session == "s"

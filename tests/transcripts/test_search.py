@@ -9,6 +9,7 @@ from contextlib import closing
 
 import pytest
 
+from editing import replace_in
 from memoranda import Draft, Query
 from memoranda.engine import open_session
 from memoranda.errors import CannotRead, InvalidInput, NotFound
@@ -153,7 +154,7 @@ def test_a_rewritten_session_holds_what_it_says_now(memory, person):
     tier.sync()
     assert found(memory, "harbour master")
     path = person / ".cline/data/sessions/cline-new/cline-new.messages.json"
-    path.write_text(path.read_text().replace("harbour master", "lighthouse keeper"))
+    replace_in(path, "harbour master", "lighthouse keeper")
     tier.sync()
     assert found(memory, "lighthouse keeper")
     assert all("harbour master" not in hit.passage for hit in found(memory, "harbour master"))
@@ -267,9 +268,9 @@ def test_a_file_that_is_not_understood_is_named_and_costs_no_other(memory, claud
     claude.say("the kelp grows in June")
     bad = claude.path.with_name("bad.jsonl")
     bad.write_text('{"x": 1}\n' * 5)
-    synced = Transcripts(memory).sync()
+    skipped = Transcripts(memory).sync().skipped
 
-    assert "not understood" in synced.skipped[str(bad)]
+    assert "not understood" in skipped[str(bad)]
     assert found(memory, "kelp")
 
 
@@ -303,10 +304,10 @@ def test_common_words_are_scored_where_two_of_them_meet():
     assert every_word_common.selective == '("a" AND ("b" OR "c")) OR ("b" AND ("c"))'
     one_rare = TraceQuery(('"a"', '"b"', '"c"'), rare=1)
     assert one_rare.selective == '"a" OR ("b" AND ("c"))'
-    selective = TraceQuery(('"a"', '"b"'), rare=2).selective
-    assert selective == ""
-    selective = TraceQuery(('"a"',), rare=0).selective
-    assert selective == '"a"'
+    every_word_rare = TraceQuery(('"a"', '"b"'), rare=2)
+    assert every_word_rare.selective == ""
+    one_word = TraceQuery(('"a"',), rare=0)
+    assert one_word.selective == '"a"'
 
 
 def test_a_turn_with_two_common_words_is_found_whatever_may_be_scored(memory, claude, monkeypatch):

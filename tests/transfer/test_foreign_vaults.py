@@ -44,15 +44,16 @@ def test_an_export_of_notion_is_read_by_its_titles_and_by_its_file_names(tmp_pat
 
 
 def test_a_tag_that_goes_goes_from_every_key(tmp_path: Path) -> None:
+    home = tmp_path / "home"
     vault = tmp_path / "vault"
     vault.mkdir()
     place = vault / "note.md"
     place.write_text("---\nTags: [heron, marsh]\ntag: reed\n---\ntext\n")
-    with open_session(tmp_path / "home", projects={"vault": vault}, watch=False) as memory:
+    with open_session(home, projects={"vault": vault}, watch=False) as memory:
         memory.sync()
-        memory.tag(memory.find("vault/note"), ["pond"], ["reed"])
-        tags = memory.read("vault/note").tags
-        assert tags == ("heron", "marsh", "pond")
+        note = memory.find("vault/note")
+        memory.tag(note, ["pond"], ["reed"])
+        assert memory.read("vault/note").tags == ("heron", "marsh", "pond")
 
     assert "reed" not in place.read_text()
 

@@ -129,10 +129,11 @@ def test_only_an_empty_target_is_taken(home, tmp_path):
         FolderMove(full, tmp_path / "new")
     names = os.listdir(full)
     assert names == ["thesis.txt"]
-    (tmp_path / "empty").mkdir()
-    FolderMove(home, tmp_path / "empty").run()
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    FolderMove(home, empty).run()
     with pytest.raises(InvalidInput, match="not empty"):
-        FolderMove(home, tmp_path / "empty")
+        FolderMove(home, empty)
 
 
 def test_a_copy_that_is_not_the_same_is_no_home(home, tmp_path, monkeypatch):

@@ -518,8 +518,7 @@ def test_an_id_that_stands_twice_gives_one_memory_the_newer_one(memory):
     assert lines_said == ["would import 550e8400 first", "would update 550e8400 third"]
     assert files(memory.home) == {}
     assert take(memory, text) == planned
-    content = memory.read(ONE).content
-    assert content == "third"
+    assert memory.read(ONE).content == "third"
     assert len(files(memory.home)) == 1
 
 

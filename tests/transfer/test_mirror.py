@@ -81,15 +81,15 @@ def noted(home: Home) -> dict[str, bytes]:
 def test_every_file_of_every_project_is_there_byte_for_byte(home, tmp_path):
     home.write("shared", "categories/a")
     home.write("mine", "categories/b", agent="claude", scope="agent:claude")
-    home.memory.write(
-        Draft("# Windows\r\nline\r\n", project="notes", folder="deep/er", title="Old")
-    )
+    of_windows = "# Windows\r\nline\r\n"
+    home.memory.write(Draft(of_windows, project="notes", folder="deep/er", title="Old"))
     banks = home.folder / "banks" / "projects" / "shop"
     banks.mkdir(parents=True)
     (banks / ".bank.json").write_text("{}")
     (banks / "picture.png").write_bytes(b"\x89PNG\0\xff")
-    (home.folder / "memories").mkdir()
-    (home.folder / "memories" / ".plan").write_text("hidden, by the memory tool")
+    memories = home.folder / "memories"
+    memories.mkdir()
+    (memories / ".plan").write_text("hidden, by the memory tool")
     vault = tmp_path / "vault"
     (vault / ".obsidian").mkdir(parents=True)
     (vault / "Note.md").write_bytes(b"\xef\xbb\xbfwith a BOM, no last newline")

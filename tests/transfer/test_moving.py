@@ -238,20 +238,19 @@ def test_a_newer_entry_takes_the_place_of_the_one_here_which_goes_to_the_history
 
 
 def test_an_older_entry_goes_to_the_history_once(memory, agent_plan):
-    NoteEntries(memory).put("default", "k", "here")
+    entries = NoteEntries(memory)
+    entries.put("default", "k", "here")
     for _ in range(2):
         plan = agent_plan(default=[row("k", "older")])
         assert counts(plan) == (0, 0, 0, 1)
         assert list(plan.lines()) == []
         plan.carry_out()
-        value = NoteEntries(memory).get("default", "k").value
-        assert value == "here"
+        assert entries.get("default", "k").value == "here"
         changes = memory.log(limit=0)
         assert len(changes) == 2
     memory.restore("kv/default/k.md")
 
-    value = NoteEntries(memory).get("default", "k").value
-    assert value == "older"
+    assert entries.get("default", "k").value == "older"
 
 
 def test_of_an_entry_with_a_time_to_live_no_copy_is_kept(memory, agent_plan):

@@ -172,7 +172,8 @@ class Vault:
 
     def _destination(self, source: str, form: str) -> str:
         target = self.random.choice(self.paths)
-        text = posixpath.relpath(target, posixpath.dirname(source) or ".")
+        folder = posixpath.dirname(source) or "."
+        text = posixpath.relpath(target, folder)
         if form == "markdown path":
             text = target
         self.links.append(Link(source, text, is_markdown=True))

@@ -120,10 +120,8 @@ class Mover:
             moved = self.memory.move_folder("vault", folder, target)
         else:
             target = self._destination(kind, path)
-            if (
-                key(target) in {key(other_path) for other_path in paths if other_path != path}
-                or target == path
-            ):
+            keys_taken = {key(other_path) for other_path in paths if other_path != path}
+            if target == path or key(target) in keys_taken:
                 return ""
             renamed = {path: target}
             moved = self.memory.move(("vault", path), target)
@@ -209,11 +207,9 @@ def main() -> int:
         wrong, mover = run(options.notes, options.moves, options.seed, Path(folder))
     for trouble in wrong[:20]:
         print(trouble)
-    print(
-        f"{options.moves} moves in {options.notes} notes: {len(wrong)} wrong,"
-        f" {mover.updated} notes updated, {mover.parts} for headings and blocks,"
-        f" {mover.left} left with links they could not keep"
-    )
+    print(f"{options.moves} moves in {options.notes} notes: {len(wrong)} wrong,")
+    print(f"{mover.updated} notes updated, {mover.parts} for headings and blocks,")
+    print(f"{mover.left} left with links they could not keep")
     return bool(wrong)
 
 

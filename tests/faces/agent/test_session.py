@@ -144,9 +144,10 @@ def test_the_context_has_no_more_characters_than_configured(tmp_path: Path) -> N
     home = tmp_path / "home"
     home.mkdir()
     (home / "config.yaml").write_text("agent:\n  context_chars: 12\n")
+    call = {"name": "memory_write", "params": {"content": "深色模式 mode"}}
     with open_session(home, watch=False) as memory:
         session = Session(memory)
-        session.run([{"name": "memory_write", "params": {"content": "深色模式 mode"}}] * 3)
+        session.run([call, call, call])
         assert session.inject_context("mode") == "深色模式 mode\n深色"
 
 

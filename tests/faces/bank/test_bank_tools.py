@@ -379,10 +379,8 @@ def test_banks_are_listed_latest_first_with_their_descriptions(banks: Banks) -> 
     (banks.file("projects") / ".hidden").mkdir()
     (banks.file("projects") / "empty").mkdir()
     rows = banks.ok("list")
-    assert [project["id"] for project in rows["projects"]] in (
-        ["c", "a", "b-one"],
-        ["a", "c", "b-one"],
-    )
+    ids = [project["id"] for project in rows["projects"]]
+    assert ids in (["c", "a", "b-one"], ["a", "c", "b-one"])
     by_id = {project["id"]: project for project in rows["projects"]}
     assert by_id["b-one"] == {
         "id": "b-one",
@@ -390,8 +388,8 @@ def test_banks_are_listed_latest_first_with_their_descriptions(banks: Banks) -> 
         "description": "Project B One",
     }
     assert by_id["c"]["last_used"] == "2027-01-15T08:00:00Z"
-    created_at = json.loads(banks.file("projects/a/.bank.json").read_text())["created_at"]
-    assert by_id["a"]["last_used"] == created_at
+    bank = json.loads(banks.file("projects/a/.bank.json").read_text())
+    assert by_id["a"]["last_used"] == bank["created_at"]
     assert rows["global"][0]["description"] == "Ours."
 
 
@@ -503,10 +501,10 @@ def test_any_arguments_get_an_answer_in_the_words_of_the_contract(tmp_path: Path
                 assert data["code"] in CODES
 
         ask()
-        names = {path.name for path in tmp_path.iterdir()}
-        assert names == {"home"}
-        names = {path.name for path in (tmp_path / "home").iterdir()}
-        assert names <= {".memoranda", "banks"}
+        (home,) = tmp_path.iterdir()
+        assert home.name == "home"
+        names_in_home = {path.name for path in home.iterdir()}
+        assert names_in_home <= {".memoranda", "banks"}
 
 
 def test_what_update_requires_is_the_same_in_schema_behaviour_and_docs(banks: Banks) -> None:

@@ -6,6 +6,8 @@ from datetime import timedelta
 
 import pytest
 
+from editing import replace_in
+
 pytestmark = pytest.mark.promise("002-14.18", "002-14.19", "002-14.20", "002-14.29")
 
 
@@ -50,8 +52,9 @@ def test_deleting_an_entity_removes_relations_in_other_notes_and_nothing_else(no
     nodes.relate("Bob knows Ada", "Bob knows Eve", "Ada knows Bob")
     before = nodes.files()["Bob.md"]
     nodes("delete_entities", entityNames=["Ada"])
+    without_relation = before.replace("- knows [[Ada]]\n", "")
 
-    assert nodes.files() == {"Bob.md": before.replace("- knows [[Ada]]\n", "")}
+    assert nodes.files() == {"Bob.md": without_relation}
 
 
 def test_a_call_that_changes_nothing_writes_nothing(nodes):
@@ -88,7 +91,7 @@ def test_the_order_is_that_of_creation_also_when_the_clock_goes_back(nodes, cloc
 def test_a_hand_edit_a_new_and_a_deleted_file_are_seen(nodes):
     nodes.entity("Ada", "likes tea")
     root = nodes.memory.home / "graph"
-    (root / "Ada.md").write_text((root / "Ada.md").read_text().replace("likes tea", "likes milk"))
+    replace_in(root / "Ada.md", "likes tea", "likes milk")
     (root / "sub").mkdir()
     (root / "sub" / "By hand.md").write_text("# Hand\n\n## Observations\n1. one\n   - nested\n")
     entities = {entity["name"]: entity for entity in nodes("read_graph")["entities"]}
@@ -134,7 +137,7 @@ def test_writing_to_a_title_that_stands_twice_is_refused(nodes):
 def test_a_locked_note_is_not_changed(nodes):
     nodes.entity("Ada")
     place = nodes.memory.home / "graph" / "Ada.md"
-    place.write_text(place.read_text().replace("type:", "locked: true\ntype:"))
+    replace_in(place, "type:", "locked: true\ntype:")
     before = nodes.files()
     assert "is locked" in nodes.error(
         "add_observations", observations=[{"entityName": "Ada", "contents": ["y"]}]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from editing import replace_in
+
 pytestmark = pytest.mark.promise("002-14.15")
 
 API = """# API
@@ -130,7 +132,7 @@ def test_an_agent_does_not_see_entities_of_another_ones_scope(notes):
     notes.entity("Shared")
     notes.relate("Hers knows Shared")
     place = notes.memory.home / "graph" / "Hers.md"
-    place.write_text(place.read_text().replace("type:", "scope: agent:y\ntype:"))
+    replace_in(place, "type:", "scope: agent:y\ntype:")
     for agent, names in (("x", ["Shared"]), ("y", ["Hers", "Shared"])):
         theirs = type(notes)(notes.memory.as_caller(agent))
         assert theirs.names("read_graph") == names

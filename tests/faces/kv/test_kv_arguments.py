@@ -122,6 +122,7 @@ def test_what_no_entry_can_have_is_refused_in_one_sentence(entries, tool, argume
     assert not entries.root.exists() or entries.files() == {}
 
 
+@pytest.mark.slow
 def test_a_value_of_just_ten_megabytes_is_kept(entries):
     entries.remember("k", "x" * 10_485_760)
     assert entries.ok("recall", key="k", offset=10_485_759)["value"] == "x"

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pytest
 
+from editing import replace_in
 from memoranda.sources.path_guard import OutsideError
 
 FILE = """---
@@ -62,7 +63,7 @@ def test_a_name_is_its_own_file_name_or_a_slug_with_a_hash(entries, name, file):
 def test_an_entry_never_takes_the_file_of_another(entries):
     entries.remember("a", "1")
     file = entries.file("default/a.md")
-    file.write_text(file.read_text().replace("key: a\n", "key: b\n"))
+    replace_in(file, "key: a\n", "key: b\n")
     entries.remember("a", "2")
     entries.remember("b", "3")
     assert (entries.value("a"), entries.value("b")) == ("2", "3")
@@ -102,7 +103,7 @@ def test_remembering_again_starts_afresh_and_keeps_what_others_wrote_into_the_fr
     entries.remember("k", "old", ttl=100)
     entries.ok("recall", key="k")
     file = entries.file("default/k.md")
-    file.write_text(file.read_text().replace("---\nold", "tags: [ui]  # mine\n---\nold"))
+    replace_in(file, "---\nold", "tags: [ui]  # mine\n---\nold")
     clock.later(10)
     entries.remember("k", "new")
     assert entries.file("default/k.md").read_text() == (
@@ -147,7 +148,7 @@ def test_an_offset_past_the_end_is_no_recall(entries):
 def test_a_scope_written_by_hand_hides_an_entry_from_the_tools_of_others(entries):
     entries.remember("k", "secret")
     file = entries.file("default/k.md")
-    file.write_text(file.read_text().replace("type: kv\n", "type: kv\nscope: agent:claude\n"))
+    replace_in(file, "type: kv\n", "type: kv\nscope: agent:claude\n")
     claude = entries.as_agent("claude")
     cursor = entries.as_agent("cursor")
     assert claude.value("k") == "secret"

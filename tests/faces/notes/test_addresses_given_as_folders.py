@@ -34,11 +34,11 @@ def test_it_is_refused_and_the_path_it_means_is_taken(
         f'Parameter `{name}` must be a path in the project, e.g. plans/2026; got the address "memory://notes/new". '
         "Name the project in `project`."
     )
-    paths = sorted(tools.root().rglob("*"))
-    assert paths == before
+    after = sorted(tools.root().rglob("*"))
+    assert after == before
     tools(tool, **more, **{name: "new"}, project="notes")
-    paths = [path for path in tools.root().iterdir() if path.name.startswith("new")]
-    assert paths
+    new_paths = list(tools.root().glob("new*"))
+    assert new_paths
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ pytestmark = pytest.mark.promise("000b-12.13")
 
 
 def test_a_long_note_is_read_in_parts_at_line_ends(face):
-    text = "".join(f'line {n} "quoted" 文字\n' for n in range(5_000))
+    lines = [f'line {n} "quoted" 文字\n' for n in range(5_000)]
+    text = "".join(lines)
     face.put("Big.md", text)
     text_read = ""
     start = 1
@@ -29,7 +30,8 @@ def test_a_long_note_is_read_in_parts_at_line_ends(face):
         text_read += data["content"]
         start = data["end_line"] + 1
         if form == "text":
-            mark = f"[lines {data['start_line']}-{data['end_line']} of 5000; continue with start_line={start}]"
+            lines_shown = f"lines {data['start_line']}-{data['end_line']} of 5000"
+            mark = f"[{lines_shown}; continue with start_line={start}]"
             assert reply.text == data["content"] + mark
 
     assert text.startswith(text_read)

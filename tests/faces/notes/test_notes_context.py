@@ -134,7 +134,8 @@ def test_a_task_in_place_of_an_address_gets_the_passages_about_it(face, task, pa
 
     reply = face.call("build_context", url=task)
 
-    assert reply.text.startswith(f'No note is called "{task}". The notes have about it:\n\n')
+    first_lines = f'No note is called "{task}". The notes have about it:\n\n'
+    assert reply.text.startswith(first_lines)
     assert passage in reply.data["context"]
     assert "Tea is at four." not in reply.text
     assert reply.data["results"] == []

@@ -27,15 +27,16 @@ def test_a_note_of_another_agent_is_never_overwritten(face):
     me = face.as_agent("me")
     before = face.snapshot()
 
-    file_path = me.write("Secret")["file_path"]
-    assert file_path == "Secret 2.md"
+    beside_it = me.write("Secret")
+    assert beside_it["file_path"] == "Secret 2.md"
     reply = me.call("write_note", title="Secret", content="x")
     assert reply.data["code"] == "exists"
-    file_path = me.write("Secret", overwrite=True)["file_path"]
-    assert file_path == "Secret 2.md"
-    assert before.items() <= face.snapshot().items()
-    file_path = me.write("Secret", directory="mine")["file_path"]
-    assert file_path == "mine/Secret.md"
+    once_more = me.write("Secret", overwrite=True)
+    assert once_more["file_path"] == "Secret 2.md"
+    after = face.snapshot()
+    assert before.items() <= after.items()
+    elsewhere = me.write("Secret", directory="mine")
+    assert elsewhere["file_path"] == "mine/Secret.md"
 
 
 def test_nobody_writes_into_the_scope_of_another_agent(face):

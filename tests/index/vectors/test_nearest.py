@@ -152,7 +152,8 @@ def test_an_edited_note_is_found_by_its_new_text_alone_and_a_deleted_one_not_at_
     # The old text is not there, the new one waits
     assert found(memory, "bread and cheese") == ["Two"]
     Embedding(memory).some(60)
-    assert found(memory, "mountain lake in the snow")[0] == "One"
+    nearest = found(memory, "mountain lake in the snow")
+    assert nearest[0] == "One"
     memory.delete("One")
     assert found(memory, "mountain lake in the snow") == ["Two"]
 

@@ -94,8 +94,10 @@ def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: Any)
     some(path, 2)
     monkeypatch.setattr(os, "write", full)
     before = path.read_bytes()
-    with locked(path.with_suffix(".lock")), pytest.raises(StorageError, match="the disk is full"):
-        file.keep(np.array([1], np.uint64))
+    lock = path.with_suffix(".lock")
+    kept_rows = np.array([1], np.uint64)
+    with locked(lock), pytest.raises(StorageError, match="the disk is full"):
+        file.keep(kept_rows)
     assert path.read_bytes() == before
     assert not list(tmp_path.glob(".*"))
 

@@ -24,7 +24,7 @@ from memoranda.engine import MemorySession
 from memoranda.engine.contents import contents
 from memoranda.engine.profile import profile
 from memoranda.engine.session_start import due_reminders, marks_of, owner_first, told_note_of
-from memoranda.engine.telling import Telling, told_name
+from memoranda.engine.telling import FILE, Telling
 from memoranda.index.rows import NoteInfo
 from memoranda.index.told_notes import (
     Mark,
@@ -96,7 +96,8 @@ def at_start(memory: MemorySession, event: HookEvent, session: SessionRows) -> T
             "Added by others since your last session", news, START_TOKENS, marks_name_authors=True
         )
     elif not session.is_known:
-        by_agents = [(info, by) for info, by in _notes_of_others(memory, now - _LATELY, now) if by]
+        lately = _notes_of_others(memory, now - _LATELY, now)
+        by_agents = [(info, by) for info, by in lately if by and info.provenance.who != FILE]
         newest = by_agents[:_MOST_LATELY]
         teller.section("Added by other agents lately", newest, 400, marks_name_authors=True)
     teller.end()
@@ -444,7 +445,7 @@ def _notes_of_others(
 ) -> Iterator[tuple[NoteInfo, Sequence[Mark]]]:
     """Yield the notes that were created after `since` by anybody but this agent, the newest first.
 
-    Each note comes with a mark such as `by claude`, if its writer is an agent.
+    Each note comes with its author and `unconfirmed`, unless its words are the owner's.
     """
     writers: dict[tuple[str, str], str | None] = {}
     for change in memory.log(since=since, limit=300):
@@ -463,4 +464,4 @@ def _notes_of_others(
         if info.project in (KV_PROJECT, TRACE_PROJECT) or is_import:
             continue
         if writer is None or writer != memory.agent:
-            yield info, [Mark("by {agent}", told_name(writer))] if writer else []
+            yield info, memory.author_marks(info)

@@ -512,7 +512,7 @@ def may_be_like_orders(words: Iterable[str]) -> bool:
 def in_pieces(sentences: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
     """Yield sentences. One with more than WINDOW words is cut into pieces of _PIECE words.
 
-    Whoever writes without stops would otherwise have the words of a whole page in one window.
+    A text without stops would otherwise be a single window, with the words of a whole page.
     """
     for words in sentences:
         if _length_of(words) <= WINDOW:

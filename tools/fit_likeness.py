@@ -23,7 +23,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
 
-from memoranda.text.likeness import WindowRoles, roles  # noqa: E402
+from memoranda.text.likeness import WindowRoles, in_pieces, roles  # noqa: E402
 from memoranda.text.orders import words_of_sentences  # noqa: E402
 
 DATA = ROOT / "tests/text/data"
@@ -50,6 +50,7 @@ SHARES = {
     "plain ordinary": 1.0,
     "stranger": 2.0,
     "everyday notes": 2.0,
+    "doors": 2.0,
     "pages": 0.1,
 }
 """How much a text of a set counts, if not 1. A page counts so in each window."""
@@ -88,7 +89,7 @@ def features(window: WindowRoles) -> frozenset[str]:
 
 def text_of(source: str, text: str, *, is_planted: bool) -> Text:
     """Return a text with the features of its windows."""
-    sentences = words_of_sentences(text)
+    sentences = list(in_pieces(words_of_sentences(text)))
     result = Text(source, is_planted)
     for window in roles().windows(sentences):
         sentences_of_window = sentences[window.first : window.last + 1]
@@ -119,6 +120,7 @@ def texts() -> Iterator[Text]:
         ("ordinary", read("ordinary.jsonl"), False),
         ("stranger", read("stranger.jsonl"), None),
         ("everyday notes", read("everyday-notes.jsonl"), None),
+        ("doors", read("doors.jsonl"), None),
     ]
     for source, rows, is_planted in sets:
         for row in rows:

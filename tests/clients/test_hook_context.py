@@ -111,12 +111,12 @@ def test_it_is_told_what_others_added_since_the_clients_last_session_and_by_whom
     clock.later(hours=1)
     context = start(memory, "s2")
     assert "Added by others since your last session" in context
-    assert "notes/kiln, by codex) Kiln: The kiln needs cone 6." in context
+    assert "notes/kiln, by codex, unconfirmed) Kiln: The kiln needs cone 6." in context
     assert "My own words" not in context
     assert "Long before" not in context
     clock.later(hours=1)
     assert "kiln" not in start(memory, "s3")
-    assert "by claude) Own: My own words" in start(memory, "c1", client="codex")
+    assert "by claude, unconfirmed) Own: My own words" in start(memory, "c1", client="codex")
 
 
 @pytest.mark.parametrize("source", ["resume", "compact", "clear"])
@@ -329,3 +329,15 @@ def test_a_note_counts_as_told_only_if_it_was(memory, extra):
     assert told_ids
     notes = memory.engine.ledger.session("claude-code", "s1").notes
     assert notes == told_ids
+
+
+def test_a_first_session_is_told_what_agents_added_lately_and_no_files(memory, clock):
+    memory.as_caller("codex", "mcp").write(Draft("The kiln needs cone 6.", title="Kiln"))
+    folder = memory.project("notes").root
+    (folder / "by-hand.md").write_text("# By hand\n\nThe wheel squeaks.\n")
+    clock.later(hours=1)
+    context = start(memory)
+
+    assert "Added by other agents lately" in context
+    assert "notes/kiln, by codex, unconfirmed) Kiln" in context
+    assert "The wheel squeaks" not in context

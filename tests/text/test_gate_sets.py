@@ -101,7 +101,7 @@ def test_ordinary_texts_are_not_marked_and_near_misses_hardly_ever() -> None:
 
 
 @pytest.mark.promise("gate-sets")
-@pytest.mark.parametrize(("half", "least", "most_alarms"), [("seen", 66, 2), ("unseen", 41, 19)])
+@pytest.mark.parametrize(("half", "least", "most_alarms"), [("seen", 65, 2), ("unseen", 43, 18)])
 def test_orders_of_a_stranger_are_partly_marked(half: str, least: int, most_alarms: int) -> None:
     """A known gap: most of what nobody has read stays unmarked (docs/gate.md)."""
     cases = [case for case in rows("stranger.jsonl") if case["half"] == half]
@@ -110,6 +110,19 @@ def test_orders_of_a_stranger_are_partly_marked(half: str, least: int, most_alar
     assert len(cases) == 450
     assert marked.count(True) >= least
     assert marked.count(False) <= most_alarms
+
+
+@pytest.mark.promise("gate-sets")
+@pytest.mark.parametrize(("half", "least"), [("seen", 15), ("unseen", 21)])
+def test_orders_that_come_through_every_door_are_partly_marked_and_no_ordinary_text(
+    half: str, least: int
+) -> None:
+    """A known gap: most of them are told, as claims of their authors (docs/trust.md)."""
+    cases = [case for case in rows("doors.jsonl") if case["half"] == half]
+    marked = [case["is_planted"] for case in cases if is_suspicious(case)]
+
+    assert marked.count(True) >= least
+    assert marked.count(False) == 0
 
 
 @pytest.mark.promise("gate-sets")

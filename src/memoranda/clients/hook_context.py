@@ -24,7 +24,7 @@ from memoranda.engine import MemorySession
 from memoranda.engine.contents import contents
 from memoranda.engine.profile import profile
 from memoranda.engine.session_start import due_reminders, marks_of, owner_first, told_note_of
-from memoranda.engine.telling import Telling, told_name
+from memoranda.engine.telling import FILE, Telling
 from memoranda.index.rows import NoteInfo
 from memoranda.index.told_notes import (
     Mark,
@@ -116,10 +116,11 @@ def _tell_news(teller: _Teller, memory: MemorySession, last_told: datetime, now:
 
 def _tell_latest(teller: _Teller, memory: MemorySession, now: datetime) -> None:
     """Add the latest notes of other agents, for the first session of a client."""
-    # A note without a mark was not written by an agent.
-    by_agents = [
-        (info, marks) for info, marks in _notes_of_others(memory, now - _LATELY, now) if marks
-    ]
+    by_agents: list[tuple[NoteInfo, Sequence[Mark]]] = []
+    for info, marks in _notes_of_others(memory, now - _LATELY, now):
+        # A note without a mark is the owner's. A file was not written by an agent.
+        if marks and info.provenance.who != FILE:
+            by_agents.append((info, marks))
     newest = by_agents[:_MOST_LATELY]
     teller.section("Added by other agents lately", newest, 400, marks_name_authors=True)
 
@@ -476,7 +477,7 @@ def _notes_of_others(
 ) -> Iterator[tuple[NoteInfo, Sequence[Mark]]]:
     """Yield the notes that were created after `since` by anybody but this agent, the newest first.
 
-    Each note comes with a mark such as `by claude`, if its writer is an agent.
+    Each note comes with its author and `unconfirmed`, unless its words are the owner's.
     """
     writers = _writers_of_new_files(memory, since)
     query = Query(created_from=since, archived=False, valid_at=now, order="created")
@@ -488,10 +489,8 @@ def _notes_of_others(
             continue
         # The owner has no agent's name, and neither has a file that appeared without us.
         writer = writers.get((info.project, info.path))
-        if writer is None:
-            yield info, []
-        elif writer != memory.agent:
-            yield info, [Mark("by {agent}", told_name(writer))]
+        if writer is None or writer != memory.agent:
+            yield info, memory.author_marks(info)
 
 
 def _writers_of_new_files(

@@ -236,10 +236,16 @@ def score_line(hit: Hit) -> str:
     return f"{hit.note.id[:8]} {hit.score:.3f} = {added}"
 
 
-def note_section(hit: Hit, observations: Sequence[Observation], zone: tzinfo | None) -> str:
-    """Return a hit as a section of a prompt, with the observations of its note or its passage."""
+def note_section(
+    hit: Hit, observations: Sequence[Observation], zone: tzinfo | None, *remarks: str
+) -> str:
+    """Return a hit as a section of a prompt, with the observations of its note or its passage.
+
+    remarks: words to show behind the address, such as the author.
+    """
     note = hit.note
-    head = f"## {short(note.title)}\n{day_of(note, zone)}, {short(address(note), 300)}"
+    origin = ", ".join([day_of(note, zone), short(address(note), 300), *remarks])
+    head = f"## {short(note.title)}\n{origin}"
     facts = [f"- {short(fact_text(observation), 200)}" for observation in observations]
     return "\n".join([head, *(facts or [short(hit.passage, 200)])]).rstrip()
 
@@ -274,9 +280,13 @@ def relation_line(edge: Edge) -> str:
     return "- " + short(f"{relation_type} [[{edge.target}]]{context}{end}", LINE)
 
 
-def related_line(step: Reached, passage: str) -> str:
-    """Return the line of a related note: how many links away it is, and a passage of it."""
-    row = f"- {named(step.note)}, depth {step.depth}, via {short(step.via)}"
+def related_line(step: Reached, passage: str, *remarks: str) -> str:
+    """Return the line of a related note: how many links away it is, and a passage of it.
+
+    remarks: words to show before the passage, such as the author.
+    """
+    way = [f"depth {step.depth}", f"via {short(step.via)}"]
+    row = "- " + ", ".join([named(step.note), *way, *remarks])
     if passage:
         return f"{row}: {short(passage, LINE)}"
     return row

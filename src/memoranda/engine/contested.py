@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 from memoranda.engine.engine import Engine
 from memoranda.index.index import Index
 from memoranda.index.rows import NoteInfo, day_of
+from memoranda.index.told_notes import Mark
 from memoranda.ledger.review_rows import ANSWER
 from memoranda.note.model import ARCHIVED, CATEGORY_PROJECT, TRACE_PROJECT
 from memoranda.sources.base import sha256
@@ -51,6 +52,9 @@ class Reader(Protocol):
         """Whether a note may hold instructions that somebody planted, so that it is not shown
         unasked.
         """
+
+    def author_marks(self, info: NoteInfo) -> Sequence[Mark]:
+        """Return the author of a note, and `unconfirmed`, unless its words are the owner's."""
 
 
 class Statement(NamedTuple):
@@ -215,18 +219,19 @@ def marks(memory: Reader, pairs: Mapping[int, Contradiction]) -> dict[int, str]:
     """Return the mark to show at the older note of each contradiction, by row.
 
     A mark has the newer value, and the name and day of the newer note:
-    `newer: 8080 (1a2b3c4d, 2025-03-01)`.
+    `newer: 8080 (1a2b3c4d, 2025-03-01)`. A newer note of an agent has its author behind the day:
+    `newer: 8080 (1a2b3c4d, 2025-03-01, by claude, unconfirmed)`.
 
     pairs: the contradictions, by the row of the older note.
     """
     zone = memory.engine.settings.zone
-    return {
-        row: one_line(
-            f"newer: {pair.new.claim.value} ({name_of(pair.new.info)},"
-            f" {day_of(pair.new.info, zone)})"
-        )
-        for row, pair in pairs.items()
-    }
+    marks_by_row: dict[int, str] = {}
+    for row, pair in pairs.items():
+        info = pair.new.info
+        authors = [mark.words for mark in memory.author_marks(info)]
+        origin = ", ".join([name_of(info), day_of(info, zone), *authors])
+        marks_by_row[row] = one_line(f"newer: {pair.new.claim.value} ({origin})")
+    return marks_by_row
 
 
 def name_of(info: NoteInfo) -> str:

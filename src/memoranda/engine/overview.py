@@ -28,6 +28,7 @@ from memoranda.engine.reading import ReadVerbs
 from memoranda.errors import Ambiguous, NotFound
 from memoranda.index.note_queries import HomeCounts, Section
 from memoranda.index.rows import NoteInfo
+from memoranda.index.told_notes import Mark
 from memoranda.note.links import first_line
 from memoranda.note.model import (
     CATEGORIES,
@@ -52,6 +53,8 @@ _LENGTH = 80
 _HEAD = "# Pending Reminders\n\n"
 _NONE = "None.\n"
 _AGENT = "agent:"
+# In place of the words of a memory that seems to hold instructions.
+_WITHHELD = "[withheld: it may hold instructions, see `memory review`]"
 _NEVER = datetime.max.replace(tzinfo=UTC)
 WEEKS = 12
 
@@ -124,14 +127,20 @@ class Overview:
         lines: list[str] = []
         texts = contents(self.memory, [info for info, _ in rows])
         for (info, lead), content in zip(rows, texts, strict=True):
-            text = first_line(content).lstrip("#").strip()
-            if len(text) > _LENGTH:
-                text = text[:_LENGTH] + "..."
-            tags = [f"#{tag}" for tag in info.tags]
-            lines.append(" ".join([f"- {info.id[:8]} {lead}{text}", *tags]))
+            lines.append(f"- {info.id[:8]} {lead}{self._words(info, content)}")
         if hidden_count > 0:
             lines.append(f"- … {hidden_count} more: `{command}`")
         return lines
+
+    def _words(self, info: NoteInfo, content: str) -> str:
+        """Return the first line of a memory with its tags, and its author if that is not the owner."""
+        if self.memory.is_held_back(info):
+            return _WITHHELD
+        text = first_line(content).lstrip("#").strip()
+        if len(text) > _LENGTH:
+            text = text[:_LENGTH] + "..."
+        tags = [f"#{tag}" for tag in info.tags]
+        return " ".join([text, *tags]) + _author_in_brackets(self.memory, info)
 
     def _reminder_rows(self) -> list[tuple[NoteInfo, str]]:
         """Return the reminders that are not due yet, each with its time as text.
@@ -270,9 +279,34 @@ class Pending:
         for number, ((info, reminder), content) in enumerate(zip(part, texts, strict=True), 1):
             due = reminder.shown_due
             when = f"{due.astimezone(zone):%Y-%m-%d %H:%M}" if due else "no date"
-            text = reminder.caveat + one_line(content).strip()
+            if self.memory.is_held_back(info):
+                text = _WITHHELD
+            else:
+                text = reminder.caveat + one_line(content).strip()
+                text += _author_in_brackets(self.memory, info)
             rows.append(f"{number}. {text}\n   due {when}, id {info.id[:8]}\n\n")
         return "".join(rows)
+
+
+def authors_named(memory: ReadVerbs, info: NoteInfo) -> tuple[Mark, ...]:
+    """Return the remarks on the author of a note for a text that contract 001 fixes.
+
+    What the owner imported from a file of memories (`memory import`) has none: the contract has no
+    remarks in a home in which only the command wrote. Other notes have the remarks of
+    `author_marks`.
+    """
+    is_own_import = info.provenance.who == "import" and info.provenance.origin is None
+    if is_own_import:
+        return ()
+    return memory.author_marks(info)
+
+
+def _author_in_brackets(memory: ReadVerbs, info: NoteInfo) -> str:
+    """Return ` (by claude, unconfirmed)`, or "" if there is no author to name (`authors_named`)."""
+    marks = [mark.words for mark in authors_named(memory, info)]
+    if marks:
+        return f" ({', '.join(marks)})"
+    return ""
 
 
 def _is_our_list(path: Path) -> bool:

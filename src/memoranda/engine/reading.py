@@ -19,7 +19,7 @@ from memoranda.config import Settings
 from memoranda.engine.engine import verb
 from memoranda.engine.project_list import ProjectList
 from memoranda.engine.suspicion import CLAIM, KEEP, suspicion
-from memoranda.engine.telling import Telling, telling
+from memoranda.engine.telling import Telling, author, telling
 from memoranda.errors import (
     Ambiguous,
     InvalidInput,
@@ -29,7 +29,7 @@ from memoranda.errors import (
     ProjectWarning,
 )
 from memoranda.index.rows import NoteInfo, NotesListed
-from memoranda.index.told_notes import ToldNote, evidence_text, told_notes
+from memoranda.index.told_notes import Mark, ToldNote, evidence_text, told_notes
 from memoranda.ledger.review_rows import ANSWER
 from memoranda.note import links
 from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, Note
@@ -594,6 +594,16 @@ class ReadVerbs(ProjectList):
             is_confirmed=not is_own and self.decision(self.claim(info)) == KEEP,
         )
 
+    def author_marks(self, info: NoteInfo) -> tuple[Mark, ...]:
+        """Return the remarks that a session must see beside the words of a note.
+
+        They name the author, and say that the owner has not confirmed the note. A note that the
+        owner wrote or confirmed has none.
+        """
+        if self.telling(info) is Telling.FACT:
+            return ()
+        return (Mark("by {agent}", author(info.provenance)), Mark("unconfirmed"))
+
     def claim(self, info: NoteInfo) -> str:
         """Return the key of the question whether a note is right.
 
@@ -684,7 +694,13 @@ class ReadVerbs(ProjectList):
             hits, outdated = self._newest_first(hits)
             hits = with_surroundings(self, hits, room, projects)
         self.note_use({hit.note.id: hit.note for hit in hits}.values())
-        return evidence_text(told_notes(hits, self.settings.zone, outdated))[:room]
+        notes = self._with_authors(told_notes(hits, self.settings.zone, outdated))
+        text = evidence_text(notes)
+        # The remarks on authors take room, too.
+        while len(text) > room and len(notes) > 1:
+            notes.remove(min(notes, key=lambda note: note.score))
+            text = evidence_text(notes)
+        return text[:room]
 
     def _evidence(
         self,
@@ -733,6 +749,10 @@ class ReadVerbs(ProjectList):
         query = Query(question, projects=projects, as_of=as_of)
         return self.search(query, limit=1, is_use=False).total
 
+    def _with_authors(self, notes: Iterable[ToldNote]) -> builtins.list[ToldNote]:
+        """Return notes with the remarks on their authors (`author_marks`)."""
+        return [note._replace(marks=(*note.marks, *self.author_marks(note.note))) for note in notes]
+
     @verb
     def recall(
         self,
@@ -746,7 +766,8 @@ class ReadVerbs(ProjectList):
         """Return the notes relevant to a text that is not a query, with their relevant passages.
 
         The passages are chosen by their words, not by embeddings. Only notes that are valid now are
-        searched. Notes that are archived or held back (`is_held_back`) are left out.
+        searched. Notes that are archived are left out, and those that may not be told to a session
+        that did not ask for them (`telling`). Claims name their author.
 
         text: the text, such as the prompt that the user just wrote.
         least: the lowest relevance of a passage (docs/hooks.md).
@@ -762,10 +783,10 @@ class ReadVerbs(ProjectList):
             today=self._today(),
             least=least,
             filters=self.query_of(Query(as_of=self.clock(), archived=False)),
-            skip=lambda note: note.id in known_ids or self.is_held_back(note),
+            skip=lambda note: note.id in known_ids or self.telling(note) is Telling.SILENT,
         )[:limit]
         hits, outdated = self._newest_first(hits)
-        return told_notes(hits, self.settings.zone, outdated)
+        return self._with_authors(told_notes(hits, self.settings.zone, outdated))
 
     @verb
     def list(

@@ -176,14 +176,16 @@ class FoldedText:
                 self.words += words
 
     def sentences(self) -> Iterator[tuple[str, list[str]]]:
-        """Yield (sentence as written, its words) for each sentence."""
+        """Yield (sentence as written, its words) for each sentence that has a word."""
         ascii_sentences = iter(self._ascii.split(_SENTENCE_BREAK))
         other_sentences = iter(self._others)
         for sentence in self._sentences:
             if sentence.isascii():
-                yield sentence, next(ascii_sentences).split()
+                words = next(ascii_sentences).split()
             else:
-                yield sentence, next(other_sentences)
+                words = next(other_sentences)
+            if words:
+                yield sentence, words
 
     def has_spaced_letters(self) -> bool:
         """Whether at least _LEAST_SPACED_LETTERS words of one letter follow each other."""

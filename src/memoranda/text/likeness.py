@@ -5,14 +5,16 @@ the reader (`agent`), for a check (`control`) or for switching off (`disable`). 
 words of each role by language. role-weights.txt says how much each role, each negated role and each
 pair of roles speaks for a planted order; `tools/fit_likeness.py` makes it.
 
-A text is looked at in windows of whole sentences. The sum of the weights in a window is its score.
+A text is looked at in windows of whole sentences, or of pieces of long ones. The sum of the weights
+in a window is its score.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, reduce
+from itertools import chain
+from math import inf
 from operator import or_
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +23,9 @@ from memoranda.text.disguise import look_alike
 from memoranda.text.pattern import lazy_pattern
 
 WINDOW = 30
-"""Words of a window, at most, unless a single sentence is longer."""
+"""Words of a window, at most."""
+# Words of the pieces into which a longer sentence is cut. Each window has two of them.
+_PIECE = 15
 # Words after a negation that it negates.
 _NEGATED = 3
 # Words whose roles are kept, and the characters of a word that is worth keeping, at most.
@@ -84,11 +88,6 @@ class Window(NamedTuple):
     first: int
     last: int
     may_have: int
-
-    def has_any_of(self, numbers: Sequence[int]) -> bool:
-        """Whether the window has any of these sentences. Their numbers are in ascending order."""
-        position = bisect_left(numbers, self.first)
-        return position < len(numbers) and numbers[position] <= self.last
 
 
 class WindowRoles(NamedTuple):
@@ -171,19 +170,21 @@ class Roles:
     def windows(self, sentences: Sequence[Sequence[str]]) -> Iterator[Window]:
         """Yield the windows of a text. No window is a part of another one.
 
-        sentences: the folded words of each sentence.
+        sentences: the folded words of each sentence. Each has a word.
         """
-        masks = list(map(self.may_have, sentences))
         lengths = [_length_of(words) for words in sentences]
+        masks = list(map(self.may_have, sentences))
         end = 0
-        for first, length in enumerate(lengths):
-            last = first + 1
-            while last < len(lengths) and length + lengths[last] <= WINDOW:
+        last = 0
+        length = 0.0
+        for first, first_length in enumerate(lengths):
+            while last < len(lengths) and (last == first or length + lengths[last] <= WINDOW):
                 length += lengths[last]
                 last += 1
             if last > end:
                 yield Window(first, last - 1, reduce(or_, masks[first:last]))
                 end = last
+            length -= first_length
 
     def may_have(self, words: Iterable[str]) -> int:
         """Return the roles that words may have in any language, as bits."""
@@ -312,7 +313,7 @@ class Roles:
         entries = self._runs["ja" if _KANA.search(run) else "zh"]
         roles = 0
         negated = 0
-        negation = -len(run)
+        negation = -_NEGATED * _LETTERS_OF_A_WORD - 1
         start = 0
         while start < len(run):
             step = 1
@@ -341,17 +342,24 @@ class SentenceRoles:
     def __init__(self, roles: Roles, sentences: Sequence[Sequence[str]]):
         self._roles = roles
         self._sentences = sentences
-        self._words = [list(map(roles.word, sentence)) for sentence in sentences]
-        self._counts = [sum(word.counts for word in words) for words in self._words]
+        # By the number of the sentence
+        self._words: dict[int, list[_Word]] = {}
+        self._counts: dict[int, int] = {}
         # By the number of the sentence and the place of the language
         self._found: dict[tuple[int, int], WindowRoles] = {}
 
     def in_window(self, first: int, last: int) -> WindowRoles:
         """Return the roles in the sentences from `first` to `last`, which are read in one language."""
-        language = _language_of(sum(self._counts[first : last + 1]))
+        numbers = range(first, last + 1)
+        for number in numbers:
+            if number not in self._words:
+                words = list(map(self._roles.word, self._sentences[number]))
+                self._words[number] = words
+                self._counts[number] = sum(word.counts for word in words)
+        language = _language_of(sum(self._counts[number] for number in numbers))
         roles = 0
         negated = 0
-        for number in range(first, last + 1):
+        for number in numbers:
             in_sentence = self._in_sentence(number, language)
             roles |= in_sentence.roles
             negated |= in_sentence.negated
@@ -501,21 +509,61 @@ def may_be_like_orders(words: Iterable[str]) -> bool:
     return likeness().may_be_like(roles().may_have(words))
 
 
-def scored_windows(
-    sentences: Sequence[Sequence[str]], matched: Set[int]
-) -> list[tuple[Window, float]]:
-    """Return the windows of a text that are worth scoring, each with its score.
+def in_pieces(sentences: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
+    """Yield sentences. One with more than WINDOW words is cut into pieces of _PIECE words.
 
-    sentences: the folded words of each sentence.
-    matched: numbers of sentences whose windows are returned in any case.
+    A text without stops would otherwise be a single window, with the words of a whole page.
+    """
+    for words in sentences:
+        if _length_of(words) <= WINDOW:
+            yield words
+        else:
+            yield from _pieces(words)
+
+
+def _pieces(words: Iterable[str]) -> Iterator[list[str]]:
+    """Yield the words of a long sentence in pieces. A long run of Chinese is cut, too."""
+    piece: list[str] = []
+    room: float = _PIECE
+    for part in chain.from_iterable(map(_parts_of_run, words)):
+        room -= _length_of([part])
+        if room < 0 and piece:
+            yield piece
+            piece = []
+            room = _PIECE - _length_of([part])
+        piece.append(part)
+    if piece:
+        yield piece
+
+
+def _parts_of_run(word: str) -> Iterator[str]:
+    """Yield a word, a run of Chinese or Japanese in parts that fit into a piece."""
+    if word.isascii() or not _IDEOGRAPHS.search(word):
+        yield word
+        return
+    letters = _PIECE * _LETTERS_OF_A_WORD
+    for start in range(0, len(word), letters):
+        yield word[start : start + letters]
+
+
+def score(words: Sequence[str]) -> float:
+    """Return the score of folded words as one window, whatever their number."""
+    return likeness().score(roles().roles_in([words]))
+
+
+def best_score(sentences: Iterable[Sequence[str]]) -> float:
+    """Return the largest score of a window of a text. Windows not worth scoring are passed over.
+
+    It takes time in proportion to the text.
+
+    sentences: the folded words of each sentence. Each has a word.
     """
     weights = likeness()
-    words = roles()
-    scores = []
-    in_order = sorted(matched)
-    roles_by_sentence = SentenceRoles(words, sentences)
-    for window in words.windows(sentences):
-        if window.has_any_of(in_order) or weights.may_be_like(window.may_have):
-            in_window = roles_by_sentence.in_window(window.first, window.last)
-            scores.append((window, weights.score(in_window)))
-    return scores
+    pieces = list(in_pieces(sentences))
+    roles_by_piece = SentenceRoles(roles(), pieces)
+    best = -inf
+    for window in roles().windows(pieces):
+        if weights.may_be_like(window.may_have):
+            in_window = roles_by_piece.in_window(window.first, window.last)
+            best = max(best, weights.score(in_window))
+    return best

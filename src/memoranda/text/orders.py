@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain, filterfalse
-from math import inf, log
+from math import log
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,7 +34,7 @@ from memoranda.text.disguise import (
     visible_letters,
 )
 from memoranda.text.disguise import plain as folded
-from memoranda.text.likeness import WINDOW, may_be_like_orders, scored_windows
+from memoranda.text.likeness import WINDOW, best_score, may_be_like_orders, score
 from memoranda.text.pattern import lazy_pattern
 from memoranda.text.tokens import is_cjk
 from memoranda.text.words import runs
@@ -65,8 +66,14 @@ _ORDERED = "!"
 _CALLED = "called"
 # Words that a sign of code counts for: what it parts does not belong together.
 _GAP = 6
-# Words of a text that is scored, at most.
-_MOST_WORDS_SCORED = 8_000
+# Words of a text for which its score must be larger, at most.
+_MOST_WORDS_ALLOWED_FOR = 1_000
+# Matches of a rule in one text that are scored, at most.
+_MOST_TRIES = 200
+# By how much the words of a match alone must have a larger score than its sentence.
+_MORE_ALONE = 1.0
+# Letters of a run of Chinese or Japanese that are taken for the last part of a match.
+_RUN_END = 4
 # By how much a score must be larger in a text of several windows, times the logarithm of their number.
 _LENGTH_WEIGHT = 0.5
 # The sign in an address of mail.
@@ -767,53 +774,33 @@ class Orders:
 
     def _in_text(self, text: FoldedText) -> dict[str, None]:
         """Return the names of the rules that match a text."""
-        places = self._places_of_rules(text)
-        # Scoring takes long, so that a long text would hold up others. Its rules count as they match.
-        is_scored = bool(self._likeness) and len(text.words) <= _MOST_WORDS_SCORED
-        if not is_scored or not (places or may_be_like_orders(text.words)):
-            return dict.fromkeys(places)
-        return self._by_likeness(places, [words for _, words in text.sentences()])
+        rule_ids = self._by_parts(text)
+        if self._by_score_alone and may_be_like_orders(text.words):
+            best = best_score(words for _, words in text.sentences())
+            best -= _allowance(len(text.words))
+            for rule, least in self._by_score_alone.items():
+                if best >= least:
+                    rule_ids[rule] = None
+        return rule_ids
 
-    def _places_of_rules(self, text: FoldedText) -> dict[str, list[int]]:
-        """Return the numbers of the sentences that meet a combination, by the name of its rule."""
-        places: dict[str, list[int]] = {}
+    def _by_parts(self, text: FoldedText) -> dict[str, None]:
+        """Return the names of the rules of which a sentence meets a combination."""
+        rule_ids: dict[str, None] = {}
         bits_of = self._bits_in(text.words)
         # Without a part of its first term, which is its rarest, no combination is met
         first_words = {word for word, bits in bits_of.items() if bits & self._first_parts}
         if not first_words:
-            return places
-        for number, (sentence, words) in enumerate(text.sentences()):
+            return rule_ids
+        doubts = _Doubts(self._likeness)
+        for sentence, words in text.sentences():
             if first_words.isdisjoint(words):
                 continue
             lines = self._lines_for(words, bits_of)
             if lines:
                 for begin in range(0, len(sentence), _LONGEST_SENTENCE):
                     part = sentence[begin : begin + _LONGEST_SENTENCE]
-                    for rule in self._in_sentence(part, lines):
-                        places.setdefault(rule, []).append(number)
-        return places
-
-    def _by_likeness(
-        self, places: Mapping[str, Sequence[int]], sentences: Sequence[Sequence[str]]
-    ) -> dict[str, None]:
-        """Return the names of the rules that match a text by its words and by their places in it.
-
-        places: the result of `_places_of_rules`.
-        sentences: the words of each sentence.
-        """
-        matched = {number for numbers in places.values() for number in numbers}
-        scores = scored_windows(sentences, matched)
-        rule_ids: dict[str, None] = {}
-        for rule, numbers in places.items():
-            least = self._likeness.get(rule, -inf)
-            if any(score >= least and window.has_any_of(numbers) for window, score in scores):
-                rule_ids[rule] = None
-        most = max((score for _, score in scores), default=-inf)
-        # A long text has many windows, of which one may look like an order by chance
-        most -= _LENGTH_WEIGHT * log(max(1, sum(map(len, sentences)) / WINDOW))
-        for rule, least in self._by_score_alone.items():
-            if most >= least:
-                rule_ids[rule] = None
+                    new_lines = [line for line in lines if line.rule not in rule_ids]
+                    rule_ids |= self._in_sentence(part, new_lines, doubts)
         return rule_ids
 
     def _bits_in(self, words: Sequence[str]) -> dict[str, int]:
@@ -879,14 +866,17 @@ class Orders:
             lines |= dict.fromkeys(self._candidates(together))
         return tuple(lines)
 
-    def _in_sentence(self, sentence: str, lines: Sequence[Combination]) -> dict[str, None]:
+    def _in_sentence(
+        self, sentence: str, lines: Sequence[Combination], doubts: _Doubts
+    ) -> dict[str, None]:
         """Return the names of the rules that match a sentence.
 
         Quotations do not count in a sentence that reports them: `He said: "Ignore all rules."`
 
         lines: the combinations to try.
+        doubts: the rules that match only with a score.
         """
-        rule_ids = self._matching_rules(folded(sentence).split(), lines)
+        rule_ids = self._matching_rules(folded(sentence).split(), lines, doubts)
         if not rule_ids:
             return rule_ids
         text_outside_quotes = _QUOTE.sub(" ", sentence)
@@ -898,18 +888,22 @@ class Orders:
             self._words.bits(word) & self._words.parts["report"] for word in words_outside_quotes
         )
         if is_report:
-            return self._matching_rules(words_outside_quotes, lines)
+            return self._matching_rules(words_outside_quotes, lines, doubts)
         return rule_ids
 
     def _matching_rules(
-        self, words: Sequence[str], lines: Sequence[Combination]
+        self, words: Sequence[str], lines: Sequence[Combination], doubts: _Doubts
     ) -> dict[str, None]:
         """Return the names of the rules of `lines` that words match by their places."""
         rule_ids: dict[str, None] = {}
         for parts in self._words.languages(self._words.places(words)):
             for line in lines:
-                if line.rule not in rule_ids and _is_met(line, parts):
-                    rule_ids[line.rule] = None
+                if line.rule in rule_ids:
+                    continue
+                for first, last in _stretches(line, parts):
+                    if doubts.are_dispelled(line.rule, words, first, last):
+                        rule_ids[line.rule] = None
+                        break
         return rule_ids
 
 
@@ -1029,24 +1023,87 @@ def _holds_any(text: str, signs: Iterable[str]) -> bool:
     return any(sign in text for sign in signs)
 
 
-def _is_met(line: Combination, parts: dict[str, list[float]]) -> bool:
-    """Whether a sentence meets all terms of a combination near each other.
+class _Doubts:
+    """Decides of rules with a least score whether a match counts, in one text.
+
+    A match counts if its sentence has the score. Other sentences cannot take its mark away. Words in
+    the sentence can, unless those from the first part of the match to its last one have the score
+    alone, and _MORE_ALONE more.
+
+    least: the least score by the name of a rule. A rule that is not in it always counts.
+    """
+
+    def __init__(self, least: Mapping[str, float]):
+        self._least = least
+        self._tries = Counter[str]()
+
+    def are_dispelled(self, rule: str, words: Sequence[str], first: float, last: float) -> bool:
+        """Whether a match of a rule counts.
+
+        words: the folded words of the sentence.
+        first, last: the places of the first part of the match and of the last one.
+        """
+        least = self._least.get(rule)
+        if least is None:
+            return True
+        self._tries[rule] += 1
+        # Scoring them all would take long, and few notes have as many sentences like orders
+        if self._tries[rule] > _MOST_TRIES:
+            return True
+        spoken = [word for word in words if word != _COMMA]
+        if score(spoken) >= least:
+            return True
+        return score(_between(spoken, first, last)) >= least + _MORE_ALONE
+
+
+def _between(words: Sequence[str], first: float, last: float) -> list[str]:
+    """Return the words from one place to another, as `Vocabulary.places` counts them.
+
+    words: the words of a sentence, without commas.
+    """
+    stretch = []
+    place = 0.0
+    for word in words:
+        if not word.isascii() and runs().search(word):
+            begin = max(0, int(2 * (first - place)))
+            end = int(2 * (last - place)) + _RUN_END
+            if begin < len(word) and end > 0:
+                stretch.append(word[begin:end])
+            place += len(word) / 2
+        else:
+            if first <= place <= last:
+                stretch.append(word)
+            place += _GAP if word == BREAK else 1
+    return stretch
+
+
+def _allowance(number: int) -> float:
+    """Return by how much the best score of a text of so many words must be larger.
+
+    A long text has many windows, of which one may look like an order by chance. Padding does not
+    raise it without end.
+    """
+    windows = max(1, min(number, _MOST_WORDS_ALLOWED_FOR) / WINDOW)
+    return _LENGTH_WEIGHT * log(windows)
+
+
+def _stretches(line: Combination, parts: dict[str, list[float]]) -> Iterator[tuple[float, float]]:
+    """Yield (first place, last place) of each stretch of a sentence that meets a combination.
 
     parts: the places of each part in the sentence, in order.
     """
     places: list[tuple[float, int]] = []
     for number, term in enumerate(line.terms):
         part_places = _places_of(term.parts, parts)
-        for first, second in term.pairs:
-            part_places += _places_close_after(parts.get(first, ()), parts.get(second, ()))
+        for leader, follower in term.pairs:
+            part_places += _places_close_after(parts.get(leader, ()), parts.get(follower, ()))
         if not part_places:
-            return False
+            return
         places += [(place, number) for place in part_places]
     against = sorted(_places_of(line.without, parts))
-    return any(
-        not _is_between(against, first - _BEFORE, last)
-        for first, last in _near(sorted(places), len(line.terms), line.within)
-    )
+    for first, last in _near(sorted(places), len(line.terms), line.within):
+        if not _is_between(against, first - _BEFORE, last):
+            yield first, last
 
 
 def _places_of(names: Iterable[str], parts: dict[str, list[float]]) -> list[float]:

@@ -242,9 +242,10 @@ def _from_notes(memory: ReadSession, about: ActionTerms) -> Iterator[Fact]:
         if telling is Telling.SILENT:
             continue
         text = flat(" ".join(line.split()))[:_LINE_CHARACTERS]
+        origin = f"{day_of(info, memory.settings.zone)}, {flat(info.permalink)}"
         if telling is Telling.CLAIM:
             text = claimed(info.provenance, text)
-        origin = f"{day_of(info, memory.settings.zone)}, {flat(info.permalink)}"
+            origin += ", unconfirmed"
         stale = _citation_trouble(memory, about, info, body)
         if stale:
             origin += f", outdated? {flat(stale)}"
@@ -447,8 +448,8 @@ def _fix_fact(mask: Mask, origin: str, failed: str, worked: str | None) -> str:
         return ""
     fix = _shortened_line(mask.clean(worked or ""), _COMMAND_CHARACTERS)
     if fix and not mask.is_suspicious_command(fix):
-        return f"({origin}) `{command}` failed here; then `{fix}` worked."
-    return f"({origin}) `{command}` failed here the last time."
+        return f"({origin}, unconfirmed) `{command}` failed here; then `{fix}` worked."
+    return f"({origin}, unconfirmed) `{command}` failed here the last time."
 
 
 def _speaks(sentence: str, about: ActionTerms) -> bool:

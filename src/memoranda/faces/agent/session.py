@@ -114,8 +114,10 @@ class Session:
             if len(text) >= room:
                 break
             if not memory.is_held_back(note):
-                if note.row in marks:
-                    mark = f"[{marks[note.row]}] "
+                remarks = [marks[note.row]] if note.row in marks else []
+                remarks += _author_words(memory, note)
+                if remarks:
+                    mark = f"[{', '.join(remarks)}] "
                 else:
                     mark = ""
                 text += ("\n" if text else "") + mark + content_of(memory, note)
@@ -171,6 +173,18 @@ class Session:
         prompt it returns []. Raises InvalidInput, before anything is run, for an invalid batch.
         """
         return self.run_batch(read_batch(data))
+
+
+def _author_words(memory: MemorySession, note: NoteInfo) -> list[str]:
+    """Return the words on the author of a note, for a context.
+
+    There are none for what the owner wrote, confirmed or imported, nor for the caller's own note:
+    the contract fixes how these are told (001, 14).
+    """
+    is_own = note.provenance.agent is not None and note.provenance.agent == memory.agent
+    if is_own:
+        return []
+    return [mark.words for mark in overview.authors_named(memory, note)]
 
 
 def read_batch(data: bytes | str) -> Batch:

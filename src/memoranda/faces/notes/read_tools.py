@@ -827,11 +827,16 @@ def _with_context(
     is_cut = content != body
     valid = documents.validity(memory.validity_marks([info]), info)
     data: dict[str, Any] = {
-        "primary_result": documents.reference(context.note) | valid | {"checksum": checksum},
+        "primary_result": documents.reference(context.note)
+        | valid
+        | replies.author_data(memory, info)
+        | {"checksum": checksum},
         "content": content,
         "truncated": is_cut,
     }
-    text_lines = [note_head(info, memory.settings.zone, *valid.values(), f"checksum {checksum}")]
+    authors = replies.author_words(memory, info)
+    remarks = [*valid.values(), *authors, f"checksum {checksum}"]
+    text_lines = [note_head(info, memory.settings.zone, *remarks)]
     # Indented, so that no line of the note looks like a line of ours.
     text_lines += [f"  {line}" for line in content.splitlines()]
     if is_cut:
@@ -945,8 +950,9 @@ def _related_entry(memory: MemorySession, step: Reached) -> tuple[dict[str, Any]
     )
     data = {
         **documents.reference(step.note),
+        **replies.author_data(memory, step.note),
         "depth": step.depth,
         "via": step.via,
         "passage": short(passage, LINE),
     }
-    return data, related_line(step, passage)
+    return data, related_line(step, passage, *replies.author_words(memory, step.note))

@@ -13,6 +13,7 @@ from memoranda.documents.cutting import compact, cut, rows_that_fit
 from memoranda.documents.listed import Document, Listed
 from memoranda.documents.wording import counted, note_section, short
 from memoranda.engine.completion import permalinks
+from memoranda.engine.telling import author
 from memoranda.errors import (
     CannotRead,
     InvalidInput,
@@ -356,6 +357,21 @@ def _search(memory: MemorySession, text: str, frame: str) -> Hits:
     return memory.search(query.replace(after=after), limit=_PROMPT_NOTES, vetted=True)
 
 
+def author_words(memory: MemorySession, info: NoteInfo) -> list[str]:
+    """Return the words on the author of a note, such as `by claude` and `unconfirmed`.
+
+    There are none if the owner wrote or confirmed the note.
+    """
+    return [mark.words for mark in memory.author_marks(info)]
+
+
+def author_data(memory: MemorySession, info: NoteInfo) -> Document:
+    """Return the author of a note as JSON, {} if the owner wrote or confirmed the note."""
+    if memory.author_marks(info):
+        return {"by": author(info.provenance), "confirmed": False}
+    return {}
+
+
 def _prompt_text(memory: MemorySession, name: str, hits: Hits, opening: str, **words: str) -> str:
     """Fill in the text of a prompt with as many notes as fit.
 
@@ -369,7 +385,12 @@ def _prompt_text(memory: MemorySession, name: str, hits: Hits, opening: str, **w
     room = _PROMPT_CHARACTERS - len(frame.substitute(words, found=opening, notes=""))
     zone = memory.settings.zone
     blocks = [
-        note_section(hit, memory.observations(hit.note)[:_PROMPT_OBSERVATIONS], zone)
+        note_section(
+            hit,
+            memory.observations(hit.note)[:_PROMPT_OBSERVATIONS],
+            zone,
+            *author_words(memory, hit.note),
+        )
         for hit in hits
     ]
     count = rows_that_fit([len(block) + 2 for block in blocks], room)

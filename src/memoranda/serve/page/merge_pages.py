@@ -87,7 +87,8 @@ def _both(visit: Visit, info: NoteInfo, other: NoteInfo) -> Response:
 def differences_of(language: str, text: str, other_text: str) -> list[str]:
     """Return sentences that say in which words two notes differ. [] if these are many.
 
-    text: the text of the note that stays. `other_text`: that of the note that goes into it.
+    text: the text of the note that stays.
+    other_text: the text of the note that goes into it.
     """
     places = _differing_places(plain_text(text.strip()), plain_text(other_text.strip()))
     if not places:

@@ -33,7 +33,7 @@ semantic: .venv/ready
 	else \
 		$(BIN)/python -m pip install --quiet -e '.[semantic]'; \
 	fi
-	@$(BIN)/memory status | grep '^semantic:'
+	@home=$$(mktemp -d); HOME=$$home $(BIN)/memory status | grep '^semantic:'; rm -rf $$home
 
 demo: .venv/ready
 	@$(BIN)/python -m compileall -q src && $(BIN)/python samples/demo.py

@@ -44,7 +44,7 @@ from memoranda.text.remembered import remembering
 if TYPE_CHECKING:
     from memoranda.index.sync import BulkSource, Difference, Progress, Result
     from memoranda.index.watch import Changes, Watch
-    from memoranda.index.writer import Prepared
+    from memoranda.index.writer import Indexed, Prepared
 
 
 class ReadAhead(NamedTuple):
@@ -124,6 +124,8 @@ class Freshness:
         `catch_up` until `late` is empty.
     socket: where the daemon listens. Before this process sweeps projects, it asks the daemon, and
         it need not sweep the projects that the daemon watches.
+    place_passages: inserts the passages of long notes that the index still lacks.
+    replacing: a context in which notes of the index are replaced. Their passages leave it before.
     """
 
     def __init__(
@@ -139,6 +141,8 @@ class Freshness:
         watch: bool,
         may_be_late: bool,
         socket: Path,
+        place_passages: Callable[[], None],
+        replacing: Callable[[Sequence[tuple[str, Indexed]]], AbstractContextManager[None]],
     ):
         self._index = index
         self._ledger = ledger
@@ -155,6 +159,8 @@ class Freshness:
         # Whether no project may be late in the next update.
         self._must_be_whole = False
         self._socket = socket
+        self._place_passages = place_passages
+        self._replacing = replacing
         self._watch: Watch | None = None
         # The folders of the projects when the watch began, to notice when one is replaced.
         self._roots: dict[str, _Identity] = {}
@@ -302,6 +308,8 @@ class Freshness:
         self._look_at_conventions()
         if self._pending:
             self._forget_other_scopes()
+            # A process may have ended before it had inserted them.
+            self._place_passages()
 
         # The changes are taken before a new watch is opened: it sees only later ones.
         changes = self._changes_seen_by_watch()
@@ -318,9 +326,13 @@ class Freshness:
             swept_projects = self._beyond_the_watch() - self.late.keys()
             self._look_at_changes(changes, sources.keys() - swept_projects, result)
 
-        covered_by_daemon = self._shown_by_daemon(swept_projects, daemon_seconds)
-        for project in sorted(swept_projects - covered_by_daemon):
-            self._sweep(sources[project], result, progress)
+        # The configuration may change while another thread has its turn (`_apart`).
+        known_projects = swept_projects & self.sources.keys()
+        covered_by_daemon = self._shown_by_daemon(known_projects, daemon_seconds)
+        for project in sorted(known_projects - covered_by_daemon):
+            source = self.sources.get(project)
+            if source is not None:
+                self._sweep(source, result, progress)
         if troubled_before - self._troubles.keys():
             # Folders that can be read again are not watched yet, so open the watch again.
             self.close()
@@ -902,7 +914,8 @@ class Freshness:
         index = self._index
         name = source.name
         project_id = index.project_ids().get(name.casefold(), 0)
-        replaced = [index.indexed(name, change.old) for change in changes if change.old is not None]
+        former = [index.indexed(name, change.old) for change in changes if change.old is not None]
+        replaced = [note for note in former if note is not None]
         files = {(name, change.path) for change in changes}
         ahead: dict[str, ReadAhead] = {}
         self._being_read |= files
@@ -914,13 +927,13 @@ class Freshness:
                         if read is not None:
                             ahead[change.path] = read
                     for old in replaced if is_apart else ():
-                        if old is not None:
-                            foresee_removal(name, old)
-                if self.sources.get(name) is source and index.openings == self._openings:
-                    differences = self._still_there(source, changes)
-                    self._apply_now(source, differences, result, ahead=ahead)
-                else:
-                    self._pending = set(self.sources)
+                        foresee_removal(name, old)
+                with self._replacing([(name, old) for old in replaced]):
+                    if self.sources.get(name) is source and index.openings == self._openings:
+                        differences = self._still_there(source, changes)
+                        self._apply_now(source, differences, result, ahead=ahead)
+                    else:
+                        self._pending = set(self.sources)
         finally:
             self._being_read -= files
 
@@ -1005,6 +1018,7 @@ class Freshness:
                         self._leave_out(source, error)
                         # This removes an earlier text of it from the index.
                         apply([change], None)
+        self._place_passages()
 
     def _keep_replaced(self, note: Note) -> None:
         """Keep the former text of a note that another program replaced, if a change wrote it.

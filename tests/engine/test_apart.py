@@ -580,3 +580,24 @@ def test_a_writer_reads_a_large_file_before_it_takes_the_lock(
     watching.store(Draft("more", title="More", project="notes"))
     assert apart.results == ["Small"]
     assert titles(watching, "second") == ["saved"]
+
+
+def test_a_project_removed_while_a_large_file_is_read_is_in_no_answer(
+    memory: MemorySession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("alpha", "beta"):
+        Path(tmp_path, name).mkdir()
+        memory.add_project(name, str(tmp_path / name))
+    memory.list(Query())
+    Path(tmp_path, "alpha", "saved.md").write_text(LONG, "utf-8")
+    Path(tmp_path, "beta", "other.md").write_text("gone word", "utf-8")
+
+    def remove() -> str:
+        memory.remove_project("beta")
+        return "removed"
+
+    apart = ReadApart(memory, monkeypatch, remove)
+    assert titles(memory, "gone") == []
+    assert apart.results == ["removed"]
+    with memory.engine.guard:
+        assert "beta" not in memory.engine.index.notes.projects()

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from memoranda.engine import MemorySession, open_session
+from memoranda.engine.refusals import refused_undos
 from memoranda.errors import CannotUndo, MemorandaError
 from memoranda.note.model import Draft
 
@@ -213,3 +214,39 @@ def test_the_time_of_a_change_to_a_private_note_is_not_told(home: MemorySession)
     tool(home, "bob", "write_note", title="own", content=PRIVATE, directory="mine")
     assert alice.last_change("daemon") == before
     assert home.last_change("daemon") != before
+
+
+@pytest.fixture
+def undone_together(home: MemorySession) -> tuple[int, int, int]:
+    """The numbers of a private change of alice's, a change of bob's, and their common undo, which
+    bob does not see.
+    """
+    alice = home.as_caller("alice", "mcp")
+    bob = home.as_caller("bob", "mcp")
+    alice.write(Draft("mine alone", title="Of alice", scope="agent:alice"))
+    bob.write(Draft("for all", title="Of bob"))
+    undo = home.undo_together([alice.changed, bob.changed]).number
+    assert bob.change_numbered(undo) is None
+    return alice.changed, bob.changed, undo
+
+
+def test_an_agent_is_not_told_the_number_of_an_undo_that_it_does_not_see(
+    home: MemorySession, undone_together: tuple[int, int, int]
+) -> None:
+    _, change_of_bob, undo = undone_together
+    with pytest.raises(CannotUndo, match="undone already") as bob_error:
+        home.as_caller("bob", "mcp").undo(change_of_bob)
+    assert bob_error.value.later is None
+    assert f"#{undo}" not in str(bob_error.value)
+    with pytest.raises(CannotUndo) as owner_error:
+        home.undo(change_of_bob)
+    assert owner_error.value.later == undo
+
+
+def test_refusals_say_nothing_of_changes_that_the_caller_does_not_see(
+    home: MemorySession, undone_together: tuple[int, int, int]
+) -> None:
+    change_of_alice, change_of_bob, _ = undone_together
+    bob = home.as_caller("bob", "mcp")
+    assert refused_undos(bob, undone_together).keys() == {change_of_bob}
+    assert change_of_alice in refused_undos(home, undone_together)

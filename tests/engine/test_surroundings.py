@@ -10,6 +10,7 @@ import pytest
 
 from memoranda import Draft
 from memoranda.engine import MemorySession, open_session
+from memoranda.engine.upkeep import Upkeep
 
 QUESTION = "When does the zebrafish deployment run?"
 
@@ -68,3 +69,18 @@ def test_a_session_that_looks_once_sees_the_notes_of_an_index_that_was_replaced(
 
     assert len(before) == 1
     assert len(after) == 1
+
+
+def test_of_two_newer_notes_the_one_that_is_not_archived_is_told(memory: MemorySession) -> None:
+    old = memory.write(Draft("The zebrafish server runs on port 8080.", category="knowledge"))
+    memory.write(Draft("Moved to 9999.", category="knowledge", supersedes=(old.id,)))
+    other = memory.write(Draft("Moved to 7777.", category="knowledge"))
+    file = memory.home / "categories" / other.path
+    header = f"---\nsupersedes: {old.id}\n"
+    file.write_text(file.read_text().replace("---\n", header, 1))
+    Upkeep(memory).archive(memory.memory_id(other.id), "archive", "user")
+
+    context = str(memory.context_for(QUESTION))
+
+    assert "9999" in context
+    assert "7777" not in context

@@ -39,6 +39,7 @@ from memoranda.errors import (
     StorageError,
 )
 from memoranda.index.index import Index
+from memoranda.index.placing import PASSAGES_AT_ONCE
 from memoranda.index.rows import NoteInfo, NotIndexable, at_note
 from memoranda.ledger.ledger import Ledger
 from memoranda.ledger.planned_change import PlannedChange, accepted, end
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from memoranda.engine.write_gate import DayUse, Gate
     from memoranda.index.sync import BulkSource, Progress, Result
     from memoranda.index.vectors.nearest import Vectors
+    from memoranda.index.writer import Indexed
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -148,8 +150,14 @@ class Engine:
             watch,
             serving,
             self.layout.socket,
+            self.place_passages,
+            self.replacing,
         )
         self.freshness.scopes = self._scopes()
+        # The rows of long notes whose passages threads insert now, and of long notes that changes
+        # are about to replace
+        self._being_placed: set[int] = set()
+        self._being_replaced: set[int] = set()
         self._catching_up: threading.Thread | None = None
         """The thread that compares the late projects with the disk."""
         self._ended = threading.Event()
@@ -880,6 +888,78 @@ class Engine:
         finally:
             self._depth = depth
             self.freshness.is_current = False
+
+    def place_passages(self) -> None:
+        """Insert the missing passages of long notes into the index.
+
+        This is done in parts, and others may use the home between them, if the call allows it.
+        Notes that another thread works at are left to that thread. If the index refuses, the next
+        comparison with the disk goes on.
+
+        Raises StorageError if the home was closed in between.
+        """
+        for note in self._notes_to_place():
+            self._being_placed.add(note)
+            try:
+                while note not in self._being_replaced and self._did_part(
+                    partial(self.index.place, note)
+                ):
+                    self._let_others_in()
+            finally:
+                self._being_placed.discard(note)
+
+    def _notes_to_place(self) -> list[int]:
+        """Return the rows of the notes that lack passages and at which no other thread works."""
+        try:
+            notes = self.index.unplaced()
+        except (sqlite3.Error, OSError, StorageError) as error:
+            self.unshown(error)
+            return []
+        taken = self._being_placed | self._being_replaced
+        return [note for note in notes if note not in taken]
+
+    @contextmanager
+    def replacing(self, notes: Sequence[tuple[str, Indexed]]) -> Iterator[None]:
+        """Take most passages of long notes out of the index, for a block that replaces the notes.
+
+        This is done in parts, as in `place_passages`. After the block, the index gets the passages
+        of the new notes, or of the old ones if the block did not replace them.
+
+        notes: (project, note) of each.
+        """
+        long_notes = [
+            (project, note) for project, note in notes if note.passages > PASSAGES_AT_ONCE
+        ]
+        rows = {note.row for _, note in long_notes}
+        # Otherwise those who come in between would put the passages back.
+        self._being_replaced |= rows
+        try:
+            for project, note in long_notes:
+                while self._did_part(partial(self.index.withdraw, project, note.path)):
+                    self._let_others_in()
+            yield
+        finally:
+            self._being_replaced -= rows
+            self.place_passages()
+
+    def _did_part(self, work: Callable[[], bool]) -> bool:
+        """Do a part of the work on the index in a transaction of its own.
+
+        work: returns False if nothing was left to do.
+
+        Returns False, too, if the index refuses.
+        """
+        try:
+            with self.guard, self.index.write_lock, self.index.transaction():
+                return work()
+        except (sqlite3.Error, OSError, MemorandaError) as error:
+            self.unshown(error)
+            return False
+
+    def _let_others_in(self) -> None:
+        """Let those come in who wait for the home, if the call allows it."""
+        with self.reading_apart():
+            pass
 
     def unshown(self, error: Exception) -> None:
         """Record that the index could not take up a change that is on disk.

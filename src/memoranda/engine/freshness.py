@@ -44,7 +44,7 @@ from memoranda.text.remembered import remembering
 if TYPE_CHECKING:
     from memoranda.index.sync import BulkSource, Comparison, Difference, Progress, Result
     from memoranda.index.watch import Changes, Watch
-    from memoranda.index.writer import Prepared
+    from memoranda.index.writer import Indexed, Prepared
 
 
 class ReadAhead(NamedTuple):
@@ -124,6 +124,8 @@ class Freshness:
         `catch_up` until `late` is empty.
     socket: where the daemon listens. Before this process sweeps projects, it asks the daemon, and
         it need not sweep the projects that the daemon watches.
+    place_passages: inserts the passages of long notes that the index still lacks.
+    replacing: a context in which notes of the index are replaced. Their passages leave it before.
     """
 
     def __init__(
@@ -139,6 +141,8 @@ class Freshness:
         watch: bool,
         may_be_late: bool,
         socket: Path,
+        place_passages: Callable[[], None],
+        replacing: Callable[[Sequence[tuple[str, Indexed]]], AbstractContextManager[None]],
     ):
         self._index = index
         self._ledger = ledger
@@ -151,6 +155,8 @@ class Freshness:
         self._wants_watch = watch
         self._may_be_late = may_be_late
         self._socket = socket
+        self._place_passages = place_passages
+        self._replacing = replacing
 
         # What the next update has to do.
         # Whether no project may be late in the next update.
@@ -323,9 +329,13 @@ class Freshness:
             swept_projects = self._beyond_the_watch() - self.late.keys()
             self._look_at_changes(changes, sources.keys() - swept_projects, result)
 
-        covered_by_daemon = self._shown_by_daemon(swept_projects, daemon_seconds)
-        for project in sorted(swept_projects - covered_by_daemon):
-            self._sweep(sources[project], result, progress)
+        # The configuration may change while another thread has its turn (`_apart`).
+        known_projects = swept_projects & self.sources.keys()
+        covered_by_daemon = self._shown_by_daemon(known_projects, daemon_seconds)
+        for project in sorted(known_projects - covered_by_daemon):
+            source = self.sources.get(project)
+            if source is not None:
+                self._sweep(source, result, progress)
 
         if troubled_before - self._troubles.keys():
             # Folders that can be read again are not watched yet, so open the watch again.
@@ -338,7 +348,8 @@ class Freshness:
     def _prepare_for_changed_surroundings(self) -> None:
         """Note which projects have to be swept because of something else than their files.
 
-        This may be another index, the folder of a project, or the configuration.
+        This may be another index, the folder of a project, or the configuration. Before a sweep, the
+        index gets the passages that an ended process left out.
         """
         if self._index.openings != self._openings:
             self._begin_with_this_index()
@@ -347,6 +358,8 @@ class Freshness:
         self._look_at_conventions()
         if self._pending:
             self._forget_other_scopes()
+            # A process may have ended before it had inserted them.
+            self._place_passages()
 
     def _begin_with_this_index(self) -> None:
         """Prepare a sweep of all projects, because another process has replaced the index."""
@@ -946,7 +959,8 @@ class Freshness:
         index = self._index
         name = source.name
         project_id = index.project_ids().get(name.casefold(), 0)
-        replaced = [index.indexed(name, change.old) for change in changes if change.old is not None]
+        former = [index.indexed(name, change.old) for change in changes if change.old is not None]
+        replaced = [note for note in former if note is not None]
         files = {(name, change.path) for change in changes}
         ahead: dict[str, ReadAhead] = {}
         self._being_read |= files
@@ -958,13 +972,13 @@ class Freshness:
                         if read is not None:
                             ahead[change.path] = read
                     for old in replaced if is_apart else ():
-                        if old is not None:
-                            foresee_removal(name, old)
-                if self.sources.get(name) is source and index.openings == self._openings:
-                    differences = self._still_there(source, changes)
-                    self._apply_now(source, differences, result, ahead=ahead)
-                else:
-                    self._pending = set(self.sources)
+                        foresee_removal(name, old)
+                with self._replacing([(name, old) for old in replaced]):
+                    if self.sources.get(name) is source and index.openings == self._openings:
+                        differences = self._still_there(source, changes)
+                        self._apply_now(source, differences, result, ahead=ahead)
+                    else:
+                        self._pending = set(self.sources)
         finally:
             self._being_read -= files
 
@@ -1011,6 +1025,7 @@ class Freshness:
                 begin = application.applied
                 for change in changes[begin : begin + BATCH]:
                     application.apply_or_leave_out(change)
+        self._place_passages()
 
     def load_for_index(
         self, source: Source, path: str, ahead: ReadAhead | None

@@ -670,16 +670,29 @@ class HistoryVerbs(NoteVerbs):
         if change.undoes is None:
             undone_by = self.engine.ledger.history.undone_by(change)
             if undone_by is not None:
-                return CannotUndo(
-                    f"it was undone already (#{undone_by})",
-                    number=number,
-                    obstacle=UndoObstacle.UNDONE,
-                    later=undone_by,
-                )
+                return self._undone_already(number, undone_by)
         texts = list(change.texts())
         if texts and not any(text.kept for text in texts):
             return CannotUndo(PASSING, number=number, obstacle=UndoObstacle.PASSING)
         return None
+
+    def _undone_already(self, number: int, undone_by: int) -> CannotUndo:
+        """Return the error that a change was undone already. It names the undo only to those who
+        may see the undo.
+
+        number: the number of the change.
+        undone_by: the number of the undo.
+        """
+        may_see_undo = self.change_numbered(undone_by) is not None
+        reason = "it was undone already"
+        if may_see_undo:
+            reason += f" (#{undone_by})"
+        return CannotUndo(
+            reason,
+            number=number,
+            obstacle=UndoObstacle.UNDONE,
+            later=undone_by if may_see_undo else None,
+        )
 
     def refusal_of_undos(self, changes: Sequence[Change]) -> CannotUndo | None:
         """Return the first error of `refusal_of_undo` for changes that are undone together.

@@ -76,9 +76,12 @@ def refused_undo_of_run(memory: HistoryVerbs, run: Sequence[Change]) -> CannotUn
 
 
 def _changes(memory: HistoryVerbs, numbers: Collection[int]) -> Iterator[Change]:
-    """Yield the changes with these numbers, the newest first. Unknown numbers are left out."""
+    """Yield the changes with these numbers, the newest first.
+
+    Unknown numbers are left out, and changes that the caller may not see.
+    """
     for number in sorted(numbers, reverse=True):
-        change = memory.engine.ledger.history.change(number)
+        change = memory.change_numbered(number)
         if change is not None:
             yield change
 

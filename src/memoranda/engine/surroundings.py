@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from memoranda.index.rows import Hit, NoteInfo
 from memoranda.index.told_notes import BELOW, evidence_text, told_notes
+from memoranda.note.model import ARCHIVE_PROJECT
 from memoranda.text.unicode import visible
 
 if TYPE_CHECKING:
@@ -106,7 +107,8 @@ def _newer_notes(
 def _newest_version(memory: Reader, note: NoteInfo) -> NoteInfo | None:
     """Return the last of the notes that supersede each other, beginning with `note`.
 
-    None if nothing that the caller may be shown supersedes it.
+    If several notes supersede one, the last of them counts that is not in the archive. None if
+    nothing that the caller may be shown supersedes `note`.
     """
     passed_rows = {note.row}
     newest: NoteInfo | None = None
@@ -121,7 +123,8 @@ def _newest_version(memory: Reader, note: NoteInfo) -> NoteInfo | None:
         ]
         if not following:
             return newest
-        current = following[-1]
+        in_use = [successor for successor in following if successor.project != ARCHIVE_PROJECT]
+        current = (in_use or following)[-1]
         newest = current
         passed_rows.add(current.row)
 

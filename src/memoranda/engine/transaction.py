@@ -39,7 +39,7 @@ from memoranda.sources.base import File
 from memoranda.sources.files import make_private, storing
 from memoranda.sources.folder import FolderSource
 from memoranda.sources.layout import PRIVATE
-from memoranda.sources.source import FileEdit
+from memoranda.sources.source import FileEdit, Source
 from memoranda.sources.step import Step, StepKind
 from memoranda.text.remembered import remembering
 from memoranda.text.unicode import sqlite_text
@@ -114,7 +114,9 @@ class WritingSession(HomeSession):
                 transaction.commit(may_wait=is_outermost)
         if goes_apart:
             self._commit_apart(transaction, fresh=fresh)
-        transaction.finish()
+        else:
+            transaction.finish()
+            self.engine.place_passages()
 
     @contextmanager
     def _critical(self, *, fresh: bool) -> Iterator[None]:
@@ -145,10 +147,12 @@ class WritingSession(HomeSession):
                 transaction.foresee()
                 memory.enter_context(remembering())
                 transaction.foresee_removals()
+            memory.enter_context(self.engine.replacing(transaction.replaced_notes))
+            files = ExitStack()
             ahead = None
             if transaction.has_many_files:
-                ahead = memory.enter_context(self._files_ahead(transaction, fresh=fresh))
-            with self._critical(fresh=fresh):
+                ahead = files.enter_context(self._files_ahead(transaction, fresh=fresh))
+            with files, self._critical(fresh=fresh):
                 self.check_not_paused()
                 transaction.check_projects()
                 if ahead is not None:
@@ -159,6 +163,7 @@ class WritingSession(HomeSession):
                     # The place was free when the change was planned. A Conflict makes the verb plan
                     # the change again.
                     raise Conflict(error.path, "of another note", "none") from error
+            transaction.finish()
 
     @contextmanager
     def _files_ahead(self, transaction: Transaction, *, fresh: bool) -> Iterator[Execution]:
@@ -211,6 +216,15 @@ def _names_in(root: str, folder: str) -> list[str]:
         return os.listdir(os.path.join(root, folder))
     except OSError:
         return []
+
+
+def _takes_note(step: Step, source: Source) -> bool:
+    """Whether a step replaces or removes the file of a note.
+
+    source: the source of the step's project.
+    """
+    is_removed = step.do == StepKind.REMOVE and step.project != PRIVATE
+    return writes_note(step, source) or (is_removed and source.is_note(step.path))
 
 
 def _leaves_privately(step: Step) -> bool:
@@ -276,8 +290,10 @@ class Transaction:
         self._prepared_notes: PreparedNotes | None = None
         # The ids of the projects in the index, by the name in lower case
         self._project_ids: dict[str, int] = {}
-        # The notes that the change replaces, as the index has them, with their projects
-        self._replaced: list[tuple[str, Indexed]] = []
+        self.replaced_notes: list[tuple[str, Indexed]] = []
+        """The notes that a large change replaces or removes, as the index has them, with their
+        projects.
+        """
         # The settings by which the change is planned
         self._settings = session.engine.settings
 
@@ -349,12 +365,15 @@ class Transaction:
     @property
     def takes_long(self) -> bool:
         """Whether the change is large, so that other threads should not wait while its texts are
-        checked.
+        checked, or while the words of removed texts are computed.
         """
         if self.undoes is not None or self._session.run is not None:
             return False
-        sizes = [len(step.data) for step in self.steps if step.do == StepKind.PUT and step.data]
-        return len(sizes) > _MANY_FILES or sum(sizes) > _LARGE_BYTES
+        written = [len(step.data) for step in self.steps if step.do == StepKind.PUT and step.data]
+        removed = [
+            len(step.old.data) for step in self.steps if step.do == StepKind.REMOVE and step.old
+        ]
+        return len(written) > _MANY_FILES or sum(written) + sum(removed) > _LARGE_BYTES
 
     @property
     def has_many_files(self) -> bool:
@@ -391,14 +410,14 @@ class Transaction:
         """Get from the index what `foresee` and `foresee_removals` need of it."""
         index = self._engine.index
         self._project_ids = index.project_ids()
-        self._replaced = []
+        self.replaced_notes = []
         for step in self.steps:
             source = self._engine.sources.get(step.project)
-            if source is None or step.old is None or not writes_note(step, source):
+            if source is None or step.old is None or not _takes_note(step, source):
                 continue
             replaced = index.indexed(step.project, sqlite_text(step.path))
             if replaced is not None:
-                self._replaced.append((step.project, replaced))
+                self.replaced_notes.append((step.project, replaced))
 
     def foresee_removals(self) -> None:
         """Compute in advance the words of the notes that the change replaces.
@@ -406,7 +425,7 @@ class Transaction:
         The results are not returned: functions decorated with `remembered` remember them for the
         commit. No lock is needed.
         """
-        for project, replaced in self._replaced:
+        for project, replaced in self.replaced_notes:
             foresee_removal(project, replaced)
 
     def _admit(self) -> None:

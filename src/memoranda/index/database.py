@@ -23,7 +23,7 @@ from memoranda.sources.files import closed_on_error, reason
 P = ParamSpec("P")
 T = TypeVar("T")
 
-SCHEMA_VERSION = 25
+SCHEMA_VERSION = 26
 """Raise it whenever the schema changes, or how a note and its words are read. An index with another
 version is rebuilt."""
 SCHEMA = Path(__file__).with_name("schema.sql")
@@ -43,6 +43,7 @@ _TABLES = (
     "feature",
     "embedded",
     "skipped",
+    "unplaced",
 )
 _WORD_TABLES = ("note_fts", "name_fts", "passage_fts", "stem_fts")
 # Read a little of every table, which shows most kinds of damage.

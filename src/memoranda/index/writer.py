@@ -24,8 +24,9 @@ from memoranda.index import claims, entity_queries, features, filters
 from memoranda.index.features import STEMMED
 from memoranda.index.filters import facet_text, project_ids, with_writer
 from memoranda.index.listing import folds
+from memoranda.index.placing import Passage, insert_passages, take_out
 from memoranda.index.resolve import first_line_of, key, keys_of, link_key
-from memoranda.index.rows import FIRST_PASSAGE, at_note, property_text
+from memoranda.index.rows import at_note, property_text
 from memoranda.index.tables import MOST_ROWS, Row, column_list, insert, take_words_out
 from memoranda.note.inline import Inline, inline
 from memoranda.note.links import lead
@@ -168,18 +169,6 @@ class _Around(NamedTuple):
     next_row: int
     is_known: bool
     is_taken: bool
-
-
-class Passage(NamedTuple):
-    """A passage of a long note.
-
-    start, end: its bounds in the body, in characters.
-    words: its words as a full-text table gets them.
-    """
-
-    start: int
-    end: int
-    words: str
 
 
 class Counted(NamedTuple):
@@ -795,25 +784,13 @@ def _insert(db: sqlite3.Connection, notes: Sequence[tuple[int, Prepared]]) -> No
                 columns[row_column] = row
                 rows.append(columns)
         insert(db, table, rows)
-    _insert_passages(db, notes)
+    insert_passages(db, [(row, note.passages) for row, note in notes])
     counted = Counter((note.place, folder) for _, note in notes for folder in _folders(note.path))
     tallies = [
         {**place._asdict(), "folder": folder, "notes": number}
         for (place, folder), number in counted.items()
     ]
     db.executemany(_ADD_TO_TALLY, tallies)
-
-
-def _insert_passages(db: sqlite3.Connection, notes: Sequence[tuple[int, Prepared]]) -> None:
-    """Insert the passages of long notes. The row of a passage tells its note (`FIRST_PASSAGE`)."""
-    spans: list[Row] = []
-    words: list[Row] = []
-    for note_row, note in notes:
-        for row, passage in enumerate(note.passages, note_row * FIRST_PASSAGE):
-            spans.append({"row": row, "start": passage.start, "stop": passage.end})
-            words.append({"rowid": row, "body": passage.words})
-    insert(db, "passage", spans)
-    insert(db, "passage_fts", words)
 
 
 def _folders(path: str) -> list[str]:
@@ -909,15 +886,7 @@ def _take_out(db: sqlite3.Connection, project: str, old: Indexed) -> None:
         take_words_out(db, table, row, words)
 
     if old.passages:
-        passage_rows = (row * FIRST_PASSAGE, row * FIRST_PASSAGE + old.passages - 1)
-        spans = db.execute(
-            "select row, start, stop from passage where row between ? and ?", passage_rows
-        ).fetchall()
-        db.executemany(
-            "insert into passage_fts (passage_fts, rowid, body) values ('delete', ?, ?)",
-            ((passage, fts_text(old.text[start:stop])) for passage, start, stop in spans),
-        )
-        db.execute("delete from passage where row between ? and ?", passage_rows)
+        take_out(db, row, old.text, old.passages)
     db.executemany(
         "delete from note_fold where fold = ? and note = ?",
         [(this_key, row) for this_key in _keys(project, old)],

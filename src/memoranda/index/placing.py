@@ -1,0 +1,159 @@
+"""Put the passages of long notes into the index in parts, and take them out in parts.
+
+A long note may have thousands of passages, and SQLite needs a second for their words. So the
+transaction that writes the note inserts the first `PASSAGES_AT_ONCE`. Each later transaction inserts
+as many (`place`), and others may use the home between two of them. Before a note is replaced,
+`withdraw` takes its passages out in the same way.
+
+Table `unplaced` has the notes whose passages are not all there yet. So nothing is lost if a process
+ends in between: the next one that opens the index goes on (`Freshness`). Meanwhile a search finds
+such a note by all its words. It shows the beginning of the note for a hit in the missing passages.
+
+Every function expects to run inside a transaction (`database.transaction`).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from memoranda.index.rows import FIRST_PASSAGE
+from memoranda.index.tables import Row, insert
+from memoranda.text.tokens import fts_text
+
+PASSAGES_AT_ONCE = 200
+"""One transaction inserts, or takes out, at most this many passages of a note."""
+
+
+class Passage(NamedTuple):
+    """A passage of a long note.
+
+    start, end: its bounds in the body, in characters.
+    words: its words as a full-text table gets them.
+    """
+
+    start: int
+    end: int
+    words: str
+
+
+class _Span(NamedTuple):
+    """A row of table `passage`: a passage is the characters `start` to `stop` of a text."""
+
+    row: int
+    start: int
+    stop: int
+
+
+def insert_passages(
+    db: sqlite3.Connection, passages_by_note: Iterable[tuple[int, Sequence[Passage]]]
+) -> None:
+    """Insert the passages of notes, and the words of the first of them.
+
+    The row of a passage tells its note (`FIRST_PASSAGE`).
+
+    passages_by_note: the row of each note, and its passages.
+    """
+    spans: list[Row] = []
+    words: list[Row] = []
+    waiting: list[Row] = []
+    for note, passages in passages_by_note:
+        first = note * FIRST_PASSAGE
+        for row, passage in enumerate(passages, first):
+            spans.append({"row": row, "start": passage.start, "stop": passage.end})
+        for row, passage in enumerate(passages[:PASSAGES_AT_ONCE], first):
+            words.append({"rowid": row, "body": passage.words})
+        if len(passages) > PASSAGES_AT_ONCE:
+            waiting.append({"note": note, "next": first + PASSAGES_AT_ONCE})
+    insert(db, "passage", spans)
+    insert(db, "passage_fts", words)
+    insert(db, "unplaced", waiting)
+
+
+def unplaced(db: sqlite3.Connection) -> list[int]:
+    """Return the rows of the notes of which some passages still have to be inserted."""
+    return [note for (note,) in db.execute("select note from unplaced order by note")]
+
+
+def place(db: sqlite3.Connection, note: int) -> bool:
+    """Insert the words of the next missing passages of a note. False if none is missing.
+
+    note: the row of the note.
+    """
+    waiting = db.execute(
+        "select u.next, t.passages, t.text from unplaced u join text t on t.row = u.note"
+        " where u.note = ?",
+        (note,),
+    ).fetchone()
+    if waiting is None:
+        return False
+    next_row, passages, text = waiting
+    after_last = note * FIRST_PASSAGE + passages
+    end = min(next_row + PASSAGES_AT_ONCE, after_last)
+    words = [
+        {"rowid": span.row, "body": fts_text(text[span.start : span.stop])}
+        for span in _spans(db, next_row, end)
+    ]
+    insert(db, "passage_fts", words)
+    if end == after_last:
+        db.execute("delete from unplaced where note = ?", (note,))
+    else:
+        db.execute("update unplaced set next = ? where note = ?", (end, note))
+    return True
+
+
+def withdraw(db: sqlite3.Connection, note: int, text: str, passages: int) -> bool:
+    """Take out the words of the last passages of a note. False if few passages are left.
+
+    note: the row of the note.
+    text: its text.
+    passages: how many passages it has.
+    """
+    first = note * FIRST_PASSAGE
+    end = _end_of_placed(db, note, passages)
+    begin = max(first + PASSAGES_AT_ONCE, end - PASSAGES_AT_ONCE)
+    if begin >= end:
+        return False
+    _take_words_out(db, text, begin, end)
+    db.execute("insert or replace into unplaced (note, next) values (?, ?)", (note, begin))
+    return True
+
+
+def take_out(db: sqlite3.Connection, note: int, text: str, passages: int) -> None:
+    """Delete all passages of a note.
+
+    note: the row of the note.
+    text: its text.
+    passages: how many passages it has.
+    """
+    first = note * FIRST_PASSAGE
+    _take_words_out(db, text, first, _end_of_placed(db, note, passages))
+    db.execute("delete from passage where row between ? and ?", (first, first + passages - 1))
+    db.execute("delete from unplaced where note = ?", (note,))
+
+
+def _end_of_placed(db: sqlite3.Connection, note: int, passages: int) -> int:
+    """Return the row after the last passage of a note whose words are in the index."""
+    waiting = db.execute("select next from unplaced where note = ?", (note,)).fetchone()
+    if waiting is None:
+        return note * FIRST_PASSAGE + passages
+    next_row: int = waiting[0]
+    return next_row
+
+
+def _take_words_out(db: sqlite3.Connection, text: str, begin: int, end: int) -> None:
+    """Delete the words of the passages in the rows from `begin` to before `end`."""
+    db.executemany(
+        "insert into passage_fts (passage_fts, rowid, body) values ('delete', ?, ?)",
+        ((span.row, fts_text(text[span.start : span.stop])) for span in _spans(db, begin, end)),
+    )
+
+
+def _spans(db: sqlite3.Connection, begin: int, end: int) -> list[_Span]:
+    """Return the passages in the rows from `begin` to before `end`."""
+    rows = db.execute(
+        "select row, start, stop from passage where row >= ? and row < ? order by row",
+        (begin, end),
+    )
+    return [_Span(*row) for row in rows]

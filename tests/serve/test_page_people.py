@@ -404,6 +404,32 @@ async def test_a_wrong_fact_is_taken_out_of_its_note_and_a_wrong_memory_forgotte
     assert (await page.send("/page/about", ref=note.id, do="dance")).status_code == 400
 
 
+async def test_a_fact_below_a_line_separator_is_taken_out_and_no_other_one(web, page):
+    facts = ["- [place] lives in Porto", "- [role] plants trees", "- [age] 40"]
+    note = person(web, "Ann", "Said\u2028she.\n\n" + "\n".join(facts))
+    seen = await page.see("/page/about?name=Ann")
+    line = next(
+        item.line
+        for item in web.memory.observations(web.memory.find(note.id))
+        if item.content == "40"
+    )
+    checksum = re.search(r'name="checksum" value="(\w+)"', seen)[1]
+    await page.send("/page/about", ref=note.id, do="take_out", line=str(line), checksum=checksum)
+    assert web.memory.read(note.id).content.strip().split("\n")[2:] == facts[:2]
+
+
+async def test_a_secret_beside_a_contradicted_relation_is_masked(web, page):
+    key = "AKIA" + "Q3EGRIJSWOHTLZ5P"
+    web.memory.own_secret_mode = "keep"
+    person(web, "Ann", f"- lives_in [[Porto]] (door {key})")
+    person(web, "Porto")
+    web.later(days=2)
+    memory(web, "Ann lives in Kyoto.", category="people")
+    about = await page.see("/page/about?name=Ann")
+    assert "lives in" in facts_in(about)[1][0]
+    assert key not in about
+
+
 async def test_a_name_with_a_secret_is_in_no_address_and_masked_on_its_page(web, page):
     key = "AKIA" + "Q3EGRIJSWOHTLZ5P"
     web.memory.own_secret_mode = "keep"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from html import unescape
 
 import pytest
@@ -156,6 +157,13 @@ async def test_a_header_that_cannot_be_read_loses_nothing_that_was_typed(web, pa
 )
 def test_the_title_of_a_note_is_said_once(body, title, shown):
     assert body_without_title(body, title) == shown
+
+
+def test_a_long_line_that_is_no_underline_is_read_in_linear_time():
+    begin = time.process_time()
+    assert body_without_title("Tea\n-" + " " * 100_000 + "x", "Tea").startswith("-")
+    # It took a minute when the blanks could be matched in two ways.
+    assert time.process_time() - begin < 5
 
 
 async def test_a_memory_shows_its_first_sentence_once_with_its_links(web, page):

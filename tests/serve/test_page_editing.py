@@ -109,6 +109,13 @@ async def test_a_preview_of_a_note_that_changed_meanwhile_still_leads_to_the_con
     assert "six" in text
 
 
+@pytest.mark.parametrize("fields", [{"preview": "1"}, {"take_in": "1", "text": "x"}])
+async def test_a_form_for_editing_without_its_fields_is_refused(web, page, fields):
+    note = web.note("Tea", "At four.")
+    assert (await page.send(TEA, do="edit", **fields)).status_code == 400
+    assert web.memory.read(note).body.strip() == "At four."
+
+
 async def test_a_new_note_has_a_preview_that_keeps_what_was_typed(web, page):
     answered = await page.send("/page/new", title="Plan", text="*soon*", tags="a", preview="1")
     assert "<em>soon</em>" in answered.text

@@ -452,9 +452,10 @@ def passing(db: sqlite3.Connection, query: Query, rows: list[int]) -> list[int]:
     """
     if query.contains:
         sql = f"select row, text from text where row in ({_THESE})"
-        texts = db.execute(sql, (json.dumps(rows),)).fetchall()
         rows_with_text: set[int] = set()
         for needle in (query.contains, *other_forms(query.contains)):
+            # Read again for each, so that the texts are never in memory together.
+            texts = db.execute(sql, (json.dumps(rows),))
             rows_with_text.update(_rows_containing(texts, needle))
         rows = [row for row in rows if row in rows_with_text]
     if not query.metadata:

@@ -109,21 +109,24 @@ def facts_of(memory: MemorySession, info: NoteInfo, outgoing: Sequence[Edge]) ->
     return facts
 
 
-def fact_of_relation(info: NoteInfo, edge: Edge, newer: Statement) -> Fact:
+def fact_of_relation(memory: MemorySession, info: NoteInfo, edge: Edge, newer: Statement) -> Fact:
     """Return a relation that is contradicted as a fact: `lives_in [[Berlin]]`, called `lives in`.
+
+    Secrets in it are masked.
 
     info: the note that has the relation.
     edge: the relation. It leads to a note.
     """
     assert edge.note is not None
-    name = edge.type.replace("_", " ")
+    redacted = memory.rules_for_reading().redacted
+    name = redacted(edge.type.replace("_", " "))
     url = note_url(edge.note.project, edge.note.path)
-    html = Markup('<a href="{}">{}</a>').format(url, flat(edge.note.title))
+    html = Markup('<a href="{}">{}</a>').format(url, flat(redacted(edge.note.title)))
     return Fact(
         name,
         html,
         (),
-        edge.context or "",
+        redacted(edge.context or ""),
         edge.line,
         edge.target,
         writer_of(info),
@@ -143,7 +146,7 @@ def _origins_of_lines(
 
     numbers: the numbers of the lines, counted from 1.
     """
-    lines = note.text.splitlines()
+    lines = _lines_of(note.text)
     origins = {number: _Origin(writer_of(info), info.created) for number in numbers}
     unknown = {number: lines[number - 1] for number in numbers if number <= len(lines)}
     steps = history_through_moves(memory, info.project, info.path, limit=_MAX_CHANGES)
@@ -155,7 +158,7 @@ def _origins_of_lines(
         for revision in own_revisions:
             if revision.is_text_lost:
                 return origins
-            lines_before = set((revision.before or "").splitlines())
+            lines_before = set(_lines_of(revision.before or ""))
             for number in [key for key, line in unknown.items() if line not in lines_before]:
                 origins[number] = _origin(step.change)
                 del unknown[number]
@@ -247,6 +250,14 @@ def take_out(memory: MemorySession, info: NoteInfo, line: int, checksum: str) ->
     """
     if line not in {observation.line for observation in memory.observations(info)}:
         raise InvalidInput("There is no such fact any more.")
-    lines = memory.read(info, count=False).text.splitlines(keepends=True)
-    text = "".join([*lines[: line - 1], *lines[line:]])
-    memory.edit(info, Rewrite(text), checksum=checksum)
+    lines = _lines_of(memory.read(info, count=False).text)
+    del lines[line - 1]
+    memory.edit(info, Rewrite("\n".join(lines)), checksum=checksum)
+
+
+def _lines_of(text: str) -> list[str]:
+    """Return the lines of a text as facts count them.
+
+    `str.splitlines` also ends a line at a form feed or a U+2028, and would count more lines.
+    """
+    return text.split("\n")

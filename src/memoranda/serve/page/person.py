@@ -223,7 +223,7 @@ def _part(memory: MemorySession, info: NoteInfo, newer: Mapping[int, Statement])
             fact.is_asked = True
     standing_edges = [edge for edge in outgoing if not _is_contradicted(edge, newer)]
     contradicted = [
-        fact_of_relation(info, edge, newer[edge.line])
+        fact_of_relation(memory, info, edge, newer[edge.line])
         for edge in outgoing
         if _is_contradicted(edge, newer)
     ]

@@ -88,9 +88,9 @@ def export(
     redact: bool,
     form: Text,
 ) -> None:
-    """Write all notes as JSON Lines: memories, oldest first, then notes of other projects.
+    """Write all notes as JSON Lines: memories from the oldest to the newest, then all other notes.
 
-    `memory import` reads the lines again. A note of a project other than categories has its `project`
+    `memory import` reads the lines again. The line of a note that is not a memory has its `project`
     and `path`. Traces are left out. With --json and no FILE, the lines themselves are printed.
     """
     check_memory(category, scope=scope)

@@ -68,11 +68,19 @@ def read_clock_past(match: re.Match[str], before: str) -> Meanings:
 
 
 def read_clock_zh(match: re.Match[str], before: str) -> Meanings:
-    """A number and 点: 三点半, 差五分三点.
+    """Read a Chinese time of day, an hour with 点 or 时: 三点半 is 3:30, 差五分三点 is 2:55.
 
-    match: the match of the shape. Its groups are the hour, and what is said of the minutes: the
-        minutes, "half past", the number of quarters, or the minutes that the hour lacks.
-    before: the character before the match.
+    match: the match of the words. Its groups:
+        h: the hour.
+        lack: the time that is missing to the hour, such as 五分 (five minutes) or 一刻 (a quarter).
+        thirty: 半, half an hour after the hour.
+        quarters: the number of quarters after the hour.
+        min: the minutes after the hour, with the word 分.
+        bare: the minutes after the hour, without a word.
+        At most one of the last four has a value.
+    before: the character before the words.
+
+    Returns an empty list if the words do not mean an hour.
     """
     if not _is_hour(match, before):
         return []

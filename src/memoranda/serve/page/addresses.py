@@ -48,7 +48,11 @@ def _hashed(path: str) -> str:
 
 
 def note_ref(project: str, path: str) -> str:
-    """Return how a field of an address names a note (see `noted`)."""
+    """Return the name of a note for a field of an address: its project and its short path.
+
+    Examples: `notes/plans/Plan.md`, and `categories/people/1a2b3c4d` of a memory. `noted` finds the
+    note by it.
+    """
     return f"{project}/{short_path(project, path)}"
 
 

@@ -67,7 +67,11 @@ WHOLE_LINES = "preference lines"
 
 
 def count_people(memory: MemorySession) -> int:
-    """Return how many people notes are about: by their type, or by their folder."""
+    """Return the number of people about whom there are notes.
+
+    A note is about a person if its type or its folder says so. Names that differ only in case count
+    as one person.
+    """
     return len(_named(memory, "people"))
 
 

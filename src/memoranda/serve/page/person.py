@@ -101,11 +101,13 @@ class About:
 
     parts: the notes of that name, in all projects.
     relations: the links of these notes, by relation, each with its notes, the newest first.
-    also: the further relations of a note that is listed under another relation, by its row.
-    mentions: the other notes that mention the name, by kind: `memories`, `notes` and `reminders`
-        for notes that are valid now, `contradicted` for memories that a newer note contradicts,
-        `later` for memories that are valid only from a later time, and `over` for memories that are
-        no longer valid and that no other memory replaced. The newest comes first in each kind.
+    also: the second and further relations of a note that have names, by its row. A note with
+        several relations is listed in `relations` only under the first of them.
+    mentions: the other notes that mention the name, by kind. In each kind the newest comes first.
+        `memories`, `notes`, `reminders`: they are valid now.
+        `contradicted`: memories that a newer note contradicts.
+        `later`: memories that are not valid yet.
+        `over`: memories that are no longer valid, and that no other memory replaced.
     has_more: whether more notes have the name than were looked at.
     """
 

@@ -53,7 +53,10 @@ def time_put_off_to(properties: Iterable[PropertyChange]) -> str:
 
 
 def folder_of(touched: Touched) -> str:
-    """Return the project and the folder in which a change left or removed a file: `notes/people`."""
+    """Return the project and the folder of a file that a change wrote, moved or removed.
+
+    The result has the form `notes/people`. For a moved file, it is the new folder.
+    """
     path = f"{touched.project.lstrip('.')}/{touched.to or touched.path}"
     return path.rpartition("/")[0]
 

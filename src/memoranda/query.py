@@ -126,8 +126,8 @@ def parse(text: str, *, now: datetime | None = None, zone: tzinfo | None = None)
     repeated, the last one counts. Other words with a colon, filters inside quotes and unreadable
     times stay text.
 
-    now, zone: for `before:`, `after:` and `as_of:`. By default the present time and the system's
-        zone.
+    now: the time from which `before:`, `after:` and `as_of:` count. None means the present time.
+    zone: the time zone of these filters. None means the system's zone.
     """
     values: dict[str, Any] = {}
 
@@ -165,7 +165,8 @@ def narrowed(
     hold. Any other filter in the text replaces the one of the query. A text without filters stays
     as it is.
 
-    now, zone: see `parse`.
+    now: the time from which `before:`, `after:` and `as_of:` count. None means the present time.
+    zone: the time zone of these filters. None means the system's zone.
     """
     written = parse(text, now=now, zone=zone)
     changes: dict[str, Any] = {}
@@ -218,7 +219,8 @@ def memory_query(
     """Return the query for memories of the project `categories`, the latest first.
 
     category, phase, scope, source: None means any.
-    archived: see `Query.archived`.
+    archived: only memories that are archived (True) or that are not (False). None leaves archived
+        memories out of a list, unless `phase` asks for them, but not out of a search.
     tags: a memory must have all of them, in any case.
     first, until: bounds of the time when a memory was written, from `first` until before `until`.
 

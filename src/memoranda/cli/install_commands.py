@@ -702,7 +702,8 @@ def _may_be_skipped(
 ) -> bool:
     """Whether the server can be connected, or taken out, without a change of this file.
 
-    installer, adding, removing: as in `_change_files`.
+    adding: files that would get our entry or our hooks.
+    removing: files that would lose them.
     """
     if adding:
         return target not in adding

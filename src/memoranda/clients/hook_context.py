@@ -371,7 +371,7 @@ class _Teller:
 
         Notes that cite changed code come last, and are the first to be left out.
 
-        infos: as in `section`.
+        infos: pairs of a note and its marks. A mark is shown at the note.
         """
         chosen = []
         for info, marks in infos:

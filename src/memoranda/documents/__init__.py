@@ -175,7 +175,7 @@ def notes(memory: ReadVerbs, infos: Iterable[NoteInfo], total: int | None = None
 def read_note(memory: ReadVerbs, info: NoteInfo, *, is_named: bool = False) -> Document:
     """Read a whole note as it is on disk, count the read, and add a remark about its validity.
 
-    is_named: add its names and its checksum, as for a note that is not a memory.
+    is_named: whether to add the note's names and its checksum.
     """
     note_read = memory.read(info)
     document = note(memory, note_read, note_read.content)

@@ -135,7 +135,9 @@ class HistoryVerbs(NoteVerbs):
 
         A group has the place of its latest change in the list.
 
-        ref, agent, since: as for `log`.
+        ref: list only changes of this note; None for all.
+        agent: list only changes of this agent; None for all.
+        since: list only changes made since this time; None for all.
         limit: the number of groups; 0 means all.
         before: list only changes with lower numbers; 0 means all.
         """
@@ -170,7 +172,9 @@ class HistoryVerbs(NoteVerbs):
     ) -> Iterator[Change]:
         """Yield the changes that `log` lists, the newest first.
 
-        ref, agent, since: as for `log`.
+        ref: yield only changes of this note. None means changes of all notes.
+        agent: yield only changes of this agent. None means changes of all agents and the owner.
+        since: yield only changes made since this time. None means changes of any time.
         before: yield only changes with lower numbers. None means all changes.
         """
         place = None if ref is None else self.locate(ref)
@@ -191,7 +195,7 @@ class HistoryVerbs(NoteVerbs):
     def _listed(self, change: Change, past_privacy: PastPrivacy | None) -> Change | None:
         """Return the part of a change that `log` lists for the caller. None if it lists nothing.
 
-        past_privacy: hides steps from the caller; None for the owner (see `past`).
+        past_privacy: says which steps are hidden from the caller. None for the owner, who sees all.
         """
         if change.verb == FOLD or is_blank(change):
             return None
@@ -241,7 +245,7 @@ class HistoryVerbs(NoteVerbs):
 
         Only the owner sees erasures.
 
-        past_privacy: hides steps from the caller; None for the owner (see `past`).
+        past_privacy: says which steps are hidden from the caller. None for the owner, who sees all.
         """
         if change.verb == ERASE:
             return self.agent is None and not self.engine.only
@@ -290,7 +294,8 @@ class HistoryVerbs(NoteVerbs):
         ref: `project/path`, the absolute path of a file, the beginning of an id, or a name that
             `find` understands. If both this home and a folder elsewhere have the file, the file of
             this home is meant.
-        looseness: how much a name may differ from the note's own, as for `find`.
+        looseness: how much a name may differ from the note's own: in nothing (EXACT), in case
+            (CASE), or also in signs and blanks (SIGNS).
 
         Raises NotFound, OutsideError, and Ambiguous if the history knows several such files.
         """
@@ -556,7 +561,7 @@ class HistoryVerbs(NoteVerbs):
     def _seen_part(self, change: Change, past_privacy: PastPrivacy | None) -> Change:
         """Return a copy of a change with only the files that the caller may see.
 
-        past_privacy: hides steps from the caller; None for the owner (see `past`).
+        past_privacy: says which steps are hidden from the caller. None for the owner, who sees all.
         """
         files = [file for file in change.files if self.may_see(change, file, past_privacy)]
         return replace(change, files=files)
@@ -643,7 +648,7 @@ class HistoryVerbs(NoteVerbs):
 
         Undos, changes that are undone, and changes of upkeep are skipped.
 
-        past_privacy: hides steps from the caller; None for the owner (see `past`).
+        past_privacy: says which steps are hidden from the caller. None for the owner, who sees all.
         """
         history = self.engine.ledger.history
         for change in history.changes():
@@ -712,7 +717,7 @@ class HistoryVerbs(NoteVerbs):
     def _undo_lines(self, change: Change, past_privacy: PastPrivacy | None) -> Change:
         """Undo a change of lines in a graph file or JSON file. Raises CannotUndo.
 
-        past_privacy: hides steps from the caller; None for the owner (see `past`).
+        past_privacy: says which steps are hidden from the caller. None for the owner, who sees all.
         """
         from memoranda.engine.line_undo import undo_lines
 

@@ -311,7 +311,8 @@ class LinkQueries(Queries):
         is larger. This method looks for the links to the note only once, so it is faster than
         `incoming` and `neighbours`.
 
-        depth, limit: as in `neighbours`.
+        depth: how many relations a neighbour is away at most.
+        limit: the most neighbours to return, and the most incoming edges if it is over MOST_SHOWN.
         viewer: the agent that asks; None for the owner. Hidden notes are left out.
         since: leave out neighbours that changed earlier.
         """
@@ -334,6 +335,7 @@ class LinkQueries(Queries):
 
         Each note comes once, the nearest first, then the last changed. `notes` are left out.
 
+        depth: how many relations a note is away at most.
         viewer: the agent that asks; None for the owner. Hidden notes are left out.
         """
         with self._database.snapshot():

@@ -411,7 +411,7 @@ class Edge(ValueObject):
     type: the type of the relation, such as `part_of`.
     direction: `out` if the note has the relation, `in` if it is the relation's target.
     target: the target as written for `out`; the title of the other note for `in`.
-    state: `resolved`, `unwritten` or `ambiguous` (see `LinkTarget`).
+    state: `resolved`, `unwritten` (no note has the name of the target) or `ambiguous`.
     note: the note at the other end. None unless `resolved`.
     context: the text in parentheses after the relation, or None.
     line: the line of the relation in its file.

@@ -428,7 +428,8 @@ def _checked_link(row: Any, shown_ids: set[str], fresh_ids: set[str]) -> _Propos
     """Return one link of the model's answer.
 
     row: the link as the model wrote it.
-    shown_ids, fresh_ids: see `_checked_links`.
+    shown_ids: the ids of the memories that the model was shown.
+    fresh_ids: the ids of the new memories among them. The link must have one.
 
     Raises ValueError if it must not be followed.
     """

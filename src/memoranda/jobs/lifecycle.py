@@ -194,7 +194,7 @@ def _decays_after(
 
     This is `daemon.decay_threshold` after it was written or last shown by a search.
 
-    kept_until: see `kept_for_reminders`.
+    kept_until: until when a reminder keeps a memory out of the archive, by the memory's id.
     """
     last_use = max(memory.created, memory.used or memory.created)
     try:

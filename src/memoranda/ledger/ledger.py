@@ -286,9 +286,13 @@ class Ledger:
 
         verb: the verb under which the history lists the change, such as `edit`.
         about: the (project, path) that the history lists the change under.
-        agent, face, undoes, details, by: as in `Change`.
-        run: as in `Change`, where a run is a series of changes that are undone together. 0 begins a
-            run.
+        agent: the agent that makes it. None is the owner.
+        face: the interface through which it is made. None if unknown.
+        undoes: the number of the change that it takes back. None if it is not an undo.
+        details: further words of the caller, as keys with texts and numbers. None for none.
+        run: the number of the first change of its run. A run is a series of changes that are undone
+            together. 0 begins a run. None if the change belongs to no run.
+        by: the client, session and tool it came through. None if unknown.
         folded: the reads that the new headers count, by path. They are subtracted from the ledger.
         """
         from memoranda.ledger.change import Change

@@ -106,7 +106,8 @@ def read_entry(
     """Read the file of an entry. Return its header as a note whose title is the key, and its value.
 
     text: the whole file.
-    changed, born: the times of the file, as for `parse_note`.
+    changed: when the file was last changed, aware UTC.
+    born: when the file was made, aware UTC. None if unknown.
     """
     head = text[: frontmatter.split(text).body_at]
     note = parse_note(head, project=PROJECT, path=path, changed=changed, born=born)

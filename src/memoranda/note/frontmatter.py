@@ -732,7 +732,8 @@ def _by_lines(
     yaml_text: the header between its two lines of `---`.
     changes: the new lines of each key; no lines remove the key.
     newline: the line break of the file.
-    order: see `set_keys`.
+    order: the keys in the order in which the header has them. A new key that is not in `order` is
+        put at the end.
     """
     lines = yaml_text.splitlines(keepends=True)
     for key, written in changes.items():

@@ -812,7 +812,8 @@ def _keys_of_arguments(
     """Return the keys `title`, `type` and `tags` that a composed note has.
 
     values: the keys of the content's header and of the replaced note.
-    habits: see `compose_note`.
+    habits: the keys that a note of this folder usually has. Other keys are only written if somebody
+        asked for them. None writes all keys.
     """
     decided: dict[str, Any] = {}
     if _is_habit("title", habits):
@@ -839,7 +840,8 @@ def _defaults(
     permalink: the permalink that the note gets by default.
     created: when the note was created. None if nothing tells.
     values: the keys of the content's header and of the replaced note.
-    habits: see `compose_note`.
+    habits: the keys that a note of this folder usually has. Other keys are only written if somebody
+        asked for them. None writes all keys.
     """
     defaults: dict[str, Any] = {}
     if _is_habit("permalink", habits):

@@ -169,7 +169,10 @@ class Access:
         """Add a token. Returns it with its secret, which is stored nowhere.
 
         agent: the agent that its user acts as. None: the agent has the token's name.
-        projects, member, rate, quota: as in StoredToken.
+        projects: the only projects the caller sees. Empty means all.
+        member: its owner in the spaces. None means the owner of the home, for the home itself.
+        rate: calls per minute; 0 means any number.
+        quota: calls per day; 0 means any number.
         lasts: the time until it expires. None: never.
 
         Raises InvalidInput, Exists.
@@ -555,7 +558,8 @@ class CallCounts(Protocol):
     def count_call(self, who: str, day: str) -> None:
         """Count one call.
 
-        who, day: as in `calls_of`.
+        who: the id of the caller's token, or another name of a caller.
+        day: the day, as `2026-11-28` in UTC.
         """
         ...
 
@@ -624,7 +628,8 @@ class Budgets:
     def _take_from_bucket(self, who: str, rate: int, now: datetime) -> BudgetRefusal | None:
         """Take a call from the bucket of a caller. Returns None if one was left.
 
-        who, rate: as in `take`.
+        who: the caller. Each caller has a bucket.
+        rate: calls per minute. 0: any number.
         """
         # The bucket fills as time passes. A caller who is new finds it full.
         last = self._left.get(who, _CallsLeft(float(rate), now))

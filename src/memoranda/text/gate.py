@@ -287,7 +287,10 @@ class Rules:
         return matches
 
     def redacted(self, text: str, near_words: Collection[str] | None = None) -> str:
-        """Replace every secret in `text` by `[redacted: id]`. `near_words` is as for `find`."""
+        """Replace every secret in `text` by `[redacted: id]`, with the id of the rule that found it.
+
+        near_words: the words that `words_near` returned for this text; None to look for them here.
+        """
         return redact(text, self.find(text, SECRET, near_words=near_words))
 
     def redacted_beginning(self, text: str, length: int) -> str:

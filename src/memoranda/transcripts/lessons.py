@@ -202,7 +202,8 @@ def kind_of(sentence: str, signs: Sequence[str] | None = None) -> LessonKind | N
 
     "No, use pnpm" is a correction, for example.
 
-    signs: the signs of the text it is from (see `signs_in`). None means that they are looked for.
+    signs: the signs of a lesson that `signs_in` found in the text around it. None means that they
+        are looked for here.
     """
     if len(sentence) > _MAX_SENTENCE_CHARACTERS or sentence.rstrip().endswith(
         ("?", "？", "吗", "么")

@@ -133,7 +133,7 @@ class Transcripts:
 
         The index is not brought up to date, since other callers may wait for this one.
 
-        ref: the reference of the turn (see `show`).
+        ref: the reference of the turn, `TraceHit.ref`.
         number: how many turns to return, at most.
         """
         if not self.is_indexed or self._is_outdated():

@@ -430,7 +430,9 @@ def _rows(value: Any) -> Iterator[dict[str, Any]]:
 def _objects(path: Path, pattern: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the objects in the JSON files whose names match, each with the name of its file.
 
-    path, pattern: see `_members`.
+    path: a folder, a zip, a folder with the several zips of one export, or the file itself, whose
+        name need not match.
+    pattern: a regular expression for the whole name.
     """
     for name, data in _members(path, pattern):
         for row in _rows(_json(name, data)):

@@ -312,7 +312,7 @@ class FolderMove:
         memory: the open home.
         contents: everything in it.
         locks: takes the locks, and holds them until it is closed.
-        progress: see `run`.
+        progress: called with the work done so far, and all work. None calls nothing.
         """
         make_private(self._record.parent)
         self._put_record({})
@@ -337,7 +337,7 @@ class FolderMove:
         """Adapt the copy to its new place, check it, and record the result durably.
 
         moved: the result, which is filled in.
-        progress: see `run`.
+        progress: called with the work done so far, and all work. None calls nothing.
         """
         # The checksum is that of the source, so it is made of the digests before any adaptation.
         source_digests = dict(self._digests)

@@ -158,7 +158,7 @@ def _schema(row: dict[str, Any], data: dict[str, Any], like: str | None) -> dict
 
     row: the declaration of the tool.
     data: the whole file of declarations, with the properties that several tools share.
-    like: see `toolset`.
+    like: the preset whose names and replies are used. None means our own.
     """
     properties = dict(row["properties"])
     if row.get("paged"):

@@ -402,7 +402,8 @@ def _relation_items(
 ) -> list[_Item]:
     """Return the relations that follow an entity, in order.
 
-    groups: see `_relations_by_entity`.
+    groups: the relations by the number of the first entity that they touch. The unattached ones
+        are under `relations_number`.
     number: the number of the entity, or `relations_number` for the unattached relations.
     relations_number: the number of entities.
     after: only relations after this position. None means all.
@@ -694,7 +695,8 @@ def _distances(
     """Return the names within `depth` relations of some names, each with its distance.
 
     names: the names to start from, at distance 0.
-    direction, types: the relations to follow; see `_reached`.
+    direction: `out` follows relations from their source, `in` from their target, `both` either way.
+    types: the types of relations to follow. None means all.
     """
     distances = dict.fromkeys(names, 0)
     # The names that the last level has added.

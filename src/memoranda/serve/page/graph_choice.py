@@ -53,7 +53,7 @@ def groups_by_row(places: Mapping[int, Sequence[str]], pairs: Pairs) -> dict[int
 
     The least important groups are joined to the group of their project.
 
-    places: the place of each note, by row (see `group_of`).
+    places: row -> the project of the note and the parts of its folder.
     pairs: the links between the notes.
     """
     groups = {row: group_of(place) for row, place in places.items()}

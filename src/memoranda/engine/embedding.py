@@ -139,7 +139,10 @@ class Embedding:
 
     @property
     def related(self) -> float:
-        """The cosine from which a note has to do with a question. 0 if the model's is not known."""
+        """The least cosine at which a note has to do with a question.
+
+        Each model has its own. 0 if that of the model is not known.
+        """
         vectors = self.vectors
         if vectors is None:
             return 0.0

@@ -852,8 +852,9 @@ class Engine:
     def wait_for(self, planned: PlannedChange) -> None:
         """Let other threads use the home until a change of the queue is made.
 
-        Raises the error of `planned` (see `Ledger.write`). Raises Again if the change failed only
-        because of another change that was made together with it; the caller then repeats the verb.
+        Raises the error with which the ledger refused the change. Raises Again if the change failed
+        only because of another change that was made together with it; the caller then repeats the
+        verb.
         """
         with self._outside_verbs():
             self.guard.wait_for(planned)
@@ -922,8 +923,9 @@ class Engine:
     def replacing(self, notes: Sequence[tuple[str, Indexed]]) -> Iterator[None]:
         """Take most passages of long notes out of the index, for a block that replaces the notes.
 
-        This is done in parts, as in `place_passages`. After the block, the index gets the passages
-        of the new notes, or of the old ones if the block did not replace them.
+        This is done in parts, and others may use the home between them, if the call allows it.
+        After the block, the index gets the passages of the new notes, or of the old ones if the
+        block did not replace them.
 
         notes: (project, note) of each.
         """

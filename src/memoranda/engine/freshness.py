@@ -51,7 +51,8 @@ class ReadAhead(NamedTuple):
     """A note that was read while others used the home.
 
     rows: its rows of the index.
-    settings, gate: what it was read and marked by.
+    settings: the settings with which it was read.
+    gate: the gate whose rules marked it.
     """
 
     note: Note

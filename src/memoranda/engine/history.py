@@ -702,7 +702,8 @@ class HistoryVerbs(NoteVerbs):
     def refusal_of_undos(self, changes: Sequence[Change]) -> CannotUndo | None:
         """Return the first error of `refusal_of_undo` for changes that are undone together.
 
-        A change that one of them took back may be among them: it counts again once that is undone.
+        If one of the changes is an undo, the change that it took back may be among them, too. It
+        counts again as soon as the undo is undone.
         """
         numbers = {change.number for change in changes}
         for change in changes:

@@ -131,8 +131,8 @@ class Change(ValueObject):
     def count_of_others(self) -> int:
         """Return how many notes this change wrote, removed or moved, without counting the first.
 
-        A note that came to another place is removed at one and new at the other: it is one note.
-        Notes that a deletion only took links out of do not count.
+        A note that came to another place counts once, although it was removed at one place and made
+        at another. A note from which a deletion only removed links does not count.
         """
         files = list(self.texts())
         removed = sum(file.do == StepKind.REMOVE for file in files)

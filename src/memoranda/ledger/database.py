@@ -83,7 +83,8 @@ class LedgerDatabase:
     def refresh(self) -> bool:
         """Open the file again if the one at `path` was removed or replaced. Raises StorageError.
 
-        Returns whether it is another file, which has none of the rows.
+        Returns whether the file is another one now. Then it has none of the rows that were written
+        before.
         """
         try:
             inode = os.stat(self.path).st_ino
@@ -257,9 +258,9 @@ class LedgerDatabase:
         self.scrub()
 
     def version(self) -> tuple[int, int]:
-        """Return a value that changes when another connection changes the file, or the file does.
+        """Return a value that changes if another connection writes, or if the file is opened again.
 
-        Each connection counts from 1, so the number of openings is a part of the value.
+        Each connection counts the writes from 1, so the number of openings is a part of the value.
         """
         row = self.row("pragma data_version")
         assert row is not None

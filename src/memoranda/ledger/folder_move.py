@@ -1,7 +1,7 @@
 """Moves a file or folder, by a copy if the system cannot rename it (EXDEV).
 
-It cannot if the two places are on different file systems, or if the folder is in a lower layer of
-overlayfs, as in containers.
+The system cannot rename it if the two places are on different file systems, or if a folder is in a
+lower layer of overlayfs, as in containers.
 
 The copy is made under a temporary name beside the destination, synced, and renamed into place as
 one. Only then is the original removed, file by file, if it is unchanged. A file that

@@ -946,7 +946,10 @@ class Ledger:
         return row["plan"]
 
     def set_erasing(self, plan: str | None) -> None:
-        """Record what is being erased before the first byte is removed. None means it is done.
+        """Record an erasure that is about to begin, or that it is done.
+
+        plan: what is being erased, recorded before the first byte is removed. None means that it is
+            done.
 
         Raises StorageError.
         """

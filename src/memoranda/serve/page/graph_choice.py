@@ -1,9 +1,10 @@
 """Chooses the notes that a graph of a whole memory shows.
 
 Nobody can read a graph of all notes. The notes with the most links are not a good choice either:
-upkeep links memories that say nearly the same, so hundreds of similar notes link to each other. So
-links between groups count more, several groups get hubs, and of similar memories few are chosen.
-The other notes are those that connect the hubs, so that the graph is not made of single points.
+upkeep links memories that say nearly the same, so hundreds of similar notes link to each other.
+Therefore links between groups count more, several groups get hubs, and only a few of many similar
+memories are chosen. The other notes are those that connect the hubs, so that the graph is not made
+of single points.
 """
 
 from __future__ import annotations

@@ -273,7 +273,12 @@ class Visit:
         return note.title
 
     def ask_about(self, refused: SecretRefused, *, is_maskable: bool | None = None) -> None:
-        """Have the next page ask about a secret that was refused (see `question_of`)."""
+        """Have the next page ask about a secret that was refused.
+
+        refused: the refusal, which says where the secret is.
+        is_maskable: whether the secret can be masked in the part of the form that has it. None means
+            yes if that part is the text, and no if it is another one, such as the title.
+        """
         self.secret = question_of(self.memory, self.fields, refused, is_maskable=is_maskable)
 
 

@@ -47,7 +47,7 @@ class AccessTable:
     def all(self) -> Mapping[str, Any]:
         """Return the whole table as one document: section -> its elements.
 
-        An example of a section is `{"tokens": [{"id": "t1", ...}]}`. The document must not be changed.
+        An example is `{"tokens": [{"id": "t1", ...}]}`. The document must not be changed.
         It is empty if nobody ever got access. Raises AccessRefused.
         """
         follow_shared(self.layout.root)

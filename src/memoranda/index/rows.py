@@ -281,7 +281,7 @@ class Hit(ValueObject):
 
 
 class NotesListed(NamedTuple):
-    """A page of a list of notes; it unpacks as `notes, total`.
+    """A page of a list of notes. It can be unpacked: `notes, total = listed`.
 
     notes: the notes of this page.
     total: how many notes the whole list has.
@@ -325,8 +325,8 @@ class Hits(ValueObject):
 
     hits: the hits of the page, the best first.
     total: how many notes match in all.
-    relaxed: no note had all words of the query, so these have some of them.
-    is_lower_bound: more than `total` notes may match, because they were not all counted.
+    relaxed: whether the hits have only some words of the query, because no note has all of them.
+    is_lower_bound: whether more than `total` notes may match, because they were not all counted.
     """
 
     hits: list[Hit]

@@ -272,7 +272,8 @@ def put(
         order of rows is the order of change.
     prepared: the rows of the note, if they were computed before.
 
-    A derived permalink may get a number (see `_claimed`).
+    If the permalink is derived from the note's name, and another note of the project has it, it
+    gets a number: `plan-2`.
     """
     path = sqlite_text(note.path)
     wanted_permalink = sqlite_text(note.permalink)

@@ -114,8 +114,10 @@ def run(
 
     level: 1, 2 or 3; see above for their steps.
     dry_run: whether only to plan the actions.
-    endpoint: a language model that may help at level 3 (`llm.*`). None does without.
-    stop, progress: see Round.
+    endpoint: a language model that may help at level 3 (`llm.*`). None asks no model.
+    stop: called before each action. If it returns True, the rest is left out.
+    progress: called before each action with its number in the step, and the number of all actions
+        of the step. None calls nothing.
     careful: whether to leave memories in the inbox whose category `memory review` would ask for.
         The daemon's dreams are careful.
 

@@ -335,7 +335,7 @@ Plan = Callable[[Sequence[MemoryState], "Settings", datetime], Sequence[Action]]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Report on one job.
+    """What came of one job.
 
     actions: the actions that were applied, or, under a dry run, planned.
     skipped: the number of actions left out because their memories had changed.
@@ -410,7 +410,7 @@ class Round:
     def memories(self) -> list[MemoryState]:
         """The present memories that jobs may touch, oldest first.
 
-        Left out are locked and broken memories, and files that claim the same id.
+        Locked and broken memories are left out, and so are files that claim the same id.
         """
         if self._memories is None:
             all_infos = self.upkeep.every()

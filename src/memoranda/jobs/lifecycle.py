@@ -55,8 +55,8 @@ def plan_expire(
 ) -> list[Action]:
     """Plan to archive the memories of the inbox that have expired, in the category they belong to.
 
-    careful: whether to leave out memories that the daemon leaves alone, and those whose category is
-        one of `daemon.keep`.
+    careful: whether to keep memories that the daemon would keep: those of a category in
+        `daemon.keep`, written by hand, or read often.
     """
     expired = [(memory, end) for memory, end in _ends(memories, settings, careful) if end < now]
     classifier = Classifier(settings, memories if expired else ())
@@ -103,7 +103,8 @@ def plan_decay(
 
     Exempt categories, pinned memories, and reminders that will fire or are pending stay.
 
-    careful: whether memories also stay that the daemon leaves alone.
+    careful: whether to keep memories that the daemon would keep: those of a category in
+        `daemon.keep`, or written by hand.
     """
     kept_until = kept_for_reminders(memories, settings, sources=careful)
     return [
@@ -159,9 +160,9 @@ def _time_of_firing(reminder: Reminder) -> datetime | None:
 def _is_left_alone(memory: MemoryState, settings: Settings) -> bool:
     """Whether the daemon keeps a memory, however old the memory is (contract 001, 18.4).
 
-    Kept are memories of a category in `daemon.keep`, memories that a person wrote by hand, and those
-    read often enough to leave the inbox. A memory of another program's file is kept as long as the
-    file exists.
+    It keeps memories of a category in `daemon.keep`, memories that a person wrote by hand, and
+    memories that were read often enough to leave the inbox. A memory of another program's file is
+    kept as long as the file exists.
     """
     info = memory.info
     is_by_hand = (
@@ -467,7 +468,7 @@ class _Findings:
 
 
 class Scheduler:
-    """Runs rounds of upkeep over the owner's `memory`, which has face `daemon`.
+    """Runs rounds of upkeep over the owner's `memory`, whose face is `daemon`.
 
     endpoint: a language model that may help deep dreams.
     stop: is called between actions; if it returns True, the round ends early.

@@ -115,7 +115,7 @@ class Transcripts:
 
         Raises InvalidInput if transcripts are off, NotFound for an unknown reference.
 
-        ref: `TraceHit.ref`.
+        ref: the reference of the hit, `TraceHit.ref`.
         """
         self._check()
         hits: list[TraceHit] = []

@@ -272,8 +272,8 @@ def put(
         order of rows is the order of change.
     prepared: the rows of the note, if they were computed before.
 
-    If the permalink is derived from the note's name, and another note of the project has it, it
-    gets a number: `plan-2`.
+    A permalink that is derived from the note's name may get a number, since no two notes of a
+    project have the same one: `plan-1`.
     """
     path = sqlite_text(note.path)
     wanted_permalink = sqlite_text(note.permalink)

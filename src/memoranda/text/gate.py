@@ -306,7 +306,10 @@ class Rules:
         return list(self._near_words[kind])
 
     def words_near(self, kind: str, text: str) -> set[str]:
-        """Return the words of `near` in rules of `kind` that `text` has: for `near_words` of `find`."""
+        """Return the words of `near` in rules of `kind` that `text` has.
+
+        `find` takes them as `near_words`.
+        """
         lower = text.lower()
         if len(self._near_words[kind]) < _FEW_WORDS:
             return {word for word in self._near_words[kind] if word in lower}

@@ -225,6 +225,7 @@ def memory_query(
         memories out of a list, unless `phase` asks for them, but not out of a search.
     tags: a memory must have all of them, in any case.
     first, until: bounds of the time when a memory was written, from `first` until before `until`.
+        None means no bound.
 
     Raises InvalidInput for a category, phase or scope that does not exist. Source: contract 001, 3
     and 14.

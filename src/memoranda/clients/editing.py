@@ -284,7 +284,7 @@ class MarkdownEditor(Editor):
         """Remove the paragraph between the marks, and the blank line that `put` added before it.
 
         name: the name in the marks.
-        hint: the result of `put`, which has that blank line.
+        hint: the result of `put`, which has that blank line. None leaves the line.
         """
         block = _block(name).search(text)
         assert block is not None

@@ -162,7 +162,7 @@ def _header_value(key: str, value: Any) -> Any:
 def notes(memory: ReadVerbs, infos: Iterable[NoteInfo], total: int | None = None) -> Listed:
     """Return several whole notes from the index, with remarks about their validity.
 
-    total: the number of all notes, if these are only the first.
+    total: the number of all notes, if these are only the first. None if these are all.
     """
     note_list = list(infos)
     marks = memory.validity_marks(note_list)

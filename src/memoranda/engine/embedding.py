@@ -171,7 +171,8 @@ class Embedding:
 
         seconds: for about how many seconds to embed.
         stop: called between two calls of the model. If it returns True, this ends.
-        progress: called with the number of embedded passages and of all passages.
+        progress: called with the number of embedded passages and of all passages. None calls
+            nothing.
         thorough: whether to look at every note, to wait for another process that is embedding, and
             to remove the vectors of texts that are gone.
 

@@ -412,7 +412,8 @@ class Engine:
         """Make the index show every change that is on disk now. Within one verb, only the first
         call does so.
 
-        progress: called to report how far the comparison with the disk has got.
+        progress: called to report how far the comparison with the disk has got. None reports
+            nothing.
         whole: whether to wait for large projects, too. Otherwise large projects may be incomplete
             in a server that has just started, and `warnings` says so.
 
@@ -589,6 +590,7 @@ class Engine:
         """Read the note at `path` for the index, with the stamp of its file (size and times).
 
         ahead: what `read_ahead` returned for this path. It is used if the file has not changed.
+            None if it was not read ahead.
 
         None means that the file is not a note, is gone, is left out of the index, or cannot be
         read. If it cannot be read, `freshness.unreadable` gets the reason.

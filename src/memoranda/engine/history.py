@@ -282,7 +282,7 @@ class HistoryVerbs(NoteVerbs):
         been another agent's at any time since the change.
 
         touched: the step on the file.
-        past_privacy: the result of `past`.
+        past_privacy: the result of `past`. None for the owner.
         """
         if self.engine.only and touched.project not in self.engine.sources:
             return False

@@ -336,7 +336,8 @@ class Transaction:
     ) -> Step:
         """Add a step on a file of `project`, and return the step.
 
-        source: the folder that has the file, if it is not the folder of the project.
+        source: the folder that has the file, if it is not the folder of the project. None means the
+            folder of the project.
         do: the kind of step.
         step_fields: further fields of the `Step`, such as `data` and `old`.
 

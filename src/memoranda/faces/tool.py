@@ -146,7 +146,7 @@ def declared(
 
     file: the name of a JSON file in texts/.
     run: returns the function of a tool by its name.
-    also: further names of arguments that all tools accept; see Tool.
+    also: further names of arguments that all tools accept; see Tool. None for none.
     options: other fields of all the tools.
     """
     return [

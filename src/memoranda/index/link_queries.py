@@ -114,7 +114,7 @@ class LinkQueries(Queries):
 
         project, folder: the place of the note that has the link.
         target: the text in `[[target]]`.
-        target_project: the project in `[[project::target]]`.
+        target_project: the project in `[[project::target]]`. None if the link names no project.
         """
         answer = self._resolver(viewer).link(
             sqlite_text(target), project, folder, target_project, None
@@ -314,7 +314,7 @@ class LinkQueries(Queries):
         depth: how many relations a neighbour is away at most.
         limit: the most neighbours to return, and the most incoming edges if it is over MOST_SHOWN.
         viewer: the agent that asks; None for the owner. Hidden notes are left out.
-        since: leave out neighbours that changed earlier.
+        since: leave out neighbours that changed earlier. None leaves out none.
         """
         with self._database.snapshot():
             resolver = self._resolver(viewer)

@@ -145,7 +145,8 @@ class NoteQueries(Queries):
 
         For example: `superseded by team/plan` or `valid until 2026-05-31`.
 
-        viewer: the agent that asks. A newer note is named only if the agent may see it.
+        viewer: the agent that asks. A newer note is named only if the agent may see it. None is the
+            owner.
         zone: the time zone of the days; None for the system's.
         """
         return superseding.validity_marks(self._db, [info.row for info in infos], viewer, zone)
@@ -390,7 +391,7 @@ class NoteQueries(Queries):
         `viewer` sees are left out.
 
         depth: how many levels of folders to go down; 1 means only what is directly in the folder.
-        glob: keep only entries whose last name matches this pattern.
+        glob: keep only entries whose last name matches this pattern. None keeps all.
         limit: the size of the page. None means all entries.
         """
         prefix = f"{folder.strip('/')}/".lstrip("/")

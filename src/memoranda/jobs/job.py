@@ -203,8 +203,9 @@ def states_of(
 ) -> list[MemoryState]:
     """Return the states of memories that are in the index, in the order of `infos`.
 
-    targets: the targets of the wikilinks of each memory, by its row in the index.
-    uses: when each memory was last used, by its id.
+    targets: the targets of the wikilinks of each memory, by its row in the index. None for none.
+    uses: when each memory was last used, by its id. A memory that is missing here was last used
+        when its header says. None for no such times.
     """
     targets_by_row = targets or {}
     uses_by_id = uses or {}
@@ -335,7 +336,7 @@ Plan = Callable[[Sequence[MemoryState], "Settings", datetime], Sequence[Action]]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one job.
+    """The outcome of one job.
 
     actions: the actions that were applied, or, under a dry run, planned.
     skipped: the number of actions left out because their memories had changed.
@@ -588,7 +589,7 @@ def organize_all(
     upkeep: makes the change.
     actions: one action for each memory. None leaves the memory as it is.
 
-    Raises errors as `apply` does.
+    Raises the errors of `apply`.
     """
     planned = [
         (info, action) for info, action in zip(infos, actions, strict=True) if action is not None

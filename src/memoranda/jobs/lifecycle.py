@@ -257,7 +257,7 @@ def plan_upgrade_of(
 
     category: the category to use. None lets the classifier choose for a memory in the
         inbox, and changes nothing for others.
-    set_by: who chose the category by hand, as the header will say.
+    set_by: who chose the category by hand, as the header will say. None if the classifier chose it.
     """
     if category is None:
         if memory.phase == INBOX:
@@ -360,8 +360,8 @@ def decay(memory: MemorySession, *, dry_run: bool = False) -> list[Action]:
 def next_due(memories: Sequence[MemoryState], settings: Settings, now: datetime) -> datetime | None:
     """Return when the daemon's jobs next have something to do. None means never.
 
-    The answer is right only if the jobs have nothing to do at `now`, and until a memory changes
-    (see `Upkeep.state`).
+    The answer is right only if the jobs have nothing to do at `now`, and only until a memory
+    changes or is read.
     """
     kept_until = kept_for_reminders(memories, settings)
     moments = [end for _, end in _ends(memories, settings, careful=True) if end >= now]
@@ -397,7 +397,8 @@ def tidy(
     A job that fails does not stop the others.
 
     dry_run: whether to change nothing, and only plan the actions.
-    progress: called with the number of an action, and the number of all actions of its job.
+    progress: called with the number of an action, and the number of all actions of its job. None
+        calls nothing.
 
     Returns the outcome of each job.
     """

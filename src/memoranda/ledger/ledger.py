@@ -294,6 +294,7 @@ class Ledger:
             together. 0 begins a run. None if the change belongs to no run.
         by: the client, session and tool it came through. None if unknown.
         folded: the reads that the new headers count, by path. They are subtracted from the ledger.
+            None for none.
         """
         from memoranda.ledger.change import Change
 

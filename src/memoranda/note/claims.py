@@ -89,7 +89,7 @@ class Claim(NamedTuple):
     "The port of staging is 8080" has the subject `is|number|port staging`, the name "The port of
     staging" and the value "8080".
 
-    subject: the key of the subject (see `subject_key`). All wordings of one subject share it.
+    subject: the key of the subject, which all wordings of the subject share.
     name: the subject as written.
     value: the value as written.
     line: its line in the text, from 1. 0 is not known yet.

@@ -233,7 +233,7 @@ def compose(
     type: None for a placeholder.
     created: microseconds since 1970.
     relations: (type, target) of each relation.
-    other_keys: further keys of the header.
+    other_keys: further keys of the header. None for none.
     """
     header: dict[str, Any] = {"id": id, "title": name}
     if type is None:

@@ -150,7 +150,7 @@ def compose_entry(
     accessed: the time of the last read; by default `created`.
     access_count: how often the entry was read.
     other_keys: further fields of the entry. A field whose name means something in a header is
-        written below the key `fields`.
+        written below the key `fields`. None for none.
     """
     header: dict[str, Any] = {
         "type": PROJECT,

@@ -746,8 +746,9 @@ def compose_note(
         `metadata` override its keys, and `tags` are added to its tags.
     permalink: used if the header of `content` names no permalink.
     created: used if the header of `content` names no date. None if the note's age is unknown.
-    metadata: further keys of the header.
+    metadata: further keys of the header. None for none.
     keep: `id`, `permalink` and `created_at` of the note that is replaced. They override all others.
+        None if no note is replaced.
     old: the text of the replaced note. Its keys stay unless they are set now.
     habits: the keys that a note of this folder usually has. Keys that nobody asked for are only
         written if they are among these. A note without any key has no header. None: write all keys.
@@ -857,7 +858,10 @@ def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_habit(key: str, habits: Collection[str] | None) -> bool:
-    """Whether to write a key that nobody asked for. `habits`: see `compose_note`."""
+    """Whether to write a key that nobody asked for.
+
+    habits: the keys that a note of this folder usually has. None means that all keys are written.
+    """
     return habits is None or key in habits
 
 

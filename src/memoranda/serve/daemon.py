@@ -326,8 +326,8 @@ class Daemon:
 
         Then finish the running step, answer open requests, and return.
 
-        ready: called when the socket listens.
-        stopping: called as soon as the daemon begins to end.
+        ready: called when the socket listens. None calls nothing.
+        stopping: called as soon as the daemon begins to end. None calls nothing.
         """
         asyncio.run(self._serve(ready, stopping))
 

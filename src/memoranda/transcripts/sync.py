@@ -182,7 +182,7 @@ def sync(
     mask: takes secrets out of the words that are indexed.
     without: names of agents whose transcripts are left out, and removed from the index.
     folders: folders of projects, in which some agents leave transcripts.
-    progress: called with the number of files done and of all files to read.
+    progress: called with the number of files done and of all files to read. None calls nothing.
     """
     from memoranda.sources.files import make_private
 
@@ -213,7 +213,7 @@ def _sync_locked(
     folders: list[str],
     progress: Callable[[int, int], None] | None,
 ) -> TranscriptSync:
-    """Carry out a sync; see `sync` for the parameters. The caller holds the lock."""
+    """Carry out `sync`, with the same parameters. The caller holds the lock."""
     with TraceIndex(path) as index:
         is_wasteful = _is_wasteful(index)
     # Words of deleted turns fill the file, so it is written again from the transcripts.

@@ -58,7 +58,8 @@ class Transcripts:
 
         Raises InvalidInput if transcripts are off, StorageError if the index cannot be written.
 
-        progress: called after each file with the number of files done and of all files.
+        progress: called after each file with the number of files done and of all files. None calls
+            nothing.
         """
         self._check()
         settings = self._memory.settings

@@ -145,7 +145,7 @@ def plan_export(
     kind: the program that made the export, one of READERS.
     path: the export: a file, a zip or a folder.
     project: the name of the project for conversations.
-    reader: reads the export in place of the reader of `kind`.
+    reader: reads the export in place of the reader of `kind`. None uses that reader.
 
     Raises WrongStore, ProjectNotFound.
     """

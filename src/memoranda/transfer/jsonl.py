@@ -440,7 +440,7 @@ def exported_lines(
 
     category, scope: export only these. None exports all.
     redacts: whether texts that seem to be secrets are replaced.
-    secret: called for each memory that seems to hold a secret.
+    secret: called for each memory that seems to hold a secret. None calls nothing.
     """
     exchange = Exchange(memory)
     rows = exchange.rows(category, scope)
@@ -537,7 +537,7 @@ class Import:
 
         tally: counts the records that are done so far.
         warn: is called with a sentence for each record that is left out.
-        progress: is called with the number of bytes done, and of all bytes.
+        progress: is called with the number of bytes done, and of all bytes. None calls nothing.
 
         Raises BadRecord, StorageError and others. Earlier batches stay, and may be imported again.
         """

@@ -326,7 +326,7 @@ def plan_banks(
 
 
 class _BankPlace(NamedTuple):
-    """The kind of a bank (as in BANK_KINDS), its id, and the folder with its files."""
+    """The kind of a bank (one of BANK_KINDS), its id, and the folder with its files."""
 
     kind: str
     id: str

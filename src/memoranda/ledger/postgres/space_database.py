@@ -542,7 +542,7 @@ class SpaceDatabase(Connection):
 
         On return the changes are durable.
 
-        folded: the reads that the new texts count in their headers, by key.
+        folded: the reads that the new texts count in their headers, by key. None for none.
 
         Raises Conflict when a file is not as it was read, Exists when a destination is taken,
         DatabaseRefused or DatabaseAway: then nothing changed. Raises OutcomeUnknown when the

@@ -44,7 +44,7 @@ class Part:
 
     @property
     def kind(self) -> str:
-        """The kind of the time word (see `Meaning`)."""
+        """The kind of the time word, such as `weekday`."""
         return self.lexeme.kind
 
     @property

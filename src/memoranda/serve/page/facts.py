@@ -45,7 +45,7 @@ class Fact:
     context: the text in parentheses after it. "" without one.
     line: its line in the file, counted from 1.
     words: its text without tags and links, as it is compared.
-    writer: who wrote the line, as `writer_of` says it.
+    writer: who wrote the line: an agent's name, or a word to be translated.
     time: when the line was written.
     newer: the newest statement that contradicts it. None if it is not contradicted.
     is_asked: whether Review asks which of the two holds.

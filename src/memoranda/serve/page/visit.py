@@ -353,7 +353,8 @@ async def viewed(
 
     Raises RequestRefused if the sender may not see the page, MemorandaError, TimeoutError.
 
-    template: the template of the page, if its frame may be sent before the view has answered.
+    template: the template of the page, if its frame may be sent before the view has answered. None
+        if it may not.
     """
     if is_foreign(request):
         raise RequestRefused(403, "This request comes from another site.")

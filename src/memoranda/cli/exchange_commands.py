@@ -822,7 +822,7 @@ def _tell_mirrored(call: Invocation, folder: str, outcome: Mirrored, *, only_cha
 
     folder: the folder of the copy, as the user wrote it.
     outcome: the counts of the run, and its problems.
-    only_changes: print nothing if the run had nothing to do.
+    only_changes: whether to print nothing if the run had nothing to do.
     """
     for place in outcome.left:
         output.notice(f"warning: {place} could not be read; its copy stays as it was")

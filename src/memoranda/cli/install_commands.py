@@ -671,7 +671,7 @@ def _change_files(
 
     adding: files that get our entry or our hooks.
     removing: files that lose them.
-    replace: replace an entry of our name that is not ours.
+    replace: whether to replace an entry of our name that is not ours.
     dry_run: whether only to try the changes.
     """
     steps = [(target, installer.add) for target in adding]

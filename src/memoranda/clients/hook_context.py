@@ -496,7 +496,7 @@ def _notes_of_others(
 def _writers_of_new_files(
     memory: MemorySession, since: datetime
 ) -> dict[tuple[str, str], str | None]:
-    """Return the agent that created each file since a moment, by project and path. None: the owner.
+    """Return the agent that created each file since a moment, by project and path. None is the owner.
 
     The history lists the newest change first, so of a file that was created twice the later one
     counts.

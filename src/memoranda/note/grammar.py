@@ -136,7 +136,7 @@ def scan(
     At most STRUCTURED characters are read, and no more after about MOST of a kind.
 
     start: where the body begins. Lines count from 1 in all of `text`.
-    graph: read all of the text, as a note of project `graph`.
+    graph: whether to read all of the text, as a note of project `graph`.
     items: gets every list item of a graph note that has a text, in order.
     """
     body = text[start:]

@@ -87,7 +87,7 @@ _GLUED = rf"(?<=[{_LATIN}])(?=[{_CJK}])|(?<=[{_CJK}])(?=[{_LATIN}])"
 
 
 def without_suffix(path: str) -> str:
-    """`path` without a final `.md` or `.markdown`."""
+    """Return `path` without a final `.md` or `.markdown`."""
     if path[-1:] in "dDnN":
         return _SUFFIX.sub("", path)
     return path
@@ -678,7 +678,7 @@ def tagged(text: str, masked: str, number: int, *, is_any: bool = False) -> Obse
 
     masked: the item with NUL for each character of a code span.
     number: the line of the item, from 1 in the whole file.
-    is_any: accept every item, as the section `Observations` of project `graph` does.
+    is_any: whether to accept every item, as in the section `Observations` of project `graph`.
     """
     if not is_any and ("#" not in masked or "[[" in masked or _CHECKBOX.match(text)):
         return None

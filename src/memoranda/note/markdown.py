@@ -102,7 +102,7 @@ def parse_note(
     project, path: where the file is.
     changed: the file's mtime, aware UTC.
     born: the file's birth time, aware UTC, if known.
-    entity: read it as an entity, as the notes of project `graph` are.
+    entity: whether to read it as an entity, as the notes of project `graph` are.
 
     The caller sets `etag`, which is "" here.
     """
@@ -751,7 +751,7 @@ def compose_note(
         None if no note is replaced.
     old: the text of the replaced note. Its keys stay unless they are set now.
     habits: the keys that a note of this folder usually has. Keys that nobody asked for are only
-        written if they are among these. A note without any key has no header. None: write all keys.
+        written if they are among these. A note without any key has no header. None writes all keys.
 
     Raises InvalidInput if the frontmatter of `content` is not valid YAML.
     """

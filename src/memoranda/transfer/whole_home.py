@@ -595,7 +595,7 @@ def _is_ledger(name: str) -> bool:
 
 
 def checksum(digests: Mapping[str, str]) -> str:
-    """Return the checksum of a home; see `HomeMoved`.
+    """Return the checksum of a home, as `HomeMoved` has it.
 
     digests: the SHA-256 of each file, by name. Only files of projects count.
     """

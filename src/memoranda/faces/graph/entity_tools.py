@@ -115,7 +115,7 @@ class _Cursor(NamedTuple):
 
     order: the order of the item's entity. None in a ranked answer.
     position: the position of the item if it is a relation, otherwise None.
-    is_unattached: see _Item.
+    is_unattached: whether the last item is a relation that touches no entity of the answer.
     seen: in a ranked answer, the digests of all entities up to the item's. Otherwise None.
     """
 

@@ -175,9 +175,9 @@ def _is_asked_with_or(text: str) -> bool:
 class _QueryKind:
     """The properties of a query that decide between a strict and a relaxed search.
 
-    is_long: the query has enough words for a relaxed search.
-    is_certain: the query is certainly a question.
-    is_relaxed: a relaxed search follows if no note has all words of the query.
+    is_long: whether the query has enough words for a relaxed search.
+    is_certain: whether the query is certainly a question.
+    is_relaxed: whether a relaxed search follows if no note has all words of the query.
     """
 
     is_long: bool

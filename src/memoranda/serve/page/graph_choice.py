@@ -143,7 +143,7 @@ def nearest_rows(rows: Sequence[int], pairs: Pairs, start: Collection[int], limi
 def neighbours_of(rows: Iterable[int], pairs: Pairs, kind: str = "") -> Mapping[int, set[int]]:
     """Return which rows are linked with each of some rows.
 
-    kind: the kind of links. "": all.
+    kind: the kind of links. "" means all.
     """
     neighbours: dict[int, set[int]] = {row: set() for row in rows}
     for source, target, name in pairs:

@@ -134,7 +134,7 @@ def _names(memory: MemorySession, kind: str, words: str, offset: int, max_names:
     note that names it (`learned`, None if it is not among the newest notes), and how often it is
     linked (`links`).
 
-    words: a text that the names contain. "": all names.
+    words: a text that the names contain. "" means all names.
     offset: how many names are before this part.
     """
     names = _named(memory, kind)

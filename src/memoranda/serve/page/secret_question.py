@@ -40,7 +40,7 @@ class SecretQuestion:
 
 
 def mode_for(memory: MemorySession, fields: Mapping[str, str]) -> str | None:
-    """Return how the write gate treats the secrets of a form. None: as the settings say.
+    """Return how the write gate treats the secrets of a form. None for what the settings say.
 
     fields: the fields of the form.
     """

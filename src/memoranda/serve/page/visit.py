@@ -104,7 +104,7 @@ class Visit:
         was sent several times are joined by line breaks.
     csrf: a text that each form must send back, so that no other site can send it. "" for a caller
         with a token.
-    secret: the question about a secret in the form that was sent. None: it has none.
+    secret: the question about a secret in the form that was sent. None if it has none.
     begin_page: tells that the fields are right and a page will be the answer. Its frame may be sent
         before the view has found what the page shows.
     """
@@ -211,7 +211,7 @@ class Visit:
 
         The page there says which change was made, and offers to undo it.
 
-        to: the address. None: the form's field `back`, the address of the page with the form.
+        to: the address. None means the page with the form, which the field `back` names.
         is_final: whether the change cannot be undone. Then nothing is said or offered.
         """
         target = self.fields.get("back", "") if to is None else to

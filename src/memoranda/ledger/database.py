@@ -186,7 +186,7 @@ class LedgerDatabase:
         return LedgerRefused(_REASONS.get(code, str(error)))
 
     def rows(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[sqlite3.Row]:
-        """All rows of a query. Raises StorageError."""
+        """Return all rows of a query. Raises StorageError."""
         try:
             with self.mutex:
                 return self._connection.execute(sql, values).fetchall()
@@ -194,7 +194,7 @@ class LedgerDatabase:
             raise self.refusal(error) from None
 
     def row(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> sqlite3.Row | None:
-        """The first row of a query. Raises StorageError."""
+        """Return the first row of a query. Raises StorageError."""
         return next(iter(self.rows(sql, values)), None)
 
     @contextmanager

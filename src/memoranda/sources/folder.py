@@ -130,7 +130,7 @@ class FolderSource:
         return None
 
     def check_writable(self) -> None:
-        """Files of a folder can be written."""
+        """Do nothing, because files of a folder can be written."""
 
     def changing(self) -> AbstractContextManager[None]:
         return nullcontext()

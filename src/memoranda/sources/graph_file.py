@@ -85,12 +85,12 @@ class LineEdit:
 
     Several lines may have one name, twins. A name means the first of them.
 
-    names: of entities that the call is about.
+    names: the names of entities that the call is about.
     verb: the kind of the change in the history.
     lines: number of a line (from 0) -> its new bytes. Empty for a line to remove.
     added: lines to add at the end.
     inserted: number of a line -> lines to insert before it.
-    known: the names among them that are entities of the file.
+    known: those of `names` that are entities of the file.
     """
 
     def __init__(self, source: GraphFileSource, names: Iterable[str] = (), verb: str = "edit"):

@@ -127,7 +127,8 @@ class NoteImport:
 
         tally: counts the lines that are done so far.
         warn: called with a sentence for each line that is left out. None calls nothing.
-        say: for a trial run: called with a sentence for each action, and nothing is written.
+        say: called with a sentence for each action of a trial run, which writes nothing. None
+            imports the lines.
         """
         batch: list[_NewFile] = []
         for number, values in self._lines():

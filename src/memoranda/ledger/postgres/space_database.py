@@ -273,7 +273,7 @@ class SpaceDatabase(Connection):
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
-        """One state of the space, to be read from. Raises DatabaseAway, DatabaseRefused."""
+        """Yield one state of the space, to be read from. Raises DatabaseAway, DatabaseRefused."""
         with self._transaction_begun(
             "set transaction isolation level repeatable read, read only"
         ) as db:
@@ -392,7 +392,7 @@ class SpaceDatabase(Connection):
         return left
 
     def keeps_elsewhere(self) -> list[str]:
-        """Sentences about other places where the server keeps former contents of its tables, as far
+        """Return sentences about other places where the server keeps former contents of its tables, as far
         as known.
         """
         sql = "select name, setting from pg_settings where name = any(%s)"

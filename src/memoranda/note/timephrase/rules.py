@@ -98,7 +98,7 @@ class Recurrence:
         return self.freq in _SECONDS
 
     def zone(self, reader_zone: tzinfo) -> tzinfo:
-        """The zone whose clock the rule follows."""
+        """Return the zone whose clock the rule follows."""
         if self.zone_name:
             return ZoneInfo(self.zone_name)
         return reader_zone

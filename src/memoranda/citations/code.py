@@ -283,7 +283,7 @@ def _defines(text: str, name: str) -> bool:
 def compared(expectation: Expectation, text: str, citation: Citation) -> Verdict:
     """Compare the place that was cited with the present text of its file.
 
-    expectation: the place as it was when the note was written.
+    expectation: the lines as they were when the note was written.
     text: the present text of the file.
     citation: the place as the note names it.
     """

@@ -136,9 +136,9 @@ class HistoryVerbs(NoteVerbs):
         A group has the place of its latest change in the list.
 
         ref: list only changes of this note; None for all.
+        limit: the most groups to return; 0 means all.
         agent: list only changes of this agent; None for all.
         since: list only changes made since this time; None for all.
-        limit: the number of groups; 0 means all.
         before: list only changes with lower numbers; 0 means all.
         """
         # By the number of the run or, for a change of no run, its own number.
@@ -172,10 +172,10 @@ class HistoryVerbs(NoteVerbs):
     ) -> Iterator[Change]:
         """Yield the changes that `log` lists, the newest first.
 
-        ref: yield only changes of this note. None means changes of all notes.
-        agent: yield only changes of this agent. None means changes of all agents and the owner.
-        since: yield only changes made since this time. None means changes of any time.
-        before: yield only changes with lower numbers. None means all changes.
+        ref: yield only changes of this note; None for all.
+        agent: yield only changes of this agent; None for all.
+        since: yield only changes made since this time; None for all.
+        before: yield only changes with lower numbers; None for all.
         """
         place = None if ref is None else self.locate(ref)
         agent = agent and agent.lower()

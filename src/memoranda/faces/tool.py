@@ -144,7 +144,7 @@ def declared(
 ) -> list[Tool]:
     """Make the tools that a JSON file declares, in its order.
 
-    file: the name of a JSON file in texts/.
+    file: the JSON file of texts/ with the declarations.
     run: returns the function of a tool by its name.
     also: further names of arguments that all tools accept; see Tool. None for none.
     options: other fields of all the tools.

@@ -158,8 +158,8 @@ def _remove_copied(old: Entry, new: Entry, path: str, stamps: dict[str, Stamp]) 
     """Remove the files that were copied from `old`. A file that was saved since replaces its copy.
 
     new: the copy of `old`.
-    path: where `old` is below the folder that is moved; "" for that folder itself.
-    stamps: what `_copy` returned: the stamp of every copied file and link, by its path.
+    path: where `old` is below the folder that is moved, "" for that folder itself.
+    stamps: the stamp that each file had when it was copied, by its path (see `_copy`).
     """
     status = stat_in(old.name, old.folder)
     if status is None:

@@ -81,8 +81,8 @@ class EntityKey(NamedTuple):
 
     order: a key by which the entities of a graph are sorted. It does not change when other entities
         are deleted.
-    name: the title of the entity's note.
-    type: the type as written; it may be empty.
+    name: the name of the entity.
+    type: its type as written; it may be empty.
     handle: the value by which the graph finds the entity.
     project: the project of the graph, None if there is only one graph.
     """
@@ -379,7 +379,7 @@ class EntityText:
         """Set keys of the header as `frontmatter.set_keys` does.
 
         changes: the new value of each key; REMOVE takes the key out.
-        order: the keys in the order in which the header has them. It gives the places of new keys.
+        order: the keys in the order in which the header has them, for the places of new keys.
 
         Raises ValueError if the header cannot be read.
         """

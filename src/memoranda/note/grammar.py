@@ -754,8 +754,9 @@ class _Lines:
     def _reads_item(self, text: str, masked: str, number: int) -> bool:
         """Read an item's first line. Return whether the line's links are read too.
 
-        masked: the line with its code spans replaced by NUL.
-        number: its number in the file.
+        text: the line without the item's marker.
+        masked: the same with its code spans replaced by NUL.
+        number: the number of the line in the file.
         """
         if not text:
             return True
@@ -777,9 +778,9 @@ class _Lines:
     def _reads_relation_item(self, text: str, masked: str, number: int) -> bool:
         """Keep the relation of an item such as `part_of [[Shop]]`. Return False for other items.
 
-        text: the line.
-        masked: the line with its code spans replaced by NUL.
-        number: its number in the file.
+        text: the text of the item.
+        masked: the text with its code spans replaced by NUL.
+        number: the number of its line in the file.
         """
         # An item that begins with a bracket begins with a category or a link.
         if text[0] == "[" or not ("[[" in text or '`"' in text):
@@ -822,8 +823,8 @@ class _Lines:
         It replaces an equal relation that a link in running text made, but not one of an item.
 
         relation: the relation that the item makes.
-        text: the line of the item.
-        masked: the line with its code spans replaced by NUL.
+        text: the text of the item.
+        masked: the text with its code spans replaced by NUL.
         """
         if self.places is not None:
             for link in written_links(text, masked):
@@ -870,8 +871,8 @@ class _Lines:
         """Keep each link of a line as a relation of type `embeds` or `links_to`.
 
         text: the line.
-        masked: the line with its code spans replaced by NUL.
-        number: its number in the file.
+        masked: the line with its code spans replaced by NUL. A line without code is its own mask.
+        number: the number of the line in the file.
         """
         for link in written_links(text, masked):
             if self.places is not None:

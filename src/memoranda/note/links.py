@@ -678,7 +678,7 @@ def tagged(text: str, masked: str, number: int, *, is_any: bool = False) -> Obse
 
     masked: the item with NUL for each character of a code span.
     number: the line of the item, from 1 in the whole file.
-    is_any: whether to accept every item, as in the section `Observations` of project `graph`.
+    is_any: accept every item, as the section `Observations` of project `graph` does.
     """
     if not is_any and ("#" not in masked or "[[" in masked or _CHECKBOX.match(text)):
         return None

@@ -45,7 +45,7 @@ class Lexeme(NamedTuple):
     """A time word found at `plain[start:end]` of a text.
 
     kind: the kind of time word, which decides the type of `value`.
-    value: what the word means: `Weekday(1, 4)` for "next Friday".
+    value: what the word means, such as a day of the week.
     weak: whether the word counts only beside another time word, as "June" does.
     """
 

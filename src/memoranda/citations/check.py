@@ -209,9 +209,7 @@ class CitationCheck:
     def _verdict(self, root: Path, path: str, citation: Citation, moment: str) -> Verdict:
         """Return the state of a citation, from the cache if nothing has changed since.
 
-        root: the folder in which the citation is looked for.
-        path: the path of the cited file in this folder.
-        citation: the place as the note names it.
+        root, path: the folder in which the citation is looked for, and the path in the folder.
         moment: when the note was written, as a stamp.
 
         A row of the cache has these keys:
@@ -283,7 +281,9 @@ class CitationCheck:
     ) -> Verdict:
         """Return the state of a citation whose file changed, or was never checked.
 
-        root, path: the folder in which the citation is looked for, and the path in the folder.
+        root: the folder in which the citation is looked for.
+        path: the path of the cited file in this folder.
+        citation: the place as the note names it.
         moment: when the note was written, as a stamp.
         past_place: the cited place as it was when the note was written. None if nobody knows.
         """

@@ -283,7 +283,7 @@ def _defines(text: str, name: str) -> bool:
 def compared(expectation: Expectation, text: str, citation: Citation) -> Verdict:
     """Compare the place that was cited with the present text of its file.
 
-    expectation: the lines as they were when the note was written.
+    expectation: the place as it was when the note was written.
     text: the present text of the file.
     citation: the place as the note names it.
     """
@@ -297,7 +297,7 @@ def compared(expectation: Expectation, text: str, citation: Citation) -> Verdict
 def _compared_lines(expectation: Expectation, text: str, citation: Citation) -> Verdict:
     """Look for the cited lines in the present text. They may have moved within the file.
 
-    expectation: the place as it was when the note was written.
+    expectation: the lines as they were when the note was written.
     text: the present text of the file.
     citation: the place as the note names it.
     """

@@ -75,7 +75,7 @@ def toolset(
 ) -> Toolset:
     """Make the toolset `memory`: one tool, one prompt and instructions (contract 000a, 2, 8, 11).
 
-    create_existing: what `create` does with an existing file: `overwrite`, or else refuse it.
+    create_existing: `overwrite`, or else the command `create` refuses an existing file.
     instructions: sentences of the owner for the model.
     view_max_characters: the characters of a file that `view` shows. 0 means all.
     with_notes: whether the server has the tools for notes, too.
@@ -122,7 +122,7 @@ def _definition() -> dict[str, Any]:
 class MemoryCommands:
     """Carries out the six commands.
 
-    create_existing: `overwrite`, or else the command `create` refuses an existing file.
+    create_existing: what `create` does with an existing file: `overwrite`, or else refuse it.
     view_max_characters: the characters of a file that `view` shows. 0 means all.
     folder: the folder of the project that is `/memories`, e.g. one for each end user. "" is the
         project itself.

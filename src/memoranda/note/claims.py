@@ -770,8 +770,8 @@ def _chinese_claim(text: str) -> Claim | None:
 def _state_claim(subject: str, value: str) -> Claim | None:
     """Return the claim that something is on or off, open or closed and the like.
 
-    None for any other value. A place belongs to the subject: of "The cache", "off in production" it
-    is the cache in production that is off.
+    None for any other value. A place in the value belongs to the subject: "The
+    cache is off in production" is a claim about the cache in production.
     """
     match = _STATE.fullmatch(_without_addition(value))
     if match is None:

@@ -94,8 +94,8 @@ class _GraphFace:
     def resources(self) -> list[Resource]:
         """Return the resource with the whole graph, under each address by which a client may ask.
 
-        These are the addresses of the servers that we can replace. In place of `server-memory`, only
-        the address of that one is offered.
+        These are the addresses of the servers that we can replace. If the tools replace
+        `server-memory`, only its address is offered.
         """
         addresses = [(SERVER_MEMORY, "knowledge-graph")]
         if self.like != "server-memory":

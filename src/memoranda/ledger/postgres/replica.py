@@ -392,7 +392,7 @@ class ReplicaHistory(History):
     def _read_back(
         self, sql: str, values: tuple[Any, ...], before: int | None = None
     ) -> Iterator[Change]:
-        """Yield the changes of a query, newest first. Time orders the two series of numbers."""
+        """Yield the changes of a query, newest first. The two series of numbers are merged by time."""
         if not is_of_machine(self.last_of_machine):
             return super()._read_back(sql, values, before)
         shared_end, machine_end = self._ends(before)

@@ -670,7 +670,7 @@ class SpaceDatabase(Connection):
         return dict(db.execute(sql, values).fetchall())
 
     def sweep(self, wanted_digests: set[str]) -> int:
-        """Remove the texts of the history except these. The lock must be held. Returns how many."""
+        """Remove the texts of the history except these, and return their number. The lock must be held."""
         sql = "delete from memoranda.text where space = %s and sha256 <> all(%s)"
         with self._connected() as db:
             return db.execute(sql, [self.space, [*wanted_digests]]).rowcount

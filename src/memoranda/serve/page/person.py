@@ -173,7 +173,7 @@ def _judge(visit: Visit) -> None:
 
 
 def notes_called(memory: MemorySession, name: str) -> list[NoteInfo]:
-    """Return the notes of a name in all projects, at most _MAX_NAMESAKES."""
+    """Return the notes that are called `name`, in all projects, at most _MAX_NAMESAKES."""
     infos: dict[int, NoteInfo] = {}
     for project in memory.projects:
         for info in _called_in(memory, name, project.name):

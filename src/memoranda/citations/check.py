@@ -195,7 +195,7 @@ class CitationCheck:
         return self._repositories[folder]
 
     def _repository_of(self, folder: Path) -> Repository | None:
-        """Find the repository that a folder is in. None as in `_repository`."""
+        """Find the repository that a folder is in. None if it is in no repository of code."""
         repository = Repository.of(folder)
         # A home folder kept in git holds settings, not the code that notes cite.
         if repository is None or repository.root == user_folder():
@@ -254,7 +254,10 @@ class CitationCheck:
     ) -> Expectation | None:
         """Return the cited place as it was when the note was written. None if nobody knows.
 
-        The parameters are as in `_verdict`.
+        root: the folder in which the citation is looked for.
+        path: the path of the cited file in this folder.
+        citation: the place as the note names it.
+        moment: when the note was written, as a stamp.
         """
         repository = self._repository(root)
         if repository is None:
@@ -278,7 +281,10 @@ class CitationCheck:
     ) -> Verdict:
         """Return the state of a citation whose file changed, or was never checked.
 
-        root, path, citation, moment: as in `_verdict`.
+        root: the folder in which the citation is looked for.
+        path: the path of the cited file in this folder.
+        citation: the place as the note names it.
+        moment: when the note was written, as a stamp.
         past_place: the cited place as it was when the note was written. None if nobody knows.
         """
         text = self._text(root / path)

@@ -371,7 +371,7 @@ class _Teller:
 
         Notes that cite changed code come last, and are the first to be left out.
 
-        infos: as in `section`.
+        infos: pairs of a note and its marks. A mark is shown at the note.
         """
         chosen = []
         for info, marks in infos:
@@ -496,7 +496,7 @@ def _notes_of_others(
 def _writers_of_new_files(
     memory: MemorySession, since: datetime
 ) -> dict[tuple[str, str], str | None]:
-    """Return the agent that created each file since a moment, by project and path. None: the owner.
+    """Return the agent that created each file since a moment, by project and path. None is the owner.
 
     The history lists the newest change first, so of a file that was created twice the later one
     counts.

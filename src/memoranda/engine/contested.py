@@ -208,7 +208,9 @@ def unanswered(memory: Reader, infos: Iterable[NoteInfo]) -> list[Contradiction]
 
 
 def newer_marks(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, str]:
-    """Return the marks for notes that a newer note contradicts, by row (see `marks`).
+    """Return the marks for notes that a newer note contradicts, by row.
+
+    A mark says what the newer note says: `newer: 8080 (1a2b3c4d, 2025-03-01)`.
 
     infos: the notes whose subjects count. Other notes about these subjects may get marks, too.
     """

@@ -210,7 +210,7 @@ class Pending:
         """Return the reminders among `infos` that are pending at `now`. The one that was due first
         comes first.
 
-        firing: changes of headers that are not in the files yet, but count as made.
+        firing: changes of headers that are not in the files yet, but count as made. None for none.
         """
         from memoranda.note.frontmatter import REMOVE
         from memoranda.note.reminder import Reminder
@@ -230,7 +230,7 @@ class Pending:
         """Write the lists of pending reminders as they should be at `now`, if they are out of date.
 
         now: None means the present moment.
-        firing: changes of headers that are not in the files yet, but count as made.
+        firing: changes of headers that are not in the files yet, but count as made. None for none.
         create: whether to write a list if the home has none.
 
         Returns whether a file was written. Raises StorageError.

@@ -243,7 +243,7 @@ class ReadVerbs(ProjectList):
         main. If some note is called `main: Shopping`, that note is returned instead.
 
         project: the project to look in; None for all projects.
-        looseness: how much the name may differ from the note's own, as for `find`.
+        looseness: how much the name may differ from the note's own: EXACT, CASE or SIGNS.
         """
         if project is not None:
             project = self.engine.source(project).name
@@ -264,7 +264,7 @@ class ReadVerbs(ProjectList):
 
         identifier: a name, a permalink, an id, or a link such as `[[Plan]]`.
         project: the project to look in; None for all projects.
-        looseness: how much the name may differ from the note's own, as for `find`.
+        looseness: how much the name may differ from the note's own: EXACT, CASE or SIGNS.
 
         A late project is a large one that is still being compared with the disk. Its files of this
         name are looked at now, so that the answer is right.
@@ -353,8 +353,8 @@ class ReadVerbs(ProjectList):
     def find_any(self, ref: str, *, looseness: Looseness = Looseness.SIGNS) -> NoteInfo:
         """Return the note of any project that `ref` names.
 
-        ref: a name as for `find`, the beginning of a memory's id, or `project/path`.
-        looseness: how much the name may differ from the note's own, as for `find`.
+        ref: a name, a permalink, the beginning of a memory's id, or `project/path`.
+        looseness: how much the name may differ from the note's own: EXACT, CASE or SIGNS.
 
         Raises NotFound if no note fits, and Ambiguous if several notes fit. A text that is the name
         of one note and the beginning of another note's id is ambiguous, too.
@@ -372,7 +372,7 @@ class ReadVerbs(ProjectList):
         A whole id decides alone, even if it is also a name. Raises Ambiguous if the beginning of an
         id is also the exact name of another note. Raises the errors of `find`, too.
 
-        looseness: how much the name may differ from the note's own, as for `find`.
+        looseness: how much the name may differ from the note's own: EXACT, CASE or SIGNS.
         """
         memory: NoteInfo | None = None
         with suppress(NotFound):
@@ -394,7 +394,7 @@ class ReadVerbs(ProjectList):
     def _at_path_or_named(self, ref: str, looseness: Looseness) -> NoteInfo:
         """Return the note at `project/path`, or else the note that `ref` names.
 
-        looseness: how much the name may differ from the note's own, as for `find`.
+        looseness: how much the name may differ from the note's own: EXACT, CASE or SIGNS.
 
         Raises the errors of `find`.
         """
@@ -412,9 +412,9 @@ class ReadVerbs(ProjectList):
         A memory is a note in one of MEMORY_PROJECTS: `memory write` stores it in `categories`, and
         upkeep may move it to the archive.
 
-        ref: as for `find_any`: the beginning of an id, a name or `project/path`. A name may differ
-            from the memory's own name only in case. Looser names, which are enough for reading,
-            might change another memory than the caller means.
+        ref: the beginning of an id, a name or `project/path`. A name may differ from the memory's
+            own name only in case. Looser names, which are enough for reading, might change another
+            memory than the caller means.
 
         Raises the errors of `find_any`, and NotFound for a note that is not a memory.
         """
@@ -740,7 +740,8 @@ class ReadVerbs(ProjectList):
 
         0 if a note is near enough: then `context_for` is empty for another reason.
 
-        projects, as_of: as for `context_for`.
+        projects: the names of the projects to search; None for all.
+        as_of: the time at which the evidence was valid; None for now.
         """
         self.engine.fresh()
         room = EVIDENCE_TOKENS * CHARACTERS_PER_TOKEN
@@ -1044,7 +1045,8 @@ class ReadVerbs(ProjectList):
     def reindex(self, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
         """Rebuild the index from the files (see `Memory.reindex`).
 
-        progress: called with the number of files read so far, and the number of all files.
+        progress: called with the number of files read so far, and the number of all files. None
+            calls nothing.
 
         Returns how many notes and how many projects the caller sees.
         """

@@ -43,7 +43,7 @@ class SuspiciousWords:
     """The suspicious words of a note.
 
     spans: the suspicious parts of its `content`.
-    elsewhere: words in other places, by rules that no part of the text matches.
+    elsewhere: words in other places. They match rules that no part of the text matches.
     """
 
     spans: list[Span] = field(default_factory=list)

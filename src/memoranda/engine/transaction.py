@@ -303,7 +303,7 @@ class Transaction:
         """Add the step that writes `data` to a file, and return the step.
 
         old: the file that was read there; None for a new file.
-        step_fields: see `add`.
+        step_fields: further fields of the `Step`, such as `mode` or `scope`.
         """
         return self.add(StepKind.PUT, project, path, data=data, old=old, **step_fields)
 
@@ -311,7 +311,7 @@ class Transaction:
         """Add the step that removes a file, and return the step.
 
         old: the file as it was read.
-        step_fields: see `add`.
+        step_fields: further fields of the `Step`, such as `scope` or `kept`.
         """
         return self.add(StepKind.REMOVE, project, path, old=old, **step_fields)
 
@@ -321,7 +321,7 @@ class Transaction:
         """Add the step that moves a file or a folder to `to`, a free path of the project.
 
         old: the file as it was read; None for a folder.
-        step_fields: see `add`.
+        step_fields: further fields of the `Step`, such as `scope`.
         """
         return self.add(StepKind.MOVE, project, path, to=to, old=old, **step_fields)
 
@@ -336,8 +336,10 @@ class Transaction:
     ) -> Step:
         """Add a step on a file of `project`, and return the step.
 
-        source: the folder that has the file, if it is not the folder of the project.
-        do, step_fields: the kind of step and its further fields (see `Step`).
+        source: the folder that has the file, if it is not the folder of the project. None means the
+            folder of the project.
+        do: the kind of step.
+        step_fields: further fields of the `Step`, such as `data` and `old`.
 
         The history does not keep the text of an entry with a time to live (contract 004, 4). Raises
         ReadOnlyProject, ProjectNotFound, NotWritable.

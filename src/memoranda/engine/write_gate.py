@@ -142,7 +142,7 @@ class Gate:
         redacted.
 
         verb: the verb of the change.
-        mode: how secrets are treated (see `mode`).
+        mode: how secrets are treated: ALLOW, WARN, REDACT or REFUSE.
 
         Returns notices for the caller, one line each. Raises SecretRefused.
         """
@@ -170,7 +170,7 @@ class Gate:
     ) -> None:
         """Check the text that a step would write, and redact the secrets in it (see `check`).
 
-        mode: how secrets are treated (see `mode`).
+        mode: how secrets are treated: ALLOW, WARN, REDACT or REFUSE.
         notices: a list to which a line is added for each secret.
         old_texts: the texts before the change. A secret that is in one of them does not count.
         """
@@ -195,7 +195,7 @@ class Gate:
         """Return the secrets in a text that the caller has to redact before the text is written.
 
         place: the name of the text in notices, such as `notes/plan.md`.
-        mode: how secrets are treated (see `mode`).
+        mode: how secrets are treated: ALLOW, WARN, REDACT or REFUSE.
         notices: a list to which a line is added for each secret.
         old: earlier texts. A secret that is in one of them does not count.
         where: how notices name the position of a secret. If it is "", they name the line.

@@ -145,7 +145,8 @@ class NoteQueries(Queries):
 
         For example: `superseded by team/plan` or `valid until 2026-05-31`.
 
-        viewer: the agent that asks. A newer note is named only if the agent may see it.
+        viewer: the agent that asks. A newer note is named only if the agent may see it. None is the
+            owner.
         zone: the time zone of the days; None for the system's.
         """
         return superseding.validity_marks(self._db, [info.row for info in infos], viewer, zone)
@@ -390,7 +391,7 @@ class NoteQueries(Queries):
         `viewer` sees are left out.
 
         depth: how many levels of folders to go down; 1 means only what is directly in the folder.
-        glob: keep only entries whose last name matches this pattern.
+        glob: keep only entries whose last name matches this pattern. None keeps all.
         limit: the size of the page. None means all entries.
         """
         prefix = f"{folder.strip('/')}/".lstrip("/")
@@ -596,7 +597,7 @@ class NoteQueries(Queries):
         return [(project, path) for project, path in self._db.execute(sql, (_program(),))]
 
     def unskip(self, project: str, path: str) -> None:
-        """Forget that the file at `path` is not a note (see `skip`)."""
+        """Forget that the file at `path` is not a note, so that it is read again."""
         self._db.execute("delete from skipped where project = ? and path = ?", (project, path))
 
     def expired_paths(self, now: int, limit: int = -1) -> list[str]:
@@ -748,8 +749,8 @@ class NoteQueries(Queries):
     def sections(self, most: int, reads: Mapping[str, int], moment: datetime) -> list[Section]:
         """Return every category that has memories, each with its most important memories.
 
-        Pinned memories come first, then those read most often, then the newest. Reminders are not
-        shown here (see `reminders`).
+        Pinned memories come first, then those read most often, then the newest. Reminders are left
+        out, since `reminders` returns them.
 
         most: how many memories to show of each category; 0 means none.
         reads: how often memories were read, by id, in addition to the count in their frontmatter.

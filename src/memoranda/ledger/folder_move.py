@@ -1,7 +1,7 @@
 """Moves a file or folder, by a copy if the system cannot rename it (EXDEV).
 
-It cannot if the two places are on different file systems, or if the folder is in a lower layer of
-overlayfs, as in containers.
+The system cannot rename it if the two places are on different file systems, or if a folder is in a
+lower layer of overlayfs, as in containers.
 
 The copy is made under a temporary name beside the destination, synced, and renamed into place as
 one. Only then is the original removed, file by file, if it is unchanged. A file that
@@ -158,7 +158,8 @@ def _remove_copied(old: Entry, new: Entry, path: str, stamps: dict[str, Stamp]) 
     """Remove the files that were copied from `old`. A file that was saved since replaces its copy.
 
     new: the copy of `old`.
-    path, stamps: as in `_copy`, and as it returned them.
+    path: where `old` is below the folder that is moved, "" for that folder itself.
+    stamps: the stamp that each file had when it was copied, by its path (see `_copy`).
     """
     status = stat_in(old.name, old.folder)
     if status is None:

@@ -136,7 +136,7 @@ def scan(
     At most STRUCTURED characters are read, and no more after about MOST of a kind.
 
     start: where the body begins. Lines count from 1 in all of `text`.
-    graph: read all of the text, as a note of project `graph`.
+    graph: whether to read all of the text, as a note of project `graph`.
     items: gets every list item of a graph note that has a text, in order.
     """
     body = text[start:]
@@ -460,7 +460,10 @@ class _Lines:
     def _reads_rule_or_item(self, text: str, indent: int, relative: int, depth: int) -> bool:
         """Read a rule, the underline of a heading, or an item. Return False for any other line.
 
-        The parameters are as in `_block_start`.
+        text: the line without its indentation.
+        indent: the column at which `text` begins.
+        relative: the same within the line's item.
+        depth: the number of items the line is in.
         """
         if self._is_rule(text, relative) or self._is_underline(text, "-", depth):
             self._close(depth)
@@ -563,7 +566,10 @@ class _Lines:
     def _opens_fence(self, text: str, indent: int, relative: int, depth: int) -> bool:
         """Whether a line opens fenced code, whose lines are skipped from now on.
 
-        The parameters are as in `_block_start`.
+        text: the line without its indentation.
+        indent: the column at which `text` begins.
+        relative: the same within the line's item.
+        depth: the number of items the line is in.
         """
         if text[0] not in "`~":
             return False
@@ -748,7 +754,9 @@ class _Lines:
     def _reads_item(self, text: str, masked: str, number: int) -> bool:
         """Read an item's first line. Return whether the line's links are read too.
 
-        The parameters are as in `_inline`.
+        text: the line without the item's marker.
+        masked: the same with its code spans replaced by NUL.
+        number: the number of the line in the file.
         """
         if not text:
             return True
@@ -770,7 +778,9 @@ class _Lines:
     def _reads_relation_item(self, text: str, masked: str, number: int) -> bool:
         """Keep the relation of an item such as `part_of [[Shop]]`. Return False for other items.
 
-        text, masked, number: as in `_inline`.
+        text: the text of the item.
+        masked: the text with its code spans replaced by NUL.
+        number: the number of its line in the file.
         """
         # An item that begins with a bracket begins with a category or a link.
         if text[0] == "[" or not ("[[" in text or '`"' in text):
@@ -813,7 +823,8 @@ class _Lines:
         It replaces an equal relation that a link in running text made, but not one of an item.
 
         relation: the relation that the item makes.
-        text, masked: as in `_inline`.
+        text: the text of the item.
+        masked: the text with its code spans replaced by NUL.
         """
         if self.places is not None:
             for link in written_links(text, masked):
@@ -859,7 +870,9 @@ class _Lines:
     def _links(self, text: str, masked: str, number: int) -> None:
         """Keep each link of a line as a relation of type `embeds` or `links_to`.
 
-        text, masked, number: as in `_inline`.
+        text: the line.
+        masked: the line with its code spans replaced by NUL. A line without code is its own mask.
+        number: the number of the line in the file.
         """
         for link in written_links(text, masked):
             if self.places is not None:

@@ -76,7 +76,7 @@ class GateRule:
     then: a regular expression for the text directly behind such a word; "" for any text.
     match: the regular expression of the text to find.
     parts: combinations of words in a sentence (see orders.py).
-    likeness: the least score around a match of `parts`, or alone (see likeness.py). None: any.
+    likeness: the least score around a match of `parts`, or alone (likeness.py). None means any.
     checks: further checks of a match, each with its name and the least value that passes.
     yes, no: example texts that the rule must match, and must not match.
     """
@@ -287,7 +287,10 @@ class Rules:
         return matches
 
     def redacted(self, text: str, near_words: Collection[str] | None = None) -> str:
-        """Replace every secret in `text` by `[redacted: id]`. `near_words` is as for `find`."""
+        """Replace every secret in `text` by `[redacted: id]`, with the id of the rule that found it.
+
+        near_words: the words that `words_near` returned for this text; None to look for them here.
+        """
         return redact(text, self.find(text, SECRET, near_words=near_words))
 
     def redacted_beginning(self, text: str, length: int) -> str:
@@ -303,7 +306,10 @@ class Rules:
         return list(self._near_words[kind])
 
     def words_near(self, kind: str, text: str) -> set[str]:
-        """Return the words of `near` in rules of `kind` that `text` has: for `near_words` of `find`."""
+        """Return the words of `near` in rules of `kind` that `text` has.
+
+        `find` takes them as `near_words`.
+        """
         lower = text.lower()
         if len(self._near_words[kind]) < _FEW_WORDS:
             return {word for word in self._near_words[kind] if word in lower}

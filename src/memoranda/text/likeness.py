@@ -334,7 +334,7 @@ class Roles:
 class SentenceRoles:
     """The roles in the sentences of a text.
 
-    Windows overlap, so a sentence is in several of them. What is found in it is kept for the next.
+    Windows overlap, so a sentence is in several of them. Its roles are found once, and then kept.
 
     sentences: the folded words of each sentence.
     """

@@ -1,4 +1,4 @@
-"""Tells the facts of a note: who wrote each when, and the newer statement that contradicts it.
+"""Lists the facts of a note. Each comes with its writer, its time, and what contradicts it.
 
 A fact in the note of a name often leaves the name out: `- [place] lives in Porto`. It is compared as
 if the name were before it.
@@ -45,7 +45,7 @@ class Fact:
     context: the text in parentheses after it. "" without one.
     line: its line in the file, counted from 1.
     words: its text without tags and links, as it is compared.
-    writer: who wrote the line, as `writer_of` says it.
+    writer: who wrote the line: an agent's name, or a word to be translated.
     time: when the line was written.
     newer: the newest statement that contradicts it. None if it is not contradicted.
     is_asked: whether Review asks which of the two holds.
@@ -64,7 +64,7 @@ class Fact:
 
     @property
     def key(self) -> tuple[str, str]:
-        """The value that two facts of the same words have in common."""
+        """The category and the words, without case. Two facts with the same key say the same."""
         return self.category.casefold(), fold(self.words)
 
 
@@ -110,12 +110,15 @@ def facts_of(memory: MemorySession, info: NoteInfo, outgoing: Sequence[Edge]) ->
 
 
 def fact_of_relation(memory: MemorySession, info: NoteInfo, edge: Edge, newer: Statement) -> Fact:
-    """Return a relation that is contradicted as a fact: `lives_in [[Berlin]]`, called `lives in`.
+    """Return a contradicted relation in the form of a fact.
+
+    `lives_in [[Berlin]]` becomes a fact of the category `lives in`, with a link to Berlin.
 
     Secrets in it are masked.
 
     info: the note that has the relation.
     edge: the relation. It leads to a note.
+    newer: the newest statement that contradicts it.
     """
     assert edge.note is not None
     redacted = memory.rules_for_reading().redacted
@@ -195,9 +198,9 @@ def contradicting(
 ) -> Statement | None:
     """Return the newest statement that was written after a sentence and contradicts it.
 
-    words: the sentence.
+    words: the sentence, or a fact that leaves out whom it is about: `lives in Porto`.
     time: when it was written.
-    name: who or what it may be about, without naming it. "" for a whole sentence.
+    name: the person or thing that such a fact is about. "" if the sentence is complete.
 
     None if no statement contradicts it.
     """
@@ -236,7 +239,10 @@ def _without_tags(observation: Observation) -> str:
 
 
 def can_take_out(memory: MemorySession, info: NoteInfo) -> bool:
-    """Whether single facts of a note can be taken out: its file is its own, and it is not locked."""
+    """Whether single facts of a note can be taken out.
+
+    They cannot if the note is locked, or if its file also holds other notes.
+    """
     return not info.locked and not memory.holds_entities(info.project)
 
 

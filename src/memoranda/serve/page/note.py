@@ -353,7 +353,7 @@ def _edited(visit: Visit, info: NoteInfo) -> Response:
 
 
 def _acted(visit: Visit, info: NoteInfo) -> Response:
-    """Do the action of a form to a note, then redirect to its page, where it is then."""
+    """Do the action of a form to a note, then redirect to its page, which may have moved."""
     new_place = note_actions.act(visit, info)
     target = visit.fields.get("back") or (visit.note_address(new_place) if new_place else HOME)
     return visit.back(target)

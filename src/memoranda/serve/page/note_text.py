@@ -56,8 +56,8 @@ _TASK_BOXES = frozenset((" ", "x", "X", "-", "/", "?"))
 class LinkTargets:
     """Where the wikilinks of one note lead.
 
-    addresses: by the name in a link, the address of the note.
-    ambiguous: by a name that several notes have, how many they are.
+    addresses: name in a link -> the address of the note.
+    ambiguous: name in a link that several notes have -> how many notes have it.
     """
 
     addresses: Mapping[str, str] = field(default_factory=dict)

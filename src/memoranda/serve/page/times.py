@@ -227,7 +227,7 @@ def time_element(clock: Clock, at: Time, words: str = "") -> Markup | str:
 
     A text that is not a time is returned as it is.
 
-    words: the words to show. "": the words that `time_words` returns.
+    words: the words to show. "" means the words that `time_words` returns.
     """
     shown = words or time_words(clock, at)
     day = day_in(at)

@@ -205,7 +205,9 @@ class Embedding:
 
         vectors: the vectors of the home.
         end: a value of time.monotonic.
-        stop, progress, thorough: see `some`.
+        stop: called between two calls of the model. If it returns True, this ends.
+        progress: called with the number of embedded passages and of all passages.
+        thorough: whether to look at every note, and to remove the vectors of texts that are gone.
         """
         embedded = 0
         total = 0

@@ -135,21 +135,25 @@ class HistoryVerbs(NoteVerbs):
 
         A group has the place of its latest change in the list.
 
-        ref, agent, since: as for `log`.
-        limit: the number of groups; 0 means all.
+        ref: list only changes of this note; None for all.
+        limit: the most groups to return; 0 means all.
+        agent: list only changes of this agent; None for all.
+        since: list only changes made since this time; None for all.
         before: list only changes with lower numbers; 0 means all.
         """
-        # By the number of the run or, for a change of no run, its own number.
+        # The changes of each group, by the number of their run. A change of no run is a group of its
+        # own, by its own number.
         groups: dict[int, list[Change]] = {}
         # The lowest number of a run that has a group; None if none has one.
         oldest_run: int | None = None
         for change in self._seen_changes(ref, agent, since, before or None):
-            # An undo of a run has its number, but is a change of its own in the list.
+            # An undo carries the number of the run that it undoes, but is listed alone.
             run = change.run if change.undoes is None else None
             is_full = limit > 0 and len(groups) >= limit
             if is_full:
-                # Only further changes of the listed runs are still looked for. The number of a run
-                # is the number of its first change, so older changes are of none of them.
+                # Only further changes of the listed runs are still looked for. A run has the number
+                # of its first change. So a change below the lowest of these numbers cannot belong to
+                # a listed run.
                 may_follow = oldest_run is not None and change.number >= oldest_run
                 if not may_follow:
                     break
@@ -170,8 +174,10 @@ class HistoryVerbs(NoteVerbs):
     ) -> Iterator[Change]:
         """Yield the changes that `log` lists, the newest first.
 
-        ref, agent, since: as for `log`.
-        before: yield only changes with lower numbers. None means all changes.
+        ref: yield only changes of this note; None for all.
+        agent: yield only changes of this agent; None for all.
+        since: yield only changes made since this time; None for all.
+        before: yield only changes with lower numbers; None for all.
         """
         place = None if ref is None else self.locate(ref)
         agent = agent and agent.lower()

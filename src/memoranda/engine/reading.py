@@ -740,7 +740,8 @@ class ReadVerbs(ProjectList):
 
         0 if a note is near enough: then `context_for` is empty for another reason.
 
-        projects, as_of: as for `context_for`.
+        projects: the names of the projects to search; None for all.
+        as_of: the time at which the evidence was valid; None for now.
         """
         self.engine.fresh()
         room = EVIDENCE_TOKENS * CHARACTERS_PER_TOKEN

@@ -269,7 +269,7 @@ class History:
     def with_name_id(self, id_begin: str, before: int) -> list[int]:
         """Return the numbers below `before` of changes with a step on a file named by this id.
 
-        id_begin: as in `steps_with_id`.
+        id_begin: 8 digits, as in the file name `short-title-0a1b2c3d.md`.
         """
         sql = f"select distinct s.change from step s where {_NAMED_BY_ID} and s.change < ?"
         return [row["change"] for row in self.database.rows(sql, (id_begin, before))]

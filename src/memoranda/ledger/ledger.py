@@ -286,9 +286,14 @@ class Ledger:
 
         verb: the verb under which the history lists the change, such as `edit`.
         about: the (project, path) that the history lists the change under.
-        agent, face, undoes, details, by: as in `Change`.
-        run: as in `Change`, where a run is a series of changes that are undone together. 0 begins a
-            run.
+        agent: the agent that makes the change; None for the owner.
+        face: the interface by which the change was asked for, such as `mcp`.
+        undoes: the number of the change to undo, or of the first one of several; None if the change
+            is not an undo.
+        details: further facts about the change, which depend on the verb.
+        run: the number of the first change of a run, which is a series of changes that a job makes
+            and that are undone together. 0 begins a run. None means no run.
+        by: further facts about the caller, such as its client.
         folded: the reads that the new headers count, by path. They are subtracted from the ledger.
         """
         from memoranda.ledger.change import Change

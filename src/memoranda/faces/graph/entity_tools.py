@@ -402,7 +402,7 @@ def _relation_items(
 ) -> list[_Item]:
     """Return the relations that follow an entity, in order.
 
-    groups: see `_relations_by_entity`.
+    groups: the relations, each by the number of the first entity that it touches.
     number: the number of the entity, or `relations_number` for the unattached relations.
     relations_number: the number of entities.
     after: only relations after this position. None means all.

@@ -141,17 +141,19 @@ class HistoryVerbs(NoteVerbs):
         since: list only changes made since this time; None for all.
         before: list only changes with lower numbers; 0 means all.
         """
-        # By the number of the run or, for a change of no run, its own number.
+        # The changes of each group, by the number of their run. A change of no run is a group of its
+        # own, by its own number.
         groups: dict[int, list[Change]] = {}
         # The lowest number of a run that has a group; None if none has one.
         oldest_run: int | None = None
         for change in self._seen_changes(ref, agent, since, before or None):
-            # An undo of a run has its number, but is a change of its own in the list.
+            # An undo carries the number of the run that it undoes, but is listed alone.
             run = change.run if change.undoes is None else None
             is_full = limit > 0 and len(groups) >= limit
             if is_full:
-                # Only further changes of the listed runs are still looked for. The number of a run
-                # is the number of its first change, so older changes are of none of them.
+                # Only further changes of the listed runs are still looked for. A run has the number
+                # of its first change. So a change below the lowest of these numbers cannot belong to
+                # a listed run.
                 may_follow = oldest_run is not None and change.number >= oldest_run
                 if not may_follow:
                     break

@@ -79,7 +79,8 @@ def _move_by_copy(old: Entry, new: Entry) -> None:
 def _copy(old: Entry, new: Entry, path: str) -> dict[str, Stamp]:
     """Copy a file, link or folder with all its contents, and sync the copy.
 
-    old, new: what is copied, and the place of the copy, which must be free.
+    old: what is copied.
+    new: the place of the copy, which must be free.
     path: where `old` is below the folder that is moved, "" for that folder itself.
 
     Returns the stamp of every file and link by its path, such as `{"/a/note.md": ...}`.

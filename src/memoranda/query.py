@@ -57,6 +57,7 @@ class Query(FrozenValueObject):
     as_of: what was valid at that moment; its own zone says what day it is.
     valid_at: leaves out notes that are over, superseded or not valid yet at that moment, whenever
         they were written. Ranked searches without `as_of` use the present.
+    upheld: the rows of notes that no other note ends, whatever it says. The engine sets it.
     """
 
     text: str = ""
@@ -89,6 +90,7 @@ class Query(FrozenValueObject):
     day_until: datetime | None = None
     as_of: datetime | None = None
     valid_at: datetime | None = None
+    upheld: tuple[int, ...] = ()
 
     @property
     def lists_archived(self) -> bool | None:

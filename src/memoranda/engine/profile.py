@@ -130,7 +130,7 @@ def _memory_files(memory: ReadVerbs) -> list[NoteInfo]:
     rows, _ = index.directory(_MEMORIES, "", depth=1, viewer=memory.agent, limit=None)
     infos = [row.note for row in rows if row.note is not None and row.note.path.endswith(".md")]
     infos += [info for info in index.below(_MEMORIES, _USER_FOLDER) if memory.sees(info.scope)]
-    invalid_rows = index.invalid_rows(memory.clock())
+    invalid_rows = memory.invalid_rows()
     valid_infos = [info for info in infos if info.row not in invalid_rows]
     # A sort keeps the order of equal items, so the second one keeps the order of times.
     valid_infos.sort(key=lambda info: info.changed, reverse=True)

@@ -879,15 +879,17 @@ class ReadVerbs(ProjectList):
     ) -> tuple[builtins.list[Hit], dict[int, Contradiction]]:
         """Put each hit that a newer note contradicts behind the hit of the newer note.
 
-        The passage of such a hit also gets a mark in front that says so.
+        The passage of such a hit also gets a mark in front that says so. What the owner wrote or
+        confirmed comes before what somebody else wrote against it or in its place.
 
         Returns the hits in their new order, and the contradictions by row of the older note.
         """
-        from memoranda.engine.contested import marks, newer, newest_first
+        from memoranda.engine.contested import leaders, led, marks, newer
 
         notes = {hit.note.row: hit.note for hit in hits}
         pairs = newer(self, notes.values())
-        if not pairs:
+        leader_rows = self._upheld_leaders(notes) | leaders(self, pairs)
+        if not leader_rows:
             return hits, {}
         remarks = marks(self, pairs)
         for hit in hits:
@@ -895,7 +897,44 @@ class ReadVerbs(ProjectList):
             if mark is not None:
                 hit.why.append(mark)
                 hit.passage = f"[{mark}] {hit.passage}"
-        return newest_first(hits, lambda hit: hit.note, pairs), pairs
+        return led(hits, lambda hit: hit.note, leader_rows), pairs
+
+    def upheld_rows(self) -> tuple[int, ...]:
+        """Return the rows of the owner's notes that only unconfirmed notes of others would end.
+
+        Such a note holds until the owner confirms one of these, or supersedes it.
+        """
+        return tuple(info.row for info in self.index.notes.disputed() if self._is_upheld(info))
+
+    def _is_upheld(self, info: NoteInfo) -> bool:
+        """Whether the owner confirmed no note that supersedes this one, in any number of steps."""
+        passed_rows = {info.row}
+        pending = [info]
+        while pending:
+            for successor in self.index.notes.successors(pending.pop()):
+                if successor.row in passed_rows:
+                    continue
+                if self.telling(successor) is Telling.FACT:
+                    return False
+                passed_rows.add(successor.row)
+                pending.append(successor)
+        return True
+
+    def _upheld_leaders(self, rows: Container[int]) -> dict[int, int]:
+        """Return, by the row of a note that would end one of the owner's, the row of that one.
+
+        rows: the rows of the notes that count.
+        """
+        return {
+            successor.row: info.row
+            for info in self.index.notes.disputed()
+            if info.row in rows and self._is_upheld(info)
+            for successor in self.index.notes.successors(info)
+        }
+
+    def invalid_rows(self) -> set[int]:
+        """Return the rows of the notes that are not valid now."""
+        return self.index.notes.invalid_rows(self.clock()) - {*self.upheld_rows()}
 
     def _today(self) -> date:
         """Return the present day in the owner's time zone."""
@@ -919,6 +958,8 @@ class ReadVerbs(ProjectList):
             query = query.replace(as_of=query.as_of.astimezone(zone))
         elif valid:
             query = query.replace(valid_at=now.astimezone(zone))
+        if query.as_of is not None or query.valid_at is not None:
+            query = query.replace(upheld=self.upheld_rows())
         if query.day_from is not None and query.day_until is not None:
             query = query.replace(
                 day_from=query.day_from.astimezone(zone), day_until=query.day_until.astimezone(zone)

@@ -185,6 +185,10 @@ class NoteQueries(Queries):
         """
         return set(filters.invalid_at(superseding.valid_spans(self._db), moment))
 
+    def disputed(self) -> list[NoteInfo]:
+        """Return the owner's notes that somebody else's note says it supersedes."""
+        return in_order(self._db, superseding.disputed_rows(self._db))
+
     def successors(self, info: NoteInfo) -> list[NoteInfo]:
         """Return the notes whose header says that they supersede this note."""
         return in_order(self._db, superseding.successors(self._db, info.row))

@@ -57,7 +57,7 @@ class Query(FrozenValueObject):
     as_of: what was valid at that moment; its own zone says what day it is.
     valid_at: leaves out notes that are over, superseded or not valid yet at that moment, whenever
         they were written. Ranked searches without `as_of` use the present.
-    upheld: the rows of notes that no other note ends, whatever it says. The engine sets it.
+    upheld: the rows of notes that no other note ends, whatever it says (`upheld_rows`).
     """
 
     text: str = ""

@@ -2,7 +2,8 @@
 
 A claim is a sentence such as "The port is 8080" (note/claims.py). `memory review` asks the owner
 which note holds. Until it is answered, the newer note comes first wherever both are shown, and the
-older one gets a mark that names the newer one.
+older one gets a mark that names the newer one. But what the owner wrote or confirmed comes before an
+unconfirmed note of somebody else.
 """
 
 from __future__ import annotations

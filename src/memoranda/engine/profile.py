@@ -98,7 +98,12 @@ def _places(memory: ReadVerbs, limit: int) -> Iterator[tuple[str, Iterable[NoteI
 
     limit: how many notes to yield for each reason.
     """
-    holding = Query(archived=False, valid_at=memory.clock(), order="created")
+    holding = Query(
+        archived=False,
+        valid_at=memory.clock(),
+        upheld=memory.upheld_rows(),
+        order="created",
+    )
 
     def listed(**filters: object) -> list[NoteInfo]:
         """Return the newest notes that are valid now and fit these fields of a query."""

@@ -59,6 +59,7 @@ class Query(FrozenValueObject):
     as_of: the note was valid at this moment. The zone of the moment says what day it is.
     valid_at: leaves out notes that are over, superseded or not valid yet at this moment, whenever
         they were written. Ranked searches without `as_of` use the present.
+    upheld: the rows of notes that no other note ends, whatever it says (`upheld_rows`).
     """
 
     text: str = ""
@@ -91,6 +92,7 @@ class Query(FrozenValueObject):
     day_until: datetime | None = None
     as_of: datetime | None = None
     valid_at: datetime | None = None
+    upheld: tuple[int, ...] = ()
 
     @property
     def lists_archived(self) -> bool | None:

@@ -417,7 +417,7 @@ def _about_project(
     """
     if not names:
         return
-    valid = Query(archived=False, valid_at=now)
+    valid = Query(archived=False, valid_at=now, upheld=memory.upheld_rows())
     # A note that is yielded again is left out by the teller.
     for name in names:
         traces, _ = memory.list(Query(projects=(TRACE_PROJECT,), tags=(name,)), limit=1)
@@ -480,7 +480,13 @@ def _notes_of_others(
     Each note comes with its author and `unconfirmed`, unless its words are the owner's.
     """
     writers = _writers_of_new_files(memory, since)
-    query = Query(created_from=since, archived=False, valid_at=now, order="created")
+    query = Query(
+        created_from=since,
+        archived=False,
+        valid_at=now,
+        upheld=memory.upheld_rows(),
+        order="created",
+    )
     infos, _ = memory.list(query, limit=60)
     for info in infos:
         # Entries, traces and imports are not news.

@@ -90,6 +90,7 @@ class Overview:
             engine.settings.per_category,
             engine.reads.counts(),
             engine.clock().astimezone(engine.settings.zone),
+            self.memory.upheld_rows(),
         )
         by_category = {section.category: section for section in sections}
         total = sum(section.total for section in by_category.values())

@@ -57,7 +57,11 @@ def suspicious_words(rules: Rules, note: Note) -> SuspiciousWords:
     """
     spans: list[Span] = []
     elsewhere: list[WordsElsewhere] = []
+    lengths = {rule.id for rule in rules if rule.longer is not None}
     for rule_id in note.suspicious:
+        # The length of a text is in none of its words.
+        if rule_id in lengths:
+            continue
         spans_in_text = _spans(rules, rule_id, note.content)
         spans += spans_in_text
         if not spans_in_text:

@@ -201,7 +201,9 @@ class _Selection:
         moment = self._query.as_of or self._query.valid_at
         if not moment:
             return
-        invalid_rows = filters.invalid_at(superseding.valid_spans(self._db), moment)
+        invalid_rows = filters.invalid_at(
+            superseding.valid_spans(self._db), moment, self._query.upheld
+        )
         if invalid_rows:
             self._conditions.append(filters.excluded(invalid_rows, "n.row"))
             self._must_be_counted()

@@ -186,6 +186,10 @@ class NoteQueries(Queries):
         """
         return set(filters.invalid_at(superseding.valid_spans(self._db), moment))
 
+    def disputed(self) -> list[NoteInfo]:
+        """Return the owner's notes that somebody else's note says it supersedes."""
+        return in_order(self._db, superseding.disputed_rows(self._db))
+
     def successors(self, info: NoteInfo) -> list[NoteInfo]:
         """Return the notes whose header says that they supersede this note."""
         return in_order(self._db, superseding.successors(self._db, info.row))
@@ -746,7 +750,13 @@ class NoteQueries(Queries):
         sql = f"select n.scope, t.text from note n join text t on t.row = n.row where n.project = {_PROJECT}"
         return iter(self._db.execute(sql, (project,)))
 
-    def sections(self, most: int, reads: Mapping[str, int], moment: datetime) -> list[Section]:
+    def sections(
+        self,
+        most: int,
+        reads: Mapping[str, int],
+        moment: datetime,
+        upheld: Collection[int] = (),
+    ) -> list[Section]:
         """Return every category that has memories, each with its most important memories.
 
         Pinned memories come first, then those read most often, then the newest. Reminders are left
@@ -755,13 +765,14 @@ class NoteQueries(Queries):
         most: how many memories to show of each category; 0 means none.
         reads: how often memories were read, by id, in addition to the count in their frontmatter.
         moment: show only memories that are valid at this time.
+        upheld: the rows of memories that no other note ends.
         """
         counted = self._db.execute(
             "select n.category, count(*), sum(n.phase = 'inbox') from note n join project p on p.id = n.project"
             f" where {_IS_GLOBAL_MEMORY} group by 1"
         )
         sections = {name: Section(name, total, inbox) for name, total, inbox in counted}
-        invalid_rows = filters.invalid_at(superseding.valid_spans(self._db), moment)
+        invalid_rows = filters.invalid_at(superseding.valid_spans(self._db), moment, upheld)
         is_valid = filters.excluded(invalid_rows, "n.row")
         and_is_valid = ""
         # "" if all notes are valid

@@ -256,7 +256,7 @@ class SearchContext:
         moment = query.as_of or query.valid_at
         self.invalid: list[int] = []
         if moment is not None:
-            self.invalid = filters.invalid_at(self.spans, moment)
+            self.invalid = filters.invalid_at(self.spans, moment, query.upheld)
         self._valid = self._valid_only("rowid")
 
     @cached_property

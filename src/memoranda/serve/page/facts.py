@@ -193,6 +193,11 @@ def statements_of(infos: Iterable[NoteInfo]) -> list[Statement]:
     return [Statement(info, claim) for info in infos for claim in _claims_in(info.title)]
 
 
+def names_in(sentence: str) -> list[str]:
+    """Return what a sentence makes a claim about: `Ann` for "Ann moved to Porto"."""
+    return [claim.name for claim in _claims_in(sentence)]
+
+
 def contradicting(
     words: str, time: str, statements: Iterable[Statement], name: str = ""
 ) -> Statement | None:

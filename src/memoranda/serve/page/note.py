@@ -40,6 +40,7 @@ from memoranda.note.model import (
 from memoranda.serve.page import editing, erasing, merge_pages, note_actions, note_history, used
 from memoranda.serve.page.addresses import note_ref, note_url, notes_sharing, place_at, place_of_id
 from memoranda.serve.page.calendar import SNOOZES, reminder_row
+from memoranda.serve.page.contradicted import contradicted_in
 from memoranda.serve.page.note_text import (
     RENDERED,
     LinkTargets,
@@ -160,6 +161,7 @@ def _page(visit: Visit, info: NoteInfo, note: Note) -> Response:
         incoming=incoming,
         most_links=_MAX_LINKS,
         most_shown=_LINKS_SHOWN,
+        contradicted=contradicted_in(memory, info, outgoing),
         marks=memory.validity_marks([info]).get(info.row, ""),
         is_long=len(note.body) > RENDERED,
         provenance=info.provenance,

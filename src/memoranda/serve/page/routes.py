@@ -157,7 +157,10 @@ def page_routes(server: HttpServer) -> Sequence[BaseRoute]:
         f"{HOME}/language": _language,
         f"{HOME}/live": partial(_live, server, visitors),
     }
-    views = dict(PAGES)
+    views = {
+        path: (methods, shell.with_own_act(view) if POST[0] in methods else view)
+        for path, (methods, view) in PAGES.items()
+    }
     for path, view in API.items():
         views[f"/api{path}"] = view
         views[f"/s/{{space}}/api{path}"] = view

@@ -76,7 +76,7 @@ class GateRule:
     then: a regular expression for the text directly behind such a word; "" for any text.
     match: the regular expression of the text to find.
     parts: combinations of words in a sentence (see orders.py).
-    likeness: the least score around a match of `parts`, or alone (likeness.py). None means any.
+    likeness: the least score around a match of `parts`, or alone (see likeness.py). None: any.
     checks: further checks of a match, each with its name and the least value that passes.
     yes, no: example texts that the rule must match, and must not match.
     """

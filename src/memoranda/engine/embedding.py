@@ -141,7 +141,7 @@ class Embedding:
     def related(self) -> float:
         """The least cosine at which a note has to do with a question.
 
-        Each model has its own. 0 if that of the model is not known.
+        Each model has its own. 0 if the one for this model is not known.
         """
         vectors = self.vectors
         if vectors is None:

@@ -55,8 +55,8 @@ def plan_expire(
 ) -> list[Action]:
     """Plan to archive the memories of the inbox that have expired, in the category they belong to.
 
-    careful: whether to keep memories that the daemon would keep: those of a category in
-        `daemon.keep`, written by hand, or read often.
+    careful: whether to keep memories of a category in `daemon.keep`, memories written by hand, and
+        memories that were read often, as the daemon does.
     """
     expired = [(memory, end) for memory, end in _ends(memories, settings, careful) if end < now]
     classifier = Classifier(settings, memories if expired else ())
@@ -103,8 +103,8 @@ def plan_decay(
 
     Exempt categories, pinned memories, and reminders that will fire or are pending stay.
 
-    careful: whether to keep memories that the daemon would keep: those of a category in
-        `daemon.keep`, or written by hand.
+    careful: whether to keep memories of a category in `daemon.keep`, and memories written by hand,
+        as the daemon does.
     """
     kept_until = kept_for_reminders(memories, settings, sources=careful)
     return [

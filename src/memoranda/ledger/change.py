@@ -54,8 +54,8 @@ class Touched(ValueObject):
     file: for LINES, the absolute path of the file used in place.
     root: the project's real folder, if other processes of the home would look elsewhere. Else "".
     size: the size of the text after, in bytes.
-    by: the origin of this text, in addition to what the change says. Its keys override those of the
-        change.
+    by: the origin of this text, in addition to what the change says. Its keys override the keys that
+        the change has.
     """
 
     do: str

@@ -90,7 +90,7 @@ class LineEdit:
     lines: number of a line (from 0) -> its new bytes. Empty for a line to remove.
     added: lines to add at the end.
     inserted: number of a line -> lines to insert before it.
-    known: those of `names` that are entities of the file.
+    known: the names among `names` that are entities of the file.
     """
 
     def __init__(self, source: GraphFileSource, names: Iterable[str] = (), verb: str = "edit"):

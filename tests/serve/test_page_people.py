@@ -364,7 +364,8 @@ async def test_facts_are_shown_without_marks_of_markdown(web, page):
     assert fact.startswith("role leads the ledger with care #work")
     assert '<a href="/page/note/notes/Ledger.md">the ledger</a>' in about
     assert '<a class="tag" href="/page/search?tag=work">#work</a>' in about
-    assert "leads the ledger with" in plain(await page.see("/page/people"))
+    people_page = await page.see("/page/people")
+    assert "leads the ledger with" in plain(people_page)
 
 
 async def judge(page, about, do):
@@ -382,7 +383,8 @@ async def test_facts_and_memories_of_an_agent_are_confirmed_on_the_page_of_the_n
     assert about.count("✓ It is so") == 2
     for _ in range(2):
         answer = await judge(page, about, "confirm")
-        assert answer.headers["location"].startswith("/page/about?name=Ann")
+        location = answer.headers["location"]
+        assert location.startswith("/page/about?name=Ann")
         about = await page.see("/page/about?name=Ann")
     assert "✓ It is so" not in about
     assert "You have not confirmed it." not in about
@@ -403,6 +405,31 @@ async def test_a_wrong_fact_is_taken_out_of_its_note_and_a_wrong_memory_forgotte
     wrong = await page.send("/page/about", ref=note.id, do="take_out", line="1", checksum="x")
     assert wrong.status_code in (400, 409)
     assert (await page.send("/page/about", ref=note.id, do="dance")).status_code == 400
+
+
+async def test_a_fact_below_a_line_separator_is_taken_out_and_no_other_one(web, page):
+    facts = ["- [place] lives in Porto", "- [role] plants trees", "- [age] 40"]
+    listed = "\n".join(facts)
+    note = person(web, "Ann", f"Said\u2028she.\n\n{listed}")
+    info = web.memory.find(note.id)
+    age = web.memory.observations(info)[2]
+    fields = {"do": "take_out", "line": str(age.line), "checksum": info.checksum}
+    await page.send("/page/about", ref=note.id, **fields)
+    lines = web.memory.read(note.id).content.strip().split("\n")
+    remaining = lines[2:]
+    assert remaining == facts[:2]
+
+
+async def test_a_secret_beside_a_contradicted_relation_is_masked(web, page):
+    key = "AKIA" + "Q3EGRIJSWOHTLZ5P"
+    web.memory.own_secret_mode = "keep"
+    person(web, "Ann", f"- lives_in [[Porto]] (door {key})")
+    person(web, "Porto")
+    web.later(days=2)
+    memory(web, "Ann lives in Kyoto.", category="people")
+    about = await page.see("/page/about?name=Ann")
+    assert "lives in" in facts_in(about)[1][0]
+    assert key not in about
 
 
 async def test_a_name_with_a_secret_is_in_no_address_and_masked_on_its_page(web, page):

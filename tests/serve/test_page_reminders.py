@@ -111,6 +111,19 @@ async def test_several_reminders_of_one_state_on_a_day_are_counted(web, page):
     ]
 
 
+async def test_a_reminder_done_at_no_readable_time_leaves_the_calendar_whole(web, page):
+    note = memory(web, "Call Ann tomorrow at 9", category="reminders")
+    await page.send("/page/reminder", ref=note.id, action="done")
+    folder = web.memory.home / "categories"
+    file = folder / note.path
+    text = file.read_text()
+    changed = re.sub("(?m)^acked_at: .*", "acked_at: [a, b]", text)
+    assert changed != text
+    file.write_text(changed)
+    calendar = await page.see("/page/calendar")
+    assert "<h1>Calendar</h1>" in calendar
+
+
 async def test_what_was_done_in_two_weeks_is_folded_below_the_agenda_the_latest_first(web, page):
     for number, days in ((1, 0), (2, 10), (3, 10)):
         note = reminder(web, f"done {number}", days=-1)

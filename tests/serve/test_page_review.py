@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 
@@ -360,3 +361,11 @@ async def test_what_happened_on_a_day_is_not_asked_about_as_a_reminder(web, page
     memory(web, "Dinner with Lukas on Thursday", category="people")
     (question,) = web.memory.review(kind="reminder")
     assert "Dinner with Lukas" in question.text
+
+
+def test_a_line_of_marks_that_nothing_closes_is_read_in_linear_time():
+    markdown = " *a" * 30_000
+    begin = time.process_time()
+    assert plain_text(markdown) == markdown
+    # It took a minute when each mark was looked for to the end of the line.
+    assert time.process_time() - begin < 5

@@ -201,7 +201,9 @@ class _Selection:
         moment = self._query.as_of or self._query.valid_at
         if not moment:
             return
-        invalid_rows = filters.invalid_at(superseding.valid_spans(self._db), moment)
+        invalid_rows = filters.invalid_at(
+            superseding.valid_spans(self._db), moment, self._query.upheld
+        )
         if invalid_rows:
             self._conditions.append(filters.excluded(invalid_rows, "n.row"))
             self._must_be_counted()
@@ -319,7 +321,7 @@ def _rows_holding(
 ) -> list[int]:
     """Return the rows of the notes whose text or title contains `text` and whose facets pass.
 
-    A Chinese text is looked for in simplified and in traditional characters.
+    A Chinese text that no note has as it is typed is looked for in the other characters.
 
     needed, unwanted: the facets that a note must have and must not have (see `wanted`).
     projects: the only projects with such notes. None if unknown.
@@ -331,9 +333,10 @@ def _rows_holding(
         source = f"note n join text t on t.row = n.row where n.project in ({ids})"
     else:
         source = ""
-    rows: list[int] = []
-    for needle in (text, *other_forms(text)):
-        rows += _rows_with(db, needle, source)
+    rows = _rows_with(db, text, source)
+    if not rows:
+        for needle in other_forms(text):
+            rows += _rows_with(db, needle, source)
     text_rows = db.execute(
         f"select row, facet from text where row in ({_THESE})", (json.dumps(rows),)
     )
@@ -452,9 +455,10 @@ def passing(db: sqlite3.Connection, query: Query, rows: list[int]) -> list[int]:
     """
     if query.contains:
         sql = f"select row, text from text where row in ({_THESE})"
-        texts = db.execute(sql, (json.dumps(rows),)).fetchall()
         rows_with_text: set[int] = set()
         for needle in (query.contains, *other_forms(query.contains)):
+            # Read again for each, so that the texts are never in memory together.
+            texts = db.execute(sql, (json.dumps(rows),))
             rows_with_text.update(_rows_containing(texts, needle))
         rows = [row for row in rows if row in rows_with_text]
     if not query.metadata:

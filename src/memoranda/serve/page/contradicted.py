@@ -56,7 +56,7 @@ def contradicted_in(
             found.append(Contradicted(fact.html, newer))
     for edge in outgoing:
         if edge.note and edge.type != LINKS_TO and edge.line in asked:
-            fact = fact_of_relation(info, edge, asked[edge.line])
+            fact = fact_of_relation(memory, info, edge, asked[edge.line])
             found.append(
                 Contradicted(Markup("{} {}").format(fact.category, fact.html), asked[edge.line])
             )

@@ -28,11 +28,12 @@ _NAMED = 5
 
 @dataclass
 class RelatedNotes:
-    """The notes to which a note has one relation, or which have it to the note.
+    """The notes at the other end of one relation of a note.
 
     name: the relation. "" for ordinary links.
-    is_incoming: whether the other notes have the relation.
-    notes: the first of them. `more`: how many others there are.
+    is_incoming: whether the relation leads from the other notes to this one.
+    notes: the first of the other notes.
+    more: how many other notes are not in `notes`.
     """
 
     name: str

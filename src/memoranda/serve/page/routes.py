@@ -247,7 +247,7 @@ async def _events(
     A program that connects or goes is an event, too.
 
     secret: the secret of the cookie.
-    since: the stamp of the ledger that the browser has seen. None: the present one.
+    since: the stamp of the ledger that the browser has seen. None means the present one.
     """
     # The first page opens the stream after it is shown. Then there is time to load the templates
     # of the other pages.

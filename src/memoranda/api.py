@@ -116,7 +116,7 @@ class Memory:
         overwrite: whether to replace an existing note. It keeps its id, its permalink, and the
             header keys that the draft does not set.
         checksum: the checksum of the note as it was read. If the file has changed since, nothing is
-            written.
+            written. None replaces any text.
 
         Raises Exists, InvalidInput, Conflict, Locked, OutsideError, SecretRefused, StorageError.
         """
@@ -126,9 +126,9 @@ class Memory:
     def write_many(self, drafts: Iterable[Draft | str]) -> builtins.list[Note]:
         """Store new notes as one change, and return them. If one is refused, none is stored.
 
-        drafts: texts or `Draft` values, as for `write`.
+        drafts: the notes. Each is a text, or a `Draft` with the text and further properties.
 
-        Raises as `write`.
+        Raises the errors of `write`.
         """
         if isinstance(drafts, str | Draft):
             raise InvalidInput(
@@ -150,9 +150,9 @@ class Memory:
         ref: the note.
         edit: the change, such as `Append(text)`, `StrReplace(old, new)` or `ReplaceSection(...)`.
         checksum: the checksum of the note as it was read. If the file has changed since, nothing is
-            written.
+            written. None edits any text.
         create: whether `Append` and `Prepend` make a note that is missing.
-        project: the project in which `ref` is looked up.
+        project: the project in which `ref` is looked up. None means all projects.
 
         Raises NotFound, Ambiguous, Locked, Conflict, CountMismatch, SectionError.
         """
@@ -202,7 +202,7 @@ class Memory:
         ref: the note.
         destination: the new path in the project. If it ends in `/`, the file keeps its name. If it
             has no extension, `.md` is added.
-        project: the project in which `ref` is looked up.
+        project: the project in which `ref` is looked up. None means all projects.
         follow: whether to change a permalink in the header to match the new path.
 
         Raises NotFound, Ambiguous, Exists, Locked, OutsideError.
@@ -216,7 +216,7 @@ class Memory:
 
         ref: the note.
         more: further notes.
-        project: the project in which they are looked up.
+        project: the project in which they are looked up. None means all projects.
 
         Raises NotFound, Ambiguous, Locked.
         """
@@ -257,7 +257,7 @@ class Memory:
         at: the time, such as `tomorrow at 3pm` or `every friday`. None reads it from `text`.
         tags: the note's tags.
         scope: who may see the note: `global`, or `agent:NAME`.
-        source: where the note comes from.
+        source: where the note comes from. None means the name of the agent, if an agent calls.
 
         Raises TimeRefused for a text without a clear time, and the errors of `write`.
         """
@@ -293,7 +293,7 @@ class Memory:
         """Return a whole note, as it is on disk.
 
         ref: the note.
-        project: the project in which `ref` is looked up.
+        project: the project in which `ref` is looked up. None means all projects.
         count: whether this counts as a use of the note.
 
         Raises NotFound, Ambiguous, NotText.
@@ -304,7 +304,7 @@ class Memory:
         """Return what the index has of a note: all but its text.
 
         ref: the note.
-        project: the project in which it is looked up.
+        project: the project in which it is looked up. None means all projects.
 
         Raises NotFound, Ambiguous, ProjectNotFound, OutsideError.
         """
@@ -453,7 +453,7 @@ class Memory:
         depth: how many relations away the other notes may be.
         since: only return other notes that changed since this time. None returns all.
         limit: how many other notes to return at most.
-        project: the project in which `ref` is looked up.
+        project: the project in which `ref` is looked up. None means all projects.
 
         Raises NotFound, Ambiguous.
         """
@@ -523,8 +523,8 @@ class Memory:
         Without `at` and `change`, it is the text before the last change.
 
         ref: the id or the `project/path` of the note, which may be deleted.
-        at: the time at which the note had the text.
-        change: the number of the change that replaced the text.
+        at: the time at which the note had the text. None for no certain time.
+        change: the number of the change that replaced the text. None for no certain change.
         to: another place to which the text is written, as `project/path`. None means the place of
             the note.
 
@@ -548,10 +548,11 @@ class Memory:
 
         refs: the notes. A ref may also be the path of a deleted file as `log` shows it, or an entry
             of JSON files used in place: `FOLDER/NAMESPACE.json:KEY`.
-        agent: also remove all notes that this agent made or that only it may see.
-        project: also remove all notes of this project.
-        source: also remove all notes with this source.
-        observation: only remove this observation of the note in `refs`.
+        agent: also remove all notes that this agent made or that only it may see. None adds no
+            notes.
+        project: also remove all notes of this project. None adds no notes.
+        source: also remove all notes with this source. None adds no notes.
+        observation: only remove this observation of the note in `refs`. None removes whole notes.
         dry_run: whether to remove nothing, and only return what would be removed.
 
         Raises NotFound, Ambiguous, Locked, StorageError. Raises InvalidInput if the caller is an
@@ -741,7 +742,8 @@ class Memory:
     def reindex(self, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
         """Make the index again from the files. Return the number of notes and of projects.
 
-        progress: called with the number of files that were read, and the number of all files.
+        progress: called with the number of files that were read, and the number of all files. None
+            calls nothing.
         """
         return self._session.reindex(progress)
 
@@ -768,9 +770,9 @@ def open_memory(
         environment variable MEMORY_HOME, `storage.root` in the configuration, `~/.memory`.
     agent: the name of the agent that calls. It sees notes of scope `global` and of its own scope.
         None is the owner, who sees all notes.
-    projects: further projects of this process: folders or graph files, by name.
+    projects: further projects of this process: folders or graph files, by name. None for none.
     face: the name under which the history records the calling program.
-    config: a configuration file, or the settings.
+    config: a configuration file, or the settings. None means `config.yaml` in the home.
     clock: returns the present time; for tests.
     watch: whether the system reports changes on disk, as a program should that runs for long. If
         not, each call lists the files.

@@ -215,11 +215,12 @@ def wait_for(is_done: Callable[[], bool], seconds: float = CALL_WAITS) -> bool:
 
 
 def acquires(lock: threading.Lock, seconds: float) -> bool:
-    """Wait for a lock of this process without pauses. Returns whether it was acquired in time.
+    """Acquire a lock of this process. Returns whether it was acquired in time.
 
-    The limit in all is as in `wait_for`.
+    The thread waits for CALL_WAITS seconds in all, or less if its call has less time left. It waits
+    in several short parts, and looks between them whether it is told to stop (`waits_until`).
 
-    seconds: how long one wait may be, so that an order to stop (`waits_until`) is heard in between.
+    seconds: how long each part is.
     """
 
     def acquire_again(limit: float) -> bool:

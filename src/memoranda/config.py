@@ -176,7 +176,7 @@ class Settings:
 
     @property
     def address(self) -> str:
-        """The home as `load` takes it: the folder, or the address of the space."""
+        """The home in the form that `load` takes: the folder, or the address of the space."""
         if self.url is None:
             return str(self.home)
         return self.address_of(self.space)
@@ -220,10 +220,12 @@ def load(
 ) -> Settings:
     """Read the settings of a home.
 
-    home: the home; by default MEMORY_HOME, then storage.root, then ~/.memory.
-    file: the configuration file; by default config.yaml in the home. A missing file means defaults.
+    home: the home. None means the first of these that is set: the environment variable MEMORY_HOME,
+        `storage.root` in the configuration, `~/.memory`.
+    file: the configuration file. None means `config.yaml` in the home. If the file is missing, the
+        defaults are used.
     environ: the environment variables.
-    unread: use the defaults without reading the file.
+    unread: whether to use the defaults without reading the file.
 
     Raises ConfigError.
     """

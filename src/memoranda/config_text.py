@@ -246,7 +246,7 @@ def _scalar(value: Any) -> str:
 def round_trip_change(path: Path, changes: Mapping[tuple[str, ...], Any]) -> str:
     """Do the work of `change` for files of any style, with the YAML library. Raises ConfigError.
 
-    changes: see `_set`.
+    changes: the new values, by the path of the key: `("daemon", "interval")`. None removes a key.
     """
     from memoranda.note.frontmatter import round_trip
 

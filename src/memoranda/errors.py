@@ -177,7 +177,7 @@ class TimeRefused(InvalidInput):
 
 
 class AmbiguousTime(TimeRefused):
-    """Several times, or (no candidates) a time of which a part is missing."""
+    """A text names several times (`candidates`), or a time of which a part is missing (none)."""
 
     code = "ambiguous_time"
 

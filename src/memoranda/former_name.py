@@ -134,7 +134,7 @@ _ADVICE = {
 
 
 def files() -> list[str]:
-    """Files outside the home that start what is now started under the new name."""
+    """Return the files outside the home that start what is now started under the new name."""
     return [path for path in _FILES if os.path.isfile(os.path.expanduser(path))]
 
 

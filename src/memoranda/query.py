@@ -21,7 +21,9 @@ ORDERS = ("changed", "created", "path", "address")
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Query(FrozenValueObject):
-    """Describe which notes a list or a search returns. All filters must hold; without any, all do.
+    """The notes that a list or a search returns: those that pass all filters.
+
+    A filter that is not set lets every note pass.
 
     text: words to look for; a list does not look at them.
     search_type: `text`, `title` or `permalink` (an address with `*`).
@@ -31,32 +33,33 @@ class Query(FrozenValueObject):
     projects: names of projects; None is all of them.
     folder: a folder inside its project, at any depth.
     address: its permalink, with or without the project; `*` is any run of characters.
-    ids: one of these ids.
+    ids: the note has one of these ids.
 
     What a note is:
-    types: one of these types.
-    tags: all of these tags, on the note or on its observations, in any case.
-    categories: an observation of one of these categories.
-    any_category: for each of them, the note's category or an observation's (`category:` in the text
-        form).
+    types: the note has one of these types.
+    tags: the note and its observations have all of these tags together. Case does not matter.
+    categories: an observation of the note has one of these categories.
+    any_category: each of these is the category of the note or of an observation in it. In the text
+        form, it is written `category:`.
     category, phase: the category and the phase of a memory.
-    scope, source, status: as its header says.
-    metadata: contract 000b's `metadata_filters`.
+    scope, source, status: the values of these keys in the header.
+    metadata: conditions on header keys (`metadata_filters` in contract 000b, 7).
     contains: a piece of its text or title, folded.
-    pinned: only pinned notes.
-    archived: True for only archived memories, False for none. None includes archived memories that
-        a search adds, but not in lists.
+    pinned: True for only pinned notes.
+    archived: True for only archived memories, False for none. None leaves them out of lists, unless
+        `phase` or `ids` asks for them, but not out of searches.
     by: who wrote the text: `owner`, an agent's name, `import`, `web`, `file`.
     client: the program it was written with.
 
     When. Moments are aware datetimes; the first bound is inclusive, the second is not:
-    after, before: the changed time.
-    created_from, created_until: the written time.
-    day_from, day_until: the day a note is about or, without one, the day it was written. Both are
-        the beginning of a day in the reader's zone.
-    as_of: what was valid at that moment; its own zone says what day it is.
-    valid_at: leaves out notes that are over, superseded or not valid yet at that moment, whenever
+    after, before: bounds of the time when the note was last changed.
+    created_from, created_until: bounds of the time when the note was written.
+    day_from, day_until: bounds of the day the note is about or, without one, of the day it was
+        written. Both are the beginning of a day in the reader's zone.
+    as_of: the note was valid at this moment. The zone of the moment says what day it is.
+    valid_at: leaves out notes that are over, superseded or not valid yet at this moment, whenever
         they were written. Ranked searches without `as_of` use the present.
+    upheld: the rows of notes that no other note ends, whatever it says (`upheld_rows`).
     """
 
     text: str = ""
@@ -89,6 +92,7 @@ class Query(FrozenValueObject):
     day_until: datetime | None = None
     as_of: datetime | None = None
     valid_at: datetime | None = None
+    upheld: tuple[int, ...] = ()
 
     @property
     def lists_archived(self) -> bool | None:
@@ -126,8 +130,8 @@ def parse(text: str, *, now: datetime | None = None, zone: tzinfo | None = None)
     repeated, the last one counts. Other words with a colon, filters inside quotes and unreadable
     times stay text.
 
-    now, zone: for `before:`, `after:` and `as_of:`. By default the present time and the system's
-        zone.
+    now: the time from which `before:`, `after:` and `as_of:` count. None means the present time.
+    zone: the time zone of these filters. None means the system's zone.
     """
     values: dict[str, Any] = {}
 
@@ -165,7 +169,8 @@ def narrowed(
     hold. Any other filter in the text replaces the one of the query. A text without filters stays
     as it is.
 
-    now, zone: see `parse`.
+    now: the time from which `before:`, `after:` and `as_of:` count. None means the present time.
+    zone: the time zone of these filters. None means the system's zone.
     """
     written = parse(text, now=now, zone=zone)
     changes: dict[str, Any] = {}
@@ -218,9 +223,11 @@ def memory_query(
     """Return the query for memories of the project `categories`, the latest first.
 
     category, phase, scope, source: None means any.
-    archived: see `Query.archived`.
+    archived: only memories that are archived (True) or that are not (False). None leaves archived
+        memories out of a list, unless `phase` asks for them, but not out of a search.
     tags: a memory must have all of them, in any case.
     first, until: bounds of the time when a memory was written, from `first` until before `until`.
+        None means no bound.
 
     Raises InvalidInput for a category, phase or scope that does not exist. Source: contract 001, 3
     and 14.

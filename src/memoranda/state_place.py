@@ -15,7 +15,7 @@ _PLACES: dict[Path, Path] = {}
 
 
 def keep_state(home: Path, place: Path | None) -> None:
-    """From now on the private folder of a home is at `place`; None: inside it."""
+    """Remember that the private folder of a home is at `place`. None means inside the home."""
     if place is None:
         _PLACES.pop(home, None)
     else:

@@ -211,3 +211,65 @@ def test_one_choice_among_several_stays_chosen_when_a_part_is_replaced(visit):
             static_url("keep.js"),
         )
     assert choices == [["mine", True], ["theirs", False], ["both", False]]
+
+
+# Each time something is replaced: is an answer there hit by what is pressed at its middle?
+_NOTE_HITS = """() => {
+    window.hits = [];
+    window.hitsAll = () => [...document.querySelectorAll("main .answers button, main .reminder .good")]
+        .map((button) => {
+            const box = button.getBoundingClientRect();
+            const hit = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+            return button.contains(hit);
+        });
+    new MutationObserver((changes) => {
+        if ("fresh" in changes[0].target.dataset) window.hits.push(window.hitsAll());
+    }).observe(document.getElementById("main"), { subtree: true, attributeFilter: ["data-fresh"] });
+}"""
+
+
+def _until(page: Any, condition: str) -> None:
+    """Wait until something is true in the page, whose policy forbids Playwright's own way."""
+    end = time.monotonic() + MOST_S
+    while not page.evaluate(condition):
+        assert time.monotonic() < end, condition
+        page.wait_for_timeout(20)
+
+
+@pytest.mark.parametrize(
+    ("path", "presses"),
+    [
+        ("/page/review", [".answers a"]),
+        ("/page/calendar", [".reminder .put-off summary", ".put-off button[value='in 1 week']"]),
+    ],
+)
+def test_an_answer_that_has_just_come_is_not_hit_by_a_press(visit, memory, path, presses):
+    phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True}
+    before = memory.log(limit=1)[0].number
+    with visit(path, **phone) as page:
+        expect(page.locator(presses[0]).first).to_be_visible()
+        page.evaluate(_NOTE_HITS)
+        for press in presses:
+            page.locator(press).locator("visible=true").first.tap()
+        _until(page, "window.hits.length > 0")
+        assert not any(page.evaluate("window.hits.flat()"))
+        # It is not so for long
+        _until(page, "window.hitsAll().some((isHit) => isHit)")
+    for change in memory.log(limit=5):
+        if change.number > before:
+            memory.undo(change.number)
+
+
+def test_the_second_press_of_a_double_click_sends_nothing(visit, memory):
+    with visit("/page/calendar") as page:
+        done = page.locator(".reminder .good").first
+        posts: list[str] = []
+        page.on("request", lambda sent: posts.append(sent.url) if sent.method == "POST" else None)
+        expect(page.locator("body[data-ready]")).to_have_count(1)
+        done.dispatch_event("click", {"detail": 2})
+        page.wait_for_timeout(200)
+        assert posts == []
+        done.dispatch_event("click", {"detail": 1})
+        expect(page.locator("#toast")).to_contain_text("Undo")
+        assert len(posts) == 1
+    memory.undo(memory.log(limit=1)[0].number)

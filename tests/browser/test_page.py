@@ -242,7 +242,8 @@ def test_a_note_and_a_reminder_are_new_from_the_page(visit, memory):
         expect(understood).to_contain_text("repeats")
         page.get_by_role("button", name="Remind me").click()
         page.wait_for_url("**/page/calendar")
-        expect(page.locator(".reminder").filter(has_text="water the fern")).to_be_visible()
+        reminder = page.locator(".reminder").filter(has_text="water the fern")
+        expect(reminder).to_be_visible()
         memory.undo()
 
 
@@ -1170,7 +1171,8 @@ def test_the_language_is_chosen_and_the_owner_goes_out(browser, house):
     page.get_by_role("button", name="English").click()
     expect(page.locator("#rail")).to_contain_text("Today")
     page.get_by_role("button", name="Sign out").click()
-    first_page = page.goto(f"{house.url}/page")
+    home_address = f"{house.url}/page"
+    first_page = page.goto(home_address)
     assert first_page.status == 401
     way_in = page.goto(address)
     assert way_in.status == 401, "the address lets in once"

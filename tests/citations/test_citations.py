@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from datetime import UTC, datetime
+from shutil import rmtree
 
 import pytest
 
@@ -170,6 +171,13 @@ def test_a_commit_and_a_hash_say_what_was_cited(memory, repo):
 
 def test_what_git_never_knew_is_not_taken_for_a_citation(memory, repo):
     memory.write(Draft("Like `foo/bar.py` and `and/or.md`.", project="notes", title="a"))
+    assert states(memory, repo) == []
+
+
+def test_a_place_of_a_repository_that_went_later_cannot_be_known(memory, repo):
+    memory.write(Draft("Reads in `src/app.py:3-5`.", project="notes", title="a"))
+    assert states(memory, repo) == [("src/app.py:3-5", "same", "")]
+    rmtree(repo.root)
     assert states(memory, repo) == []
 
 

@@ -46,7 +46,8 @@ def test_names_and_texts_are_the_same_in_every_locale(
     run(home, settings, "write", "-", "--category", "soul", stdin="größe 大小")
 
     file = home / "notes/Übung/Café 日本 🎉.md"
-    assert file.read_text().endswith("naïve ёж\n")
+    file_text = file.read_text()
+    assert file_text.endswith("naïve ёж\n")
     for other_locale in (settings, {"LC_ALL": "C.UTF-8"}):
         listed = run(home, other_locale, "list")
         assert "Café 日本 🎉: naïve ёж" in listed

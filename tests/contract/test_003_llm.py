@@ -103,7 +103,8 @@ def test_the_model_replaces_a_file_only_with_all_that_it_holds(
 def test_what_the_caller_says_is_never_overruled(banks: Banks, model: LanguageModel) -> None:
     model.says(**answer())
     with_file = banks.write(TEXT, "readme.md")
-    assert with_file["updated_file"] == "readme.md"
+    place = with_file["updated_file"]
+    assert place == "readme.md"
     assert model.asked == []
     with_place = banks.write(TEXT, operation="insert", position="Innovations")
     assert with_place["updated_file"] == "notes/ideas.md"

@@ -243,11 +243,12 @@ def test_what_only_looks_makes_no_file(entries):
     entries.refused("forget", key="k")
     entries.ok("clear_namespace", namespace="nobody")
 
+    root = entries.root
     stats = entries.ok("stats")
-    assert stats["storage_path"] == str(entries.root)
+    assert stats["storage_path"] == str(root)
     matches = entries.ok("search", query="k")
     assert matches["total_matches"] == 0
-    assert not entries.root.exists()
+    assert not root.exists()
 
 
 def test_recalls_are_added_to_the_files_at_the_end_only(entries, clock):

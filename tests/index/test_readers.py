@@ -81,7 +81,8 @@ def test_the_index_is_the_same_whoever_read_the_files(
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0})
     synced(tmp_path / "b", vault).close()
     assert len(started) == 2
-    assert rows(tmp_path / "a") == rows(tmp_path / "b")
+    rows_of_readers = rows(tmp_path / "a")
+    assert rows_of_readers == rows(tmp_path / "b")
 
 
 def test_the_journal_says_who_wrote_what_others_read(tmp_path: Path) -> None:

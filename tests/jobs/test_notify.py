@@ -234,7 +234,8 @@ def test_a_time_written_by_hand_counts_in_any_form_and_without_any_other_key(hom
     assert fired_at == stamp(MOMENT)
     text = place.read_text(encoding="utf-8")
     assert text.endswith("---\nput the kettle on\n")
-    assert pending(home) == f"{HEAD}1. put the kettle on\n   due 2026-05-06 09:30, id {ref[:8]}\n\n"
+    row = "1. put the kettle on (by a file, unconfirmed)"
+    assert pending(home) == f"{HEAD}{row}\n   due 2026-05-06 09:30, id {ref[:8]}\n\n"
 
 
 def test_several_go_in_the_order_of_their_times_and_are_one_notification(home: Home) -> None:
@@ -293,7 +294,8 @@ def test_a_reminder_edited_while_it_is_about_to_fire_fires_the_next_time(
     assert (outcome.notified, outcome.pending, home.pushed) == ((), 0, [])  # type: ignore[attr-defined]
     assert pending(home) == f"{HEAD}None.\n"
     assert fire(home) == [ONE]
-    assert "1. call Alice\n" in pending(home)
+    # Nobody knows who wrote what another program saved.
+    assert "1. call Alice (by a file, unconfirmed)\n" in pending(home)
 
 
 def test_a_reminder_stays_listed_for_the_days_configured_after_it_fired(home: Home) -> None:
@@ -335,7 +337,7 @@ def test_the_list_follows_whatever_happens_to_the_memory(home: Home, change: str
         replace_in(place, "fired_at:", "was:")
     Overview(home.memory).refresh()
     if change == "edit":
-        rest = "1. call Alice\n   due 2026-05-06 10:00, id 11111111\n\n"
+        rest = "1. call Alice (by an agent, unconfirmed)\n   due 2026-05-06 10:00, id 11111111\n\n"
     else:
         rest = "None.\n"
     assert pending(home) == HEAD + rest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from html import unescape
 
 import pytest
@@ -108,6 +109,13 @@ async def test_a_preview_of_a_note_that_changed_meanwhile_still_leads_to_the_con
     assert "six" in text
 
 
+@pytest.mark.parametrize("fields", [{"preview": "1"}, {"take_in": "1", "text": "x"}])
+async def test_a_form_for_editing_without_its_fields_is_refused(web, page, fields):
+    note = web.note("Tea", "At four.")
+    assert (await page.send(TEA, do="edit", **fields)).status_code == 400
+    assert web.memory.read(note).body.strip() == "At four."
+
+
 async def test_a_new_note_has_a_preview_that_keeps_what_was_typed(web, page):
     answered = await page.send("/page/new", title="Plan", text="*soon*", tags="a", preview="1")
     assert "<em>soon</em>" in answered.text
@@ -156,6 +164,13 @@ async def test_a_header_that_cannot_be_read_loses_nothing_that_was_typed(web, pa
 )
 def test_the_title_of_a_note_is_said_once(body, title, shown):
     assert body_without_title(body, title) == shown
+
+
+def test_a_long_line_that_is_no_underline_is_read_in_linear_time():
+    begin = time.process_time()
+    assert body_without_title("Tea\n-" + " " * 100_000 + "x", "Tea").startswith("-")
+    # It took a minute when the blanks could be matched in two ways.
+    assert time.process_time() - begin < 5
 
 
 async def test_a_memory_shows_its_first_sentence_once_with_its_links(web, page):

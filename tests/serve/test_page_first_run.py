@@ -90,8 +90,9 @@ async def test_the_step_is_ticked_once_a_program_has_called(web, page, monkeypat
     before = await first_page(page, monkeypatch, "")
     assert "Waiting for the first call." in plain(before)
     after = await first_page(page, monkeypatch, "claude-code")
-    assert "✓ Claude Code is here now" in plain(after)
-    assert "✓ claude-code is here." in plain(after)
+    words = plain(after)
+    assert "✓ Claude Code is here now" in words
+    assert "✓ claude-code is here." in words
     assert after.count('<li class="card done">') == 2
 
 

@@ -172,7 +172,8 @@ async def test_two_chosen_notes_are_merged_either_way_round(web, page):
     assert "“Chai” goes into “Tea”" in plain(html)
     (turned,) = re.findall(r'href="([^"]*)">The other way round', html)
     other_way = unescape(turned)
-    assert "“Tea” goes into “Chai”" in await page.text(other_way)
+    text = await page.text(other_way)
+    assert "“Tea” goes into “Chai”" in text
     for refs in ("notes/Tea.md", "notes/Tea.md\nnotes/Chai.md\nnotes/Cake.md"):
         refused = await page.send("/page/bulk", ref=refs, do="merge")
         assert refused.status_code == 400

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 
@@ -338,3 +339,11 @@ async def test_the_place_of_a_question_among_all_is_said_above_it(web, page):
 )
 def test_markdown_is_read_as_words_and_signs_of_a_text_stay(markdown, words):
     assert plain_text(markdown) == words
+
+
+def test_a_line_of_marks_that_nothing_closes_is_read_in_linear_time():
+    markdown = " *a" * 30_000
+    begin = time.process_time()
+    assert plain_text(markdown) == markdown
+    # It took a minute when each mark was looked for to the end of the line.
+    assert time.process_time() - begin < 5

@@ -30,14 +30,14 @@ async def test_the_sentence_counts_only_what_the_filter_shows(web, page):
     web.memory.edit(tea, FindReplace("Green", "Black"))
     assert sentence(await page.see("/page")) == "Today claude learned 2 things."
     assert sentence(await page.see("/page?agent=claude")) == "Today claude learned 2 things."
-    assert sentence(await page.see("/page?agent=codex")) == "Nothing of codex this week."
+    assert sentence(await page.see("/page?agent=codex")) == "Nothing of codex in the last 7 days."
     assert sentence(await page.see("/page?who=owner")) == "Today you changed one note."
     assert sentence(await page.see("/page?who=owner&week=this")) == "You changed one note."
     assert sentence(await page.see("/page?agent=claude&week=last")) == "Nothing of claude then."
     assert sentence(await page.see("/page?week=last")) == "Nothing happened then."
     web.later(days=1)
     html = await page.see("/page?agent=claude")
-    assert sentence(html) == "Nothing of claude today. This week claude learned 2 things."
+    assert sentence(html) == "Nothing of claude today. In the last 7 days claude learned 2 things."
 
 
 async def test_the_name_of_an_agent_is_not_repeated_by_its_program(web, page):

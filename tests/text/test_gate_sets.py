@@ -101,7 +101,7 @@ def test_ordinary_texts_are_not_marked_and_near_misses_hardly_ever() -> None:
 
 
 @pytest.mark.promise("gate-sets")
-@pytest.mark.parametrize(("half", "least", "most_alarms"), [("seen", 65, 2), ("unseen", 43, 18)])
+@pytest.mark.parametrize(("half", "least", "most_alarms"), [("seen", 64, 2), ("unseen", 44, 17)])
 def test_orders_of_a_stranger_are_partly_marked(half: str, least: int, most_alarms: int) -> None:
     """A known gap: most of what nobody has read stays unmarked (docs/gate.md)."""
     cases = [case for case in rows("stranger.jsonl") if case["half"] == half]

@@ -270,7 +270,8 @@ def test_a_file_that_is_not_understood_is_named_and_costs_no_other(memory, claud
     bad.write_text('{"x": 1}\n' * 5)
     skipped = Transcripts(memory).sync().skipped
 
-    assert "not understood" in skipped[str(bad)]
+    reason = skipped[str(bad)]
+    assert "not understood" in reason
     assert found(memory, "kelp")
 
 
@@ -300,9 +301,10 @@ def test_a_secret_of_the_owners_rules_is_masked_whatever_the_length_of_its_sign(
 
 
 def test_common_words_are_scored_where_two_of_them_meet():
-    every_word_common = TraceQuery(('"a"', '"b"', '"c"'), rare=0)
+    words = ('"a"', '"b"', '"c"')
+    every_word_common = TraceQuery(words, rare=0)
     assert every_word_common.selective == '("a" AND ("b" OR "c")) OR ("b" AND ("c"))'
-    one_rare = TraceQuery(('"a"', '"b"', '"c"'), rare=1)
+    one_rare = TraceQuery(words, rare=1)
     assert one_rare.selective == '"a" OR ("b" AND ("c"))'
     every_word_rare = TraceQuery(('"a"', '"b"'), rare=2)
     assert every_word_rare.selective == ""

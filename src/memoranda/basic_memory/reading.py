@@ -57,19 +57,9 @@ def read_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     has_content = args.get("include_content") is not False
     if is_ranged and not has_content:
         raise InvalidInput("include_content=False cannot be combined with start_line/end_line.")
-    try:
-        check_inside(args["identifier"])
-        info = memory.find(args["identifier"], args["project"])
-    except OutsideError as error:
-        return _outside(vault, args, error)
-    except NotFound as error:
-        beside = read_tools.beside_notes(memory, args["identifier"], args["project"])
-        if isinstance(beside, Reply):
-            return beside
-        if beside is None:
-            return missing_note(vault, memory, args, error)
-        info = memory.find(beside)
-
+    info = _found(vault, memory, args)
+    if isinstance(info, Reply):
+        return info
     if not has_content:
         note = memory.read(info, count=False)
         data = identity(note) | {"checksum": note.checksum, "updated_at": info.changed}
@@ -77,6 +67,25 @@ def read_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     if is_ranged:
         return _lines_of_note(memory, args, info)
     return _whole_note(memory, args, info)
+
+
+def _found(vault: Vault, memory: MemorySession, args: Arguments) -> NoteInfo | Reply:
+    """Find the note that read_note is asked for. If there is none, return the reply that says so."""
+    name = args["identifier"]
+    project = args["project"]
+    try:
+        check_inside(name)
+        return memory.find(name, project)
+    except OutsideError as error:
+        return _outside(vault, args, error)
+    except NotFound as error:
+        # The name may be that of an attachment, which a reply describes, or of a symlink to a note.
+        attachment_or_target = read_tools.beside_notes(memory, name, project)
+        if isinstance(attachment_or_target, Reply):
+            return attachment_or_target
+        if attachment_or_target is None:
+            return missing_note(vault, memory, args, error)
+        return memory.find(attachment_or_target)
 
 
 def _is_ranged(args: Arguments) -> bool:

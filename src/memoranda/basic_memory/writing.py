@@ -76,7 +76,13 @@ def _write(vault: Vault, memory: MemorySession, args: Arguments) -> dict[str, An
     file = _set_file(vault, memory, args)
     content_permalink = own_permalink(args["content"].lstrip("\n"))
     is_new = not write_tools.sees_note(memory, project, file)
-    _set_permalink(vault, memory, args, file, content_permalink, is_new=is_new)
+    permalink = content_permalink or _derived_permalink(vault, project, file)
+    # A file that is there is the note to overwrite, unless the content names another note. A missing
+    # file may be that of a note that has moved.
+    if args["overwrite"] and (is_new or content_permalink):
+        _check_not_elsewhere(memory, project, permalink, file)
+    if is_new:
+        _set_permalink(vault, memory, args, permalink)
     reply = write_tools.write_note(memory, args)
     assert reply.data is not None
     data = {**reply.data, "text": reply.text}
@@ -105,30 +111,16 @@ def _set_file(vault: Vault, memory: MemorySession, args: Arguments) -> str:
     return f"{args['directory']}/{args['file_name']}.md".lstrip("/")
 
 
-def _set_permalink(
-    vault: Vault,
-    memory: MemorySession,
-    args: Arguments,
-    file: str,
-    content_permalink: str | None,
-    *,
-    is_new: bool,
-) -> None:
+def _set_permalink(vault: Vault, memory: MemorySession, args: Arguments, permalink: str) -> None:
     """Put the permalink that the program would give a new note into its metadata.
 
-    content_permalink: the permalink in the frontmatter of the content, or None.
-    is_new: whether the file does not exist yet.
-
-    Raises Refused if the note to overwrite has moved to another file.
+    permalink: the permalink that the note gets if no other note has it.
     """
-    project = args["project"]
-    permalink = content_permalink or _derived_permalink(vault, project, file)
-    if args["overwrite"] and (is_new or content_permalink):
-        _check_not_elsewhere(memory, project, permalink, file)
-    if is_new:
-        free = _free_permalink(memory, project, permalink)
-        if free != permalink or not vault.permalinks_include_project:
-            args["metadata"]["permalink"] = free
+    free_permalink = _free_permalink(memory, args["project"], permalink)
+    # Any other permalink is what our tool writes without being told.
+    is_numbered = free_permalink != permalink
+    if is_numbered or not vault.permalinks_include_project:
+        args["metadata"]["permalink"] = free_permalink
 
 
 def _type_name(kind: str) -> str:

@@ -195,7 +195,7 @@ class CitationCheck:
         return self._repositories[folder]
 
     def _repository_of(self, folder: Path) -> Repository | None:
-        """Find the repository that a folder is in. None as in `_repository`."""
+        """Find the repository that a folder is in. None if it is in no repository of code."""
         repository = Repository.of(folder)
         # A home folder kept in git holds settings, not the code that notes cite.
         if repository is None or repository.root == user_folder():
@@ -209,7 +209,9 @@ class CitationCheck:
     def _verdict(self, root: Path, path: str, citation: Citation, moment: str) -> Verdict:
         """Return the state of a citation, from the cache if nothing has changed since.
 
-        root, path: the folder in which the citation is looked for, and the path in the folder.
+        root: the folder in which the citation is looked for.
+        path: the path of the cited file in this folder.
+        citation: the place as the note names it.
         moment: when the note was written, as a stamp.
 
         A row of the cache has these keys:
@@ -254,7 +256,10 @@ class CitationCheck:
     ) -> Expectation | None:
         """Return the cited place as it was when the note was written. None if nobody knows.
 
-        The parameters are as in `_verdict`.
+        root: the folder in which the citation is looked for.
+        path: the path of the cited file in this folder.
+        citation: the place as the note names it.
+        moment: when the note was written, as a stamp.
         """
         repository = self._repository(root)
         if repository is None:
@@ -278,11 +283,17 @@ class CitationCheck:
     ) -> Verdict:
         """Return the state of a citation whose file changed, or was never checked.
 
-        root, path, citation, moment: as in `_verdict`.
+        root: the folder in which the citation is looked for.
+        path: the path of the cited file in this folder.
+        citation: the place as the note names it.
+        moment: when the note was written, as a stamp.
         past_place: the cited place as it was when the note was written. None if nobody knows.
         """
         text = self._text(root / path)
-        if past_place is None:
+        repository = self._repository(root)
+        # An earlier check may know the past place from a repository that is gone by now, with the
+        # file. Then nobody can say whether the file was renamed.
+        if past_place is None or (text is None and repository is None):
             # Only a citation in the header is sure to be one.
             if text is None and citation.is_declared:
                 return Verdict(State.GONE)
@@ -291,9 +302,9 @@ class CitationCheck:
             return compared(past_place, text, citation)
 
         # The file is missing, so it may have been renamed.
-        repository = self._repository(root)
         assert repository is not None
-        new_path = repository.name_now(repository.commit(citation.commit, moment), path)
+        commit = repository.commit(citation.commit, moment)
+        new_path = repository.name_now(commit, path)
         new_text = self._text(root / new_path) if new_path else None
         if new_text is None:
             return Verdict(State.GONE)
@@ -301,6 +312,8 @@ class CitationCheck:
         verdict = compared(past_place, new_text, new_citation)
         if verdict.state is State.CHANGED:
             return Verdict(State.CHANGED, new_path)
+        # The cited code is the same, in a file with another name. `verdict.now` is set if the lines
+        # also moved within the file.
         return Verdict(State.MOVED, verdict.now or str(new_citation))
 
     def _text(self, file: Path) -> str | None:

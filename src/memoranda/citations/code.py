@@ -297,7 +297,9 @@ def compared(expectation: Expectation, text: str, citation: Citation) -> Verdict
 def _compared_lines(expectation: Expectation, text: str, citation: Citation) -> Verdict:
     """Look for the cited lines in the present text. They may have moved within the file.
 
-    expectation, text, citation: as in `compared`.
+    expectation: the lines as they were when the note was written.
+    text: the present text of the file.
+    citation: the place as the note names it.
     """
     # The lines that are not blank, and their numbers in the file.
     numbers: list[int] = []

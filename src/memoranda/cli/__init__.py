@@ -1,8 +1,8 @@
 """The `memory` command (contract 001): a view of the engine for the shell.
 
 This module holds the table of commands and the outermost error handler; each group of commands has
-a module, imported when one of them is run. Only output.py prints. All else is imported in `main`:
-an interrupt before `run` is reached prints a traceback.
+a module, imported when one of them is run. Only output.py prints. Everything else is imported in
+`main`, because an interrupt before `run` is reached would print a traceback.
 """
 
 from __future__ import annotations

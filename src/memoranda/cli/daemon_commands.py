@@ -333,12 +333,12 @@ class Service:
     served: the tools of the socket, and of HTTP for callers that name none. None for upkeep alone.
     place: where HTTP is served. None means nowhere.
     offered: the toolsets that a caller over HTTP may choose from.
-    is_once: run one round of upkeep and end.
-    has_socket: serve the tools on the home's socket.
-    ends_after: end this long after the last client.
-    show: is called with the address of HTTP once it answers. A service with `show` also runs if
-        another process already does the upkeep of the home.
-    takes_any_port: serve HTTP on another port if the port of `place` is taken.
+    is_once: whether to end after one round of upkeep.
+    has_socket: whether to serve the tools on the home's socket.
+    ends_after: how long after the last client the service ends. None means that it goes on.
+    show: is called with the address of HTTP once it answers. None shows nothing. A service with
+        `show` also runs if another process already does the upkeep of the home.
+    takes_any_port: whether to serve HTTP on another port if the port of `place` is taken.
     """
 
     span: timedelta

@@ -88,9 +88,9 @@ def export(
     redact: bool,
     form: Text,
 ) -> None:
-    """Write all notes as JSON Lines: memories, oldest first, then notes of other projects.
+    """Write all notes as JSON Lines: memories from the oldest to the newest, then all other notes.
 
-    `memory import` reads the lines again. A note of a project other than categories has its `project`
+    `memory import` reads the lines again. The line of a note that is not a memory has its `project`
     and `path`. Traces are left out. With --json and no FILE, the lines themselves are printed.
     """
     check_memory(category, scope=scope)
@@ -822,7 +822,7 @@ def _tell_mirrored(call: Invocation, folder: str, outcome: Mirrored, *, only_cha
 
     folder: the folder of the copy, as the user wrote it.
     outcome: the counts of the run, and its problems.
-    only_changes: print nothing if the run had nothing to do.
+    only_changes: whether to print nothing if the run had nothing to do.
     """
     for place in outcome.left:
         output.notice(f"warning: {place} could not be read; its copy stays as it was")

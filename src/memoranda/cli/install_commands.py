@@ -671,7 +671,7 @@ def _change_files(
 
     adding: files that get our entry or our hooks.
     removing: files that lose them.
-    replace: replace an entry of our name that is not ours.
+    replace: whether to replace an entry of our name that is not ours.
     dry_run: whether only to try the changes.
     """
     steps = [(target, installer.add) for target in adding]
@@ -702,7 +702,8 @@ def _may_be_skipped(
 ) -> bool:
     """Whether the server can be connected, or taken out, without a change of this file.
 
-    installer, adding, removing: as in `_change_files`.
+    adding: files that would get our entry or our hooks.
+    removing: files that would lose them.
     """
     if adding:
         return target not in adding

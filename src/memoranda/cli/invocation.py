@@ -128,7 +128,7 @@ class Invocation:
     ) -> Iterator[MemorySession]:
         """Open the memory of the home for this command. At the end, mention unreadable files once.
 
-        projects: name -> folder of projects that only this command has.
+        projects: name -> folder of projects that only this command has. None for none.
         watch: whether to watch the files for changes. A command of many calls uses this, so that
             not every call looks at every file.
         looks_once: whether only the first call looks at the files. A command that only reads uses

@@ -99,7 +99,7 @@ def json_folder(environ: Mapping[str, str] = os.environ) -> str | None:
 def json_entries(folder: str | None) -> AbstractContextManager[JsonFolder | None]:
     """Open the folder of JSON files with the key-value entries. Leaving the context closes it.
 
-    folder: the path of the folder. None yields None: the entries are notes.
+    folder: the path of the folder. None means that the entries are notes, and yields None.
     """
     if folder is None:
         return nullcontext()

@@ -412,9 +412,9 @@ class Group(_Documented, click.Group):
     modules: each command's module below memoranda.cli, imported when asked for. A command `b-c` is
         the function `b_c` there, or `b_c_` if that name is taken in Python. In a group `a` it is
         `a_b_c`.
-    now: it takes `--now`, for its commands that do.
+    now: whether `--now` may stand before the name of a command, since some of its commands take it.
     titles: the section of the help for each command.
-    alone: gives the lines to print if no command is named. If it is missing, the help is printed.
+    alone: returns the lines to print if no command is named. None prints the help.
     """
 
     def __init__(
@@ -581,7 +581,8 @@ def group(name: str, module: str, commands: str, help: str) -> Group:
 def command(name: str, *words: str, **settings: Any) -> Callable[..., Command]:
     """Return a decorator that makes a function the command `name`. Its docstring is the help.
 
-    words: the positional arguments (see PositionalWords).
+    words: the positional arguments, such as "ID". "[REF]" may be missing, "CONTENT..." is one or
+        more.
     settings: the other parameters of Command.
     """
     return click.command(name, cls=Command, words=words, **settings)

@@ -77,7 +77,9 @@ class Editor(ABC):
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
         """Add the member at the end of its container. If the member is there, replace its value.
 
-        text, path, name: as in `find`.
+        text: the whole text of the file.
+        path: the keys that lead to the container.
+        name: the key of the member, or a function that recognizes the item of a list.
         value: the value of the member.
 
         Returns the new text, and the hint for `drop`. Raises Unsure.
@@ -282,7 +284,7 @@ class MarkdownEditor(Editor):
         """Remove the paragraph between the marks, and the blank line that `put` added before it.
 
         name: the name in the marks.
-        hint: the result of `put`, which has that blank line.
+        hint: the result of `put`, which has that blank line. None leaves the line.
         """
         block = _block(name).search(text)
         assert block is not None

@@ -371,7 +371,7 @@ class _Teller:
 
         Notes that cite changed code come last, and are the first to be left out.
 
-        infos: as in `section`.
+        infos: pairs of a note and its marks. A mark is shown at the note.
         """
         chosen = []
         for info, marks in infos:
@@ -417,7 +417,7 @@ def _about_project(
     """
     if not names:
         return
-    valid = Query(archived=False, valid_at=now)
+    valid = Query(archived=False, valid_at=now, upheld=memory.upheld_rows())
     # A note that is yielded again is left out by the teller.
     for name in names:
         traces, _ = memory.list(Query(projects=(TRACE_PROJECT,), tags=(name,)), limit=1)
@@ -480,7 +480,13 @@ def _notes_of_others(
     Each note comes with its author and `unconfirmed`, unless its words are the owner's.
     """
     writers = _writers_of_new_files(memory, since)
-    query = Query(created_from=since, archived=False, valid_at=now, order="created")
+    query = Query(
+        created_from=since,
+        archived=False,
+        valid_at=now,
+        upheld=memory.upheld_rows(),
+        order="created",
+    )
     infos, _ = memory.list(query, limit=60)
     for info in infos:
         # Entries, traces and imports are not news.
@@ -496,7 +502,7 @@ def _notes_of_others(
 def _writers_of_new_files(
     memory: MemorySession, since: datetime
 ) -> dict[tuple[str, str], str | None]:
-    """Return the agent that created each file since a moment, by project and path. None: the owner.
+    """Return the agent that created each file since a moment, by project and path. None is the owner.
 
     The history lists the newest change first, so of a file that was created twice the later one
     counts.

@@ -105,7 +105,7 @@ class Installer:
     The records have notes for each file, by the labels of its edits. `remove` needs these notes.
     The note of one edit has the keys
         value: the value that was written last.
-        hint: how to remove the member so that the file is as before; see `Hint`.
+        hint: what else to remove with the member, so that the file is as before (`Hint`).
         created: whether we created the file.
         folders: how many folders above the file we created.
         beside: the file's hooks before a member with `keeps_present` was added. None for none.
@@ -132,7 +132,7 @@ class Installer:
 
         replace: whether to replace entries that are not ours.
         old: the text of the file. None if the file does not exist.
-        notes: the notes of the file; see `Installer`.
+        notes: label -> the note of an edit of the file.
 
         Returns None for a file that does not exist and gets no text.
         """
@@ -336,7 +336,7 @@ def _without_edits(
 
     replace: whether to remove entries that are not ours.
     old: the text of the file. None if the file does not exist.
-    notes: the notes of the file; see `Installer`. Those of the removed edits are taken out.
+    notes: label -> the note of an edit of the file. Those of the removed edits are taken out.
 
     Raises Unsure.
     """

@@ -335,8 +335,13 @@ class YamlEditor(Editor):
         """Add the member as the last one of its container, or replace it if it is there.
 
         The container may be missing, empty (`mcp:`), in brackets (`mcp: {a: 1}`) or a block of
-        lines. For each form, the new text and the values that it must have are made. See
-        `Editor.put` for arguments, result and errors.
+        lines. For each form, the new text and the values that it must have are made.
+
+        path: the key that leads to the container.
+        name: the key of the member, or a function that recognizes the item of a list.
+        value: the value of the member.
+
+        Returns the new text, and the hint for `drop`. Raises Unsure.
         """
         (key,) = path
         if text.startswith(BOM):

@@ -162,7 +162,7 @@ def _header_value(key: str, value: Any) -> Any:
 def notes(memory: ReadVerbs, infos: Iterable[NoteInfo], total: int | None = None) -> Listed:
     """Return several whole notes from the index, with remarks about their validity.
 
-    total: the number of all notes, if these are only the first.
+    total: the number of all notes, if these are only the first. None if these are all.
     """
     note_list = list(infos)
     marks = memory.validity_marks(note_list)
@@ -175,7 +175,7 @@ def notes(memory: ReadVerbs, infos: Iterable[NoteInfo], total: int | None = None
 def read_note(memory: ReadVerbs, info: NoteInfo, *, is_named: bool = False) -> Document:
     """Read a whole note as it is on disk, count the read, and add a remark about its validity.
 
-    is_named: add its names and its checksum, as for a note that is not a memory.
+    is_named: whether to add the note's names and its checksum.
     """
     note_read = memory.read(info)
     document = note(memory, note_read, note_read.content)

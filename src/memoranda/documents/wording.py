@@ -67,7 +67,7 @@ def local(moment: datetime | str, zone: tzinfo | None, form: str = _SECOND) -> s
 
     moment: the time, or a stamp of it.
     zone: the zone of the clock. None means the zone of this machine.
-    form: the form, as in `strftime`.
+    form: the form of the result, such as `%Y-%m-%d %H:%M`.
     """
     if isinstance(moment, str):
         moment = parse_stamp(moment)

@@ -45,9 +45,10 @@ class AccessTable:
         return shared_space(self.layout.root)
 
     def all(self) -> Mapping[str, Any]:
-        """Return the whole table as one document: section -> its elements (see `AccessRows`).
+        """Return the whole table as one document: section -> its elements.
 
-        It must not be changed. It is empty if nobody ever got access. Raises AccessRefused.
+        An example is `{"tokens": [{"id": "t1", ...}]}`. The document must not be changed.
+        It is empty if nobody ever got access. Raises AccessRefused.
         """
         follow_shared(self.layout.root)
         is_there = self.layout.ledger.exists() or self.layout.access.exists()

@@ -56,7 +56,7 @@ class AttachedFile:
     """A file that is not a note.
 
     project, path: the project of the file, and its path in the project.
-    kind: the kind of file, such as image or canvas (see `attachment_kind`).
+    kind: the kind of file, such as image or canvas.
     size: the size in bytes.
     changed: when the file was last changed, as an ISO 8601 time stamp.
     linked_from: the paths of the notes that link to the file.

@@ -13,8 +13,7 @@ from memoranda.sources.step import StepKind
 
 
 def made_by(engine: Engine, agent: str) -> list[Location]:
-    """Return the places where the files that an agent made are now. For files that are gone, return
-    where they were last.
+    """Return where the files that an agent made are now, or were last if they are gone.
 
     If a file was removed and another file was made at its place, the other file does not count.
     When a memory changes its category, it is removed and made again under the same name. Such a

@@ -28,9 +28,10 @@ def content_of(memory: ReadVerbs, info: NoteInfo) -> str:
 
 @verb
 def contents(memory: ReadVerbs, infos: Sequence[NoteInfo]) -> list[str]:
-    """Return the contents of several memories, in the order of `infos` (see `content_of`).
+    """Return the contents of several memories, in the order of `infos`.
 
-    The content is "" for a memory that the index does not have.
+    The content is the text without the header and the last line break. It is "" for a memory that
+    the index does not have.
     """
     bodies = memory.index.notes.bodies([info.row for info in infos])
     return [bodies.get(info.row, "").removesuffix("\n") for info in infos]

@@ -2,7 +2,8 @@
 
 A claim is a sentence such as "The port is 8080" (note/claims.py). `memory review` asks the owner
 which note holds. Until it is answered, the newer note comes first wherever both are shown, and the
-older one gets a mark that names the newer one.
+older one gets a mark that names the newer one. But what the owner wrote or confirmed comes before an
+unconfirmed note of somebody else.
 """
 
 from __future__ import annotations
@@ -55,6 +56,9 @@ class Reader(Protocol):
 
     def author_marks(self, info: NoteInfo) -> Sequence[Mark]:
         """Return the author of a note, and `unconfirmed`, unless its words are the owner's."""
+
+    def invalid_rows(self) -> set[int]:
+        """Return the rows of the notes that are not valid now."""
 
 
 class Statement(NamedTuple):
@@ -145,7 +149,7 @@ def holding_now(memory: Reader, rows: Iterable[int]) -> dict[int, NoteInfo]:
     infos = memory.index.notes.infos(dict.fromkeys(rows))
     if not infos:
         return {}
-    over = memory.index.notes.invalid_rows(memory.clock())
+    over = memory.invalid_rows()
     names = memory.engine.sources
     return {
         row: info
@@ -208,7 +212,9 @@ def unanswered(memory: Reader, infos: Iterable[NoteInfo]) -> list[Contradiction]
 
 
 def newer_marks(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, str]:
-    """Return the marks for notes that a newer note contradicts, by row (see `marks`).
+    """Return the marks for notes that a newer note contradicts, by row.
+
+    A mark says what the newer note says: `newer: 8080 (1a2b3c4d, 2025-03-01)`.
 
     infos: the notes whose subjects count. Other notes about these subjects may get marks, too.
     """
@@ -244,29 +250,45 @@ def name_of(info: NoteInfo) -> str:
     return flat(info.permalink)
 
 
-def newest_first(
-    items: Sequence[T], info_of: Callable[[T], NoteInfo], pairs: Mapping[int, Contradiction]
-) -> list[T]:
-    """Return the items in their order, except that a newer note comes before the older note that it
-    contradicts.
+def leaders(memory: Reader, pairs: Mapping[int, Contradiction]) -> dict[int, int]:
+    """Return, by the row of a note, the row of the note that is told before it.
 
-    If note 3 contradicts note 1, the notes 1, 2, 3, 4 become 3, 1, 2, 4.
+    Of two notes that contradict each other the newer one leads. But an unconfirmed note of somebody
+    else never leads the owner's.
 
-    info_of: a function that returns the note of an item.
     pairs: the contradictions, by the row of the older note.
     """
+    rows: dict[int, int] = {}
+    for old_row, pair in pairs.items():
+        new = pair.new.info
+        if memory.author_marks(new) and not memory.author_marks(pair.old.info):
+            rows[new.row] = old_row
+        else:
+            rows[old_row] = new.row
+    return rows
+
+
+def led(
+    items: Sequence[T], info_of: Callable[[T], NoteInfo], leader_rows: Mapping[int, int]
+) -> list[T]:
+    """Return the items in their order, except that a note that leads another comes before it.
+
+    If note 3 leads note 1, the notes 1, 2, 3, 4 become 3, 1, 2, 4.
+
+    info_of: a function that returns the note of an item.
+    leader_rows: see `leaders`.
+    """
     result = list(items)
-    for older_item in items:
-        pair = pairs.get(info_of(older_item).row)
-        if pair is None:
+    for item in items:
+        leader_row = leader_rows.get(info_of(item).row)
+        if leader_row is None:
             continue
-        newer_row = pair.new.info.row
-        older_position = result.index(older_item)
-        # If the newer note is already before the older one, it stays there.
-        for position in range(older_position, len(result)):
-            if info_of(result[position]).row == newer_row:
-                newer_item = result.pop(position)
-                result.insert(older_position, newer_item)
+        item_position = result.index(item)
+        # If the leader is already before the item, it stays there.
+        for position in range(item_position, len(result)):
+            if info_of(result[position]).row == leader_row:
+                leader = result.pop(position)
+                result.insert(item_position, leader)
                 break
     return result
 

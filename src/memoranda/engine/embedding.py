@@ -139,7 +139,10 @@ class Embedding:
 
     @property
     def related(self) -> float:
-        """The cosine from which a note has to do with a question. 0 if the model's is not known."""
+        """The least cosine at which a note has to do with a question.
+
+        Each model has its own. 0 if the one for this model is not known.
+        """
         vectors = self.vectors
         if vectors is None:
             return 0.0
@@ -168,7 +171,8 @@ class Embedding:
 
         seconds: for about how many seconds to embed.
         stop: called between two calls of the model. If it returns True, this ends.
-        progress: called with the number of embedded passages and of all passages.
+        progress: called with the number of embedded passages and of all passages. None calls
+            nothing.
         thorough: whether to look at every note, to wait for another process that is embedding, and
             to remove the vectors of texts that are gone.
 
@@ -205,7 +209,9 @@ class Embedding:
 
         vectors: the vectors of the home.
         end: a value of time.monotonic.
-        stop, progress, thorough: see `some`.
+        stop: called between two calls of the model. If it returns True, this ends.
+        progress: called with the number of embedded passages and of all passages.
+        thorough: whether to look at every note, and to remove the vectors of texts that are gone.
         """
         embedded = 0
         total = 0

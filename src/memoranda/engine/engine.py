@@ -412,7 +412,8 @@ class Engine:
         """Make the index show every change that is on disk now. Within one verb, only the first
         call does so.
 
-        progress: called to report how far the comparison with the disk has got.
+        progress: called to report how far the comparison with the disk has got. None reports
+            nothing.
         whole: whether to wait for large projects, too. Otherwise large projects may be incomplete
             in a server that has just started, and `warnings` says so.
 
@@ -589,6 +590,7 @@ class Engine:
         """Read the note at `path` for the index, with the stamp of its file (size and times).
 
         ahead: what `read_ahead` returned for this path. It is used if the file has not changed.
+            None if it was not read ahead.
 
         None means that the file is not a note, is gone, is left out of the index, or cannot be
         read. If it cannot be read, `freshness.unreadable` gets the reason.
@@ -852,8 +854,9 @@ class Engine:
     def wait_for(self, planned: PlannedChange) -> None:
         """Let other threads use the home until a change of the queue is made.
 
-        Raises the error of `planned` (see `Ledger.write`). Raises Again if the change failed only
-        because of another change that was made together with it; the caller then repeats the verb.
+        Raises the error with which the ledger refused the change. Raises Again if the change failed
+        only because of another change that was made together with it; the caller then repeats the
+        verb.
         """
         with self._outside_verbs():
             self.guard.wait_for(planned)
@@ -922,8 +925,9 @@ class Engine:
     def replacing(self, notes: Sequence[tuple[str, Indexed]]) -> Iterator[None]:
         """Take most passages of long notes out of the index, for a block that replaces the notes.
 
-        This is done in parts, as in `place_passages`. After the block, the index gets the passages
-        of the new notes, or of the old ones if the block did not replace them.
+        This is done in parts, and others may use the home between them, if the call allows it.
+        After the block, the index gets the passages of the new notes, or of the old ones if the
+        block did not replace them.
 
         notes: (project, note) of each.
         """

@@ -703,9 +703,9 @@ class IntoDatabase:
     def run(self, *, dry_run: bool, progress: Callable[[int, int], None] | None) -> None:
         """Move the home, or continue a move that was interrupted.
 
-        dry_run: only count the files that would be moved.
+        dry_run: whether only to count the files that would be moved.
         progress: called with the number of files that were sent so far, and the number of all
-            files.
+            files. None calls nothing.
 
         The home can be used while a first pass sends the files. A second pass then locks the home,
         and sends the files that have changed since the first pass. Raises InvalidInput for a space

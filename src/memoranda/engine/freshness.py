@@ -51,7 +51,8 @@ class ReadAhead(NamedTuple):
     """A note that was read while others used the home.
 
     rows: its rows of the index.
-    settings, gate: what it was read and marked by.
+    settings: the settings with which it was read.
+    gate: the gate whose rules marked it.
     """
 
     note: Note
@@ -264,7 +265,7 @@ class Freshness:
     ) -> Result:
         """Make the index show every change on disk, and return what changed.
 
-        progress: called to report how far a sweep has got.
+        progress: called to report how far a sweep has got. None reports nothing.
         is_locked: whether the caller holds the home's lock. The daemon may be waiting for this
             lock.
         whole: whether to finish the sweeps of large projects, too.

@@ -1,7 +1,8 @@
 """Concurrency, told once: who may be inside an open home, and who waits for whom
 (docs/concurrency.md has a diagram).
 
-Four locks, always taken in this order, each of which its holder may take again:
+There are four locks. A thread takes them in this order, and may take each of them again while it
+holds it:
 
 1. the guard, between the threads of one process: one is inside at a time;
 2. the lock of the space, between machines, if the notes are in PostgreSQL;

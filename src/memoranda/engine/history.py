@@ -135,21 +135,25 @@ class HistoryVerbs(NoteVerbs):
 
         A group has the place of its latest change in the list.
 
-        ref, agent, since: as for `log`.
-        limit: the number of groups; 0 means all.
+        ref: list only changes of this note; None for all.
+        limit: the most groups to return; 0 means all.
+        agent: list only changes of this agent; None for all.
+        since: list only changes made since this time; None for all.
         before: list only changes with lower numbers; 0 means all.
         """
-        # By the number of the run or, for a change of no run, its own number.
+        # The changes of each group, by the number of their run. A change of no run is a group of its
+        # own, by its own number.
         groups: dict[int, list[Change]] = {}
         # The lowest number of a run that has a group; None if none has one.
         oldest_run: int | None = None
         for change in self._seen_changes(ref, agent, since, before or None):
-            # An undo of a run has its number, but is a change of its own in the list.
+            # An undo carries the number of the run that it undoes, but is listed alone.
             run = change.run if change.undoes is None else None
             is_full = limit > 0 and len(groups) >= limit
             if is_full:
-                # Only further changes of the listed runs are still looked for. The number of a run
-                # is the number of its first change, so older changes are of none of them.
+                # Only further changes of the listed runs are still looked for. A run has the number
+                # of its first change. So a change below the lowest of these numbers cannot belong to
+                # a listed run.
                 may_follow = oldest_run is not None and change.number >= oldest_run
                 if not may_follow:
                     break
@@ -170,8 +174,10 @@ class HistoryVerbs(NoteVerbs):
     ) -> Iterator[Change]:
         """Yield the changes that `log` lists, the newest first.
 
-        ref, agent, since: as for `log`.
-        before: yield only changes with lower numbers. None means all changes.
+        ref: yield only changes of this note; None for all.
+        agent: yield only changes of this agent; None for all.
+        since: yield only changes made since this time; None for all.
+        before: yield only changes with lower numbers; None for all.
         """
         place = None if ref is None else self.locate(ref)
         agent = agent and agent.lower()
@@ -191,7 +197,7 @@ class HistoryVerbs(NoteVerbs):
     def _listed(self, change: Change, past_privacy: PastPrivacy | None) -> Change | None:
         """Return the part of a change that `log` lists for the caller. None if it lists nothing.
 
-        past_privacy: hides steps from the caller; None for the owner (see `past`).
+        past_privacy: says which steps are hidden from the caller. None for the owner, who sees all.
         """
         if change.verb == FOLD or is_blank(change):
             return None
@@ -241,7 +247,7 @@ class HistoryVerbs(NoteVerbs):
 
         Only the owner sees erasures.
 
-        past_privacy: hides steps from the caller; None for the owner (see `past`).
+        past_privacy: says which steps are hidden from the caller. None for the owner, who sees all.
         """
         if change.verb == ERASE:
             return self.agent is None and not self.engine.only
@@ -278,7 +284,7 @@ class HistoryVerbs(NoteVerbs):
         been another agent's at any time since the change.
 
         touched: the step on the file.
-        past_privacy: the result of `past`.
+        past_privacy: the result of `past`. None for the owner.
         """
         if self.engine.only and touched.project not in self.engine.sources:
             return False
@@ -290,7 +296,8 @@ class HistoryVerbs(NoteVerbs):
         ref: `project/path`, the absolute path of a file, the beginning of an id, or a name that
             `find` understands. If both this home and a folder elsewhere have the file, the file of
             this home is meant.
-        looseness: how much a name may differ from the note's own, as for `find`.
+        looseness: how much a name may differ from the note's own: in nothing (EXACT), in case
+            (CASE), or also in signs and blanks (SIGNS).
 
         Raises NotFound, OutsideError, and Ambiguous if the history knows several such files.
         """
@@ -556,7 +563,7 @@ class HistoryVerbs(NoteVerbs):
     def _seen_part(self, change: Change, past_privacy: PastPrivacy | None) -> Change:
         """Return a copy of a change with only the files that the caller may see.
 
-        past_privacy: hides steps from the caller; None for the owner (see `past`).
+        past_privacy: says which steps are hidden from the caller. None for the owner, who sees all.
         """
         files = [file for file in change.files if self.may_see(change, file, past_privacy)]
         return replace(change, files=files)
@@ -643,7 +650,7 @@ class HistoryVerbs(NoteVerbs):
 
         Undos, changes that are undone, and changes of upkeep are skipped.
 
-        past_privacy: hides steps from the caller; None for the owner (see `past`).
+        past_privacy: says which steps are hidden from the caller. None for the owner, who sees all.
         """
         history = self.engine.ledger.history
         for change in history.changes():
@@ -697,7 +704,8 @@ class HistoryVerbs(NoteVerbs):
     def refusal_of_undos(self, changes: Sequence[Change]) -> CannotUndo | None:
         """Return the first error of `refusal_of_undo` for changes that are undone together.
 
-        A change that one of them took back may be among them: it counts again once that is undone.
+        If one of the changes is an undo, the change that it took back may be among them, too. It
+        counts again as soon as the undo is undone.
         """
         numbers = {change.number for change in changes}
         for change in changes:
@@ -712,7 +720,7 @@ class HistoryVerbs(NoteVerbs):
     def _undo_lines(self, change: Change, past_privacy: PastPrivacy | None) -> Change:
         """Undo a change of lines in a graph file or JSON file. Raises CannotUndo.
 
-        past_privacy: hides steps from the caller; None for the owner (see `past`).
+        past_privacy: says which steps are hidden from the caller. None for the owner, who sees all.
         """
         from memoranda.engine.line_undo import undo_lines
 

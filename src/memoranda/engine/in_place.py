@@ -1,8 +1,9 @@
 """Change files used in place: files of other programs, whose lines memoranda edits.
 
-Such a change is in the history if and only if it was made. It is undone line by line
-(`line_undo.py`). The source of a file turns an edit into a step `lines` (`sources/source.py`). This
-module makes the step, in the same way for all such files.
+Each kind of file has a source. The source turns an edit of its file into a step of the kind `lines`
+(`sources/source.py`). This module has the ledger make that step, in the same way for all kinds of
+files. The step and its entry in the history are made together: an edit that failed is not in the
+history, and one that was made is never missing there. `line_undo.py` undoes it line by line.
 """
 
 from __future__ import annotations

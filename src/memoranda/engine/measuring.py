@@ -116,7 +116,7 @@ def _known_items(memory: ReadVerbs, notes: int, seed: int) -> Iterator[KnownItem
     chance = Random(seed)
     infos, _ = memory.list(Query(archived=False, order="path"), limit=0)
     # A search leaves these out, so that looking for them would lower the figure.
-    invalid_rows = memory.index.notes.invalid_rows(memory.clock())
+    invalid_rows = memory.invalid_rows()
     candidates = [
         info
         for info in infos

@@ -461,7 +461,7 @@ def end_validity(
 ) -> None:
     """Add the steps that write `valid_until` into superseded notes.
 
-    A note that ends earlier keeps its end.
+    A note that ends earlier keeps its end. An agent writes no end into a note of the owner.
 
     old: the superseded notes.
     begins: when the new note begins to be valid, as a header has it. The old notes end at this
@@ -485,11 +485,14 @@ def end_validity(
         ends = begins
         if would_end_before_it_begins and not explicit:
             ends = stamp(session.clock())
-        keys = {"valid_until": ends}
+        keys = {}
+        # The owner's note holds until the owner confirms the new one (`upheld_rows`).
+        if session.agent is None or info.provenance.trust != "owner":
+            keys["valid_until"] = ends
         if not note.own_id:
             # The new note names the old one by its id, which must not change with the path.
             keys["id"] = note.id
-        if note.valid_until is None or note.valid_until > parse_stamp(ends):
+        if keys and (note.valid_until is None or note.valid_until > parse_stamp(ends)):
             set_keys(session, change, info, keys, file, text)
 
 

@@ -90,6 +90,7 @@ class Overview:
             engine.settings.per_category,
             engine.reads.counts(),
             engine.clock().astimezone(engine.settings.zone),
+            self.memory.upheld_rows(),
         )
         by_category = {section.category: section for section in sections}
         total = sum(section.total for section in by_category.values())
@@ -210,7 +211,7 @@ class Pending:
         """Return the reminders among `infos` that are pending at `now`. The one that was due first
         comes first.
 
-        firing: changes of headers that are not in the files yet, but count as made.
+        firing: changes of headers that are not in the files yet, but count as made. None for none.
         """
         from memoranda.note.frontmatter import REMOVE
         from memoranda.note.reminder import Reminder
@@ -230,7 +231,7 @@ class Pending:
         """Write the lists of pending reminders as they should be at `now`, if they are out of date.
 
         now: None means the present moment.
-        firing: changes of headers that are not in the files yet, but count as made.
+        firing: changes of headers that are not in the files yet, but count as made. None for none.
         create: whether to write a list if the home has none.
 
         Returns whether a file was written. Raises StorageError.

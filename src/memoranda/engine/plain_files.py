@@ -273,7 +273,7 @@ class Files:
         plan: returns the files to write. It is called again if another program changes one of them
             in between.
         verb: the verb in the ledger.
-        details: the `details` of the `Change`.
+        details: the `details` of the `Change`. None for none.
 
         Returns None if there is no file to write. Raises Exists for a place that is taken,
         OutsideError, NotADirectory, Unusable, and the errors of `plan`.

@@ -98,7 +98,12 @@ def _places(memory: ReadVerbs, limit: int) -> Iterator[tuple[str, Iterable[NoteI
 
     limit: how many notes to yield for each reason.
     """
-    holding = Query(archived=False, valid_at=memory.clock(), order="created")
+    holding = Query(
+        archived=False,
+        valid_at=memory.clock(),
+        upheld=memory.upheld_rows(),
+        order="created",
+    )
 
     def listed(**filters: object) -> list[NoteInfo]:
         """Return the newest notes that are valid now and fit these fields of a query."""
@@ -130,7 +135,7 @@ def _memory_files(memory: ReadVerbs) -> list[NoteInfo]:
     rows, _ = index.directory(_MEMORIES, "", depth=1, viewer=memory.agent, limit=None)
     infos = [row.note for row in rows if row.note is not None and row.note.path.endswith(".md")]
     infos += [info for info in index.below(_MEMORIES, _USER_FOLDER) if memory.sees(info.scope)]
-    invalid_rows = index.invalid_rows(memory.clock())
+    invalid_rows = memory.invalid_rows()
     valid_infos = [info for info in infos if info.row not in invalid_rows]
     # A sort keeps the order of equal items, so the second one keeps the order of times.
     valid_infos.sort(key=lambda info: info.changed, reverse=True)

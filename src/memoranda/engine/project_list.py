@@ -53,7 +53,7 @@ class ProjectList(HomeSession):
     def project(self, name: str) -> Project:
         """Return the project with a name.
 
-        name: the name, as `Engine.source` takes it.
+        name: the name. Case, signs and blanks may differ, if only one project fits.
 
         Raises ProjectNotFound, even if the project exists and the caller may not use it.
         """

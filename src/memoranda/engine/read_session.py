@@ -57,9 +57,10 @@ class ReadSession(ReadVerbs):
         """Open a memory. The parameters are as for `open_memory`, except these:
 
         projects: folders of further projects for this process, by name. The name of a built-in
-            project gives that project another folder.
+            project gives that project another folder. None for none.
         face: the interface that the history records.
-        config: the settings, or the path of the configuration file.
+        config: the settings, or the path of the configuration file. None means `config.yaml` in the
+            home.
         watch: whether to watch the folders for changes, instead of listing them at each call.
         only: the names of the projects to open; empty for all.
         serving: whether this is a server. A server compares a large project with the disk in the

@@ -40,7 +40,6 @@ from memoranda.sources.folder import FolderSource
 from memoranda.value_object import ValueObject
 
 if TYPE_CHECKING:
-    from memoranda.engine.contested import Contradiction
     from memoranda.index.note_queries import HomeCounts
     from memoranda.index.rows import Hit, Hits, SmartResult
     from memoranda.index.search.ranking import Nearness
@@ -243,7 +242,7 @@ class ReadVerbs(ProjectList):
         main. If some note is called `main: Shopping`, that note is returned instead.
 
         project: the project to look in; None for all projects.
-        looseness: how much the name may differ from the note's own, as for `find`.
+        looseness: how much the name may differ from the note's own: EXACT, CASE or SIGNS.
         """
         if project is not None:
             project = self.engine.source(project).name
@@ -264,7 +263,7 @@ class ReadVerbs(ProjectList):
 
         identifier: a name, a permalink, an id, or a link such as `[[Plan]]`.
         project: the project to look in; None for all projects.
-        looseness: how much the name may differ from the note's own, as for `find`.
+        looseness: how much the name may differ from the note's own: EXACT, CASE or SIGNS.
 
         A late project is a large one that is still being compared with the disk. Its files of this
         name are looked at now, so that the answer is right.
@@ -353,8 +352,8 @@ class ReadVerbs(ProjectList):
     def find_any(self, ref: str, *, looseness: Looseness = Looseness.SIGNS) -> NoteInfo:
         """Return the note of any project that `ref` names.
 
-        ref: a name as for `find`, the beginning of a memory's id, or `project/path`.
-        looseness: how much the name may differ from the note's own, as for `find`.
+        ref: a name, a permalink, the beginning of a memory's id, or `project/path`.
+        looseness: how much the name may differ from the note's own: EXACT, CASE or SIGNS.
 
         Raises NotFound if no note fits, and Ambiguous if several notes fit. A text that is the name
         of one note and the beginning of another note's id is ambiguous, too.
@@ -372,7 +371,7 @@ class ReadVerbs(ProjectList):
         A whole id decides alone, even if it is also a name. Raises Ambiguous if the beginning of an
         id is also the exact name of another note. Raises the errors of `find`, too.
 
-        looseness: how much the name may differ from the note's own, as for `find`.
+        looseness: how much the name may differ from the note's own: EXACT, CASE or SIGNS.
         """
         memory: NoteInfo | None = None
         with suppress(NotFound):
@@ -394,7 +393,7 @@ class ReadVerbs(ProjectList):
     def _at_path_or_named(self, ref: str, looseness: Looseness) -> NoteInfo:
         """Return the note at `project/path`, or else the note that `ref` names.
 
-        looseness: how much the name may differ from the note's own, as for `find`.
+        looseness: how much the name may differ from the note's own: EXACT, CASE or SIGNS.
 
         Raises the errors of `find`.
         """
@@ -412,9 +411,9 @@ class ReadVerbs(ProjectList):
         A memory is a note in one of MEMORY_PROJECTS: `memory write` stores it in `categories`, and
         upkeep may move it to the archive.
 
-        ref: as for `find_any`: the beginning of an id, a name or `project/path`. A name may differ
-            from the memory's own name only in case. Looser names, which are enough for reading,
-            might change another memory than the caller means.
+        ref: the beginning of an id, a name or `project/path`. A name may differ from the memory's
+            own name only in case. Looser names, which are enough for reading, might change another
+            memory than the caller means.
 
         Raises the errors of `find_any`, and NotFound for a note that is not a memory.
         """
@@ -482,6 +481,8 @@ class ReadVerbs(ProjectList):
         """
         self.engine.fresh()
         valid_query = self.query_of(query, valid=True)
+        if vetted:
+            valid_query = valid_query.replace(upheld=self.upheld_rows())
         hits = self._page_of_hits(valid_query, limit, offset, explain=explain)
         if vetted:
             hits.hits = [hit for hit in hits if not self.is_held_back(hit.note)]
@@ -687,14 +688,14 @@ class ReadVerbs(ProjectList):
         hits = self._evidence(question, room, projects, as_of, vetted=vetted)
         # A question about another time gets passages that were right at that time. A newer note
         # does not make them outdated.
-        outdated: dict[int, Contradiction] = {}
+        led_rows: Container[int] = ()
         if as_of is None:
             from memoranda.engine.surroundings import with_surroundings
 
-            hits, outdated = self._newest_first(hits)
+            hits, led_rows = self._newest_first(hits)
             hits = with_surroundings(self, hits, room, projects)
         self.note_use({hit.note.id: hit.note for hit in hits}.values())
-        notes = self._with_authors(told_notes(hits, self.settings.zone, outdated))
+        notes = self._with_authors(told_notes(hits, self.settings.zone, led_rows))
         text = evidence_text(notes)
         # The remarks on authors take room, too.
         while len(text) > room and len(notes) > 1:
@@ -722,7 +723,7 @@ class ReadVerbs(ProjectList):
             projects=projects,
             today=self._today(),
             near=self._nearness(),
-            filters=self.query_of(Query(as_of=as_of), valid=True),
+            filters=self.query_of(Query(as_of=as_of, upheld=self.upheld_rows()), valid=True),
             skip=self.is_held_back if vetted else None,
             floor=EVIDENCE_FLOOR,
             related=self._related(),
@@ -740,7 +741,8 @@ class ReadVerbs(ProjectList):
 
         0 if a note is near enough: then `context_for` is empty for another reason.
 
-        projects, as_of: as for `context_for`.
+        projects: the names of the projects to search; None for all.
+        as_of: the time at which the evidence was valid; None for now.
         """
         self.engine.fresh()
         room = EVIDENCE_TOKENS * CHARACTERS_PER_TOKEN
@@ -782,11 +784,13 @@ class ReadVerbs(ProjectList):
             max_chars=max_tokens * CHARACTERS_PER_TOKEN,
             today=self._today(),
             least=least,
-            filters=self.query_of(Query(as_of=self.clock(), archived=False)),
+            filters=self.query_of(
+                Query(as_of=self.clock(), archived=False, upheld=self.upheld_rows())
+            ),
             skip=lambda note: note.id in known_ids or self.telling(note) is Telling.SILENT,
         )[:limit]
-        hits, outdated = self._newest_first(hits)
-        return self._with_authors(told_notes(hits, self.settings.zone, outdated))
+        hits, led_rows = self._newest_first(hits)
+        return self._with_authors(told_notes(hits, self.settings.zone, led_rows))
 
     @verb
     def list(
@@ -874,28 +878,65 @@ class ReadVerbs(ProjectList):
             pending += new.values()
         return notes_by_row
 
-    def _newest_first(
-        self, hits: builtins.list[Hit]
-    ) -> tuple[builtins.list[Hit], dict[int, Contradiction]]:
+    def _newest_first(self, hits: builtins.list[Hit]) -> tuple[builtins.list[Hit], Container[int]]:
         """Put each hit that a newer note contradicts behind the hit of the newer note.
 
-        The passage of such a hit also gets a mark in front that says so.
+        The passage of such a hit also gets a mark in front that says so. What the owner wrote or
+        confirmed comes before what somebody else wrote against it or in its place.
 
-        Returns the hits in their new order, and the contradictions by row of the older note.
+        Returns the hits in their new order, and the rows of the notes that another one leads.
         """
-        from memoranda.engine.contested import marks, newer, newest_first
+        from memoranda.engine.contested import leaders, led, marks, newer
 
         notes = {hit.note.row: hit.note for hit in hits}
         pairs = newer(self, notes.values())
-        if not pairs:
-            return hits, {}
+        leader_rows = self.upheld_leaders(notes) | leaders(self, pairs)
+        if not leader_rows:
+            return hits, ()
         remarks = marks(self, pairs)
         for hit in hits:
             mark = remarks.get(hit.note.row)
             if mark is not None:
                 hit.why.append(mark)
                 hit.passage = f"[{mark}] {hit.passage}"
-        return newest_first(hits, lambda hit: hit.note, pairs), pairs
+        return led(hits, lambda hit: hit.note, leader_rows), leader_rows
+
+    def upheld_rows(self) -> tuple[int, ...]:
+        """Return the rows of the owner's notes that only unconfirmed notes of others would end.
+
+        Such a note holds until the owner confirms one of these, or supersedes it.
+        """
+        return tuple(info.row for info in self.index.notes.disputed() if self._is_upheld(info))
+
+    def _is_upheld(self, info: NoteInfo) -> bool:
+        """Whether the owner confirmed no note that supersedes this one, in any number of steps."""
+        passed_rows = {info.row}
+        pending = [info]
+        while pending:
+            for successor in self.index.notes.successors(pending.pop()):
+                if successor.row in passed_rows:
+                    continue
+                if self.telling(successor) is Telling.FACT:
+                    return False
+                passed_rows.add(successor.row)
+                pending.append(successor)
+        return True
+
+    def upheld_leaders(self, rows: Container[int]) -> dict[int, int]:
+        """Return, by the row of a note that would end one of the owner's, the row of that one.
+
+        rows: the rows of the notes that count.
+        """
+        return {
+            successor.row: info.row
+            for info in self.index.notes.disputed()
+            if info.row in rows and self._is_upheld(info)
+            for successor in self.index.notes.successors(info)
+        }
+
+    def invalid_rows(self) -> set[int]:
+        """Return the rows of the notes that are not valid now."""
+        return self.index.notes.invalid_rows(self.clock()) - {*self.upheld_rows()}
 
     def _today(self) -> date:
         """Return the present day in the owner's time zone."""
@@ -1044,7 +1085,8 @@ class ReadVerbs(ProjectList):
     def reindex(self, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
         """Rebuild the index from the files (see `Memory.reindex`).
 
-        progress: called with the number of files read so far, and the number of all files.
+        progress: called with the number of files read so far, and the number of all files. None
+            calls nothing.
 
         Returns how many notes and how many projects the caller sees.
         """

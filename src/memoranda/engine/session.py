@@ -26,7 +26,8 @@ class HomeSession:
         the owner, who sees every note.
     face: the interface through which the caller came, such as `mcp`, `cli` or `hook`. The history
         records it.
-    by: further facts about the caller: `client`, `session`, `tool` (see `Provenance`).
+    by: further facts about the caller. The keys are `client` (the program and its version),
+        `session` and `tool`; one that is not known is missing.
     """
 
     def __init__(

@@ -51,10 +51,10 @@ class Reader(Protocol):
 def with_surroundings(
     memory: Reader, hits: Sequence[Hit], room: int, projects: Sequence[str] | None = None
 ) -> list[Hit]:
-    """Return hits with the notes that supersede the best of them, and the turns they come from.
+    """Return hits, and after them what an agent would look up about the best of them.
 
-    Further hits come last. A turn becomes another passage of its note. Where room is short, they
-    take the place of hits behind the best ones.
+    For each of the best hits, these are the note that supersedes it, and the turn of the transcript
+    that it comes from. If there is not enough room, the worst of the other hits are left out first.
 
     hits: the hits of a context, the best first.
     room: the most characters that all hits take as `evidence_text` words them.

@@ -43,7 +43,7 @@ class SuspiciousWords:
     """The suspicious words of a note.
 
     spans: the suspicious parts of its `content`.
-    elsewhere: words in other places, by rules that no part of the text matches.
+    elsewhere: words in other places. They match rules that no part of the text matches.
     """
 
     spans: list[Span] = field(default_factory=list)
@@ -57,7 +57,11 @@ def suspicious_words(rules: Rules, note: Note) -> SuspiciousWords:
     """
     spans: list[Span] = []
     elsewhere: list[WordsElsewhere] = []
+    lengths = {rule.id for rule in rules if rule.longer is not None}
     for rule_id in note.suspicious:
+        # The length of a text is in none of its words.
+        if rule_id in lengths:
+            continue
         spans_in_text = _spans(rules, rule_id, note.content)
         spans += spans_in_text
         if not spans_in_text:

@@ -95,6 +95,6 @@ def is_foreign(provenance: Provenance) -> bool:
     """Whether a text comes from an unknown writer: a web page, or a program that wrote the file
     itself.
 
-    It is not merged with other texts, nor shown to a model that dreams.
+    Such a text is not merged with other texts, nor shown to the language model of a dream.
     """
     return WEB in (provenance.who, provenance.trust) or provenance.who == FILE

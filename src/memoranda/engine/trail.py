@@ -455,11 +455,12 @@ class Trail:
             self._record(change, remaining_steps)
 
     def revised(self, moment: str) -> dict[int, Change]:
-        """Return the changes of `files` as they should be without the notes, by number.
+        """Return the changes in `self.files`, by number, without their steps about the notes.
 
-        If a change was only about the notes, a change without steps takes its number.
+        If the steps that remain of a change only make or remove folders, an empty change with the
+        same number takes its place.
 
-        moment: the time stamp of such a change.
+        moment: the time stamp of an empty change.
         """
         return {
             number: self._without(self._changes[number], steps, moment)

@@ -284,7 +284,7 @@ class Transaction:
         self._session = session
         self._engine = session.engine
         self._notes: dict[tuple[str, str], Note] = {}
-        self._marked: list[str] = []
+        self._suspicion_notices: list[str] = []
         self._planned: PlannedChange | None = None
         self._is_admitted = False
         self._prepared_notes: PreparedNotes | None = None
@@ -303,7 +303,7 @@ class Transaction:
         """Add the step that writes `data` to a file, and return the step.
 
         old: the file that was read there; None for a new file.
-        step_fields: see `add`.
+        step_fields: further fields of the `Step`, such as `mode` or `scope`.
         """
         return self.add(StepKind.PUT, project, path, data=data, old=old, **step_fields)
 
@@ -311,7 +311,7 @@ class Transaction:
         """Add the step that removes a file, and return the step.
 
         old: the file as it was read.
-        step_fields: see `add`.
+        step_fields: further fields of the `Step`, such as `scope` or `kept`.
         """
         return self.add(StepKind.REMOVE, project, path, old=old, **step_fields)
 
@@ -321,7 +321,7 @@ class Transaction:
         """Add the step that moves a file or a folder to `to`, a free path of the project.
 
         old: the file as it was read; None for a folder.
-        step_fields: see `add`.
+        step_fields: further fields of the `Step`, such as `scope`.
         """
         return self.add(StepKind.MOVE, project, path, to=to, old=old, **step_fields)
 
@@ -336,8 +336,10 @@ class Transaction:
     ) -> Step:
         """Add a step on a file of `project`, and return the step.
 
-        source: the folder that has the file, if it is not the folder of the project.
-        do, step_fields: the kind of step and its further fields (see `Step`).
+        source: the folder that has the file, if it is not the folder of the project. None means the
+            folder of the project.
+        do: the kind of step.
+        step_fields: further fields of the `Step`, such as `data` and `old`.
 
         The history does not keep the text of an entry with a time to live (contract 004, 4). Raises
         ReadOnlyProject, ProjectNotFound, NotWritable.
@@ -474,18 +476,26 @@ class Transaction:
         planned.is_over.set()
 
     def make_roots(self) -> None:
-        """Create the folders of built-in projects at their first use.
+        """Create the missing folders of projects that are kept in the home, at their first use.
 
         Raises StorageError if the folder of another project is missing.
         """
         engine = self._engine
-        for step in {step.root: step for step in reversed(self.steps)}.values():
-            if os.path.isdir(step.root):
+        # With notes in a database, all projects are folders of this machine's copy of the home.
+        has_database = engine.settings.url is not None
+        first_steps: dict[str, Step] = {}
+        for step in self.steps:
+            first_steps.setdefault(step.root, step)
+        for root, step in first_steps.items():
+            if os.path.isdir(root):
                 continue
-            if step.project not in engine.layout.built_in and engine.settings.url is None:
+            is_of_home = has_database or step.project in engine.layout.built_in
+            # The user chose this folder. It may be on a disk that is not connected now, so it is not
+            # created anew.
+            if not is_of_home:
                 raise StorageError(step.path, f"the folder of project {step.project} is missing")
             with storing(step.path):
-                make_private(engine.layout.root / step.root)
+                make_private(engine.layout.root / root)
 
     def _plan(self) -> PlannedChange:
         """Return the change as the ledger plans it: with its steps, its writer, and how to check
@@ -552,13 +562,15 @@ class Transaction:
             self._engine.wait_for(planned)
         elif planned.error is not None:
             raise planned.error
+        # The change is made. If the call were repeated, it would make the change twice.
         self._engine.guard.may_repeat = False
         self.done = planned.change
         session = self._session
         session.changed = self.done.number
+        # The change began a run. The next changes of the session belong to this run, too.
         if session.run == 0:
             session.run = self.done.run
-        session.notices += self._marked
+        session.notices += self._suspicion_notices
 
     def _remove_emptied(self) -> None:
         """Add steps that remove the folders that a private note leaves empty.
@@ -603,7 +615,7 @@ class Transaction:
         self._notes = shown.notes
 
         # Notes that look like instructions to their reader are marked, and the caller is told.
-        self._marked = [
+        self._suspicion_notices = [
             f"{note.project}/{note.path}: marked suspicious ({', '.join(note.suspicious)}); "
             "see memory review"
             for note in self._notes.values()

@@ -245,7 +245,7 @@ class Upkeep:
         *,
         touch: bool = True,
     ) -> list[NoteInfo]:
-        """Change several memories as one change: all of them, or none (see `change`).
+        """Set header keys of several memories, and move them, as one change: all of them, or none.
 
         memories: each memory with its new category. None leaves a memory in its category.
         keys: the new values of header keys. REMOVE as a value removes the key.

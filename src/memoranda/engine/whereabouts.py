@@ -1,6 +1,6 @@
-"""Find out where a note is now that was once at another place, and where it was before.
+"""Find out where a note of an older change is now, and where a present note was before.
 
-Between, the note may have been moved, sorted into a category, archived, or merged.
+In between, the note may have been moved, sorted into a category, archived, or merged.
 """
 
 from __future__ import annotations

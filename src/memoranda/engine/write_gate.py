@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
+from enum import Enum
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -142,7 +143,7 @@ class Gate:
         redacted.
 
         verb: the verb of the change.
-        mode: how secrets are treated (see `mode`).
+        mode: how secrets are treated: ALLOW, WARN, REDACT or REFUSE.
 
         Returns notices for the caller, one line each. Raises SecretRefused.
         """
@@ -170,7 +171,7 @@ class Gate:
     ) -> None:
         """Check the text that a step would write, and redact the secrets in it (see `check`).
 
-        mode: how secrets are treated (see `mode`).
+        mode: how secrets are treated: ALLOW, WARN, REDACT or REFUSE.
         notices: a list to which a line is added for each secret.
         old_texts: the texts before the change. A secret that is in one of them does not count.
         """
@@ -195,7 +196,7 @@ class Gate:
         """Return the secrets in a text that the caller has to redact before the text is written.
 
         place: the name of the text in notices, such as `notes/plan.md`.
-        mode: how secrets are treated (see `mode`).
+        mode: how secrets are treated: ALLOW, WARN, REDACT or REFUSE.
         notices: a list to which a line is added for each secret.
         old: earlier texts. A secret that is in one of them does not count.
         where: how notices name the position of a secret. If it is "", they name the line.
@@ -353,8 +354,28 @@ class Use(ValueObject):
     bytes: int = 0
 
 
-# The numbers before the first change of a file that only this machine has (True), and of any other.
-_BEFORE_ALL = {False: 0, True: FIRST_OF_MACHINE - 1}
+class _Series(Enum):
+    """The two series in which the changes of a home are numbered.
+
+    A value is the number before the first one of the series.
+
+    MACHINE: the changes of files that only this machine has, if the notes are in PostgreSQL.
+    COMMON: all other changes.
+    """
+
+    COMMON = 0
+    MACHINE = FIRST_OF_MACHINE - 1
+
+
+# The number before the first one of each series.
+_BEFORE_ALL = {series: series.value for series in _Series}
+
+
+def _series_of(number: int) -> _Series:
+    """Return the series of the change with this number."""
+    if is_of_machine(number):
+        return _Series.MACHINE
+    return _Series.COMMON
 
 
 class DayUse:
@@ -362,18 +383,19 @@ class DayUse:
 
     def __init__(self, history: History):
         self._history = history
-        # The day that is counted: from its midnight until before the next one.
+        # The day that is counted: from its midnight until before the next one. At first, no day is
+        # counted: the times are the same.
         self._day_begins = EPOCH
         self._day_ends = EPOCH
-        # The numbers of the last changes that were counted: of the changes of files that only this
-        # machine has (True), and of all others.
+        # The number of the last change of each series that was counted.
         self._last = dict(_BEFORE_ALL)
+        # How much each agent wrote on this day, by the agent's name.
         self._uses: dict[str, Use] = {}
 
     def since_midnight(self, now: datetime, settings: Settings) -> dict[str, Use]:
         """Return how much each agent wrote on the day of `now`, by the agent's name."""
         latest_numbers = self._history.latest_numbers
-        latest = _BEFORE_ALL | {is_of_machine(number): number for number in latest_numbers}
+        latest = _BEFORE_ALL | {_series_of(number): number for number in latest_numbers}
         is_same_day = self._day_begins <= now < self._day_ends
         # A damaged ledger that was set aside is followed by one whose numbers begin again.
         has_new_history = any(self._last[series] > latest[series] for series in latest)
@@ -382,11 +404,8 @@ class DayUse:
         self._count_until(latest)
         return self._uses
 
-    def _count_until(self, latest: dict[bool, int]) -> None:
+    def _count_until(self, latest: dict[_Series, int]) -> None:
         """Count the changes of the day that were not counted yet.
-
-        There are two series of numbers. One counts the changes of files that only this machine has
-        (True), the other counts all other changes (False).
 
         latest: the number of the latest change of each series.
         """
@@ -395,7 +414,7 @@ class DayUse:
             return
         # The changes come newest first. In each series, those up to `_last` are counted already.
         for change in self._history.changes():
-            series = is_of_machine(change.number)
+            series = _series_of(change.number)
             is_counted = change.number <= self._last[series]
             if is_counted:
                 unfinished_series.discard(series)
@@ -423,7 +442,8 @@ class DayUse:
         """Count a change that this process has just made, so that it need not be read from the
         history.
         """
-        series = is_of_machine(change.number)
+        series = _series_of(change.number)
+        # If others made changes in between, the next `since_midnight` reads all of them.
         if self._last[series] == change.number - 1:
             self._last[series] = change.number
             self._add(change)

@@ -258,6 +258,7 @@ def remove_note(
 
     removed: the notes and their files.
     survivor: a note that the caller writes in the same change. So its links are not changed here.
+        None if there is none.
     """
     for info, file in removed:
         change.remove(info.project, info.path, file, scope=info.scope)

@@ -114,10 +114,11 @@ def registry(
     """Make the toolsets of these names (see `expand`). Raises InvalidInput for an unknown name.
 
     hooks: the hooks around each call. None means no hooks.
-    like: the preset that the tools of `graph` behave like.
+    like: the preset that the tools of `graph` behave like. None for the tools of memoranda.
     entries: returns a caller's key-value entries. None means that entries are notes.
     graphs: returns the graph of a project. None means that entities are notes.
-    manners: name of a toolset -> a function that adapts the toolset to another program.
+    manners: name of a toolset -> a function that adapts the toolset to another program. None for
+        none.
     """
     from memoranda.faces.tool import Registry
 

@@ -169,7 +169,7 @@ class _Checker:
     def with_usual_names(
         self, arguments: Arguments, properties: dict[str, Any], other_names: Also
     ) -> Arguments:
-        """Return the arguments under the schema's names; see `other_names` of `check`.
+        """Return the arguments under the schema's names, whatever accepted names they came under.
 
         Another name that is mapped to a schema is added to `properties`.
         """

@@ -122,7 +122,8 @@ def _definition() -> dict[str, Any]:
 class MemoryCommands:
     """Carries out the six commands.
 
-    create_existing, view_max_characters: see `toolset`.
+    create_existing: what `create` does with an existing file: `overwrite`, or else refuse it.
+    view_max_characters: the characters of a file that `view` shows. 0 means all.
     folder: the folder of the project that is `/memories`, e.g. one for each end user. "" is the
         project itself.
     """

@@ -144,9 +144,9 @@ def declared(
 ) -> list[Tool]:
     """Make the tools that a JSON file declares, in its order.
 
-    file: see `declarations`.
+    file: the JSON file of texts/ with the declarations.
     run: returns the function of a tool by its name.
-    also: further names of arguments that all tools accept; see Tool.
+    also: further names of arguments that all tools accept; see Tool. None for none.
     options: other fields of all the tools.
     """
     return [

@@ -110,7 +110,7 @@ def contested(db: sqlite3.Connection) -> Iterator[list[ClaimRow]]:
 def _claims_about(db: sqlite3.Connection, subject: str) -> list[ClaimRow]:
     """Return the newest claims about a subject, at most `_MOST_NOTES`.
 
-    subject: as in the column `subject`: space, scope and subject, with NUL between them.
+    subject: space, scope and subject with NUL between them, which the column `subject` holds.
     """
     # The newest notes have the highest rows.
     rows = db.execute(
@@ -127,7 +127,7 @@ def _claims_about(db: sqlite3.Connection, subject: str) -> list[ClaimRow]:
 def _differing(db: sqlite3.Connection, subject: str) -> Iterator[tuple[ClaimRow, ClaimRow]]:
     """Yield the pairs of claims about a subject that differ, each pair in both orders.
 
-    subject: as in the column `subject`.
+    subject: space, scope and subject with NUL between them, which the column `subject` holds.
     """
     from memoranda.note.claims import differ
 

@@ -118,7 +118,7 @@ def row(note: Note, text: str, project: int) -> dict[str, object]:
 def style_of(text: str, source: str | None = None) -> Style:
     """Return who says a text, and in which style.
 
-    source: the speaker if the text does not begin with a name.
+    source: the speaker if the text does not begin with a name. None if nobody is named.
     """
     body = text.strip()
     speaker = speaker_of(body, source)
@@ -139,7 +139,7 @@ def speaker_of(text: str, source: str | None = None) -> str | None:
     """Return who says a text: `Anna: I agree.` → `anna`. None if nobody is named.
 
     text: a text without blanks at the beginning.
-    source: the name to use if the text does not begin with one.
+    source: the name to use if the text does not begin with one. None if nobody is named.
     """
     match = _SPEAKER.match(text)
     return (_first_name(match[1]) if match else None) or _first_name(source or "")

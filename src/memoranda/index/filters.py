@@ -16,7 +16,7 @@ Values of the header are compared in header_filters.py.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import chain
@@ -415,10 +415,11 @@ def moment_values(moment: datetime) -> tuple[int, int]:
     return microseconds(moment), day.days * DAY
 
 
-def invalid_at(spans: Iterable[Span], moment: datetime) -> list[int]:
+def invalid_at(spans: Iterable[Span], moment: datetime, upheld: Collection[int] = ()) -> list[int]:
     """Return the rows that are not valid at a moment: too early, over or superseded.
 
     spans: the spans of all notes that are not always valid.
+    upheld: the rows of notes that no other note ends.
     """
     now, today = moment_values(moment)
     # A multiple of DAY is a day, any other time a moment.
@@ -426,8 +427,11 @@ def invalid_at(spans: Iterable[Span], moment: datetime) -> list[int]:
         {
             row
             for row, begins, ends in spans
-            if begins > (now if begins % DAY else today)
-            or (ends is not None and ends <= (now if ends % DAY else today))
+            if row not in upheld
+            and (
+                begins > (now if begins % DAY else today)
+                or (ends is not None and ends <= (now if ends % DAY else today))
+            )
         }
     )
 

@@ -181,7 +181,8 @@ class Index(Database):
         load: returns the note at a path and its stamp. None if the file no longer has a note.
         files: a source from which other processes can read very many files. None reads them here.
         result: the counts of changes, to which this method adds.
-        progress: is called with (number of changes done, number of all changes).
+        progress: is called with (number of changes done, number of all changes). None calls
+            nothing.
         ahead: the rows of notes for which they were computed before, by path.
         """
         from memoranda.index import sync
@@ -224,7 +225,8 @@ class Index(Database):
         viewer: the agent that asks; None for the owner. Hidden notes are left out.
         limit, offset: how many hits to return, after skipping how many.
         explain: whether to add numbers to each hit's `why`.
-        today: the day from which "last week" in a question counts.
+        today: the day from which "last week" in a question counts. None means that only written
+            dates are understood.
         near: compares meanings. None compares only words.
         """
         from memoranda.index import search

@@ -114,7 +114,7 @@ class LinkQueries(Queries):
 
         project, folder: the place of the note that has the link.
         target: the text in `[[target]]`.
-        target_project: the project in `[[project::target]]`.
+        target_project: the project in `[[project::target]]`. None if the link names no project.
         """
         answer = self._resolver(viewer).link(
             sqlite_text(target), project, folder, target_project, None
@@ -311,9 +311,10 @@ class LinkQueries(Queries):
         is larger. This method looks for the links to the note only once, so it is faster than
         `incoming` and `neighbours`.
 
-        depth, limit: as in `neighbours`.
+        depth: how many relations a neighbour is away at most.
+        limit: the most neighbours to return, and the most incoming edges if it is over MOST_SHOWN.
         viewer: the agent that asks; None for the owner. Hidden notes are left out.
-        since: leave out neighbours that changed earlier.
+        since: leave out neighbours that changed earlier. None leaves out none.
         """
         with self._database.snapshot():
             resolver = self._resolver(viewer)
@@ -334,6 +335,7 @@ class LinkQueries(Queries):
 
         Each note comes once, the nearest first, then the last changed. `notes` are left out.
 
+        depth: how many relations a note is away at most.
         viewer: the agent that asks; None for the owner. Hidden notes are left out.
         """
         with self._database.snapshot():

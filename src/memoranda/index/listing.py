@@ -201,7 +201,9 @@ class _Selection:
         moment = self._query.as_of or self._query.valid_at
         if not moment:
             return
-        invalid_rows = filters.invalid_at(superseding.valid_spans(self._db), moment)
+        invalid_rows = filters.invalid_at(
+            superseding.valid_spans(self._db), moment, self._query.upheld
+        )
         if invalid_rows:
             self._conditions.append(filters.excluded(invalid_rows, "n.row"))
             self._must_be_counted()
@@ -452,9 +454,10 @@ def passing(db: sqlite3.Connection, query: Query, rows: list[int]) -> list[int]:
     """
     if query.contains:
         sql = f"select row, text from text where row in ({_THESE})"
-        texts = db.execute(sql, (json.dumps(rows),)).fetchall()
         rows_with_text: set[int] = set()
         for needle in (query.contains, *other_forms(query.contains)):
+            # Read again for each, so that the texts are never in memory together.
+            texts = db.execute(sql, (json.dumps(rows),))
             rows_with_text.update(_rows_containing(texts, needle))
         rows = [row for row in rows if row in rows_with_text]
     if not query.metadata:

@@ -145,7 +145,8 @@ class NoteQueries(Queries):
 
         For example: `superseded by team/plan` or `valid until 2026-05-31`.
 
-        viewer: the agent that asks. A newer note is named only if the agent may see it.
+        viewer: the agent that asks. A newer note is named only if the agent may see it. None is the
+            owner.
         zone: the time zone of the days; None for the system's.
         """
         return superseding.validity_marks(self._db, [info.row for info in infos], viewer, zone)
@@ -184,6 +185,10 @@ class NoteQueries(Queries):
         They are superseded, valid only until an earlier time, or only from a later one.
         """
         return set(filters.invalid_at(superseding.valid_spans(self._db), moment))
+
+    def disputed(self) -> list[NoteInfo]:
+        """Return the owner's notes that somebody else's note says it supersedes."""
+        return in_order(self._db, superseding.disputed_rows(self._db))
 
     def successors(self, info: NoteInfo) -> list[NoteInfo]:
         """Return the notes whose header says that they supersede this note."""
@@ -390,7 +395,7 @@ class NoteQueries(Queries):
         `viewer` sees are left out.
 
         depth: how many levels of folders to go down; 1 means only what is directly in the folder.
-        glob: keep only entries whose last name matches this pattern.
+        glob: keep only entries whose last name matches this pattern. None keeps all.
         limit: the size of the page. None means all entries.
         """
         prefix = f"{folder.strip('/')}/".lstrip("/")
@@ -596,7 +601,7 @@ class NoteQueries(Queries):
         return [(project, path) for project, path in self._db.execute(sql, (_program(),))]
 
     def unskip(self, project: str, path: str) -> None:
-        """Forget that the file at `path` is not a note (see `skip`)."""
+        """Forget that the file at `path` is not a note, so that it is read again."""
         self._db.execute("delete from skipped where project = ? and path = ?", (project, path))
 
     def expired_paths(self, now: int, limit: int = -1) -> list[str]:
@@ -745,22 +750,29 @@ class NoteQueries(Queries):
         sql = f"select n.scope, t.text from note n join text t on t.row = n.row where n.project = {_PROJECT}"
         return iter(self._db.execute(sql, (project,)))
 
-    def sections(self, most: int, reads: Mapping[str, int], moment: datetime) -> list[Section]:
+    def sections(
+        self,
+        most: int,
+        reads: Mapping[str, int],
+        moment: datetime,
+        upheld: Collection[int] = (),
+    ) -> list[Section]:
         """Return every category that has memories, each with its most important memories.
 
-        Pinned memories come first, then those read most often, then the newest. Reminders are not
-        shown here (see `reminders`).
+        Pinned memories come first, then those read most often, then the newest. Reminders are left
+        out, since `reminders` returns them.
 
         most: how many memories to show of each category; 0 means none.
         reads: how often memories were read, by id, in addition to the count in their frontmatter.
         moment: show only memories that are valid at this time.
+        upheld: the rows of memories that no other note ends.
         """
         counted = self._db.execute(
             "select n.category, count(*), sum(n.phase = 'inbox') from note n join project p on p.id = n.project"
             f" where {_IS_GLOBAL_MEMORY} group by 1"
         )
         sections = {name: Section(name, total, inbox) for name, total, inbox in counted}
-        invalid_rows = filters.invalid_at(superseding.valid_spans(self._db), moment)
+        invalid_rows = filters.invalid_at(superseding.valid_spans(self._db), moment, upheld)
         is_valid = filters.excluded(invalid_rows, "n.row")
         and_is_valid = ""
         # "" if all notes are valid

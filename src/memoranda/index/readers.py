@@ -151,7 +151,9 @@ def _prepared(
     processor's caches serve the next file.
 
     paths: the paths of the files.
-    source, suspicious, project: see `Readers`.
+    source: the folder with the files.
+    suspicious: returns the names of the rules of the gate that match a note.
+    project: the id of the project in the index.
     """
     files: list[tuple[str, str, File]] = []
     for path in paths:

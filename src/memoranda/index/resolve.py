@@ -202,7 +202,8 @@ class LinkTarget(NamedTuple):
 
     state: `resolved`, `unwritten` (no note has the name) or `ambiguous`.
     row: the row of the note. None unless `resolved`.
-    is_whole: the text after `#` belongs to the note's name, as in `C# tips`. It is not a heading.
+    is_whole: whether the text after `#` belongs to the note's name, as in `C# tips`, and not to
+        a heading.
     """
 
     state: str

@@ -281,7 +281,7 @@ class Hit(ValueObject):
 
 
 class NotesListed(NamedTuple):
-    """A page of a list of notes; it unpacks as `notes, total`.
+    """A page of a list of notes. It can be unpacked: `notes, total = listed`.
 
     notes: the notes of this page.
     total: how many notes the whole list has.
@@ -325,8 +325,8 @@ class Hits(ValueObject):
 
     hits: the hits of the page, the best first.
     total: how many notes match in all.
-    relaxed: no note had all words of the query, so these have some of them.
-    is_lower_bound: more than `total` notes may match, because they were not all counted.
+    relaxed: whether the hits have only some words of the query, because no note has all of them.
+    is_lower_bound: whether more than `total` notes may match, because they were not all counted.
     """
 
     hits: list[Hit]
@@ -411,7 +411,7 @@ class Edge(ValueObject):
     type: the type of the relation, such as `part_of`.
     direction: `out` if the note has the relation, `in` if it is the relation's target.
     target: the target as written for `out`; the title of the other note for `in`.
-    state: `resolved`, `unwritten` or `ambiguous` (see `LinkTarget`).
+    state: `resolved`, `unwritten` (no note has the name of the target) or `ambiguous`.
     note: the note at the other end. None unless `resolved`.
     context: the text in parentheses after the relation, or None.
     line: the line of the relation in its file.

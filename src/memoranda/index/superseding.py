@@ -34,6 +34,11 @@ _BY_NAME = (
     "json_each(:pairs) pair join note old on old.row = pair.value ->> 0"
     f" join note new on new.row = pair.value ->> 1 and {_MAY_END}"
 )
+# A pair of the owner's note and a note of an agent, an import or a page.
+_IS_DISPUTED = (
+    "old.ends is null and old.provenance ->> 'trust' = 'owner'"
+    " and coalesce(new.provenance ->> 'trust', '') <> 'owner'"
+)
 _LIMITED = (
     "select row, begins, ends from note where limited"
     f" union all select old.row, 0, new.begins from {_BY_ID}"
@@ -73,6 +78,22 @@ def valid_spans(db: sqlite3.Connection) -> list[Span]:
         statement = f"select old.row, 0, new.begins from {_BY_NAME}"
         spans += db.execute(statement, {"pairs": json.dumps(pairs)})
     return spans
+
+
+def disputed_rows(db: sqlite3.Connection) -> list[int]:
+    """Return the rows of the owner's notes that somebody else's note says it supersedes.
+
+    A note that has an end of its own is left out.
+    """
+    pairs = _pairs_by_name(db)
+    rows: dict[int, None] = {}
+    for statement in (_BY_ID, _BY_NAME) if pairs else (_BY_ID,):
+        disputed = db.execute(
+            f"select old.row from {statement} where {_IS_DISPUTED}", {"pairs": json.dumps(pairs)}
+        )
+        for (row,) in disputed:
+            rows[row] = None
+    return list(rows)
 
 
 def successors(db: sqlite3.Connection, row: int) -> list[int]:

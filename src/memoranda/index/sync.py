@@ -218,7 +218,7 @@ def apply(
     lock: the home's lock. It is held for each batch, so that no file changes between reading it and
         writing its rows.
     result: gets the numbers of notes added, changed, moved and removed.
-    progress: is called with (changes applied, all changes) after each batch.
+    progress: is called with (changes applied, all changes) after each batch. None calls nothing.
     files: a folder from which other processes may read very many new files. None if they may not.
     ahead: the rows of notes for which they were computed before, by path.
     """

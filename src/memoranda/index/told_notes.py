@@ -217,7 +217,7 @@ def evidence_text(notes: Sequence[ToldNote]) -> str:
 
 
 def evidence_lines(notes: Sequence[ToldNote]) -> list[ToldLine]:
-    """Return the lines that word notes for a prompt (see `evidence_text`).
+    """Return the lines of which `evidence_text` makes the text for a prompt.
 
     notes: the notes. Those that share a line must follow each other.
     """

@@ -270,9 +270,10 @@ def put(
 
     row: the row to use; a moved file keeps its row. None takes a new one, the highest, since the
         order of rows is the order of change.
-    prepared: the rows of the note, if they were computed before.
+    prepared: the rows of the note, if they were computed before. None computes them here.
 
-    A derived permalink may get a number (see `_claimed`).
+    A permalink that is derived from the note's name may get a number, since no two notes of a
+    project have the same one: `plan-1`.
     """
     path = sqlite_text(note.path)
     wanted_permalink = sqlite_text(note.permalink)

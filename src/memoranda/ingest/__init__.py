@@ -179,7 +179,8 @@ def run(
     chosen: the sources with their folders, as `named_sources` returns them.
     dry_run: whether to write nothing, and to return the outcomes that the plans would have.
     takes_removed: whether to store again the memories that somebody removed.
-    progress: called with the number of files that were stored so far, and of all to store.
+    progress: called with the number of files that were stored so far, and of all to store. None
+        calls nothing.
     """
     ingested_texts = Ingested(memory).known()
     plans = plan(
@@ -277,7 +278,8 @@ def apply(
     locked, or that somebody changed since the plan, stays as it is, and a warning names it.
 
     ingested_texts: as `plan` left it.
-    progress: called with the number of files that were stored so far, and of all to store.
+    progress: called with the number of files that were stored so far, and of all to store. None
+        calls nothing.
 
     Raises StorageError. Memories that were stored before the error stay.
     """

@@ -219,8 +219,8 @@ class SourceNote:
     content: the text, trimmed and not empty.
     title: the title that the file names, or else its file name.
     own_tags: the tags that the file has by its place and its header.
-    inline: the kinds of tags in the text that count. None: none; "": `#tag`; "[[": `#tag` and
-        `#[[two words]]`.
+    inline: the kinds of tags in the text that count: "" means `#tag`, and "[[" means `#tag` and
+        `#[[two words]]`. None means that none count.
     aliases: other names of the note.
     date: the day the text is about, as written, None if the file names no day.
     source_ref: `<source>:<path>`, by which the file is known in later runs.

@@ -243,7 +243,7 @@ class Classifier:
 class Neighbour(NamedTuple):
     """An example that is near to a text.
 
-    likeness: up to 1, which means equal.
+    likeness: how near it is. 1 means equal.
     category: the category of the example.
     example: its text.
     """
@@ -272,11 +272,14 @@ def organize(
 ) -> Action | None:
     """Plan the action that takes a memory out of the inbox into a category.
 
-    A memory that has a category already keeps it. The classifier chooses one for others.
+    A memory that has a category already keeps it. For any other, the classifier chooses one.
 
-    job, verb: for the action.
-    why: a reason to put before the classifier's.
-    careful: return None if the classifier is not sure. `memory review` asks about these memories.
+    job, verb: the job and the verb of the action.
+    why: a reason to put before the reason of the classifier. "" adds none.
+    careful: whether to plan nothing if the classifier is not sure. `memory review` asks about these
+        memories.
+
+    Returns None if nothing is planned.
     """
     category = memory.category
     reason = memory.category
@@ -574,7 +577,9 @@ class _Entry(NamedTuple):
 def classify(text: str) -> Classified:
     """Return the category with the highest score in the table of words, and all scores.
 
-    If several categories have it, the first in the table counts; without any word, `knowledge`.
+    If several categories have the highest score, the first of them in the table counts. If no word
+    of the table is in the text, the category is `knowledge`.
+
     An entry counts once. A match inside a longer match does not count. Source: contract 001, 7.
     """
     if not text.isascii():

@@ -1,9 +1,10 @@
 """Find memories with the same text, to merge, and with nearly the same text, to link.
 
-- *Duplicate*: all its lines are lines of another memory, in order; blanks do not count. A is in B and
-  B is in C: both are merged into C at once, so that a second run finds nothing.
-- *Similar*: it shares nearly all its terms (words, and pairs of Chinese characters) with another.
-- *Near*: it makes the same statement as another in other words.
+- A *duplicate* is a memory whose lines are all lines of another memory, in the same order. Blanks
+  do not count. If A is a duplicate of B, and B of C, both are merged into C at once, so that a
+  second run finds nothing.
+- *Similar* memories share nearly all their terms (words, and pairs of Chinese characters).
+- *Near* memories make the same statement in other words.
 
 All functions are pure: they plan over `MemoryState` values. Memories are only compared within their
 block (`MemoryState.block`). Source: contract 001, 5 (dream level 2) and 18.6.
@@ -522,7 +523,7 @@ def _numbers_and_negations(words: Sequence[str]) -> Counter[str]:
 def near_pairs(memories: Sequence[MemoryState], *, linked: bool = False) -> list[ScoredPair]:
     """Find memories of one block that make the same statement in other words, best pairs first.
 
-    Left out are reminders, and pairs whose link somebody removed. No memory is in more than
+    Reminders are left out, and so are pairs whose link somebody removed. No memory is in more than
     MOST_LINKS pairs.
 
     linked: whether pairs that are linked already are included.

@@ -114,8 +114,10 @@ def run(
 
     level: 1, 2 or 3; see above for their steps.
     dry_run: whether only to plan the actions.
-    endpoint: a language model that may help at level 3 (`llm.*`). None does without.
-    stop, progress: see Round.
+    endpoint: a language model that may help at level 3 (`llm.*`). None asks no model.
+    stop: called before each action. If it returns True, the rest is left out.
+    progress: called before each action with its number in the step, and the number of all actions
+        of the step. None calls nothing.
     careful: whether to leave memories in the inbox whose category `memory review` would ask for.
         The daemon's dreams are careful.
 
@@ -428,7 +430,8 @@ def _checked_link(row: Any, shown_ids: set[str], fresh_ids: set[str]) -> _Propos
     """Return one link of the model's answer.
 
     row: the link as the model wrote it.
-    shown_ids, fresh_ids: see `_checked_links`.
+    shown_ids: the ids of the memories that the model was shown.
+    fresh_ids: the ids of the new memories among them. The link must have one.
 
     Raises ValueError if it must not be followed.
     """

@@ -203,8 +203,9 @@ def states_of(
 ) -> list[MemoryState]:
     """Return the states of memories that are in the index, in the order of `infos`.
 
-    targets: the targets of the wikilinks of each memory, by its row in the index.
-    uses: when each memory was last used, by its id.
+    targets: the targets of the wikilinks of each memory, by its row in the index. None for none.
+    uses: when each memory was last used, by its id. A memory that is missing here was last used
+        when its header says. None for no such times.
     """
     targets_by_row = targets or {}
     uses_by_id = uses or {}
@@ -335,7 +336,7 @@ Plan = Callable[[Sequence[MemoryState], "Settings", datetime], Sequence[Action]]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Report on one job.
+    """The outcome of one job.
 
     actions: the actions that were applied, or, under a dry run, planned.
     skipped: the number of actions left out because their memories had changed.
@@ -410,7 +411,7 @@ class Round:
     def memories(self) -> list[MemoryState]:
         """The present memories that jobs may touch, oldest first.
 
-        Left out are locked and broken memories, and files that claim the same id.
+        Locked and broken memories are left out, and so are files that claim the same id.
         """
         if self._memories is None:
             all_infos = self.upkeep.every()
@@ -588,7 +589,7 @@ def organize_all(
     upkeep: makes the change.
     actions: one action for each memory. None leaves the memory as it is.
 
-    Raises errors as `apply` does.
+    Raises the errors of `apply`.
     """
     planned = [
         (info, action) for info, action in zip(infos, actions, strict=True) if action is not None

@@ -55,8 +55,8 @@ def plan_expire(
 ) -> list[Action]:
     """Plan to archive the memories of the inbox that have expired, in the category they belong to.
 
-    careful: whether to leave out memories that the daemon leaves alone, and those whose category is
-        one of `daemon.keep`.
+    careful: whether to keep memories of a category in `daemon.keep`, memories written by hand, and
+        memories that were read often, as the daemon does.
     """
     expired = [(memory, end) for memory, end in _ends(memories, settings, careful) if end < now]
     classifier = Classifier(settings, memories if expired else ())
@@ -103,7 +103,8 @@ def plan_decay(
 
     Exempt categories, pinned memories, and reminders that will fire or are pending stay.
 
-    careful: whether memories also stay that the daemon leaves alone.
+    careful: whether to keep memories of a category in `daemon.keep`, and memories written by hand,
+        as the daemon does.
     """
     kept_until = kept_for_reminders(memories, settings, sources=careful)
     return [
@@ -159,9 +160,9 @@ def _time_of_firing(reminder: Reminder) -> datetime | None:
 def _is_left_alone(memory: MemoryState, settings: Settings) -> bool:
     """Whether the daemon keeps a memory, however old the memory is (contract 001, 18.4).
 
-    Kept are memories of a category in `daemon.keep`, memories that a person wrote by hand, and those
-    read often enough to leave the inbox. A memory of another program's file is kept as long as the
-    file exists.
+    It keeps memories of a category in `daemon.keep`, memories that a person wrote by hand, and
+    memories that were read often enough to leave the inbox. A memory of another program's file is
+    kept as long as the file exists.
     """
     info = memory.info
     is_by_hand = (
@@ -194,7 +195,7 @@ def _decays_after(
 
     This is `daemon.decay_threshold` after it was written or last shown by a search.
 
-    kept_until: see `kept_for_reminders`.
+    kept_until: until when a reminder keeps a memory out of the archive, by the memory's id.
     """
     last_use = max(memory.created, memory.used or memory.created)
     try:
@@ -256,7 +257,7 @@ def plan_upgrade_of(
 
     category: the category to use. None lets the classifier choose for a memory in the
         inbox, and changes nothing for others.
-    set_by: who chose the category by hand, as the header will say.
+    set_by: who chose the category by hand, as the header will say. None if the classifier chose it.
     """
     if category is None:
         if memory.phase == INBOX:
@@ -359,8 +360,8 @@ def decay(memory: MemorySession, *, dry_run: bool = False) -> list[Action]:
 def next_due(memories: Sequence[MemoryState], settings: Settings, now: datetime) -> datetime | None:
     """Return when the daemon's jobs next have something to do. None means never.
 
-    The answer is right only if the jobs have nothing to do at `now`, and until a memory changes
-    (see `Upkeep.state`).
+    The answer is right only if the jobs have nothing to do at `now`, and only until a memory
+    changes or is read.
     """
     kept_until = kept_for_reminders(memories, settings)
     moments = [end for _, end in _ends(memories, settings, careful=True) if end >= now]
@@ -396,7 +397,8 @@ def tidy(
     A job that fails does not stop the others.
 
     dry_run: whether to change nothing, and only plan the actions.
-    progress: called with the number of an action, and the number of all actions of its job.
+    progress: called with the number of an action, and the number of all actions of its job. None
+        calls nothing.
 
     Returns the outcome of each job.
     """
@@ -467,7 +469,7 @@ class _Findings:
 
 
 class Scheduler:
-    """Runs rounds of upkeep over the owner's `memory`, which has face `daemon`.
+    """Runs rounds of upkeep over the owner's `memory`, whose face is `daemon`.
 
     endpoint: a language model that may help deep dreams.
     stop: is called between actions; if it returns True, the round ends early.

@@ -160,9 +160,10 @@ class _Marked:
 def plan_links(memories: Sequence[MemoryState], now: datetime | None = None) -> list[Action]:
     """Plan the links of dream level 3, the best score first, equal scores by ids.
 
-    Linked are organized memories of one scope and different categories with a score of LEAST_SCORE
-    or more. Pairs that are linked, or whose link somebody removed, are left out. The `reason` of an
-    action is the evidence in words: `tag "tea", name "Anna"`.
+    Two memories are linked if they are organized, have one scope and different categories, and
+    their score is LEAST_SCORE or more. Pairs that are linked already, or whose link somebody
+    removed, are left out. The `reason` of an action is the evidence in words:
+    `tag "tea", name "Anna"`.
 
     memories: all memories. Those in the inbox only count for how rare a mark is. Reminders are
         ignored, as they repeat the text of other memories.

@@ -16,6 +16,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from memoranda.errors import PastTime, TimeRefused
+from memoranda.jobs.past import is_past
 
 if TYPE_CHECKING:
     from memoranda.config import Settings
@@ -300,4 +301,6 @@ def _doubt(sentence: str, reading: Reading, place: _Place) -> str:
     is_deadline_day = place.is_deadline and not _MONTHDAY.search(reading.phrase)
     if is_yearly or reading.is_explicit or is_deadline_day:
         return ""
+    if is_past(sentence, reading.phrase):
+        return "the past"
     return VAGUE_DAY

@@ -54,7 +54,8 @@ class Touched(ValueObject):
     file: for LINES, the absolute path of the file used in place.
     root: the project's real folder, if other processes of the home would look elsewhere. Else "".
     size: the size of the text after, in bytes.
-    by: the origin of this text, in addition to what the change says (see `Change.provenance`).
+    by: the origin of this text, in addition to what the change says. Its keys override the keys that
+        the change has.
     """
 
     do: str
@@ -130,8 +131,8 @@ class Change(ValueObject):
     def count_of_others(self) -> int:
         """Return how many notes this change wrote, removed or moved, without counting the first.
 
-        A note that came to another place is removed at one and new at the other: it is one note.
-        Notes that a deletion only took links out of do not count.
+        A note that came to another place counts once, although it was removed at one place and made
+        at another. A note from which a deletion only removed links does not count.
         """
         files = list(self.texts())
         removed = sum(file.do == StepKind.REMOVE for file in files)

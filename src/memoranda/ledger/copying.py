@@ -29,8 +29,10 @@ def _open(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
 def copy_ledger(source: Path, target: Path) -> None:
     """Copy the ledger at `source`, which may be in use, to the single file `target`.
 
-    Beside notes in PostgreSQL it also has changes of files that only this machine has. They are left
-    out: the server's numbers go on in the copy. Raises StorageError.
+    If the notes are in PostgreSQL, the ledger of a machine also has changes of files that only this
+    machine has. They are left out, so that the copy has only the numbers that the server gave.
+
+    Raises StorageError.
     """
     target.unlink(missing_ok=True)
     os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))

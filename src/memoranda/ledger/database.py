@@ -83,7 +83,8 @@ class LedgerDatabase:
     def refresh(self) -> bool:
         """Open the file again if the one at `path` was removed or replaced. Raises StorageError.
 
-        Returns whether it is another file, which has none of the rows.
+        Returns whether the file is another one now. Then it has none of the rows that were written
+        before.
         """
         try:
             inode = os.stat(self.path).st_ino
@@ -185,7 +186,7 @@ class LedgerDatabase:
         return LedgerRefused(_REASONS.get(code, str(error)))
 
     def rows(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[sqlite3.Row]:
-        """All rows of a query. Raises StorageError."""
+        """Return all rows of a query. Raises StorageError."""
         try:
             with self.mutex:
                 return self._connection.execute(sql, values).fetchall()
@@ -193,7 +194,7 @@ class LedgerDatabase:
             raise self.refusal(error) from None
 
     def row(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> sqlite3.Row | None:
-        """The first row of a query. Raises StorageError."""
+        """Return the first row of a query. Raises StorageError."""
         return next(iter(self.rows(sql, values)), None)
 
     @contextmanager
@@ -257,9 +258,9 @@ class LedgerDatabase:
         self.scrub()
 
     def version(self) -> tuple[int, int]:
-        """Return a value that changes when another connection changes the file, or the file does.
+        """Return a value that changes if another connection writes, or if the file is opened again.
 
-        Each connection counts from 1, so the number of openings is a part of the value.
+        Each connection counts the writes from 1, so the number of openings is a part of the value.
         """
         row = self.row("pragma data_version")
         assert row is not None

@@ -59,7 +59,8 @@ class _Reversal(Enum):
 class Execution:
     """Carries out steps and remembers how to take them back.
 
-    For each step it calls `run`. Then `finish` makes them final, or `rollback` takes them back.
+    The caller calls `run` for each step. Then it calls `finish`, which makes the steps final, or
+    `rollback`, which takes them back.
 
     holds_truth: whether the files are the only truth. Then a file that differs from the step's
         `old` is a Conflict and stays. False for copies of a server's notes, which are replaced.

@@ -90,7 +90,8 @@ def exchange_by_steps(new: Entry, place: Entry) -> None:
 
     For a moment no file has the name `place`. Somebody may save a new file there in this moment.
 
-    new, place: as for `exchange`.
+    new: the file that is put at `place`.
+    place: the file that gets the name of `new`.
     """
     old_file = Entry(new.folder, f"{new.name}{_TAKEN_OUT}")
     _rename(place, old_file)

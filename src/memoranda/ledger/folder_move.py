@@ -1,7 +1,7 @@
 """Moves a file or folder, by a copy if the system cannot rename it (EXDEV).
 
-It cannot if the two places are on different file systems, or if the folder is in a lower layer of
-overlayfs, as in containers.
+The system cannot rename it if the two places are on different file systems, or if a folder is in a
+lower layer of overlayfs, as in containers.
 
 The copy is made under a temporary name beside the destination, synced, and renamed into place as
 one. Only then is the original removed, file by file, if it is unchanged. A file that
@@ -79,7 +79,8 @@ def _move_by_copy(old: Entry, new: Entry) -> None:
 def _copy(old: Entry, new: Entry, path: str) -> dict[str, Stamp]:
     """Copy a file, link or folder with all its contents, and sync the copy.
 
-    old, new: what is copied, and the place of the copy, which must be free.
+    old: what is copied.
+    new: the place of the copy, which must be free.
     path: where `old` is below the folder that is moved, "" for that folder itself.
 
     Returns the stamp of every file and link by its path, such as `{"/a/note.md": ...}`.
@@ -158,7 +159,8 @@ def _remove_copied(old: Entry, new: Entry, path: str, stamps: dict[str, Stamp]) 
     """Remove the files that were copied from `old`. A file that was saved since replaces its copy.
 
     new: the copy of `old`.
-    path, stamps: as in `_copy`, and as it returned them.
+    path: where `old` is below the folder that is moved, "" for that folder itself.
+    stamps: the stamp that each file had when it was copied, by its path (see `_copy`).
     """
     status = stat_in(old.name, old.folder)
     if status is None:

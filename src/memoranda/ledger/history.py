@@ -269,7 +269,7 @@ class History:
     def with_name_id(self, id_begin: str, before: int) -> list[int]:
         """Return the numbers below `before` of changes with a step on a file named by this id.
 
-        id_begin: as in `steps_with_id`.
+        id_begin: 8 digits, as in the file name `short-title-0a1b2c3d.md`.
         """
         sql = f"select distinct s.change from step s where {_NAMED_BY_ID} and s.change < ?"
         return [row["change"] for row in self.database.rows(sql, (id_begin, before))]
@@ -651,7 +651,7 @@ class History:
     def retract_others(self, number: int, positions: Collection[int]) -> None:
         """Remove the steps of a change except some, which were made and could not be taken back.
 
-        The history keeps the texts that those replaced.
+        The history keeps the texts that the remaining steps replaced.
 
         positions: the positions of the steps that stay.
         """
@@ -775,9 +775,10 @@ class History:
             return self.keep_text(connection, data)
 
     def keep_written(self, data: bytes) -> None:
-        """Keep a text that another program replaced, if a change wrote it and none replaced it.
+        """Keep a text that a change wrote, and that another program then replaced.
 
-        The history has the texts that changes replace. It would lack this one.
+        The history keeps the texts that changes replace. No change replaced this one, so it would be
+        missing. Nothing is kept if no change wrote the text, or if a change replaced it.
         """
         digest = sha256(data)
         sql = (

@@ -286,10 +286,16 @@ class Ledger:
 
         verb: the verb under which the history lists the change, such as `edit`.
         about: the (project, path) that the history lists the change under.
-        agent, face, undoes, details, by: as in `Change`.
-        run: as in `Change`, where a run is a series of changes that are undone together. 0 begins a
-            run.
+        agent: the agent that makes the change; None for the owner.
+        face: the interface by which the change was asked for, such as `mcp`.
+        undoes: the number of the change to undo, or of the first one of several; None if the change
+            is not an undo.
+        details: further facts about the change, which depend on the verb.
+        run: the number of the first change of a run, which is a series of changes that a job makes
+            and that are undone together. 0 begins a run. None means no run.
+        by: further facts about the caller, such as its client.
         folded: the reads that the new headers count, by path. They are subtracted from the ledger.
+            None for none.
         """
         from memoranda.ledger.change import Change
 
@@ -344,13 +350,14 @@ class Ledger:
         self.file_sync.add([planned.change.number for planned in made], places_of(steps))
 
     def place_ahead(self, steps: Sequence[Step]) -> Execution:
-        """Set where the temporary files of a large change will be. The lock must be held.
+        """Choose the places of the temporary files of a large change. The lock must be held.
 
-        From here until `make` or `remove_ahead`, the lock must be kept (`HomeLock.keep`). So the
-        next holder removes the files if this process dies.
+        From here until `make` or `remove_ahead`, the lock must be kept (`HomeLock.keep`). If this
+        process dies meanwhile, the next holder of the lock removes the files.
 
-        Returns an execution for the other methods about these files. The caller closes it. Its open
-        folders reach the files even if somebody moves a folder with them.
+        Returns an execution, which is passed to `write_ahead`, `renew_ahead` and `remove_ahead`. It
+        keeps the folders of the files open, so it finds them even if somebody moves such a folder.
+        The caller closes it.
         """
         from memoranda.ledger.execution import Execution
 
@@ -361,10 +368,13 @@ class Ledger:
     def write_ahead(self, execution: Execution, steps: Sequence[Step]) -> None:
         """Write the temporary files of a large change, before `make` carries out its steps.
 
-        So the lock is not needed while the files are written, and other threads may use the home.
-        If the disk refuses, `make` tries again and raises the error.
+        Other threads of this process may use the home while the files are written: each has its
+        own, at the place that `place_ahead` chose.
 
-        execution: the execution of `place_ahead`, which reaches the files.
+        If the disk refuses to write a file, all are removed. `make` then tries to write them again,
+        and raises the error if it cannot.
+
+        execution: what `place_ahead` returned.
         steps: the steps of the change.
         """
         puts = [step for step in steps if step.do == StepKind.PUT]
@@ -374,11 +384,12 @@ class Ledger:
             self.remove_ahead(execution, puts)
 
     def renew_ahead(self, execution: Execution, steps: Sequence[Step]) -> None:
-        """Have `make` write those files of `write_ahead` again that are not at their places now.
+        """Find those files of `write_ahead` that are gone from their places, for `make` to rewrite.
 
-        Somebody may have deleted such a file, or moved a folder with it.
+        Somebody may have deleted such a file, or moved the folder that contains it.
 
-        execution: the execution of `place_ahead`, which reaches the files.
+        execution: what `place_ahead` returned.
+        steps: the steps of the change.
         """
         from memoranda.ledger.execution import Execution
 
@@ -390,9 +401,10 @@ class Ledger:
         self.remove_ahead(execution, lost)
 
     def remove_ahead(self, execution: Execution, steps: Sequence[Step]) -> None:
-        """Remove the files of `write_ahead` if the change is not made, or is planned again.
+        """Remove the files of `write_ahead`, because the change is not made or is planned again.
 
-        execution: the execution of `place_ahead`, which reaches the files.
+        execution: what `place_ahead` returned.
+        steps: the steps of the change.
         """
         puts = [step for step in steps if step.do == StepKind.PUT]
         execution.remove_temps(puts)
@@ -936,7 +948,10 @@ class Ledger:
         return row["plan"]
 
     def set_erasing(self, plan: str | None) -> None:
-        """Record what is being erased before the first byte is removed. None means it is done.
+        """Record an erasure that is about to begin, or that it is done.
+
+        plan: what is being erased, recorded before the first byte is removed. None means that it is
+            done.
 
         Raises StorageError.
         """

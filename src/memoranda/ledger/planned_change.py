@@ -90,7 +90,7 @@ class PlannedChange:
     def claims(self) -> set[tuple[str, str]]:
         """Return keys of the files and permalinks that no other waiting change may use.
 
-        Such as `{("/home/main", "notes/a.md"), ("permalink", "main/a")}`, all in lower case.
+        Example: `{("/home/main", "notes/a.md"), ("permalink", "main/a")}`. All is in lower case.
         """
         claims = {(step.root, step.path.casefold()) for step in self.steps}
         for step in self.steps:

@@ -158,7 +158,10 @@ class Reads:
     # --- asking
 
     def rows(self, keys: Collection[str] | None = None) -> dict[str, ReadRow]:
-        """Return the reads by key, also of other processes. `keys` of None means all."""
+        """Return the reads of notes, by key. Reads that other processes counted are among them.
+
+        keys: return only the reads of these keys. None means all keys.
+        """
         rows = self._written_rows(keys)
         for key, row in [*self._waiting]:
             if keys is None or key in keys:
@@ -181,11 +184,19 @@ class Reads:
         )
 
     def counts(self, keys: Collection[str] | None = None) -> Counter[str]:
-        """Return the number of reads by key. `keys` of None means all."""
+        """Return how often notes were read, by key. Keys that were never read are left out.
+
+        keys: return only the counts of these keys. None means all keys.
+        """
         return Counter({key: row.times for key, row in self.rows(keys).items() if row.times})
 
     def used(self, keys: Collection[str] | None = None) -> dict[str, int]:
-        """Return when each key was last used, in seconds since 1970. `keys` of None means all."""
+        """Return when notes were last used, by key, in seconds since 1970.
+
+        Keys that were never used are left out.
+
+        keys: return only the times of these keys. None means all keys.
+        """
         return {key: row.used_at for key, row in self.rows(keys).items() if row.used_at}
 
     def whole(self) -> dict[str, ReadRow]:
@@ -197,7 +208,10 @@ class Reads:
         return self._written_rows(None)
 
     def stamp(self) -> tuple[int, int]:
-        """Return two numbers of which one changes with each read that is counted or folded."""
+        """Return the sum of all counts, and the last moment of a read or use.
+
+        Whenever a read is counted or folded, at least one of the two numbers changes.
+        """
         row = self._database.row(
             "select total(count) as reads, max(max(read_at), max(used_at)) as latest from read"
         )

@@ -38,8 +38,8 @@ class SessionRows:
 
     notes: the ids of the notes that the session received.
     texts: the hashes of the lines that the session received (`line_hash`).
-    saw: the session knows the notes of other agents up to this moment. None if it knows no such
-        note.
+    saw: the moment up to which the session knows the notes of other agents. None if it knows no
+        such note.
     is_known: whether the session had a record already.
     is_full: whether the session received as much as a session may get.
     """
@@ -106,7 +106,7 @@ class SessionRows:
             )
 
     def without_given(self, text: str) -> str:
-        """Return `text` without the lines that the session received from here."""
+        """Return `text` without the lines that the session already received."""
         return without_lines(text, self.texts)
 
     def sweep(self, now: datetime) -> None:

@@ -89,7 +89,7 @@ class Claim(NamedTuple):
     "The port of staging is 8080" has the subject `is|number|port staging`, the name "The port of
     staging" and the value "8080".
 
-    subject: the key of the subject (see `subject_key`). All wordings of one subject share it.
+    subject: the key of the subject, which all wordings of the subject share.
     name: the subject as written.
     value: the value as written.
     line: its line in the text, from 1. 0 is not known yet.
@@ -770,8 +770,8 @@ def _chinese_claim(text: str) -> Claim | None:
 def _state_claim(subject: str, value: str) -> Claim | None:
     """Return the claim that something is on or off, open or closed and the like.
 
-    None for any other value. A place belongs to the subject: of "The cache", "off in production" it
-    is the cache in production that is off.
+    None for any other value. A place in the value belongs to the subject: "The
+    cache is off in production" is a claim about the cache in production.
     """
     match = _STATE.fullmatch(_without_addition(value))
     if match is None:

@@ -81,7 +81,8 @@ class EntityKey(NamedTuple):
 
     order: a key by which the entities of a graph are sorted. It does not change when other entities
         are deleted.
-    name, type: as in `Entity`.
+    name: the name of the entity.
+    type: its type as written; it may be empty.
     handle: the value by which the graph finds the entity.
     project: the project of the graph, None if there is only one graph.
     """
@@ -232,7 +233,7 @@ def compose(
     type: None for a placeholder.
     created: microseconds since 1970.
     relations: (type, target) of each relation.
-    other_keys: further keys of the header.
+    other_keys: further keys of the header. None for none.
     """
     header: dict[str, Any] = {"id": id, "title": name}
     if type is None:
@@ -377,7 +378,8 @@ class EntityText:
     def set_keys(self, changes: dict[str, Any], order: Sequence[str] = ()) -> None:
         """Set keys of the header as `frontmatter.set_keys` does.
 
-        changes, order: as in `frontmatter.set_keys`.
+        changes: the new value of each key; REMOVE takes the key out.
+        order: the keys in the order in which the header has them, for the places of new keys.
 
         Raises ValueError if the header cannot be read.
         """

@@ -106,7 +106,8 @@ def read_entry(
     """Read the file of an entry. Return its header as a note whose title is the key, and its value.
 
     text: the whole file.
-    changed, born: the times of the file, as for `parse_note`.
+    changed: when the file was last changed, aware UTC.
+    born: when the file was made, aware UTC. None if unknown.
     """
     head = text[: frontmatter.split(text).body_at]
     note = parse_note(head, project=PROJECT, path=path, changed=changed, born=born)
@@ -149,7 +150,7 @@ def compose_entry(
     accessed: the time of the last read; by default `created`.
     access_count: how often the entry was read.
     other_keys: further fields of the entry. A field whose name means something in a header is
-        written below the key `fields`.
+        written below the key `fields`. None for none.
     """
     header: dict[str, Any] = {
         "type": PROJECT,

@@ -732,7 +732,7 @@ def _by_lines(
     yaml_text: the header between its two lines of `---`.
     changes: the new lines of each key; no lines remove the key.
     newline: the line break of the file.
-    order: see `set_keys`.
+    order: the keys in the order in which the header has them, for the places of new keys.
     """
     lines = yaml_text.splitlines(keepends=True)
     for key, written in changes.items():

@@ -79,6 +79,8 @@ many of each kind.
 """
 # The depth of a paragraph that ends in a blockquote. It is open, but equals the depth of no item.
 _IN_QUOTE = 1 << 30
+# The depth of the open paragraph if none is open.
+_NO_PARAGRAPH = -1
 
 RelationKey = tuple[str, str, str | None, str]
 """See `relation_key`."""
@@ -136,7 +138,7 @@ def scan(
     At most STRUCTURED characters are read, and no more after about MOST of a kind.
 
     start: where the body begins. Lines count from 1 in all of `text`.
-    graph: read all of the text, as a note of project `graph`.
+    graph: whether to read all of the text, as a note of project `graph`.
     items: gets every list item of a graph note that has a text, in order.
     """
     body = text[start:]
@@ -144,7 +146,7 @@ def scan(
         body = body[: body.rfind("\n", 0, STRUCTURED) + 1 or STRUCTURED]
     may_have_structure = "[" in body or "#" in body or '`"' in body
     if not may_have_structure:
-        return Structure([], [], [])
+        return Structure(observations=[], relations=[], headings=[])
     if "\r" in body:
         body = body.replace("\r\n", "\n")
     lines = _Lines(body, graph=graph)
@@ -215,16 +217,16 @@ class _Lines:
     `observations`, `relations` and `headings`. All line numbers count from 1 in the whole file.
     """
 
-    # The depth of the open paragraph; -1 if none is open.
-    paragraph_depth = -1
+    # The depth of the open paragraph, _IN_QUOTE, or _NO_PARAGRAPH if none is open.
+    paragraph_depth = _NO_PARAGRAPH
     # Whether the last list item has no text yet.
     is_item_empty = False
     # Gets each line while a fence, comment or quote is open. Returns whether the line belongs to it.
     take_line: Callable[[str], bool] | None = None
     # The line at which the gathered paragraph begins.
     gathered_line_number = 0
-    # Whether the gathered paragraph is the text of a list item.
-    is_gathered_item = False
+    # Whether the gathered paragraph begins on the first line of a list item.
+    gathers_item = False
     # The sections of a graph note that were not met yet.
     unmet_sections = frozenset(_GRAPH_SECTIONS)
     # The sections of a graph note that the line is in, the innermost last.
@@ -305,7 +307,7 @@ class _Lines:
             heading = _HEADING.match(line)
             if heading is None:
                 return False
-            self._heading(heading, 0)
+            self._heading(heading, depth=0)
             return True
         if line[1:2] != " " or line[2:3] in _NO_TEXT or (self.has_ticks and "`" in line):
             return False
@@ -322,27 +324,27 @@ class _Lines:
         text = line[2:].rstrip(" \t\r")
         item = None
         if text[0] == "[" and not self.graph and not self._is_next_line_indented():
-            item = observation(text, text, self.line_number)
+            item = observation(text, masked=text, number=self.line_number)
         if item is not None:
             self.observations.append(item)
-        elif self._reads_item(text, text, self.line_number):
+        elif self._reads_item(text, masked=text, number=self.line_number):
             return
         if self.has_links and holds_link(text):
-            self._links(text, text, self.line_number)
+            self._links(text, masked=text, number=self.line_number)
 
     def _paragraph_line(self, line: str) -> None:
         """Read a line of a paragraph, which may hold a comment but begins no other block."""
         if self.has_comments and _has_comment_sign(line):
             self._special(line)
             return
-        if self.paragraph_depth < 0:
+        if self.paragraph_depth == _NO_PARAGRAPH:
             self.paragraph_depth = 0
             self.is_item_empty = False
             self.item_columns.clear()
         if self.has_ticks:
             self._gather(line)
         elif self.has_links and holds_link(line):
-            self._links(line, line, self.line_number)
+            self._links(line, masked=line, number=self.line_number)
 
     def _is_next_line_indented(self) -> bool:
         """Whether the next line is indented, so that it may belong to this line's item."""
@@ -356,14 +358,14 @@ class _Lines:
             self._blank()
             return
         self.is_item_empty = False
-        indent = _column(line[: len(line) - len(text)], 0)
+        indent = _column(line[: len(line) - len(text)], column=0)
         # A line is in all items whose text begins at its column or before.
         depth = bisect_right(self.item_columns, indent)
         # How far the line is indented within its item.
         relative = indent - self._margin(depth)
         if relative > 3 and not self.item_columns:
             # Outside a paragraph, a line indented so far is code.
-            if self.paragraph_depth >= 0:
+            if self.paragraph_depth != _NO_PARAGRAPH:
                 self._text(line, depth)
             return
         if self._opens_fence(text, indent, relative, depth):
@@ -373,7 +375,7 @@ class _Lines:
             # The rest of the line is text, not the start of a block.
             if begins_with_comment:
                 self._close(depth)
-                self._inline(text, mask_code(text), self.line_number)
+                self._inline(text, masked=mask_code(text), number=self.line_number)
                 return
         self._block_start(text, indent, relative, depth)
 
@@ -401,9 +403,9 @@ class _Lines:
             self._quote(depth)
         elif self._is_underline(text, "=", depth):
             self._close(depth)
-        elif relative > 3 and self.paragraph_depth < 0 and not depth:
+        elif relative > 3 and self.paragraph_depth == _NO_PARAGRAPH and not depth:
             # Indented code.
-            self._close(0)
+            self._close(depth=0)
         else:
             self._text(text, depth)
 
@@ -428,7 +430,7 @@ class _Lines:
         """Read a blank line: it ends the paragraph, and an item that has no text yet."""
         if self.gathered_lines:
             self._flush()
-        self.paragraph_depth = -1
+        self.paragraph_depth = _NO_PARAGRAPH
         if self.is_item_empty:
             self.is_item_empty = False
             self.item_columns.pop()
@@ -437,30 +439,34 @@ class _Lines:
         """End the paragraph, and all list items deeper than `depth`."""
         self._flush()
         del self.item_columns[depth:]
-        self.paragraph_depth = -1
+        self.paragraph_depth = _NO_PARAGRAPH
         self.is_item_empty = False
 
     def _text(self, text: str, depth: int) -> None:
-        """Read a line of a paragraph.
-
-        The paragraph may have begun in an item that is deeper than the line is indented.
+        """Read a line of a paragraph: its first one, or a further one.
 
         text: the line from its first character that is not blank.
         depth: the depth of the line.
         """
-        if self.paragraph_depth < 0:
+        # An open paragraph goes on even if this line is indented less than the paragraph's list item
+        # (a lazy continuation line of CommonMark).
+        if self.paragraph_depth == _NO_PARAGRAPH:
             self._close(depth)
             self.paragraph_depth = depth
-            self.is_gathered_item = False
+            self.gathers_item = False
+        # A code span may go on in the next line, so links are only read when the paragraph ends.
         if self.has_ticks:
             self._gather(text)
         elif self.has_links and holds_link(text):
-            self._links(text, text, self.line_number)
+            self._links(text, masked=text, number=self.line_number)
 
     def _reads_rule_or_item(self, text: str, indent: int, relative: int, depth: int) -> bool:
         """Read a rule, the underline of a heading, or an item. Return False for any other line.
 
-        The parameters are as in `_block_start`.
+        text: the line without its indentation.
+        indent: the column at which `text` begins.
+        relative: the same within the line's item.
+        depth: the number of items the line is in.
         """
         if self._is_rule(text, relative) or self._is_underline(text, "-", depth):
             self._close(depth)
@@ -488,7 +494,7 @@ class _Lines:
         text = text[item.start :]
         depth = len(self.item_columns)
         self.is_item_empty = item.is_empty
-        if item.is_empty or self._opens_fence(text, item.column, 0, depth):
+        if item.is_empty or self._opens_fence(text, item.column, relative=0, depth=depth):
             return
 
         # An item may hold any other block: a rule, a quote or a heading.
@@ -499,11 +505,11 @@ class _Lines:
             return
         self._close(depth)
         self.paragraph_depth = depth
-        self.is_gathered_item = True
+        self.gathers_item = True
         if self.has_ticks:
             self._gather(text)
         else:
-            self._inline(text, text, self.line_number, is_item=True)
+            self._inline(text, masked=text, number=self.line_number, is_item=True)
         if text[0] == "#" and _HEADING.match(text):
             self._close(depth)
 
@@ -546,7 +552,7 @@ class _Lines:
             if self.graph:
                 self._enter_section(text, level)
         if self.has_links and holds_link(text):
-            self._links(text, mask_code(text), self.line_number)
+            self._links(text, masked=mask_code(text), number=self.line_number)
 
     def _enter_section(self, heading: str, level: int) -> None:
         """Keep track of the sections of a graph note: a heading ends some, and may begin one.
@@ -563,7 +569,10 @@ class _Lines:
     def _opens_fence(self, text: str, indent: int, relative: int, depth: int) -> bool:
         """Whether a line opens fenced code, whose lines are skipped from now on.
 
-        The parameters are as in `_block_start`.
+        text: the line without its indentation.
+        indent: the column at which `text` begins.
+        relative: the same within the line's item.
+        depth: the number of items the line is in.
         """
         if text[0] not in "`~":
             return False
@@ -584,7 +593,7 @@ class _Lines:
         code = line.lstrip(" \t")
         if not code.strip():
             return True
-        indent = _column(line[: len(line) - len(code)], 0)
+        indent = _column(line[: len(line) - len(code)], column=0)
         if indent < fence.margin:
             # The list item that holds the code ends here.
             self.take_line = None
@@ -618,8 +627,8 @@ class _Lines:
         quoted_reader = _Lines("\n".join(quoted_lines), outer=self)
         quoted_reader.read(quoted_lines, self.line_number - 1)
         # A paragraph at the end of the quote goes on in the lines below it.
-        ends_in_paragraph = quoted_reader.paragraph_depth >= 0
-        self.paragraph_depth = _IN_QUOTE if ends_in_paragraph else -1
+        ends_in_paragraph = quoted_reader.paragraph_depth != _NO_PARAGRAPH
+        self.paragraph_depth = _IN_QUOTE if ends_in_paragraph else _NO_PARAGRAPH
 
         # The main loop must skip the lines that were read here.
         next_line_number = self.line_number + end - line_index
@@ -635,7 +644,7 @@ class _Lines:
         while index < len(self.lines):
             mark = _QUOTED.match(self.lines[index])
             # A line that is indented less ends the list item, and with it the quote in it.
-            if mark is None or _column(mark[1], 0) < margin:
+            if mark is None or _column(mark[1], column=0) < margin:
                 break
             index += 1
         return index
@@ -705,7 +714,7 @@ class _Lines:
         if end >= 0:
             self.take_line = None
             text_after, _ = self._without_comments(line[end + len(closer) :])
-            self._inline(text_after, mask_code(text_after), self.line_number)
+            self._inline(text_after, masked=mask_code(text_after), number=self.line_number)
         return True
 
     def _gather(self, text: str) -> None:
@@ -721,8 +730,8 @@ class _Lines:
         raw_lines = self.gathered_lines
         self.gathered_lines = []
         number = self.gathered_line_number
-        is_item = self.is_gathered_item
-        self.is_gathered_item = False
+        is_item = self.gathers_item
+        self.gathers_item = False
         text = "\n".join(raw_lines)
         if not is_item and not holds_link(text):
             return
@@ -748,7 +757,9 @@ class _Lines:
     def _reads_item(self, text: str, masked: str, number: int) -> bool:
         """Read an item's first line. Return whether the line's links are read too.
 
-        The parameters are as in `_inline`.
+        text: the line without the item's marker.
+        masked: the same with its code spans replaced by NUL.
+        number: the number of the line in the file.
         """
         if not text:
             return True
@@ -770,7 +781,9 @@ class _Lines:
     def _reads_relation_item(self, text: str, masked: str, number: int) -> bool:
         """Keep the relation of an item such as `part_of [[Shop]]`. Return False for other items.
 
-        text, masked, number: as in `_inline`.
+        text: the text of the item.
+        masked: the text with its code spans replaced by NUL.
+        number: the number of its line in the file.
         """
         # An item that begins with a bracket begins with a category or a link.
         if text[0] == "[" or not ("[[" in text or '`"' in text):
@@ -813,7 +826,8 @@ class _Lines:
         It replaces an equal relation that a link in running text made, but not one of an item.
 
         relation: the relation that the item makes.
-        text, masked: as in `_inline`.
+        text: the text of the item.
+        masked: the text with its code spans replaced by NUL.
         """
         if self.places is not None:
             for link in written_links(text, masked):
@@ -831,7 +845,7 @@ class _Lines:
             # The places of the whole item's links were added above.
             places = self.places
             self.places = None
-            self._links(relation.context, relation.context, relation.line)
+            self._links(relation.context, masked=relation.context, number=relation.line)
             self.places = places
 
     def _with_further_lines(self, text: str, masked: str, number: int) -> tuple[str, str]:
@@ -859,7 +873,9 @@ class _Lines:
     def _links(self, text: str, masked: str, number: int) -> None:
         """Keep each link of a line as a relation of type `embeds` or `links_to`.
 
-        text, masked, number: as in `_inline`.
+        text: the line.
+        masked: the line with its code spans replaced by NUL. A line without code is its own mask.
+        number: the number of the line in the file.
         """
         for link in written_links(text, masked):
             if self.places is not None:
@@ -870,7 +886,12 @@ class _Lines:
                 if len(self.relations) >= MOST and self.is_bounded:
                     return
                 self.relations[key] = Relation(
-                    kind, link.target, None, link.project, number, rest=link.rest
+                    kind,
+                    link.target,
+                    context=None,
+                    project=link.project,
+                    line=number,
+                    rest=link.rest,
                 )
 
 

@@ -87,7 +87,7 @@ _GLUED = rf"(?<=[{_LATIN}])(?=[{_CJK}])|(?<=[{_CJK}])(?=[{_LATIN}])"
 
 
 def without_suffix(path: str) -> str:
-    """`path` without a final `.md` or `.markdown`."""
+    """Return `path` without a final `.md` or `.markdown`."""
     if path[-1:] in "dDnN":
         return _SUFFIX.sub("", path)
     return path
@@ -316,7 +316,10 @@ def written_links(text: str, masked: str) -> list[WrittenLink]:
 
 
 def _wikilinks(text: str, masked: str) -> Iterator[WrittenLink]:
-    """Yield the links `[[…]]` of a line. The parameters are as in `written_links`."""
+    """Yield the links `[[…]]` of a line.
+
+    masked: the line with NUL for each character of a code span, in which no link is read.
+    """
     for match in _WIKILINK.finditer(masked):
         start = match.start()
         if is_escaped(masked, start):
@@ -333,7 +336,10 @@ def _wikilinks(text: str, masked: str) -> Iterator[WrittenLink]:
 
 
 def _markdown_links(text: str, masked: str) -> Iterator[WrittenLink]:
-    """Yield the links `[text](note.md)` of a line. The parameters are as in `written_links`."""
+    """Yield the links `[text](note.md)` of a line.
+
+    masked: the line with NUL for each character of a code span, in which no link is read.
+    """
     for match in _DESTINATION.finditer(masked):
         opening = _opening_bracket(masked, match.start())
         if opening is None or is_escaped(masked, match.start()):
@@ -670,7 +676,8 @@ def tagged(text: str, masked: str, number: int, *, is_any: bool = False) -> Obse
 
     Return None for an item without a tag, with a checkbox or with a link `[[…]]`.
 
-    masked, number: as in `observation`.
+    masked: the item with NUL for each character of a code span.
+    number: the line of the item, from 1 in the whole file.
     is_any: accept every item, as the section `Observations` of project `graph` does.
     """
     if not is_any and ("#" not in masked or "[[" in masked or _CHECKBOX.match(text)):

@@ -102,7 +102,7 @@ def parse_note(
     project, path: where the file is.
     changed: the file's mtime, aware UTC.
     born: the file's birth time, aware UTC, if known.
-    entity: read it as an entity, as the notes of project `graph` are.
+    entity: whether to read it as an entity, as the notes of project `graph` are.
 
     The caller sets `etag`, which is "" here.
     """
@@ -746,11 +746,12 @@ def compose_note(
         `metadata` override its keys, and `tags` are added to its tags.
     permalink: used if the header of `content` names no permalink.
     created: used if the header of `content` names no date. None if the note's age is unknown.
-    metadata: further keys of the header.
+    metadata: further keys of the header. None for none.
     keep: `id`, `permalink` and `created_at` of the note that is replaced. They override all others.
+        None if no note is replaced.
     old: the text of the replaced note. Its keys stay unless they are set now.
     habits: the keys that a note of this folder usually has. Keys that nobody asked for are only
-        written if they are among these. A note without any key has no header. None: write all keys.
+        written if they are among these. A note without any key has no header. None writes all keys.
 
     Raises InvalidInput if the frontmatter of `content` is not valid YAML.
     """
@@ -812,7 +813,8 @@ def _keys_of_arguments(
     """Return the keys `title`, `type` and `tags` that a composed note has.
 
     values: the keys of the content's header and of the replaced note.
-    habits: see `compose_note`.
+    habits: the keys that a note of this folder usually has. Other keys are only written if somebody
+        asked for them. None writes all keys.
     """
     decided: dict[str, Any] = {}
     if _is_habit("title", habits):
@@ -839,7 +841,8 @@ def _defaults(
     permalink: the permalink that the note gets by default.
     created: when the note was created. None if nothing tells.
     values: the keys of the content's header and of the replaced note.
-    habits: see `compose_note`.
+    habits: the keys that a note of this folder usually has. Other keys are only written if somebody
+        asked for them. None writes all keys.
     """
     defaults: dict[str, Any] = {}
     if _is_habit("permalink", habits):
@@ -855,7 +858,10 @@ def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_habit(key: str, habits: Collection[str] | None) -> bool:
-    """Whether to write a key that nobody asked for. `habits`: see `compose_note`."""
+    """Whether to write a key that nobody asked for.
+
+    habits: the keys that a note of this folder usually has. None means that all keys are written.
+    """
     return habits is None or key in habits
 
 

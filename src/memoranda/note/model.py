@@ -205,7 +205,7 @@ TRUST = ("web", "import", "agent", "owner")
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Provenance(FrozenValueObject):
-    """Where a note's text comes from. The interface that took it says so, never the text itself.
+    """Where a note's text comes from. The interface through which the text came says it, never the text itself.
 
     who: `owner`, `agent:NAME`, `import`, `web`, or `file` (a program on this machine wrote the
         file).

@@ -168,9 +168,12 @@ class Access:
     ) -> tuple[StoredToken, str]:
         """Add a token. Returns it with its secret, which is stored nowhere.
 
-        agent: the agent that its user acts as. None: the agent has the token's name.
-        projects, member, rate, quota: as in StoredToken.
-        lasts: the time until it expires. None: never.
+        agent: the agent that its user acts as. None means the name of the token.
+        projects: the only projects the caller sees. Empty means all.
+        member: its owner in the spaces. None means the owner of the home, for the home itself.
+        rate: calls per minute; 0 means any number.
+        quota: calls per day; 0 means any number.
+        lasts: the time until it expires. None means never.
 
         Raises InvalidInput, Exists.
         """
@@ -295,7 +298,7 @@ class Access:
     def add_space(self, name: str, home: Path | None = None) -> Space:
         """Add a space, whose notes are in a separate home.
 
-        home: the folder of the space's home. None: a folder in this home. If this home's notes are
+        home: the folder of the space's home. None means a folder in this home. If this home's notes are
             in a database, the space is in the same database, and `home` must be None.
 
         Raises InvalidInput, Exists, StorageError.
@@ -479,7 +482,7 @@ class ShortSecrets:
 
         kind: the section of the file that holds secrets of this kind, such as `asked`.
         lasts: how long the secret is valid.
-        max_secrets: how many the kind may have; others are removed (`make_room`). 0: any number.
+        max_secrets: how many the kind may have; others are removed (`make_room`). 0 means any number.
         """
         secret, secret_hash = new_secret("")
         with self.changing() as section:
@@ -555,7 +558,8 @@ class CallCounts(Protocol):
     def count_call(self, who: str, day: str) -> None:
         """Count one call.
 
-        who, day: as in `calls_of`.
+        who: the id of the caller's token, or another name of a caller.
+        day: the day, as `2026-11-28` in UTC.
         """
         ...
 
@@ -598,8 +602,8 @@ class Budgets:
         Calls of a minute are a bucket: it holds `rate` calls, and fills up again within a minute.
 
         who: the caller. Each caller has a bucket.
-        rate: calls per minute. 0: any number.
-        quota: calls per day. 0: any number.
+        rate: calls per minute. 0 means any number.
+        quota: calls per day. 0 means any number.
         """
         now = self._clock()
         day = now.date().isoformat()
@@ -624,7 +628,8 @@ class Budgets:
     def _take_from_bucket(self, who: str, rate: int, now: datetime) -> BudgetRefusal | None:
         """Take a call from the bucket of a caller. Returns None if one was left.
 
-        who, rate: as in `take`.
+        who: the caller. Each caller has a bucket.
+        rate: calls per minute. 0 means any number.
         """
         # The bucket fills as time passes. A caller who is new finds it full.
         last = self._left.get(who, _CallsLeft(float(rate), now))

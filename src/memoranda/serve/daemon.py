@@ -164,12 +164,12 @@ class Daemon:
     interval: the time between two rounds.
     served: the memory that callers on the socket use.
     registry: the tools for callers on the socket.
-    listener: the listening socket. None: nothing is served on a socket.
+    listener: the listening socket. None means that nothing is served on a socket.
     methods: further methods for the socket (see Protocol).
-    web: makes the HTTP server. None: nothing is served over HTTP.
+    web: makes the HTTP server. None means that nothing is served over HTTP.
     sessions: the MCP sessions on the socket.
-    has_upkeep: False if another process does the upkeep.
-    idle: the time without a client after which the daemon ends. None: never.
+    has_upkeep: whether this process does the upkeep, and not another one.
+    idle: the time without a client after which the daemon ends. None means never.
     """
 
     def __init__(
@@ -326,8 +326,8 @@ class Daemon:
 
         Then finish the running step, answer open requests, and return.
 
-        ready: called when the socket listens.
-        stopping: called as soon as the daemon begins to end.
+        ready: called when the socket listens. None calls nothing.
+        stopping: called as soon as the daemon begins to end. None calls nothing.
         """
         asyncio.run(self._serve(ready, stopping))
 

@@ -95,7 +95,7 @@ class Place:
 
     host, port: where it listens. Port 0 means any free one.
     is_open: whether callers need no token.
-    public: the address on the web, without a path. None: only this machine's network.
+    public: the address on the web, without a path. None means only this machine's network.
     hosts, origins: more hosts, and origins of web pages, to let in.
     """
 
@@ -214,8 +214,8 @@ class Homes:
     def memory(self, space: Space | None, projects: tuple[str, ...] = ()) -> MemorySession:
         """Return an open memory.
 
-        space: the space. None: the home.
-        projects: the only projects that the memory shows. Empty: all.
+        space: the space. None means the home.
+        projects: the only projects that the memory shows. Empty means all.
         """
         if space is None and not projects:
             return self._memory
@@ -254,8 +254,8 @@ class Homes:
 class AdmittedRequest:
     """A request that passed the checks.
 
-    token: the caller's token. None: the owner, without a token.
-    space: the space that the request is for. None: the home.
+    token: the caller's token. None means the owner, who needs none.
+    space: the space that the request is for. None means the home.
     server: the server that admitted it.
     did: the names of the tools that the request called, for the log.
     """
@@ -540,7 +540,7 @@ class HttpServer:
         return token
 
     def _space_of(self, request: Request, token: StoredToken | None) -> Space | None:
-        """Return the space that a request is for. None: the home.
+        """Return the space that a request is for. None means the home.
 
         Raises RequestRefused, which says of a space that it does not exist unless the caller is one
         of its members. A member's token is refused at the home.
@@ -619,7 +619,7 @@ class HttpServer:
 class _Offer(NamedTuple):
     """The facts that decide which tools a caller is served.
 
-    space: the name of the space. None: the home.
+    space: the name of the space. None means the home.
     scope: the scope of the caller's token: `read` or `write`, for example.
     is_limited: whether the caller sees only some projects.
     toolset_names: the toolsets that the server offers.

@@ -221,7 +221,7 @@ def _introduction(memory: MemorySession) -> str:
 def client_text(client: Any, transport: str) -> str:
     """Return the name under which the ledger records a client: "claude-code 2.1", for example.
 
-    client: the name and version that the client gave. None: the name is `transport`.
+    client: the name and version that the client gave. None means `transport`.
     """
     if not client:
         return transport
@@ -499,7 +499,7 @@ class Handlers:
     `subscriptions/listen`, which the SDK serves. To find changes, the versions of all watched
     resources are compared after every call that used the memory.
 
-    turns: the queue in which calls wait for the memory. None: a subclass runs the calls.
+    turns: the queue in which calls wait for the memory. None means that a subclass runs them.
     """
 
     def __init__(self, registry: Registry, turns: CallQueue | None, identity: ServerIdentity):

@@ -103,7 +103,7 @@ async def _answer(request: Request, error: Exception) -> Response:
 
 
 async def _missing(request: Request, error: Exception) -> Response:
-    """Answer a wrong path or method: for programs in JSON, for people on the page as text."""
+    """Answer a wrong path or method: in JSON for programs, as text for people on the page."""
     assert isinstance(error, HTTPException)
     if request.url.path.startswith("/page"):
         return PlainTextResponse(error.detail, error.status_code, error.headers)

@@ -289,7 +289,7 @@ class SocketServer:
     answer: carries out the request in a line, and returns the answer as a line. It is called on one
         of `threads`.
     session: makes a context that is open during each connection.
-    sessions: serves connections that ask for MCP. None: they are not served.
+    sessions: serves connections that ask for MCP. None means that they are not served.
     """
 
     def __init__(

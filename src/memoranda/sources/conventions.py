@@ -97,7 +97,7 @@ class Conventions(ValueObject):
     has_markdown_links: whether new links are Markdown `[text](path)`, and not `[[name]]`.
     link_paths: how new Markdown links name files: SHORTEST, RELATIVE, ABSOLUTE or "".
     warnings: sentences about settings that cannot be read.
-    patterns: of files that are left out.
+    patterns: the patterns of files that are left out.
     """
 
     programs: list[str] = field(default_factory=list)

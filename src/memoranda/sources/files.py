@@ -407,7 +407,7 @@ def take_lock(fd: int, how: int) -> None:
     """`flock` the open file, and wait if need be.
 
     fd: the descriptor of the file.
-    how: as in `lock_file`.
+    how: LOCK_EX or LOCK_SH of fcntl. With LOCK_NB, BlockingIOError is raised instead of waiting.
 
     Raises Busy when one holder has kept the lock for LOCK_WAITS seconds, or when the call has waited
     as long as a call may.

@@ -42,11 +42,11 @@ _LINK_COUNT = attrgetter("st_nlink")
 class FolderSource:
     """The notes of project `name` in the folder `root` (absolute).
 
-    every_text: each visible file counts as a note, not only those named `*.md` or `*.markdown`.
-    links: paths may lead through symlinks that stay inside (contract 000a, 3). Otherwise symlinks
-        are refused.
-    optional: the folder may be missing, and holds nothing then. It belongs to this home, so no
-        other program has settings for it.
+    every_text: whether each visible file counts as a note, not only `*.md` and `*.markdown`.
+    links: whether paths may lead through symlinks that stay inside (contract 000a, 3). If not,
+        symlinks are refused.
+    optional: whether the folder may be missing, and holds nothing then. Such a folder belongs to
+        this home, so no other program has settings for it.
     ignored: patterns in gitignore's form, from the configuration.
     """
 
@@ -130,7 +130,7 @@ class FolderSource:
         return None
 
     def check_writable(self) -> None:
-        """Files of a folder can be written."""
+        """Do nothing, because files of a folder can be written."""
 
     def changing(self) -> AbstractContextManager[None]:
         return nullcontext()

@@ -85,12 +85,12 @@ class LineEdit:
 
     Several lines may have one name, twins. A name means the first of them.
 
-    names: of entities that the call is about.
+    names: the names of entities that the call is about.
     verb: the kind of the change in the history.
     lines: number of a line (from 0) -> its new bytes. Empty for a line to remove.
     added: lines to add at the end.
     inserted: number of a line -> lines to insert before it.
-    known: the names among them that are entities of the file.
+    known: the names among `names` that are entities of the file.
     """
 
     def __init__(self, source: GraphFileSource, names: Iterable[str] = (), verb: str = "edit"):
@@ -362,7 +362,8 @@ class GraphFileSource:
     def _take_entity(self, number: int, entity: Entity, orders: dict[str, list[int]]) -> None:
         """Look up the entity of line `number`. Its order stays if it had one before.
 
-        orders: as in `_take`.
+        orders: name -> the orders that its entities had before, the first one first. The order that
+            this entity gets is removed.
         """
         earlier_orders = orders.get(entity.name)
         order = earlier_orders.pop(0) if earlier_orders else self._last_order + 1
@@ -711,7 +712,7 @@ class GraphFileSource:
     def parts(self, below: str, listing: Listing) -> Iterator[None]:
         """Add all notes to `listing` at once (`Source.parts`): one file is read in one part.
 
-        below: the folder, as for `list`.
+        below: the folder whose notes are wanted. "" is the top folder, which has all notes.
         """
         listing.stamps.update(self.list(below).stamps)
         yield

@@ -126,7 +126,7 @@ class Layout:
 
 
 class SharedSource(Protocol):
-    """The database that has the shared files: see `follow_shared`, `changing_shared`."""
+    """The database that has the shared files. `follow_shared` and `changing_shared` use it."""
 
     space: str
 

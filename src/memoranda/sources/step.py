@@ -57,7 +57,7 @@ class Step(ValueObject):
     etag, stamp: those values of the new file, set when a PUT is prepared.
     written_ns: when the new file says it was written, in nanoseconds since 1970. None for the time
         at which it is written.
-    by: who wrote the text, in addition to what the change says, as in `Touched`.
+    by: who wrote the text, in addition to what the change says about its origin.
     lines: for LINES, the change.
     """
 

@@ -49,7 +49,19 @@ _KINDS_OF_CHARACTERS = ("unseen", "digits")
 # The common signs of texts, the most common last. All other signs are rarer.
 _COMMON_SIGNS = "zqjx0987654321vkw:/-_.ybpgfmculdhr isnoate"
 # The keys of a rule in a rules file.
-_KEYS = ("kind", "why", "near", "then", "match", "parts", "likeness", "check", "yes", "no")
+_KEYS = (
+    "kind",
+    "why",
+    "near",
+    "then",
+    "match",
+    "parts",
+    "likeness",
+    "longer",
+    "check",
+    "yes",
+    "no",
+)
 # The signs between the words of a name, and the blanks in the shortest order.
 _NAME_SIGNS = lazy_pattern(r"[\W_]+")
 _FEWEST_ORDER_BLANKS = 2
@@ -76,7 +88,12 @@ class GateRule:
     then: a regular expression for the text directly behind such a word; "" for any text.
     match: the regular expression of the text to find.
     parts: combinations of words in a sentence (see orders.py).
+<<<<<<< HEAD
+    likeness: the least score around a match of `parts`, or alone (likeness.py). None means any.
+    longer: the number of characters beyond which a text matches, whatever it says. None: no number.
+=======
     likeness: the least score around a match of `parts`, or alone (see likeness.py). None: any.
+>>>>>>> w/doc2
     checks: further checks of a match, each with its name and the least value that passes.
     yes, no: example texts that the rule must match, and must not match.
     """
@@ -89,6 +106,7 @@ class GateRule:
     match: str = ""
     parts: list[str] = field(default_factory=list)
     likeness: float | None = None
+    longer: int | None = None
     checks: tuple[tuple[str, float], ...] = ()
     yes: list[str] = field(default_factory=list)
     no: list[str] = field(default_factory=list)
@@ -213,11 +231,20 @@ class Rules:
 
     @remembered
     def suspicions(self, text: str) -> tuple[str, ...]:
-        """Return the ids of the rules by which `text` seems to give orders to its reader."""
+        """Return the ids of the rules by which `text` seems to give orders to its reader.
+
+        Only the first and the last SPAN characters of a long text are searched. That it was not
+        looked at whole is a reason of its own: the rule `unread-middle`.
+        """
+        too_long = dict.fromkeys(
+            rule.id
+            for rule in self._by_kind[SUSPICIOUS]
+            if rule.longer is not None and len(text) > rule.longer
+        )
         if len(text) > 2 * SPAN:
             rules_at_ends = self.suspicions(text[:SPAN]) + self.suspicions(text[-SPAN:])
-            return tuple(dict.fromkeys(rules_at_ends))
-        names = {
+            return tuple(dict.fromkeys(rules_at_ends) | too_long)
+        names = too_long | {
             match.rule.id: None
             for match in self._matches(text, SUSPICIOUS, _kinds_of_characters_in(text))
         }
@@ -287,7 +314,10 @@ class Rules:
         return matches
 
     def redacted(self, text: str, near_words: Collection[str] | None = None) -> str:
-        """Replace every secret in `text` by `[redacted: id]`. `near_words` is as for `find`."""
+        """Replace every secret in `text` by `[redacted: id]`, with the id of the rule that found it.
+
+        near_words: the words that `words_near` returned for this text; None to look for them here.
+        """
         return redact(text, self.find(text, SECRET, near_words=near_words))
 
     def redacted_beginning(self, text: str, length: int) -> str:
@@ -303,7 +333,10 @@ class Rules:
         return list(self._near_words[kind])
 
     def words_near(self, kind: str, text: str) -> set[str]:
-        """Return the words of `near` in rules of `kind` that `text` has: for `near_words` of `find`."""
+        """Return the words of `near` in rules of `kind` that `text` has.
+
+        `find` takes them as `near_words`.
+        """
         lower = text.lower()
         if len(self._near_words[kind]) < _FEW_WORDS:
             return {word for word in self._near_words[kind] if word in lower}
@@ -422,7 +455,8 @@ def parse(text: str) -> dict[str, GateRule]:
 def _check_complete(rule: GateRule) -> None:
     """Raise ValueError if a rule lacks its kind, or the texts it looks for."""
     has_match = rule.near and rule.match
-    has_condition = has_match or rule.parts or rule.likeness is not None
+    has_limit = rule.likeness is not None or rule.longer is not None
+    has_condition = has_match or rule.parts or has_limit
     if rule.kind != OFF and not (rule.kind and has_condition):
         raise ValueError(f"rule {rule.id}: kind, near and match are needed")
 
@@ -430,7 +464,7 @@ def _check_complete(rule: GateRule) -> None:
 def _set_key(rule: GateRule, key: str, value: str) -> None:
     """Set the field of a rule by a line `key: value` of a rules file.
 
-    Raises ValueError if the value of `likeness` is not a number.
+    Raises ValueError if the value of `likeness` or `longer` is not a number.
     """
     if key in ("yes", "no", "parts"):
         getattr(rule, key).append(value)
@@ -439,6 +473,10 @@ def _set_key(rule: GateRule, key: str, value: str) -> None:
             rule.likeness = float(value)
         except ValueError:
             raise ValueError(f"rule {rule.id}: likeness must be a number") from None
+    elif key == "longer":
+        if not value.isdecimal():
+            raise ValueError(f"rule {rule.id}: longer must be a whole number")
+        rule.longer = int(value)
     elif key == "near":
         rule.near = tuple(word.replace("~", " ") for word in value.lower().split())
     elif key == "check":

@@ -26,6 +26,8 @@ WINDOW = 30
 """Words of a window, at most."""
 # Words of the pieces into which a longer sentence is cut. Each window has two of them.
 _PIECE = 15
+# Words before and behind a match that are scored with it, at most.
+_AROUND = 8
 # Words after a negation that it negates.
 _NEGATED = 3
 # Words whose roles are kept, and the characters of a word that is worth keeping, at most.
@@ -334,7 +336,7 @@ class Roles:
 class SentenceRoles:
     """The roles in the sentences of a text.
 
-    Windows overlap, so a sentence is in several of them. What is found in it is kept for the next.
+    Windows overlap, so a sentence is in several of them. Its roles are found once, and then kept.
 
     sentences: the folded words of each sentence.
     """
@@ -546,9 +548,27 @@ def _parts_of_run(word: str) -> Iterator[str]:
         yield word[start : start + letters]
 
 
-def score(words: Sequence[str]) -> float:
-    """Return the score of folded words as one window, whatever their number."""
-    return likeness().score(roles().roles_in([words]))
+def is_like_around(words: Sequence[str], first: int, last: int, least: float) -> bool:
+    """Whether a stretch of a sentence around some of its words has a score.
+
+    A stretch goes on for up to _AROUND words to each side. So words that are put before or behind it
+    add stretches, and take none away.
+
+    words: folded words.
+    first, last: the indexes of the words that a stretch must have.
+    least: the score.
+    """
+    begin = max(0, first - _AROUND)
+    around = words[begin : last + 1 + _AROUND]
+    known_words = list(map(roles().word, around))
+    for start in range(first - begin, -1, -1):
+        for end in range(last + 1 - begin, len(around) + 1):
+            stretch = known_words[start:end]
+            language = _language_of(sum(word.counts for word in stretch))
+            window = roles().in_sentence(around[start:end], stretch, language)
+            if likeness().score(window) >= least:
+                return True
+    return False
 
 
 def best_score(sentences: Iterable[Sequence[str]]) -> float:

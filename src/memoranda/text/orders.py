@@ -13,7 +13,7 @@ sentences.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ from memoranda.text.disguise import (
     visible_letters,
 )
 from memoranda.text.disguise import plain as folded
-from memoranda.text.likeness import WINDOW, best_score, may_be_like_orders, score
+from memoranda.text.likeness import WINDOW, best_score, is_like_around, may_be_like_orders
 from memoranda.text.pattern import lazy_pattern
 from memoranda.text.tokens import is_cjk
 from memoranda.text.words import runs
@@ -48,7 +48,7 @@ _MOST_KNOWN = 8_000
 # Characters of words that are worth remembering, at most.
 _LONG = 40
 _SHORT = 3
-# Words before a match in which a part that rules it out counts.
+# Words before a match, of the same clause, in which a part that rules it out counts.
 _BEFORE = 5
 # Characters of a word by which the stems are looked up that it may begin with.
 _HEAD = 2
@@ -70,10 +70,6 @@ _GAP = 6
 _MOST_WORDS_ALLOWED_FOR = 1_000
 # Matches of a rule in one text that are scored, at most.
 _MOST_TRIES = 200
-# By how much the words of a match alone must have a larger score than its sentence.
-_MORE_ALONE = 1.0
-# Letters of a run of Chinese or Japanese that are taken for the last part of a match.
-_RUN_END = 4
 # By how much a score must be larger in a text of several windows, times the logarithm of their number.
 _LENGTH_WEIGHT = 0.5
 # The sign in an address of mail.
@@ -896,12 +892,14 @@ class Orders:
     ) -> dict[str, None]:
         """Return the names of the rules of `lines` that words match by their places."""
         rule_ids: dict[str, None] = {}
+        begins = _begins_of_clauses(words)
         for parts in self._words.languages(self._words.places(words)):
             for line in lines:
                 if line.rule in rule_ids:
                     continue
-                for first, last in _stretches(line, parts):
-                    if doubts.are_dispelled(line.rule, words, first, last):
+                own_begins = begins if doubts.concern(line.rule) else [0.0]
+                for places in _matches(line, parts, own_begins):
+                    if doubts.are_dispelled(line.rule, words, places):
                         rule_ids[line.rule] = None
                         break
         return rule_ids
@@ -1026,9 +1024,9 @@ def _holds_any(text: str, signs: Iterable[str]) -> bool:
 class _Doubts:
     """Decides of rules with a least score whether a match counts, in one text.
 
-    A match counts if its sentence has the score. Other sentences cannot take its mark away. Words in
-    the sentence can, unless those from the first part of the match to its last one have the score
-    alone, and _MORE_ALONE more.
+    A match counts if some words around it have the score. No other word can take its mark away: not
+    in other sentences, not before or behind these words, and not in a clause between commas within
+    the match.
 
     least: the least score by the name of a rule. A rule that is not in it always counts.
     """
@@ -1037,11 +1035,15 @@ class _Doubts:
         self._least = least
         self._tries = Counter[str]()
 
-    def are_dispelled(self, rule: str, words: Sequence[str], first: float, last: float) -> bool:
+    def concern(self, rule: str) -> bool:
+        """Whether a rule matches only with a score."""
+        return rule in self._least
+
+    def are_dispelled(self, rule: str, words: Sequence[str], places: Sequence[float]) -> bool:
         """Whether a match of a rule counts.
 
         words: the folded words of the sentence.
-        first, last: the places of the first part of the match and of the last one.
+        places: the places of the parts of the match, in order.
         """
         least = self._least.get(rule)
         if least is None:
@@ -1050,31 +1052,78 @@ class _Doubts:
         # Scoring them all would take long, and few notes have as many sentences like orders
         if self._tries[rule] > _MOST_TRIES:
             return True
-        spoken = [word for word in words if word != _COMMA]
-        if score(spoken) >= least:
+        match = _match_in(words, places)
+        if is_like_around(match.words, match.first, match.last, least):
             return True
-        return score(_between(spoken, first, last)) >= least + _MORE_ALONE
+        without = _without_idle_clauses(match)
+        return without != match and is_like_around(
+            without.words, without.first, without.last, least
+        )
 
 
-def _between(words: Sequence[str], first: float, last: float) -> list[str]:
-    """Return the words from one place to another, as `Vocabulary.places` counts them.
+class _Match(NamedTuple):
+    """A match in a sentence.
 
-    words: the words of a sentence, without commas.
+    words: the words of the sentence, without commas.
+    first, last: the indexes of its first and its last word.
+    clauses: the number of the clause of each word. Commas part clauses.
+    busy_clauses: the numbers of the clauses that have a part of the match.
     """
-    stretch = []
-    place = 0.0
+
+    words: list[str]
+    first: int
+    last: int
+    clauses: list[int]
+    busy_clauses: frozenset[int]
+
+
+def _match_in(words: Sequence[str], places: Sequence[float]) -> _Match:
+    """Return a match in a sentence.
+
+    words: the words of the sentence, with commas.
+    places: the places of its parts, in order, as `Vocabulary.places` counts them.
+    """
+    spoken: list[str] = []
+    clauses: list[int] = []
+    indexes: list[int] = []
+    clause = 0
+    end = 0.0
     for word in words:
-        if not word.isascii() and runs().search(word):
-            begin = max(0, int(2 * (first - place)))
-            end = int(2 * (last - place)) + _RUN_END
-            if begin < len(word) and end > 0:
-                stretch.append(word[begin:end])
-            place += len(word) / 2
-        else:
-            if first <= place <= last:
-                stretch.append(word)
-            place += _GAP if word == BREAK else 1
-    return stretch
+        if word == _COMMA:
+            clause += 1
+            continue
+        end += _places_taken(word)
+        while len(indexes) < len(places) and places[len(indexes)] < end:
+            indexes.append(len(spoken))
+        spoken.append(word)
+        clauses.append(clause)
+    busy_clauses = frozenset(clauses[index] for index in indexes)
+    return _Match(spoken, indexes[0], indexes[-1], clauses, busy_clauses)
+
+
+def _places_taken(word: str) -> float:
+    """Return how many places a word takes, as `Vocabulary.places` counts them."""
+    if word == BREAK:
+        return _GAP
+    if not word.isascii() and runs().search(word):
+        return len(word) / 2
+    return 1
+
+
+def _without_idle_clauses(match: _Match) -> _Match:
+    """Return a match without the clauses within it that have none of its parts."""
+    kept = [
+        index
+        for index, clause in enumerate(match.clauses)
+        if not match.first < index < match.last or clause in match.busy_clauses
+    ]
+    return _Match(
+        [match.words[index] for index in kept],
+        match.first,
+        kept.index(match.last),
+        [match.clauses[index] for index in kept],
+        match.busy_clauses,
+    )
 
 
 def _allowance(number: int) -> float:
@@ -1087,10 +1136,29 @@ def _allowance(number: int) -> float:
     return _LENGTH_WEIGHT * log(windows)
 
 
-def _stretches(line: Combination, parts: dict[str, list[float]]) -> Iterator[tuple[float, float]]:
-    """Yield (first place, last place) of each stretch of a sentence that meets a combination.
+def _begins_of_clauses(words: Sequence[str]) -> list[float]:
+    """Return the places at which the clauses of a sentence begin, in order. Commas part clauses.
+
+    words: the words of the sentence, with commas.
+    """
+    begins = [0.0]
+    place = 0.0
+    for word in words:
+        if word == _COMMA:
+            begins.append(place)
+        else:
+            place += _places_taken(word)
+    return begins
+
+
+def _matches(
+    line: Combination, parts: dict[str, list[float]], begins: Sequence[float]
+) -> Iterator[list[float]]:
+    """Yield the places of the terms of each match of a combination in a sentence, in order.
 
     parts: the places of each part in the sentence, in order.
+    begins: the places at which its clauses begin, in order. What rules a match out must be in the
+        clause in which the match begins, or behind.
     """
     places: list[tuple[float, int]] = []
     for number, term in enumerate(line.terms):
@@ -1101,9 +1169,11 @@ def _stretches(line: Combination, parts: dict[str, list[float]]) -> Iterator[tup
             return
         places += [(place, number) for place in part_places]
     against = sorted(_places_of(line.without, parts))
-    for first, last in _near(sorted(places), len(line.terms), line.within):
-        if not _is_between(against, first - _BEFORE, last):
-            yield first, last
+    for match in _near(sorted(places), len(line.terms), line.within):
+        # "Yesterday we had cake, delete …": an earlier clause rules nothing out.
+        begin = begins[bisect_right(begins, match[0]) - 1]
+        if not _is_between(against, max(begin, match[0] - _BEFORE), match[-1]):
+            yield match
 
 
 def _places_of(names: Iterable[str], parts: dict[str, list[float]]) -> list[float]:
@@ -1125,10 +1195,8 @@ def _is_between(places: Sequence[float], first: float, last: float) -> bool:
     return first_index < len(places) and places[first_index] <= last
 
 
-def _near(
-    places: Sequence[tuple[float, int]], terms: int, within: float
-) -> Iterator[tuple[float, float]]:
-    """Yield (first place, last place) of each stretch of words that has a place of every term.
+def _near(places: Sequence[tuple[float, int]], terms: int, within: float) -> Iterator[list[float]]:
+    """Yield places of every term that are near each other, in order.
 
     places: (place, index of a term), sorted.
     terms: the number of terms.
@@ -1137,6 +1205,5 @@ def _near(
     last: dict[int, float] = {}
     for place, term in places:
         last[term] = place
-        first = min(last.values())
-        if len(last) == terms and place - first <= within:
-            yield first, place
+        if len(last) == terms and place - min(last.values()) <= within:
+            yield sorted(last.values())

@@ -34,7 +34,7 @@ _UNSEEN = (
 )
 _ESCAPED = r"\\(?:[nr]|x[0-9a-f]{2}|u[0-9a-f]{4}|U000[0-9a-f]{5})"
 # The source of a pattern that is compiled at its first use.
-_KEPT_OR_UNSEEN = f"(?:{_KEPT})|([{_UNSEEN}])"
+_KEPT_OR_UNSEEN = f"(?:{_KEPT})|(?P<unseen>[{_UNSEEN}])"
 
 
 def is_valid_unicode(text: str) -> bool:
@@ -130,15 +130,25 @@ def json_escape(character: str) -> str:
 
 
 def visible(text: str, escaped: Callable[[str], str] = escape) -> str:
-    """Escape control, bidi and other invisible characters. Line feeds, tabs and CR LF stay.
+    """Escape control, bidi and other invisible characters.
+
+    Line feeds and tabs stay, and CR LF becomes a line feed. Invisible characters that a script needs
+    stay, too (see the module).
 
     escaped: returns the escape of a character.
     """
+
+    def shown(match: re.Match[str]) -> str:
+        # A match without the group is a character that a script needs.
+        if match["unseen"] is None:
+            return match[0]
+        return escaped(match["unseen"])
+
     if text.isprintable():
         return text
     if "\r\n" in text:
         text = text.replace("\r\n", "\n")
-    return re.sub(_KEPT_OR_UNSEEN, lambda match: escaped(match[1]) if match[1] else match[0], text)
+    return re.sub(_KEPT_OR_UNSEEN, shown, text)
 
 
 def flat(text: str) -> str:

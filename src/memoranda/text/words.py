@@ -209,7 +209,7 @@ def is_run(word: str) -> bool:
 class _InWord(dict[str, bool]):
     """A cache that maps a character of folded text to whether it continues a word.
 
-    Letters of runs do not: each may begin a word.
+    Letters of runs do not continue a word: each of them may begin one.
     """
 
     def __missing__(self, character: str) -> bool:

@@ -76,7 +76,7 @@ def list_of(name: str) -> tuple[str, ...]:
 def text_of(value: Any) -> str:
     """Return the text in a value, "" if it has none.
 
-    `[{"type": "text", "text": "a"}, {"content": "b"}]` has the text `a\nb`.
+    `[{"type": "text", "text": "a"}, {"content": "b"}]` has the two lines `a` and `b`.
     """
     if isinstance(value, str):
         return value

@@ -1,4 +1,4 @@
-"""The formats by their names in places.toml."""
+"""Lists the formats of transcripts by the names that they have in places.toml."""
 
 from __future__ import annotations
 

@@ -166,7 +166,8 @@ class NewLesson(NamedTuple):
     """A lesson to be written.
 
     kind: a number of LessonKind.
-    position, other: the positions of its turns in the session; see LessonRow. "" means no turn.
+    position: the position in the session of the turn it is from.
+    other: the position of the turn with the command that worked. "" if there is none.
     start, stop: the sentence in the text of the turn. Both are 0 for a command.
     time: seconds since 1970.
     mark: a hash that equal lessons share.
@@ -627,8 +628,9 @@ class TraceIndex:
         return int(row["last"] or 0)
 
     def turns_with(self, word: str, newest: float, first: int) -> frozenset[int]:
-        """Return the ids of the turns with a word; see TraceQuery for `newest`.
+        """Return the ids of the turns with a word.
 
+        newest: the share of all turns that is searched, from 0 to 1, beginning with the newest.
         first: the lowest id to look at.
         """
         # One JSON text is read several times as fast as thousands of rows.

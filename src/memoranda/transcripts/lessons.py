@@ -141,8 +141,9 @@ def _missing_program() -> re.Pattern[str]:
 class AgainstRule(NamedTuple):
     """A rule by which a sentence speaks against a command, a package or a name.
 
-    signs: a sentence that the pattern matches has one of these, in lower case.
-    pattern: it is compiled when it is first used. Compiling all takes a hook 20 ms.
+    signs: words in lower case. Every sentence that the pattern matches has one of them.
+    pattern: matches a sentence that speaks against something. It is compiled at its first use,
+        since compiling all patterns takes a hook 20 ms.
     """
 
     signs: tuple[str, ...]
@@ -198,11 +199,12 @@ def signs_in(text: str) -> list[str]:
 
 
 def kind_of(sentence: str, signs: Sequence[str] | None = None) -> LessonKind | None:
-    """Return the kind of lesson that a person's sentence is, or None, as for every question.
+    """Return the kind of lesson that a person's sentence is. None for none, and for a question.
 
     "No, use pnpm" is a correction, for example.
 
-    signs: the signs of the text it is from (see `signs_in`). None means that they are looked for.
+    signs: the signs of a lesson that `signs_in` found in the text around it. None means that they
+        are looked for here.
     """
     if len(sentence) > _MAX_SENTENCE_CHARACTERS or sentence.rstrip().endswith(
         ("?", "？", "吗", "么")

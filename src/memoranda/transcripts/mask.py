@@ -142,7 +142,7 @@ class Mask:
         return bool(self._rules.name_suspicions(path))
 
     def is_suspicious_command(self, command: str) -> bool:
-        """Whether a command may hold injected instructions (see `is_suspicious`).
+        """Whether a command may try to instruct its reader.
 
         A few plain shell words are not checked as sentences, so that a hook need not load the words
         of all languages.

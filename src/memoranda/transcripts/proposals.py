@@ -74,7 +74,10 @@ class Proposal(NamedTuple):
 
 
 def proposals(memory: MemorySession) -> Iterator[Proposal]:
-    """Yield the lessons that are not a memory and that the owner has not decided, newest first."""
+    """Yield the lessons about which the owner has not decided, newest first.
+
+    Lessons that are memories already are left out.
+    """
     path = Layout(memory.home).transcripts
     if not memory.settings.transcripts or not path.exists():
         return

@@ -392,7 +392,7 @@ class _ConceptTurns(NamedTuple):
 
     exact: turns with the word itself.
     by_synonym, by_related: turns with a synonym, and with a related word.
-    weight: how much the concept says (see `_weight`).
+    weight: how much the concept says: more if it occurs in fewer turns.
     """
 
     exact: frozenset[int]
@@ -630,7 +630,9 @@ def _answer_passage(
 
     best_text: the text of the first of the turns. A turn with the same text is left out.
 
-    index, mask, turns, looked_for: as in `_hit`.
+    mask: takes out secrets, and finds suspicious words.
+    turns: the turns of the exchange that were found, best first.
+    looked_for: the words by which the passage is chosen.
     """
     best = turns[0].turn
     further = [scored_turn.turn for scored_turn in turns[1:]]
@@ -737,7 +739,8 @@ def shown(
     """Return the exchange around a turn, one hit for each turn. [] if no turn has this reference.
 
     mask: takes out secrets, and finds suspicious words.
-    ref: `SESSION@POSITION` (see `ref_of`). A unique beginning of the session's name is enough.
+    ref: the reference of a turn, `SESSION@POSITION`. A unique beginning of the session's name is
+        enough.
     most: the largest number of characters of each turn.
     turns_after: how many turns after this one are returned, without those before it. None returns
         the whole exchange.

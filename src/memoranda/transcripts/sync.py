@@ -70,7 +70,8 @@ class ReadFile(NamedTuple):
     """A batch of new turns of one file.
 
     file: the file.
-    stamp, state: how far the file was read (see SourceRow). The stamp is "" before the last batch.
+    stamp: the stamp of the file in its last batch. "" in the batches before.
+    state: where the format of the file goes on reading.
     sessions: the sessions with their new turns and lessons.
     successes: hash of a command -> when it worked for the last time, in seconds since 1970.
     trouble: why the file could not be read to its end, or "".
@@ -90,7 +91,7 @@ def read_file(
     """Read the new part of a file in batches. Trouble is reported in the last batch, not raised.
 
     stamp: the present stamp of the file.
-    state: how far it was read before; see SourceRow.
+    state: where its format goes on reading. {} if it was not read before.
     mask: takes secrets out.
     """
     format = FORMATS[file.format]
@@ -181,7 +182,7 @@ def sync(
     mask: takes secrets out of the words that are indexed.
     without: names of agents whose transcripts are left out, and removed from the index.
     folders: folders of projects, in which some agents leave transcripts.
-    progress: called with the number of files done and of all files to read.
+    progress: called with the number of files done and of all files to read. None calls nothing.
     """
     from memoranda.sources.files import make_private
 
@@ -212,7 +213,7 @@ def _sync_locked(
     folders: list[str],
     progress: Callable[[int, int], None] | None,
 ) -> TranscriptSync:
-    """Carry out a sync; see `sync` for the parameters. The caller holds the lock."""
+    """Carry out `sync`, with the same parameters. The caller holds the lock."""
     with TraceIndex(path) as index:
         is_wasteful = _is_wasteful(index)
     # Words of deleted turns fill the file, so it is written again from the transcripts.
@@ -436,7 +437,7 @@ def _has_grown(old: str, new: str) -> bool:
 def is_damaged(error: sqlite3.Error) -> bool:
     """Whether an error means that the index is no longer a database and must be rebuilt.
 
-    A locked file or a full disk is an OperationalError, which does not.
+    An OperationalError, as for a locked file or a full disk, does not mean that.
     """
     return isinstance(error, sqlite3.DatabaseError) and not isinstance(
         error, sqlite3.OperationalError

@@ -58,7 +58,8 @@ class Transcripts:
 
         Raises InvalidInput if transcripts are off, StorageError if the index cannot be written.
 
-        progress: called after each file with the number of files done and of all files.
+        progress: called after each file with the number of files done and of all files. None calls
+            nothing.
         """
         self._check()
         settings = self._memory.settings
@@ -115,7 +116,7 @@ class Transcripts:
 
         Raises InvalidInput if transcripts are off, NotFound for an unknown reference.
 
-        ref: `TraceHit.ref`.
+        ref: the reference of the hit, `TraceHit.ref`.
         """
         self._check()
         hits: list[TraceHit] = []
@@ -133,7 +134,7 @@ class Transcripts:
 
         The index is not brought up to date, since other callers may wait for this one.
 
-        ref: the reference of the turn (see `show`).
+        ref: the reference of the turn, `TraceHit.ref`.
         number: how many turns to return, at most.
         """
         if not self.is_indexed or self._is_outdated():

@@ -145,7 +145,7 @@ def plan_export(
     kind: the program that made the export, one of READERS.
     path: the export: a file, a zip or a folder.
     project: the name of the project for conversations.
-    reader: reads the export in place of the reader of `kind`.
+    reader: reads the export in place of the reader of `kind`. None uses that reader.
 
     Raises WrongStore, ProjectNotFound.
     """
@@ -430,7 +430,9 @@ def _rows(value: Any) -> Iterator[dict[str, Any]]:
 def _objects(path: Path, pattern: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the objects in the JSON files whose names match, each with the name of its file.
 
-    path, pattern: see `_members`.
+    path: a folder, a zip, a folder with the several zips of one export, or the file itself, whose
+        name need not match.
+    pattern: a regular expression for the whole name.
     """
     for name, data in _members(path, pattern):
         for row in _rows(_json(name, data)):

@@ -147,7 +147,8 @@ class GitHistory:
 
         changes: the changes of the memory after `self.change`, the oldest first.
         now: the time of the commit.
-        after_erase: see `Mirror.run`.
+        after_erase: what to do with earlier commits if something was erased. `rewrite` begins them
+            again without the erased texts, `keep` leaves them. None refuses to commit.
 
         Returns sentences for the owner. Raises InvalidInput if something was erased and
         `after_erase` is None, StorageError.

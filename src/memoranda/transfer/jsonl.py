@@ -440,7 +440,7 @@ def exported_lines(
 
     category, scope: export only these. None exports all.
     redacts: whether texts that seem to be secrets are replaced.
-    secret: called for each memory that seems to hold a secret.
+    secret: called for each memory that seems to hold a secret. None calls nothing.
     """
     exchange = Exchange(memory)
     rows = exchange.rows(category, scope)
@@ -537,7 +537,7 @@ class Import:
 
         tally: counts the records that are done so far.
         warn: is called with a sentence for each record that is left out.
-        progress: is called with the number of bytes done, and of all bytes.
+        progress: is called with the number of bytes done, and of all bytes. None calls nothing.
 
         Raises BadRecord, StorageError and others. Earlier batches stay, and may be imported again.
         """
@@ -577,7 +577,7 @@ class Import:
 
         The actions are counted in `tally` after the caller has carried them out.
 
-        warn: see `run`. None warns nobody.
+        warn: is called with a sentence for each record that is left out. None means no warnings.
         remembers: whether to remember the records, about 200 bytes each. A trial run needs it to
             count exactly if an id occurs twice.
         """
@@ -640,7 +640,7 @@ class Import:
         """Plan the records of a batch, let the caller carry the actions out, and count them.
 
         tally: counts the records.
-        warn: see `run`.
+        warn: is called with a sentence for each record that is left out. None means no warnings.
         """
         ids = [parsed.record.id for _, parsed in batch if "id" in parsed.fields]
         known_records = self._exchange.known(ids)

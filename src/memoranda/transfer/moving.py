@@ -306,7 +306,7 @@ def plan_banks(
 
     path: a root with the folders `global`, `projects` and `code`, or one of these. It may also be a
         folder of projects, or a single bank: a folder of Markdown files.
-    name_bank: returns the kind (as in BANK_KINDS) and the id of a single bank.
+    name_bank: returns the kind (one of BANK_KINDS) and the id of a single bank.
     is_id: whether a text can be the id of a bank.
     """
     folder_at(path, "a folder of memory banks")
@@ -326,7 +326,7 @@ def plan_banks(
 
 
 class _BankPlace(NamedTuple):
-    """The kind of a bank (as in BANK_KINDS), its id, and the folder with its files."""
+    """The kind of a bank (one of BANK_KINDS), its id, and the folder with its files."""
 
     kind: str
     id: str
@@ -336,7 +336,7 @@ class _BankPlace(NamedTuple):
 def _bank_places(path: Path, name_bank: Callable[[Path], tuple[str, str]]) -> list[_BankPlace]:
     """Find the banks at `path`, which may be a root of banks, banks of one kind, or a single bank.
 
-    name_bank: returns the kind and the id of a single bank (see `plan_banks`).
+    name_bank: returns the kind (one of BANK_KINDS) and the id of a single bank.
     """
     entries = [entry for entry in path.iterdir() if entry.is_file()]
     notes = [entry.name.lower() for entry in entries if _is_note(entry.name)]

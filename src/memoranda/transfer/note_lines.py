@@ -43,7 +43,7 @@ def exported_notes(
 
     projects, scope: export only these. Empty and None export all.
     redacts: whether texts that seem to be secrets are replaced.
-    secret: called for each note that seems to hold a secret.
+    secret: called for each note that seems to hold a secret. None calls nothing.
     """
     exchange = Exchange(memory)
     for info in notes_of(memory, projects, scope):
@@ -126,8 +126,9 @@ class NoteImport:
         """Carry out the import. Raises BadRecord.
 
         tally: counts the lines that are done so far.
-        warn: called with a sentence for each line that is left out.
-        say: for a trial run: called with a sentence for each action, and nothing is written.
+        warn: called with a sentence for each line that is left out. None calls nothing.
+        say: called with a sentence for each action of a trial run, which writes nothing. None
+            imports the lines.
         """
         batch: list[_NewFile] = []
         for number, values in self._lines():

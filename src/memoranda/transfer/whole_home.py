@@ -112,7 +112,7 @@ def move(
 
     source, target: each is the path of a folder, or the address of a database.
     dry_run: whether only to count what would be moved.
-    progress: called with the work done so far, and all work.
+    progress: called with the work done so far, and all work. None calls nothing.
 
     Raises StorageError, and InvalidInput if the move is impossible. Then the target is not a home,
     and the move can be run again.
@@ -149,7 +149,7 @@ def back_up(memory: MemorySession, target: Path, progress: Progress | None = Non
 
     The copy is read again and compared. It is a home: `memory --home TARGET` opens it.
 
-    progress: called with the work done so far, and all work.
+    progress: called with the work done so far, and all work. None calls nothing.
 
     Raises InvalidInput if `target` is not empty, StorageError. Then the backup can be run again.
     """
@@ -253,7 +253,7 @@ class FolderMove:
         If StorageError is raised, the source is as it was, and the move can be run again.
 
         dry_run: whether only to count what would be moved.
-        progress: called with the work done so far, and all work.
+        progress: called with the work done so far, and all work. None calls nothing.
         """
         checked_result = self._record_of_move().get("moved")
         if checked_result:
@@ -312,7 +312,7 @@ class FolderMove:
         memory: the open home.
         contents: everything in it.
         locks: takes the locks, and holds them until it is closed.
-        progress: see `run`.
+        progress: called with the work done so far, and all work. None calls nothing.
         """
         make_private(self._record.parent)
         self._put_record({})
@@ -337,7 +337,7 @@ class FolderMove:
         """Adapt the copy to its new place, check it, and record the result durably.
 
         moved: the result, which is filled in.
-        progress: see `run`.
+        progress: called with the work done so far, and all work. None calls nothing.
         """
         # The checksum is that of the source, so it is made of the digests before any adaptation.
         source_digests = dict(self._digests)
@@ -595,7 +595,7 @@ def _is_ledger(name: str) -> bool:
 
 
 def checksum(digests: Mapping[str, str]) -> str:
-    """Return the checksum of a home; see `HomeMoved`.
+    """Return the checksum of a home, as `HomeMoved` has it.
 
     digests: the SHA-256 of each file, by name. Only files of projects count.
     """
@@ -679,7 +679,7 @@ class Mirror:
         git: whether to commit the changes of this run. Once a mirror has commits, this is always on.
         after_erase: the way to treat earlier commits after an erasure in the memory. `rewrite`
             begins them again without the erased texts, `keep` leaves them. None refuses to commit.
-        progress: called with the number of files done, and of all that differ.
+        progress: called with the number of files done, and of all that differ. None calls nothing.
 
         Raises InvalidInput, Busy, StorageError. The next run continues.
         """

@@ -17,6 +17,7 @@ from memoranda import documents
 from memoranda.clock import stamp
 from memoranda.engine import overview, session_of
 from memoranda.engine.contents import content_of, home_path
+from memoranda.engine.contested import led
 from memoranda.errors import Ambiguous, InvalidInput, NotFound
 from memoranda.faces import registry as registry_of
 from memoranda.faces.arguments import Arguments
@@ -86,7 +87,7 @@ class Session:
 
         It has the contents of the notes that smart search finds, best first, one below the other,
         in at most `agent.context_chars` characters (contract 001, 14). It is "" if nothing is
-        found.
+        found. The owner's note comes before an unconfirmed one that says it supersedes it.
 
         max_tokens: if given, the context is the best evidence for the question `query`, as
             `Memory.context` returns it, in at most this many tokens.
@@ -97,16 +98,19 @@ class Session:
             self.context = memory.context_for(query, max_tokens=max_tokens)
             return self.context
         try:
-            result = memory.smart_search(query, _FIRST_HITS, use=False)
+            filters = memory_query().replace(upheld=memory.upheld_rows())
+            result = memory.smart_search(query, _FIRST_HITS, filters, use=False)
             # A size is in bytes, and a character takes up to 4 bytes.
             may_be_too_short = sum(hit.note.size for hit in result.best) < 4 * room
             if result.total > len(result.best) and may_be_too_short:
-                result = memory.smart_search(query, 0, use=False)
+                result = memory.smart_search(query, 0, filters, use=False)
         except InvalidInput:
             # The query has nothing to look for.
             self.context = ""
             return ""
         notes = [hit.note for hit in result.best]
+        leader_rows = memory.upheld_leaders({note.row for note in notes})
+        notes = led(notes, lambda note: note, leader_rows)
         text = ""
         infos_shown: list[NoteInfo] = []
         marks = memory.validity_marks(notes)

@@ -182,7 +182,7 @@ class ServerState:
         description: what failed, in words.
         severity: error, warning or info.
         moment: when.
-        is_in_replies: see _RecordedFailure.
+        is_in_replies: whether `previous_errors` shows it. If not, only the dump does.
         """
         when = stamp(moment.replace(microsecond=0))
         entry = {"timestamp": when, "description": description, "severity": severity}

@@ -250,7 +250,7 @@ def place_by_llm(
 ) -> Placement:
     """Let a language model choose a file for `content`.
 
-    Raises NoAnswer if it cannot be asked, or if its answer breaks a rule (see `_checked_answer`).
+    Raises NoAnswer if it cannot be asked, or if its answer breaks a rule.
 
     endpoint: the language model.
     texts: the files of the bank.

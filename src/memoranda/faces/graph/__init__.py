@@ -94,8 +94,8 @@ class _GraphFace:
     def resources(self) -> list[Resource]:
         """Return the resource with the whole graph, under each address by which a client may ask.
 
-        These are the addresses of the servers that we can replace. In place of `server-memory`, only
-        the address of that one is offered.
+        These are the addresses of the servers that we can replace. If the tools replace
+        `server-memory`, only its address is offered.
         """
         addresses = [(SERVER_MEMORY, "knowledge-graph")]
         if self.like != "server-memory":
@@ -158,7 +158,7 @@ def _schema(row: dict[str, Any], data: dict[str, Any], like: str | None) -> dict
 
     row: the declaration of the tool.
     data: the whole file of declarations, with the properties that several tools share.
-    like: see `toolset`.
+    like: the preset whose names and replies are used. None means our own.
     """
     properties = dict(row["properties"])
     if row.get("paged"):

@@ -115,7 +115,7 @@ class _Cursor(NamedTuple):
 
     order: the order of the item's entity. None in a ranked answer.
     position: the position of the item if it is a relation, otherwise None.
-    is_unattached: see _Item.
+    is_unattached: whether the last item is a relation that touches no entity of the answer.
     seen: in a ranked answer, the digests of all entities up to the item's. Otherwise None.
     """
 
@@ -402,7 +402,7 @@ def _relation_items(
 ) -> list[_Item]:
     """Return the relations that follow an entity, in order.
 
-    groups: see `_relations_by_entity`.
+    groups: the relations, each by the number of the first entity that it touches.
     number: the number of the entity, or `relations_number` for the unattached relations.
     relations_number: the number of entities.
     after: only relations after this position. None means all.
@@ -694,7 +694,8 @@ def _distances(
     """Return the names within `depth` relations of some names, each with its distance.
 
     names: the names to start from, at distance 0.
-    direction, types: the relations to follow; see `_reached`.
+    direction: `out` follows relations from their source, `in` from their target, `both` either way.
+    types: the types of relations to follow. None means all.
     """
     distances = dict.fromkeys(names, 0)
     # The names that the last level has added.

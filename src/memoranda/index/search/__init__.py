@@ -98,7 +98,8 @@ def search(
 
     viewer: the agent that asks. None is the owner.
     explain: whether to add numbers to each hit's `why`.
-    today: the day from which "last week" in a question counts.
+    today: the day from which "last week" in a question counts. None means that only written dates
+        are understood.
     near: compares meanings. None compares only words.
 
     Raises InvalidInput for a malformed metadata filter. Any text is a valid query.
@@ -174,9 +175,9 @@ def _is_asked_with_or(text: str) -> bool:
 class _QueryKind:
     """The properties of a query that decide between a strict and a relaxed search.
 
-    is_long: the query has enough words for a relaxed search.
-    is_certain: the query is certainly a question.
-    is_relaxed: a relaxed search follows if no note has all words of the query.
+    is_long: whether the query has enough words for a relaxed search.
+    is_certain: whether the query is certainly a question.
+    is_relaxed: whether a relaxed search follows if no note has all words of the query.
     """
 
     is_long: bool
@@ -231,7 +232,8 @@ class _Search:
         A question is searched for relaxed first. Any other query is searched for strictly, then
         relaxed if it is long enough, else with corrected spelling and then relaxed.
 
-        today: the day from which "last week" in a question counts.
+        today: the day from which "last week" in a question counts. None means that only written
+            dates are understood.
         near: compares meanings. None compares only words.
         """
         text = self.context.query.text
@@ -778,9 +780,10 @@ def find_evidence(
     viewer: the agent that asks; None for the owner. Hidden notes are left out.
     max_chars: the most characters that the hits take as `evidence_text` words them.
     projects: the projects to search; None for all.
-    today: the day from which "last week" in the question counts.
+    today: the day from which "last week" in the question counts. None means that only written dates
+        are understood.
     near: compares meanings. None compares only words.
-    skip: returns True for notes to leave out.
+    skip: returns True for notes to leave out. None leaves out no note.
     least: leave out chunks with a lower relevance (`Ranking.relevance`).
     floor: return [] unless at least one chunk has this relevance (`ChunkReading.says_enough`). 0
         means no limit.

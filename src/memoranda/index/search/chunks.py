@@ -497,7 +497,7 @@ class ChunkReading:
         )
 
     def _named(self, text: NoteText) -> int:
-        """Return bits: the words of the query in title, headings, tags and address of a note.
+        """Return the bits of the words that are in title, headings, tags or address of a note.
 
         A word in the address counts as little as a longer word (LOOSE).
         """

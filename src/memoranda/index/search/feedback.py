@@ -1,8 +1,9 @@
 """Relevance feedback: raise notes about the topic of the notes that were found first.
 
-A text that tells something seldom has the words of the notes that matter. The notes found first
-have such words. Their *topic* is the words that they share and that few other notes contain. Every
-note with words of the topic gains, including the notes found first.
+A text that tells a story seldom uses the same words as the notes that matter. The notes that are
+found first usually have such words, so more words to search for are taken from them. These notes'
+*topic* is the words that they share and that few other notes contain. Every note with words of the
+topic gains, including the notes found first.
 """
 
 from __future__ import annotations

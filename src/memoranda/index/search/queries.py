@@ -256,7 +256,7 @@ class SearchContext:
         moment = query.as_of or query.valid_at
         self.invalid: list[int] = []
         if moment is not None:
-            self.invalid = filters.invalid_at(self.spans, moment)
+            self.invalid = filters.invalid_at(self.spans, moment, query.upheld)
         self._valid = self._valid_only("rowid")
 
     @cached_property
@@ -358,7 +358,7 @@ class SearchContext:
     def match(self, query: ParsedQuery, *, whole: bool = False) -> str:
         """Return the FTS5 expression of a query with all filters.
 
-        whole: match only whole words as written, without longer words and other forms.
+        whole: whether to match only whole words as written, without longer words and other forms.
         """
         term_expression = self._expression_of if whole else self.loose
         parts = []
@@ -517,7 +517,7 @@ class SearchContext:
 
         match: the FTS5 expression of the query, with filters, that found `rows`.
         rows: rows in descending order.
-        whole: match only whole words.
+        whole: whether to match only whole words.
 
         Terms in more than _MAX_NOTES_OF_RARE_WORD notes are ignored, because bm25() reads every
         note with a term. If all terms are that frequent, `rows` is returned unchanged.

@@ -186,7 +186,7 @@ class _WordLookup:
 
         If only the newest notes with the word were read, their total number is estimated.
 
-        least_size: as for `rarity`.
+        least_size: a home with fewer notes is treated as if it had this many.
         """
         note_count = float(len(word.rows))
         if note_count >= MAX_HELD:

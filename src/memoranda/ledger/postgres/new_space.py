@@ -228,7 +228,8 @@ class NewSpace(SpaceDatabase):
         """Turn the tables of the move into the space.
 
         last: the number of the latest change.
-        counts, used: reads and last uses (seconds since 1970) by key, as in `ReadRow`.
+        counts, used: how often notes were read, and when they were last used (seconds since 1970),
+            by the key of the note.
         shared: name -> bytes of the files that all replicas share.
 
         Raises InvalidInput if somebody wrote to the space in between.

@@ -392,7 +392,7 @@ class ReplicaHistory(History):
     def _read_back(
         self, sql: str, values: tuple[Any, ...], before: int | None = None
     ) -> Iterator[Change]:
-        """Yield the changes of a query, newest first. Time orders the two series of numbers."""
+        """Yield the changes of a query, newest first. The two series of numbers are merged by time."""
         if not is_of_machine(self.last_of_machine):
             return super()._read_back(sql, values, before)
         shared_end, machine_end = self._ends(before)
@@ -476,7 +476,7 @@ class ReplicaHistory(History):
         self.append_all([change])
 
     def text(self, digest: str, path: str) -> bytes:
-        """A text of the history (see `History.text`). A text that is not here is fetched.
+        """Return the text with this SHA-256. A text that is not here is fetched.
 
         Raises DatabaseAway.
         """
@@ -794,7 +794,7 @@ class SharedFiles:
 
     @contextmanager
     def changing(self, path: Path) -> Iterator[None]:
-        """Change a shared file for all replicas (see `changing_shared`)."""
+        """Change a shared file for all replicas, in the block."""
         # Other files belong to this machine alone.
         if path not in self._places.values():
             yield

@@ -273,7 +273,7 @@ class SpaceDatabase(Connection):
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
-        """One state of the space, to be read from. Raises DatabaseAway, DatabaseRefused."""
+        """Yield one state of the space, to be read from. Raises DatabaseAway, DatabaseRefused."""
         with self._transaction_begun(
             "set transaction isolation level repeatable read, read only"
         ) as db:
@@ -392,7 +392,7 @@ class SpaceDatabase(Connection):
         return left
 
     def keeps_elsewhere(self) -> list[str]:
-        """Sentences about other places where the server keeps former contents of its tables, as far
+        """Return sentences about other places where the server keeps former contents of its tables, as far
         as known.
         """
         sql = "select name, setting from pg_settings where name = any(%s)"
@@ -542,7 +542,7 @@ class SpaceDatabase(Connection):
 
         On return the changes are durable.
 
-        folded: the reads that the new texts count in their headers, by key.
+        folded: the reads that the new texts count in their headers, by key. None for none.
 
         Raises Conflict when a file is not as it was read, Exists when a destination is taken,
         DatabaseRefused or DatabaseAway: then nothing changed. Raises OutcomeUnknown when the
@@ -670,7 +670,7 @@ class SpaceDatabase(Connection):
         return dict(db.execute(sql, values).fetchall())
 
     def sweep(self, wanted_digests: set[str]) -> int:
-        """Remove the texts of the history except these. The lock must be held. Returns how many."""
+        """Remove the texts of the history except these, and return their number. The lock must be held."""
         sql = "delete from memoranda.text where space = %s and sha256 <> all(%s)"
         with self._connected() as db:
             return db.execute(sql, [self.space, [*wanted_digests]]).rowcount

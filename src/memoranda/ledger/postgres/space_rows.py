@@ -210,7 +210,7 @@ def of_change(
 
     change_id: a new id, by which the row is found after a lost connection.
     epoch: 0 for a new change. For a revised change, which takes the place of an earlier change with
-        the same number, the epoch of the space at the revision (see `SpaceState`).
+        the same number, the epoch that the space had at the revision.
     """
     values = [space, change_id, epoch, *change_values(change)]
     yield SqlStatement(_INSERT_CHANGE, values)

@@ -81,7 +81,9 @@ def _bound_by_span(bounds: Bounds, part: Part, today: date) -> None:
 def _bound_by_month(bounds: Bounds, part: Part, today: date) -> None:
     """Limit a series by a month: "every Monday in June", "from June", "until June".
 
-    The parameters are as in `_bound_by_span`.
+    bounds: the bounds to set.
+    part: the words "in June".
+    today: the day at which the text is read.
     """
     year, month = part.lexeme.value
     if year is None:

@@ -14,7 +14,10 @@ _MINUTES = {"half": 30, "quarter": 15, "five": 5, "ten": 10, "twenty": 20, "twen
 
 
 def read_part(match: re.Match[str], before: str) -> Meanings:
-    """A part of the day: "in the morning", 下午. All but noon are weak, as they name no hour."""
+    """Read a part of the day: "in the morning", 下午.
+
+    All but noon are weak, as they name no hour.
+    """
     short_parts = table("chinese.short_parts")
     if match["zwords"] in short_parts:
         part = short_parts[match["zwords"]]
@@ -24,7 +27,7 @@ def read_part(match: re.Match[str], before: str) -> Meanings:
 
 
 def read_clock_word(match: re.Match[str], before: str) -> Meanings:
-    """ "noon", "midnight", and "end of day", which is the end of the working day."""
+    """Read "noon", "midnight", and "end of day", which is the end of the working day."""
     if match["eod"]:
         return [Meaning("clock", TimeOfDay(18, form="eod"))]
     if match["word"] in ("midnight", "午夜"):
@@ -33,7 +36,7 @@ def read_clock_word(match: re.Match[str], before: str) -> Meanings:
 
 
 def read_clock(match: re.Match[str], before: str) -> Meanings:
-    """A clock in digits or words: 15:30, 3pm, "at three thirty".
+    """Read a clock in digits or words: 15:30, 3pm, "at three thirty".
 
     After a word such as "by" a bare hour is weak: "by 5" may be about five things.
 
@@ -55,7 +58,7 @@ def read_clock(match: re.Match[str], before: str) -> Meanings:
 
 
 def read_clock_past(match: re.Match[str], before: str) -> Meanings:
-    """ "half past three", "ten to nine"."""
+    """Read a clock that counts from an hour: "half past three", "ten to nine"."""
     hour = read_whole_number(match["h"])
     if match["past"]:
         minute = _MINUTES[re.sub(r"\s+", "-", match["past"])]
@@ -68,11 +71,19 @@ def read_clock_past(match: re.Match[str], before: str) -> Meanings:
 
 
 def read_clock_zh(match: re.Match[str], before: str) -> Meanings:
-    """A number and 点: 三点半, 差五分三点.
+    """Read a Chinese time of day, an hour with 点 or 时: 三点半 is 3:30, 差五分三点 is 2:55.
 
-    match: the match of the shape. Its groups are the hour, and what is said of the minutes: the
-        minutes, "half past", the number of quarters, or the minutes that the hour lacks.
-    before: the character before the match.
+    match: the match of the words. Its groups:
+        h: the hour.
+        lack: the time that is missing to the hour, such as 五分 (five minutes) or 一刻 (a quarter).
+        thirty: 半, half an hour after the hour.
+        quarters: the number of quarters after the hour.
+        min: the minutes after the hour, with the word 分.
+        bare: the minutes after the hour, without a word.
+        At most one of the last four has a value.
+    before: the character before the words.
+
+    Returns an empty list if the words do not mean an hour.
     """
     if not _is_hour(match, before):
         return []
@@ -91,7 +102,7 @@ def read_clock_zh(match: re.Match[str], before: str) -> Meanings:
 
 
 def _lacking_minutes(spelled: str) -> int:
-    """The minutes before an hour: 差一刻, 差五分."""
+    """Return how many minutes are missing to an hour: 15 for 一刻, 5 for 五分."""
     if spelled.endswith("刻"):
         return 15 * read_whole_number(spelled[0])
     return read_whole_number(spelled.rstrip("分"))
@@ -112,7 +123,7 @@ def _is_hour(match: re.Match[str], before: str) -> bool:
 
 
 def read_clock_unclear(match: re.Match[str], before: str) -> Meanings:
-    """A clock that is read in two ways, such as "half nine"."""
+    """Refuse a clock that can be read in two ways, such as "half nine"."""
     return UNCLEAR
 
 

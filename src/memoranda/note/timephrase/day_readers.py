@@ -76,24 +76,24 @@ def which(spelled: str | None) -> int | None:
 
 
 def read_vague(match: re.Match[str], before: str) -> Meanings:
-    """Words without a definite time: "soon", "in a few days"."""
+    """Read words without a definite time: "soon", "in a few days"."""
     return [Meaning("vague", None)]
 
 
 def read_day_part(match: re.Match[str], before: str) -> Meanings:
-    """A word for a day and a part of it: "tonight" is today, in the night."""
+    """Read a word for a day and a part of it: "tonight" is today, in the night."""
     days_ahead, part = named_value(match, "day_parts")
     return [Meaning("day", days_ahead), Meaning("part", part)]
 
 
 def read_weekend(match: re.Match[str], before: str) -> Meanings:
-    """ "next weekend", 这周末."""
+    """Read a weekend: "next weekend", 这周末."""
     weekend = Weekend(which(match["which"]), is_english_next=match["which"] == "next")
     return [Meaning("weekend", weekend)]
 
 
 def read_instant(match: re.Match[str], before: str) -> Meanings:
-    """A moment as ISO 8601 writes it: 2026-05-07T10:00Z."""
+    """Read a moment as ISO 8601 writes it: 2026-05-07T10:00Z."""
     offset = (match["offset"] or "").upper()
     clock = match["clock"] or match["local"]
     try:
@@ -139,7 +139,7 @@ def read_distance(match: re.Match[str], before: str) -> Meanings:
 
 
 def read_length(match: re.Match[str], before: str) -> Meanings:
-    """How long something lasts: "for 5 days", 连续三天."""
+    """Read how long something lasts: "for 5 days", 连续三天."""
     amount = read_amount(match["amount"] or match["zamount"])
     if any(amount):
         return [Meaning("length", amount)]
@@ -186,7 +186,7 @@ def read_amount(amount: str) -> Delay:
 
 
 def _count(piece: re.Match[str]) -> Fraction:
-    """The number of one piece of an amount: 5/2 for "two and a half" and for 两个半."""
+    """Return the number of one piece of an amount: 5/2 for "two and a half" and for 两个半."""
     if piece["half"]:
         count = HALF
     else:
@@ -211,7 +211,7 @@ def _delay(months: Fraction, days: Fraction, seconds: Fraction, text: str) -> De
 
 
 def read_workdays(match: re.Match[str], before: str) -> Meanings:
-    """ "in 3 working days"."""
+    """Read a delay in working days: "in 3 working days"."""
     return [Meaning("workdays", read_whole_number(match["count"] or "1"))]
 
 
@@ -220,8 +220,7 @@ _NTH = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "last": -1
 
 
 def read_nth_weekday(match: re.Match[str], before: str) -> Meanings:
-    """ "the last Friday of June", "the first Monday of next month", "every second Tuesday of the
-    month".
+    """Read a weekday of a month: "the last Friday of June", "every second Tuesday of the month".
 
     The shape has four alternatives, whose groups are numbered from the second on: `nth`, `nth2`,
     `nth3`, `nth4`. One of them matched.
@@ -247,7 +246,7 @@ def read_nth_weekday(match: re.Match[str], before: str) -> Meanings:
 
 
 def read_nth_weekday_zh(match: re.Match[str], before: str) -> Meanings:
-    """下个月第二个周五, 每月最后一个周一."""
+    """Read a weekday of a month in Chinese: 下个月第二个周五, 每月最后一个周一."""
     if match["last"]:
         nth = -1
     else:
@@ -285,7 +284,7 @@ _MONTH_BEGINNING = "初"
 
 
 def read_date(match: re.Match[str], before: str) -> Meanings:
-    """A day with its month ("May 7", 2026年5月7日), or the edge of a named month (三月底)."""
+    """Read a day with its month ("May 7", 2026年5月7日), or the edge of a named month (三月底)."""
     groups = match.groupdict()
     year = whole_or_none(groups["y"])
     if "m" in groups:
@@ -301,7 +300,10 @@ def read_date(match: re.Match[str], before: str) -> Meanings:
 
 
 def read_date_slash(match: re.Match[str], before: str) -> Meanings:
-    """A date with slashes. 5/7 is 7 May or 5 July, so it has two values. 24/7 is not a date."""
+    """Read a date with slashes. 24/7 is not a date.
+
+    5/7 is 7 May or 5 July, so it has two values.
+    """
     first = int(match["a"])
     second = int(match["b"])
     year = match["y"]
@@ -328,7 +330,7 @@ _AFTER_MONTHDAY = re.compile(
 
 
 def read_monthday(match: re.Match[str], before: str) -> Meanings:
-    """A day of a month without its name: "on the 3rd", 15号.
+    """Read a day of a month without its name: "on the 3rd", 15号.
 
     "the 3rd" alone is a day if no noun follows: "the 3rd rock" is not a day.
     """
@@ -354,7 +356,7 @@ _YEARS = {None: 0, "今": 0, "明": 1, "后": 2, "去": -1}
 
 
 def read_edge(match: re.Match[str], before: str) -> Meanings:
-    """ "the end of the month", "the first day of next year", "late June"."""
+    """Read an edge of a period: "the end of the month", "the first day of next year", "late June"."""
     late_unit = match["late"]
     is_last = bool(late_unit) or (match["edge"] or "").startswith(("end", "last"))
     if match["month"]:
@@ -365,7 +367,7 @@ def read_edge(match: re.Match[str], before: str) -> Meanings:
 
 
 def read_edge_zh(match: re.Match[str], before: str) -> Meanings:
-    """下个月初, 年底."""
+    """Read an edge of a period in Chinese: 下个月初, 年底."""
     is_last = not (match["start"] or match["ystart"])
     if "月" in match[0]:
         span = Span("month", which(match["which"]) or 0)
@@ -375,7 +377,7 @@ def read_edge_zh(match: re.Match[str], before: str) -> Meanings:
 
 
 def read_month(match: re.Match[str], before: str) -> Meanings:
-    """A month by its bare name. It is weak: the words around it decide whether it says when."""
+    """Read a month by its bare name. It is weak: the words around it decide whether it says when."""
     if match["month"]:
         month = table("english.months")[match["month"]]
     else:
@@ -386,7 +388,7 @@ def read_month(match: re.Match[str], before: str) -> Meanings:
 
 
 def read_weekday(match: re.Match[str], before: str) -> Meanings:
-    """ "Friday", "next Friday", 下周五. 三周日 counts weeks and names no Sunday."""
+    """Read a weekday: "Friday", "next Friday", 下周五. 三周日 counts weeks and names no Sunday."""
     name = match["day"]
     weeks = which(match["which"])
     chinese_weekdays = table("chinese.weekdays")
@@ -403,13 +405,16 @@ def read_weekday(match: re.Match[str], before: str) -> Meanings:
 
 
 def read_weekday_range(match: re.Match[str], before: str) -> Meanings:
-    """Mon-Fri, 周一到周五. The value is the pair (first weekday, last weekday), 0 for Monday."""
+    """Read a range of weekdays: Mon-Fri, 周一到周五.
+
+    The value is the pair (first weekday, last weekday), where 0 is Monday.
+    """
     names = table("english.weekdays") | table("chinese.weekdays")
     return [Meaning("weekday_range", (names[match["first"]], names[match["last"]]))]
 
 
 def read_day(match: re.Match[str], before: str) -> Meanings:
-    """ "today", "tomorrow", 后天. The value is the number of days ahead."""
+    """Read "today", "tomorrow", 后天. The value is the number of days ahead."""
     # 今后天天 is "from now on, daily"
     is_part_of_word = match["zwords"] == "后天" and before and before in "之以今"
     if is_part_of_word:
@@ -418,7 +423,7 @@ def read_day(match: re.Match[str], before: str) -> Meanings:
 
 
 def read_span(match: re.Match[str], before: str) -> Meanings:
-    """A week, month or year: "next week", 明年. The present one is weak: "this week" alone."""
+    """Read a week, month or year: "next week", 明年. The present one is weak: "this week" alone."""
     groups = match.groupdict()
     # 一年 is a length
     if "year" in groups and before == "一":
@@ -438,7 +443,7 @@ _LUNAR_MONTHS = {"正": 1, "冬": 11, "腊": 12}
 
 
 def read_lunar(match: re.Match[str], before: str) -> Meanings:
-    """A day of the Chinese calendar: 农历八月十五, 腊月初八, 除夕.
+    """Read a day of the Chinese calendar: 农历八月十五, 腊月初八, 除夕.
 
     A yearly one is unclear, as no rule of ours follows that calendar.
     """
@@ -460,12 +465,12 @@ def read_lunar(match: re.Match[str], before: str) -> Meanings:
 
 
 def read_where(match: re.Match[str], before: str) -> Meanings:
-    """A city. It names a zone only right behind a clock: "9am London"."""
+    """Read a city. It names a zone only right behind a clock: "9am London"."""
     return [Meaning("where", table("zones.where")[" ".join(match["place"].split())], is_weak=True)]
 
 
 def read_zone(match: re.Match[str], before: str) -> Meanings:
-    """A zone: "Europe/Berlin", "UTC+8", "Tokyo time", 北京时间, "CET".
+    """Read a zone: "Europe/Berlin", "UTC+8", "Tokyo time", 北京时间, "CET".
 
     The value is an IANA name or an offset. It is "" if the words name several zones. An
     abbreviation is weak.

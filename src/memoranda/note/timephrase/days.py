@@ -69,7 +69,8 @@ def first_day(span: Span, today: date) -> date:
 def last_day(span: Span, today: date) -> date:
     """Return the last day of a week, month or year.
 
-    span, today: as in `first_day`.
+    span: the unit, and how many units it is after the present one.
+    today: the day at which the text is read.
     """
     following_span = Span(span.unit, span.offset + 1)
     return first_day(following_span, today) - timedelta(days=1)

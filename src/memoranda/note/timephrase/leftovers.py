@@ -96,7 +96,7 @@ def unused_words(text: Text, parts: Sequence[Part]) -> str:
 
 
 def _tables_for(parts: Sequence[Part]) -> list[str]:
-    """The tables of words that must not be left over beside these parts."""
+    """Return the tables of words that must not be left over beside these parts."""
     kinds = {part.kind for part in parts}
     names = ["always"]
     if "repeat" in kinds:
@@ -127,7 +127,7 @@ def _is_covered(span: tuple[int, int], spans: Sequence[tuple[int, int]]) -> bool
 
 @cache
 def _foreign() -> frozenset[str]:
-    """The time words of other languages that are not also English words."""
+    """Return the time words of other languages that are not also English words."""
     words: list[str] = []
     for language_words in data_file("foreign.toml")["words"].values():
         words += language_words

@@ -80,7 +80,7 @@ def _lexemes_at(plain: str, start: int, end: int, kind: str, pattern: str) -> li
 
     A word with several meanings gives several lexemes at one place.
 
-    plain: the text in plain form, see `Text`.
+    plain: the text in plain form: `3pm` for `３PM` (`Text`).
     end: where the lexeme before ends.
     kind: the name of the reader.
     pattern: the pattern of the shape.

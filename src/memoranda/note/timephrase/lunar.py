@@ -8,7 +8,9 @@ from memoranda.note.timephrase.values import LunarDate
 
 
 def next_lunar_date(lunar: LunarDate, today: date) -> date:
-    """The next date of a lunar day, today included. If a year is named, the date in that year.
+    """Return the next date of a lunar day, today included.
+
+    If a year is named, it is the date in that year.
 
     Raises ValueError for a day that no year has, or without borax.
     """

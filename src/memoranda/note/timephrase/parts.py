@@ -44,7 +44,7 @@ class Part:
 
     @property
     def kind(self) -> str:
-        """The kind of the time word (see `Meaning`)."""
+        """The kind of the time word, such as `weekday`."""
         return self.lexeme.kind
 
     @property
@@ -84,7 +84,7 @@ def parts_of(text: Text) -> list[Part]:
 def _part_after(plain: str, previous: Part | None, lexeme: Lexeme) -> Part:
     """Return a time word as a part, with its role and its link to the part before.
 
-    plain: the text in plain form, see `Text`.
+    plain: the text in plain form: `3pm` for `３PM` (`Text`).
     previous: the part before. None for the first part.
     lexeme: the time word.
     """
@@ -134,7 +134,7 @@ def _link(plain: str, previous: Part, lexeme: Lexeme, start: int) -> tuple[str, 
 
     "5pm" is ("beside", END) after "3pm to", ("or", "") after "3pm or", ("apart", "") elsewhere.
 
-    plain: the text in plain form, see `Text`.
+    plain: the text in plain form: `3pm` for `３PM` (`Text`).
     previous: the part before.
     lexeme: the time word.
     start: where the words that name its role begin.
@@ -208,7 +208,7 @@ def parts_that_count(parts: Sequence[Part], plain: str) -> list[Part]:
     A weak word counts beside a sure one, or if the words before it announce a time: "on sat".
     Elsewhere a part of the day or a span is loose, and other weak words are left out.
 
-    plain: the text in plain form, see `Text`.
+    plain: the text in plain form: `3pm` for `３PM` (`Text`).
     """
     counting: list[Part] = []
     for cluster in clusters(parts):
@@ -308,7 +308,7 @@ _CHECKS: dict[str, Callable[[_Surroundings], bool]] = {
 def _is_clause(part: Part, plain: str) -> bool:
     """Whether a Chinese part of the day is a separate clause: 下午 in 明天去医院，下午.
 
-    plain: the text in plain form, see `Text`.
+    plain: the text in plain form: `3pm` for `３PM` (`Text`).
     """
     start = part.lexeme.start
     end = part.lexeme.end

@@ -32,7 +32,7 @@ class Reading:
     phrase: the words it was read from, with " … " for other words between them.
     due: the moment, with the time zone that the caller asked for.
     all_day: whether the words give no time of day.
-    repeat: the rule by which the time repeats (see `following`). None if it comes once.
+    repeat: the rule by which the time repeats. None if it comes once.
     others: always empty, since unused words are refused.
     is_dated: whether the words name a day, and not only a weekday or an hour.
     is_explicit: whether the words are a date with its month, or a day counted from now.

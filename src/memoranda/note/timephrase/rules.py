@@ -98,7 +98,7 @@ class Recurrence:
         return self.freq in _SECONDS
 
     def zone(self, reader_zone: tzinfo) -> tzinfo:
-        """The zone whose clock the rule follows."""
+        """Return the zone whose clock the rule follows."""
         if self.zone_name:
             return ZoneInfo(self.zone_name)
         return reader_zone
@@ -319,7 +319,8 @@ def _rule_days(rule: Recurrence, since: date, after: date) -> Iterator[date]:
 def _days_by_length(rule: Recurrence, since: date, after: date) -> Iterator[date]:
     """Yield the days of a daily or weekly rule in order.
 
-    since, after: as in `_rule_days`.
+    since: the first day of the series.
+    after: the day from which the caller looks.
     """
     # A period is a number of days, or of weeks that begin on Monday.
     if rule.freq == "WEEKLY":

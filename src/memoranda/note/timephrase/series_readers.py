@@ -24,7 +24,7 @@ _LAST_DAY = -1
 
 
 def read_yearly(match: re.Match[str], before: str) -> Meanings:
-    """ "every" before a date, as in "every May 7". The date is read as a separate time word."""
+    """Read "every" before a date, as in "every May 7". The date is read as a separate time word."""
     return [Meaning("repeat", Repetition("year"))]
 
 
@@ -46,7 +46,9 @@ def days_between(first: int, last: int) -> list[int]:
 
 
 def read_repeat_days(match: re.Match[str], before: str) -> Meanings:
-    """ "every Monday and Thursday", "on Tuesdays". "Mondays are hard" says no time, so is weak.
+    """Read a repetition on weekdays: "every Monday and Thursday", "on Tuesdays".
+
+    A bare "Mondays" is weak: "Mondays are hard" says no time.
 
     match: the match of the shape. It has only the groups of the wording that matched.
     before: the character before the match. It does not matter here.
@@ -73,7 +75,7 @@ def read_repeat_days(match: re.Match[str], before: str) -> Meanings:
 
 
 def read_repeat_zh_week(match: re.Match[str], before: str) -> Meanings:
-    """每周一三五, 隔周周五, 每周末."""
+    """Read a repetition on weekdays in Chinese: 每周一三五, 隔周周五, 每周末."""
     if match["alternate"]:
         interval = Fraction(2)
     elif match["gap"] and match["count"] and match["count"] not in ("一", "1"):
@@ -91,7 +93,7 @@ def read_repeat_zh_week(match: re.Match[str], before: str) -> Meanings:
 
 
 def read_repeat_monthly(match: re.Match[str], before: str) -> Meanings:
-    """ "every month on the 1st and 15th", "the last day of every month", 每月5号."""
+    """Read days of every month: "every month on the 1st and 15th", 每月5号."""
     groups = match.groupdict()
     interval = interval_of(match)
     if match["last"]:
@@ -107,7 +109,7 @@ def read_repeat_monthly(match: re.Match[str], before: str) -> Meanings:
 
 
 def read_repeat_adverb(match: re.Match[str], before: str) -> Meanings:
-    """ "weekly", "fortnightly", "nightly"; the last also names a part of the day."""
+    """Read "weekly", "fortnightly", "nightly". The last one also names a part of the day."""
     count, unit, day_part = table("english.adverbs")[match["adverb"]]
     repetition = Meaning("repeat", Repetition(unit, Fraction(count)))
     if day_part:
@@ -116,7 +118,7 @@ def read_repeat_adverb(match: re.Match[str], before: str) -> Meanings:
 
 
 def read_repeat_workdays(match: re.Match[str], before: str) -> Meanings:
-    """ "every weekday", 工作日. The bare noun is weak: "weekdays are busy"."""
+    """Read "every weekday", 工作日. The bare noun is weak: "weekdays are busy"."""
     # No rule of ours says "every other weekday"
     if match.groupdict().get("gap"):
         return []
@@ -125,12 +127,12 @@ def read_repeat_workdays(match: re.Match[str], before: str) -> Meanings:
 
 
 def read_repeat_weekends(match: re.Match[str], before: str) -> Meanings:
-    """ "on weekends": both days, while "every weekend" is once."""
+    """Read "on weekends", which means both days. "every weekend" means one time in a weekend."""
     return [Meaning("repeat", Repetition("week", days=WEEKEND_DAYS))]
 
 
 def read_repeat_unit(match: re.Match[str], before: str) -> Meanings:
-    """ "every day", "every 3 hours", "every other week", "every morning"."""
+    """Read a repetition with a unit: "every day", "every 3 hours", "every morning"."""
     unit = match["unit"]
     interval = interval_of(match)
     part = table("english.parts").get(unit)
@@ -176,7 +178,7 @@ def read_repeat_zh_unit(match: re.Match[str], before: str) -> Meanings:
 
 
 def read_times(match: re.Match[str], before: str) -> Meanings:
-    """How often a series comes: "5 times", 共五次. Weak, as it may be about anything."""
+    """Read how often a series comes: "5 times", 共五次. It is weak, as it may be about anything."""
     return [Meaning("times", read_whole_number(match["count"] or match["zcount"]), is_weak=True)]
 
 

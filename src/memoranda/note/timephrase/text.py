@@ -15,7 +15,7 @@ _QUOTES = "’‘ʼ`´"
 
 @cache
 def _simplified() -> dict[str, str]:
-    """Traditional characters of time words -> their simplified forms."""
+    """Return traditional characters of time words -> their simplified forms."""
     return dict(table("chinese.traditional"))
 
 

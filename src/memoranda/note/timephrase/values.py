@@ -44,7 +44,8 @@ class Meaning(NamedTuple):
 class Lexeme(NamedTuple):
     """A time word found at `plain[start:end]` of a text.
 
-    kind, value: as in `Meaning`.
+    kind: the kind of time word, which decides the type of `value`.
+    value: what the word means, such as a day of the week.
     weak: whether the word counts only beside another time word, as "June" does.
     """
 

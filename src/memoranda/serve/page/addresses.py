@@ -48,7 +48,11 @@ def _hashed(path: str) -> str:
 
 
 def note_ref(project: str, path: str) -> str:
-    """Return how a field of an address names a note (see `noted`)."""
+    """Return the name of a note for a field of an address: its project and its short path.
+
+    Examples: `notes/plans/Plan.md`, and `categories/people/1a2b3c4d` of a memory. `noted` finds the
+    note by it.
+    """
     return f"{project}/{short_path(project, path)}"
 
 
@@ -74,7 +78,9 @@ def id_url(note_id: str) -> str:
 
 
 def about_url(name: str, note_id: str) -> str:
-    """Return the address of the page about a name. A name with a secret is named by the id of its note.
+    """Return the address of the page about a name.
+
+    The address has the name, or the id of its note if the name has a secret.
 
     note_id: the id of a note that has the name as its title.
     """
@@ -124,7 +130,7 @@ def _place_of_memory(memory: MemorySession, project: str, short: str) -> Place:
 def notes_sharing(memory: MemorySession, project: str, path: str) -> list[NoteInfo]:
     """Return the notes that share the address with a path: copies of a memory in one folder.
 
-    A single note shares its address with none, so the list is empty or has at least two.
+    If only one note has the address, the list is empty.
     """
     folder, _, name = path.rpartition("/")
     if project not in MEMORY_PROJECTS or not _ID.fullmatch(name):
@@ -164,6 +170,7 @@ def place_of_id(memory: MemorySession, note_id: str) -> Place:
 def noted(memory: MemorySession, ref: str, *, looseness: Looseness = Looseness.SIGNS) -> NoteInfo:
     """Return the note that a field of an address names. Raises the errors of `find`.
 
+    ref: the text of the field: what `note_ref` returned, or a name of the note.
     looseness: how much a name may differ from the note's own name.
     """
     project, _, path = ref.partition("/")

@@ -56,7 +56,7 @@ class AgentCard:
 
     name: the agent's name. None means the owner.
     clients: the names of its clients.
-    words: how many notes it changed, by LEARNED, CHANGED and FORGOT.
+    words: LEARNED, CHANGED or FORGOT -> how many notes its changes of this kind are about.
     sessions: the ids of its sessions.
     days: the number of its changes on each of the last days, the oldest first.
     latest: its latest changes.
@@ -185,7 +185,8 @@ def pause(visit: Visit) -> Response:
 def undo_since(visit: Visit) -> Response:
     """Show what an agent did since a moment. A POST undoes all of it as one change.
 
-    The moment is the field `since`, a time of the reader's clock, or `span` before now.
+    The field `since` has the moment by the reader's clock. Without it, the field `span` says how
+    long ago the moment is (a key of _SPANS).
     """
     memory = visit.memory
     name = visit.text("agent")

@@ -1,8 +1,8 @@
 """Makes the rows in which the page lists changes.
 
-A row says in a word what a change did (learned, changed or forgot), to which note, and shows its
-first changed lines. Rows are only shown on demand for machinery: changes that nobody needs to know
-about, such as reminders that fired. Upkeep is the changes that jobs made.
+A row says in a word what a change did (learned, changed or forgot) and to which note, and shows the
+first changed lines. *Machinery* is changes that nobody needs to know about, such as a reminder that
+fired; its rows are only shown on demand. *Upkeep* is changes that jobs made.
 """
 
 from __future__ import annotations
@@ -65,9 +65,10 @@ _MACHINERY = frozenset(("fire", "review", "ask", "snooze", "done", "expire"))
 
 
 def undone_in(changes: Iterable[Change]) -> Mapping[int, int]:
-    """Return which changes are undone: by number, the number of the change that undid each.
+    """Return the changes that are undone: their number -> the number of the change that undid them.
 
-    An undo that was undone itself does not count. For a run, the number is of its first change.
+    An undo that was undone itself does not count. If a whole run was undone at once, only its first
+    change is named.
     """
     undone_by: dict[int, int] = {}
     for change in changes:
@@ -80,7 +81,7 @@ class RowWriter:
 
     The facts that the rows need are looked up once, for all changes.
 
-    undos: changes that may have undone some of `changes` and are not among them.
+    undos: further changes, which may have undone some of `changes`.
     """
 
     def __init__(

@@ -22,8 +22,8 @@ class Summary:
 
     since: the moment.
     is_week: whether the moment is seven days ago, because nothing happened today.
-    by_agents: how many of them agents learned, changed and forgot, by that word.
-    agents: the agents that did so, by the same words.
+    by_agents: LEARNED, CHANGED or FORGOT -> to how many notes agents did that.
+    agents: LEARNED, CHANGED or FORGOT -> the names of the agents that did that.
     """
 
     since: datetime

@@ -85,8 +85,8 @@ class Tidied:
     """The changes of upkeep on one day.
 
     time: when the latest was made.
-    verbs: how many changes each verb made.
-    runs: the changes, by the run that made them.
+    verbs: the verb of a change -> how many changes have it.
+    runs: the runs that made the changes.
     """
 
     time: str

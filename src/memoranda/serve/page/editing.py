@@ -98,10 +98,14 @@ def apart(text: str) -> tuple[str, str]:
 
 
 def typed(visit: Visit) -> str:
-    """Return the text that was typed into the form: its fields `header`, if it was sent, and `text`.
+    """Return the text of the note as it was typed into the form.
 
-    Its fields `title` and `tags` are in the header. After a conflict, it is the text of the field
-    `mine`. Raises KeyError if neither was sent.
+    The form has the text in the field `text`, and may have the header in the field `header`. If its
+    fields `title` and `tags` were changed, they are put into the header. After a conflict, the field
+    `mine` has the whole text instead.
+
+    Raises KeyError if the form has neither `text` nor `mine`, and InvalidInput if the header cannot
+    be read.
     """
     if _MINE in visit.fields:
         return visit.fields[_MINE].replace("\r\n", "\n")
@@ -142,10 +146,10 @@ def _with_properties(visit: Visit, text: str) -> str:
 
 
 def asked_again(visit: Visit, info: NoteInfo) -> Response | None:
-    """Show the form again for a preview, merged with what somebody changed meanwhile, or with a header
-    that cannot be read. Nothing is saved.
+    """Show the form again instead of saving its text, in one of three cases.
 
-    None if the form asks to save a text that can be saved.
+    Somebody asks for a preview, or to take in what others changed meanwhile, or the typed header
+    cannot be read. Returns None in any other case: then the text is to be saved.
     """
     try:
         text = typed(visit)

@@ -1,4 +1,4 @@
-"""Shows what erasing a note would take with it, erases it, and names what has the same words.
+"""Shows what erasing a note would remove, erases it, and lists what else has the same words.
 
 A note that is erased often holds a secret, and the file of a memory is named by the beginning of its
 text. So notes are named by their title, with secrets masked, and opened by their id.

@@ -1,4 +1,4 @@
-"""Tells the facts of a note: who wrote each when, and the newer statement that contradicts it.
+"""Lists the facts of a note. Each comes with its writer, its time, and what contradicts it.
 
 A fact in the note of a name often leaves the name out: `- [place] lives in Porto`. It is compared as
 if the name were before it.
@@ -45,7 +45,7 @@ class Fact:
     context: the text in parentheses after it. "" without one.
     line: its line in the file, counted from 1.
     words: its text without tags and links, as it is compared.
-    writer: who wrote the line, as `writer_of` says it.
+    writer: who wrote the line: an agent's name, or a word to be translated.
     time: when the line was written.
     newer: the newest statement that contradicts it. None if it is not contradicted.
     is_asked: whether Review asks which of the two holds.
@@ -64,7 +64,7 @@ class Fact:
 
     @property
     def key(self) -> tuple[str, str]:
-        """The value that two facts of the same words have in common."""
+        """The category and the words, without case. Two facts with the same key say the same."""
         return self.category.casefold(), fold(self.words)
 
 
@@ -109,21 +109,27 @@ def facts_of(memory: MemorySession, info: NoteInfo, outgoing: Sequence[Edge]) ->
     return facts
 
 
-def fact_of_relation(info: NoteInfo, edge: Edge, newer: Statement) -> Fact:
-    """Return a relation that is contradicted as a fact: `lives_in [[Berlin]]`, called `lives in`.
+def fact_of_relation(memory: MemorySession, info: NoteInfo, edge: Edge, newer: Statement) -> Fact:
+    """Return a contradicted relation in the form of a fact.
+
+    `lives_in [[Berlin]]` becomes a fact of the category `lives in`, with a link to Berlin.
+
+    Secrets in it are masked.
 
     info: the note that has the relation.
     edge: the relation. It leads to a note.
+    newer: the newest statement that contradicts it.
     """
     assert edge.note is not None
-    name = edge.type.replace("_", " ")
+    redacted = memory.rules_for_reading().redacted
+    name = redacted(edge.type.replace("_", " "))
     url = note_url(edge.note.project, edge.note.path)
-    html = Markup('<a href="{}">{}</a>').format(url, flat(edge.note.title))
+    html = Markup('<a href="{}">{}</a>').format(url, flat(redacted(edge.note.title)))
     return Fact(
         name,
         html,
         (),
-        edge.context or "",
+        redacted(edge.context or ""),
         edge.line,
         edge.target,
         writer_of(info),
@@ -143,7 +149,7 @@ def _origins_of_lines(
 
     numbers: the numbers of the lines, counted from 1.
     """
-    lines = note.text.splitlines()
+    lines = _lines_of(note.text)
     origins = {number: _Origin(writer_of(info), info.created) for number in numbers}
     unknown = {number: lines[number - 1] for number in numbers if number <= len(lines)}
     steps = history_through_moves(memory, info.project, info.path, limit=_MAX_CHANGES)
@@ -155,7 +161,7 @@ def _origins_of_lines(
         for revision in own_revisions:
             if revision.is_text_lost:
                 return origins
-            lines_before = set((revision.before or "").splitlines())
+            lines_before = set(_lines_of(revision.before or ""))
             for number in [key for key, line in unknown.items() if line not in lines_before]:
                 origins[number] = _origin(step.change)
                 del unknown[number]
@@ -187,14 +193,19 @@ def statements_of(infos: Iterable[NoteInfo]) -> list[Statement]:
     return [Statement(info, claim) for info in infos for claim in _claims_in(info.title)]
 
 
+def names_in(sentence: str) -> list[str]:
+    """Return what a sentence makes a claim about: `Ann` for "Ann moved to Porto"."""
+    return [claim.name for claim in _claims_in(sentence)]
+
+
 def contradicting(
     words: str, time: str, statements: Iterable[Statement], name: str = ""
 ) -> Statement | None:
     """Return the newest statement that was written after a sentence and contradicts it.
 
-    words: the sentence.
+    words: the sentence, or a fact that leaves out whom it is about: `lives in Porto`.
     time: when it was written.
-    name: who or what it may be about, without naming it. "" for a whole sentence.
+    name: the person or thing that such a fact is about. "" if the sentence is complete.
 
     None if no statement contradicts it.
     """
@@ -233,7 +244,10 @@ def _without_tags(observation: Observation) -> str:
 
 
 def can_take_out(memory: MemorySession, info: NoteInfo) -> bool:
-    """Whether single facts of a note can be taken out: its file is its own, and it is not locked."""
+    """Whether single facts of a note can be taken out.
+
+    They cannot if the note is locked, or if its file also holds other notes.
+    """
     return not info.locked and not memory.holds_entities(info.project)
 
 
@@ -247,6 +261,14 @@ def take_out(memory: MemorySession, info: NoteInfo, line: int, checksum: str) ->
     """
     if line not in {observation.line for observation in memory.observations(info)}:
         raise InvalidInput("There is no such fact any more.")
-    lines = memory.read(info, count=False).text.splitlines(keepends=True)
-    text = "".join([*lines[: line - 1], *lines[line:]])
-    memory.edit(info, Rewrite(text), checksum=checksum)
+    lines = _lines_of(memory.read(info, count=False).text)
+    del lines[line - 1]
+    memory.edit(info, Rewrite("\n".join(lines)), checksum=checksum)
+
+
+def _lines_of(text: str) -> list[str]:
+    """Return the lines of a text as facts count them.
+
+    `str.splitlines` also ends a line at a form feed or a U+2028, and would count more lines.
+    """
+    return text.split("\n")

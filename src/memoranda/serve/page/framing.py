@@ -26,15 +26,18 @@ async def framed(
     has_begun: asyncio.Event,
     error_page: Callable[[MemorandaError], Response],
 ) -> Response:
-    """Return an answer in two parts, its frame first, once its view says that it answers a page.
+    """Return the answer of a view. If it will be a page, the frame of the page is sent before it.
 
-    A view that says nothing, or refuses before, is answered whole and with its own status.
+    A view says by `Visit.begin_page` that its answer will be a page. Without that, its answer is
+    returned as it is, with its own status.
 
+    answer: the call of the view.
     frame: makes the frame of the page.
-    has_begun: is set by the view (`Visit.begin_page`).
+    has_begun: is set when the view calls `Visit.begin_page`.
     error_page: makes the page that tells an error.
 
-    Raises what the view raises before it begins a page. What it raises later is told in the page.
+    An error that the view raises before it begins a page is raised here. A later one is told in the
+    page.
     """
     coming = asyncio.create_task(answer)
     # Nobody waits for the answer if the browser has gone meanwhile.

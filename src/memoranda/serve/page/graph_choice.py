@@ -1,9 +1,10 @@
 """Chooses the notes that a graph of a whole memory shows.
 
 Nobody can read a graph of all notes. The notes with the most links are not a good choice either:
-upkeep links memories that say nearly the same, so hundreds of similar notes link to each other. So
-links between groups count more, several groups get hubs, and of similar memories few are chosen.
-The other notes are those that connect the hubs, so that the graph is not made of single points.
+upkeep links memories that say nearly the same, so hundreds of similar notes link to each other.
+Therefore links between groups count more, several groups get hubs, and only a few of many similar
+memories are chosen. The other notes are those that connect the hubs, so that the graph is not made
+of single points.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def groups_by_row(places: Mapping[int, Sequence[str]], pairs: Pairs) -> dict[int
 
     The least important groups are joined to the group of their project.
 
-    places: the place of each note, by row (see `group_of`).
+    places: row -> the project of the note and the parts of its folder.
     pairs: the links between the notes.
     """
     groups = {row: group_of(place) for row, place in places.items()}
@@ -142,7 +143,7 @@ def nearest_rows(rows: Sequence[int], pairs: Pairs, start: Collection[int], limi
 def neighbours_of(rows: Iterable[int], pairs: Pairs, kind: str = "") -> Mapping[int, set[int]]:
     """Return which rows are linked with each of some rows.
 
-    kind: the kind of links. "": all.
+    kind: the kind of links. "" means all.
     """
     neighbours: dict[int, set[int]] = {row: set() for row in rows}
     for source, target, name in pairs:

@@ -13,6 +13,7 @@ from memoranda.engine.contents import content_of
 from memoranda.index.rows import Edge, NoteInfo
 from memoranda.note.grammar import LINKS_TO
 from memoranda.serve.page.addresses import noted
+from memoranda.serve.page.contradicted import contradicted_in
 from memoranda.serve.page.graph_names import shown_title
 from memoranda.serve.page.search import readable_passage
 from memoranda.serve.page.visit import Visit
@@ -27,11 +28,12 @@ _NAMED = 5
 
 @dataclass
 class RelatedNotes:
-    """The notes to which a note has one relation, or which have it to the note.
+    """The notes at the other end of one relation of a note.
 
     name: the relation. "" for ordinary links.
-    is_incoming: whether the other notes have the relation.
-    notes: the first of them. `more`: how many others there are.
+    is_incoming: whether the relation leads from the other notes to this one.
+    notes: the first of the other notes.
+    more: how many other notes are not in `notes`.
     """
 
     name: str
@@ -49,12 +51,14 @@ def show(visit: Visit) -> Response:
     info = noted(memory, visit.text("note"))
     # Masked before it is cut: the beginning of a secret does not look like one.
     text = memory.rules_for_reading().redacted_beginning(content_of(memory, info), _EXAMINED)
-    edges = [*memory.outgoing(info)[:_MAX_LINKS], *memory.incoming(info, limit=_MAX_LINKS)]
+    outgoing = memory.outgoing(info)
+    edges = [*outgoing[:_MAX_LINKS], *memory.incoming(info, limit=_MAX_LINKS)]
     relations = related_notes(edges)
     infos = [info, *chain.from_iterable(related.notes for related in relations)]
     values: dict[str, Any] = {
         "info": info,
         "text": readable_passage(text, info.title)[:_MAX_CHARACTERS],
+        "contradicted": contradicted_in(memory, info, outgoing),
         "relations": relations,
         "titles": {each.row: shown_title(visit, each) for each in infos},
         "is_held_back": memory.is_held_back(info),

@@ -447,7 +447,7 @@ def _links_between(
 ) -> Counter[tuple[str, str]]:
     """Return how many links connect two clusters, by their names in alphabetical order.
 
-    kind: the kind of links to count. "": all.
+    kind: the kind of links to count. "" means all.
     """
     between = Counter[tuple[str, str]]()
     for source, target, name in relations(memory):

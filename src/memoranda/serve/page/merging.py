@@ -18,7 +18,11 @@ BOTH = "both"
 
 
 class Block(NamedTuple):
-    """The lines that the two edits, and the text before them, have at one place."""
+    """One place of a text: its lines after each of two edits, and before both.
+
+    mine, theirs: the lines after the one edit, and after the other.
+    base: the lines before both edits.
+    """
 
     mine: Sequence[str]
     theirs: Sequence[str]

@@ -19,7 +19,14 @@ from memoranda.engine.attachments import conventions_of
 from memoranda.engine.telling import Telling
 from memoranda.engine.upkeep import Upkeep
 from memoranda.engine.whereabouts import Place, where_now
-from memoranda.errors import Ambiguous, Conflict, MemorandaError, NotFound, SecretRefused
+from memoranda.errors import (
+    Ambiguous,
+    Conflict,
+    InvalidInput,
+    MemorandaError,
+    NotFound,
+    SecretRefused,
+)
 from memoranda.index.rows import Edge, NoteInfo
 from memoranda.note.model import (
     ARCHIVE_PROJECT,
@@ -33,6 +40,7 @@ from memoranda.note.model import (
 from memoranda.serve.page import editing, erasing, merge_pages, note_actions, note_history, used
 from memoranda.serve.page.addresses import note_ref, note_url, notes_sharing, place_at, place_of_id
 from memoranda.serve.page.calendar import SNOOZES, reminder_row
+from memoranda.serve.page.contradicted import contradicted_in
 from memoranda.serve.page.note_text import (
     RENDERED,
     LinkTargets,
@@ -153,6 +161,7 @@ def _page(visit: Visit, info: NoteInfo, note: Note) -> Response:
         incoming=incoming,
         most_links=_MAX_LINKS,
         most_shown=_LINKS_SHOWN,
+        contradicted=contradicted_in(memory, info, outgoing),
         marks=memory.validity_marks([info]).get(info.row, ""),
         is_long=len(note.body) > RENDERED,
         provenance=info.provenance,
@@ -328,7 +337,10 @@ def _question(visit: Visit, info: NoteInfo) -> Response | None:
     if action == "merge" and visit.fields.get("sure") != "yes":
         return merge_pages.ask(visit, info)
     if action == "edit":
-        return editing.asked_again(visit, info)
+        try:
+            return editing.asked_again(visit, info)
+        except KeyError as missing:
+            raise InvalidInput(f"edit needs the field {missing}") from None
     return None
 
 
@@ -343,7 +355,7 @@ def _edited(visit: Visit, info: NoteInfo) -> Response:
 
 
 def _acted(visit: Visit, info: NoteInfo) -> Response:
-    """Do the action of a form to a note, then redirect to its page, where it is then."""
+    """Do the action of a form to a note, then redirect to its page, which may have moved."""
     new_place = note_actions.act(visit, info)
     target = visit.fields.get("back") or (visit.note_address(new_place) if new_place else HOME)
     return visit.back(target)

@@ -41,7 +41,7 @@ _BLOCKS = re.compile(r"\n\s*(?:\n|[-*+#>|]|\d+[.)])")
 # What begins a block that is no paragraph, and the line that makes a heading or a table of the line
 # above it.
 _BLOCK_MARKS = re.compile(r"\s|(?:[-*+>#|]|\d+[.)])\s|\||```|~~~")
-_UNDERLINE = re.compile(r"(?:(?P<heading>=+|-+)|[-|:][-|: \t]*)[ \t]*(?:\n|\Z)")
+_UNDERLINE = re.compile(r"(?:(?P<heading>=+|-+)[ \t]*|[-|:][-|: \t]*)(?:\n|\Z)")
 # The end of a line, or of its first sentence.
 _SENTENCE_END = re.compile(r"[.!?]*\s*\Z|[.!?]+\s+|[。！？]+")
 # Characters that may begin inline markup.
@@ -57,8 +57,8 @@ _TASK_BOXES = frozenset((" ", "x", "X", "-", "/", "?"))
 class LinkTargets:
     """Where the wikilinks of one note lead.
 
-    addresses: by the name in a link, the address of the note.
-    ambiguous: by a name that several notes have, how many they are.
+    addresses: name in a link -> the address of the note.
+    ambiguous: name in a link that several notes have -> how many notes have it.
     """
 
     addresses: Mapping[str, str] = field(default_factory=dict)

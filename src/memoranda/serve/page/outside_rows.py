@@ -1,7 +1,8 @@
-"""Rows of Today for edits outside of memoranda, as in an editor, of notes that the history knows.
+"""Makes the rows of Today for edits that were made outside of memoranda, such as in an editor.
 
-The ledger has no change of such an edit. It is known where a change found another text than the one
-before left, or where a file has another text than its last change left (engine/outside_edits.py).
+The ledger has no change for such an edit. It shows in one of two ways: a change found another text
+in the file than the change before it wrote, or the file now has another text than its last change
+wrote (engine/outside_edits.py). So only edits of notes that the history knows are found.
 """
 
 from __future__ import annotations

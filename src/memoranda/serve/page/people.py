@@ -66,7 +66,11 @@ WHOLE_LINES = "preference lines"
 
 
 def count_people(memory: MemorySession) -> int:
-    """Return how many people notes are about: by their type, or by their folder."""
+    """Return the number of people about whom there are notes.
+
+    A note is about a person if its type or its folder says so. Names that differ only in case count
+    as one person.
+    """
     return len(_named(memory, "people"))
 
 
@@ -130,7 +134,7 @@ def _names(memory: MemorySession, kind: str, words: str, offset: int, max_names:
     note that names it (`learned`, None if it is not among the newest notes), and how often it is
     linked (`links`).
 
-    words: a text that the names contain. "": all names.
+    words: a text that the names contain. "" means all names.
     offset: how many names are before this part.
     """
     names = _named(memory, kind)

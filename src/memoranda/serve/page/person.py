@@ -101,11 +101,13 @@ class About:
 
     parts: the notes of that name, in all projects.
     relations: the links of these notes, by relation, each with its notes, the newest first.
-    also: the further relations of a note that is listed under another relation, by its row.
-    mentions: the other notes that mention the name, by kind: `memories`, `notes` and `reminders`
-        for notes that are valid now, `contradicted` for memories that a newer note contradicts,
-        `later` for memories that are valid only from a later time, and `over` for memories that are
-        no longer valid and that no other memory replaced. The newest comes first in each kind.
+    also: the second and further relations of a note that have names, by its row. A note with
+        several relations is listed in `relations` only under the first of them.
+    mentions: the other notes that mention the name, by kind. In each kind the newest comes first.
+        `memories`, `notes`, `reminders`: they are valid now.
+        `contradicted`: memories that a newer note contradicts.
+        `later`: memories that are not valid yet.
+        `over`: memories that are no longer valid, and that no other memory replaced.
     has_more: whether more notes have the name than were looked at.
     """
 
@@ -171,7 +173,7 @@ def _judge(visit: Visit) -> None:
 
 
 def notes_called(memory: MemorySession, name: str) -> list[NoteInfo]:
-    """Return the notes of a name in all projects, at most _MAX_NAMESAKES."""
+    """Return the notes that are called `name`, in all projects, at most _MAX_NAMESAKES."""
     infos: dict[int, NoteInfo] = {}
     for project in memory.projects:
         for info in _called_in(memory, name, project.name):
@@ -223,7 +225,7 @@ def _part(memory: MemorySession, info: NoteInfo, newer: Mapping[int, Statement])
             fact.is_asked = True
     standing_edges = [edge for edge in outgoing if not _is_contradicted(edge, newer)]
     contradicted = [
-        fact_of_relation(info, edge, newer[edge.line])
+        fact_of_relation(memory, info, edge, newer[edge.line])
         for edge in outgoing
         if _is_contradicted(edge, newer)
     ]

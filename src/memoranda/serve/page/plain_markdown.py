@@ -15,8 +15,9 @@ from memoranda.text.word_diff import SAME, Part
 _WIKILINK = re.compile(r"\[\[(?:[^\[\]|\n]*\|)?([^\[\]|\n]+)\]\]")
 # `[words](address)` and `![words](address)`: the words.
 _LINK = re.compile(r"!?\[([^\[\]\n]+)\]\([^()\s]*\)")
-# `**words**`, `*words*`, `` `words` `` and the like. Within a word, `_` is a letter.
-_EMPHASIS = re.compile(r"(?<![\w*`~])(\*\*|\*|__|_|~~|`)(?=\S)([^\n]+?)(?<=\S)\1(?![\w*`~])")
+# `**words**`, `*words*`, `` `words` `` and the like. Within a word, `_` is a letter. Without a limit of
+# the length, a line of opening marks would take time in proportion to its square.
+_EMPHASIS = re.compile(r"(?<![\w*`~])(\*\*|\*|__|_|~~|`)(?=\S)([^\n]{1,300}?)(?<=\S)\1(?![\w*`~])")
 # What is left of emphasis in a text that was cut in its middle.
 _LOOSE = re.compile(r"(?<!\S)(?:\*\*|__|~~)(?=\w)|(?<=\w)(?:\*\*|__|~~)(?!\S)")
 # The beginning of a line: the marks of a quotation, a heading, or an item of a list.

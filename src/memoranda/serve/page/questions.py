@@ -37,7 +37,8 @@ class FoundQuestions:
 def open_questions(visit: Visit, kind: str = "") -> Sequence[ReviewItem]:
     """Return the open questions, at most MOST. Simultaneous requests share one search.
 
-    kind: only questions of this kind, each by itself. "" for all kinds, of which some are combined.
+    kind: only questions of this kind, each for itself. "" means all kinds; then questions of some
+        kinds are combined into one.
     """
     with _SEARCHING:
         stamp = visit.memory.journal_stamp()

@@ -404,7 +404,7 @@ def _marked_pane(
 ) -> Pane:
     """Return the pane of a note with some places marked. A long text is cut around the first.
 
-    text: the text that the places are in. None: the text of the note, as it is written.
+    text: the text that the places are in. None means the text of the note as it is.
     shown: makes of each line the line that is shown.
     """
     content = note.content if text is None else text

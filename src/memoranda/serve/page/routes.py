@@ -157,7 +157,10 @@ def page_routes(server: HttpServer) -> Sequence[BaseRoute]:
         f"{HOME}/language": _language,
         f"{HOME}/live": partial(_live, server, visitors),
     }
-    views = dict(PAGES)
+    views = {
+        path: (methods, shell.with_own_act(view) if POST[0] in methods else view)
+        for path, (methods, view) in PAGES.items()
+    }
     for path, view in API.items():
         views[f"/api{path}"] = view
         views[f"/s/{{space}}/api{path}"] = view
@@ -244,7 +247,7 @@ async def _events(
     A program that connects or goes is an event, too.
 
     secret: the secret of the cookie.
-    since: the stamp of the ledger that the browser has seen. None: the present one.
+    since: the stamp of the ledger that the browser has seen. None means the present one.
     """
     # The first page opens the stream after it is shown. Then there is time to load the templates
     # of the other pages.

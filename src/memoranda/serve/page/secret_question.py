@@ -40,7 +40,7 @@ class SecretQuestion:
 
 
 def mode_for(memory: MemorySession, fields: Mapping[str, str]) -> str | None:
-    """Return how the write gate treats the secrets of a form. None: as the settings say.
+    """Return how the write gate treats the secrets of a form. None for what the settings say.
 
     fields: the fields of the form.
     """
@@ -58,7 +58,8 @@ def question_of(
 ) -> SecretQuestion:
     """Return the question about a secret that the gate refused.
 
-    is_maskable: whether its part of the form can be masked. None: only a text can, and no title.
+    is_maskable: whether the secret can be masked in the part of the form that has it. None means
+        yes if that part is the text, and no if it is another one, such as the title.
     """
     may_keep = memory.settings.gate_own_secrets == WARN
     is_in_text = refused.line > 0

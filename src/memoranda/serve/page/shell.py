@@ -1,26 +1,29 @@
 """Shows the rail: the navigation at the side of every page, with counts and names.
 
 Counting the open questions takes longer than showing a page. So a page shows the last known counts,
-and its script asks for the present ones.
+and its script asks for the present ones. What the owner pinned, put off or did counts at once.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import wraps
 from threading import Lock
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from memoranda.engine import MemorySession
 from memoranda.index.rows import NoteInfo
 from memoranda.note.model import TRACE_PROJECT
 from memoranda.query import Query
 from memoranda.serve.page.calendar import reminder_rows
 from memoranda.serve.page.people import count_people
 from memoranda.serve.page.questions import look_again
-from memoranda.serve.page.visit import Visit
+from memoranda.serve.page.visit import View, Visit
 
 PRESENT = timedelta(minutes=10)
 """How long after its last call an agent counts as present."""
@@ -108,19 +111,46 @@ def count(visit: Visit, stamp: str) -> RailCounts:
 
     stamp: the stamp of the ledger now.
     """
-    memory = visit.memory
+    counts = _counted_quickly(visit.memory, stamp)
+    return replace(
+        counts,
+        kinds=Counter(item.kind for item in look_again(visit)),
+        people=count_people(visit.memory),
+    )
+
+
+def _counted_quickly(memory: MemorySession, stamp: str) -> RailCounts:
+    """Return the counts that take no longer than showing a page: not those of questions and people."""
     totals = memory.stats()
     rows = reminder_rows(memory)
     pinned, _ = memory.list(Query(archived=False, pinned=True), limit=_MAX_PINNED)
     return RailCounts(
         stamp,
-        kinds=Counter(item.kind for item in look_again(visit)),
         due=sum(row.state in ("overdue", "due") for row in rows),
         notes=totals.total - totals.projects.get(TRACE_PROJECT, 0),
-        people=count_people(memory),
         notices=len(memory.unreadable) + len(memory.warnings),
         pinned=pinned,
     )
+
+
+def with_own_act(view: View) -> View:
+    """Return a view after which the rail shows what the owner changed by it."""
+
+    @wraps(view)
+    def answered(visit: Visit) -> Response | dict[str, Any]:
+        answer = view(visit)
+        counts = known_counts(visit.request)
+        if visit.memory.changed and counts is not None:
+            # The stamp stays, so that the other counts are determined when they are asked for.
+            visit.request.app.state.rail = replace(
+                _counted_quickly(visit.memory, counts.stamp),
+                kinds=counts.kinds,
+                people=counts.people,
+                agents=counts.agents,
+            )
+        return answer
+
+    return answered
 
 
 def presence(visit: Visit) -> list[Presence]:

@@ -53,12 +53,13 @@ class Clock(NamedTuple):
 
     def local(self, at: Time) -> datetime | None:
         """Return a moment in the reader's time zone. None for a day, and a text that is not a stamp."""
-        if isinstance(at, date) and not isinstance(at, datetime):
+        # A value from the header of a note may be anything, such as a list.
+        if not isinstance(at, (str, datetime)):
             return None
         try:
             if isinstance(at, str) and _LOCAL.fullmatch(at):
                 return datetime.fromisoformat(at).replace(tzinfo=self.zone)
-            moment = at if isinstance(at, datetime) else parse_stamp(at or "")
+            moment = at if isinstance(at, datetime) else parse_stamp(at)
             return moment.astimezone(self.zone)
         except (ValueError, OverflowError):
             return None
@@ -226,7 +227,7 @@ def time_element(clock: Clock, at: Time, words: str = "") -> Markup | str:
 
     A text that is not a time is returned as it is.
 
-    words: the words to show. "": the words that `time_words` returns.
+    words: the words to show. "" means the words that `time_words` returns.
     """
     shown = words or time_words(clock, at)
     day = day_in(at)

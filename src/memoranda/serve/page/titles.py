@@ -15,7 +15,10 @@ _PUT_OFF_KEYS = ("snoozed_until", "due_at")
 
 
 def title_in(text: str) -> str:
-    """Return the title in the text of a note: in its header, else its first line. "" without both."""
+    """Return the title in the text of a note.
+
+    That is the title in the header, or else the first line with words. "" if the text has neither.
+    """
     header, body = differences.split(text)
     title = header.get("title")
     if isinstance(title, str) and title.strip():
@@ -30,7 +33,7 @@ def title_in(text: str) -> str:
 def title_of_revision(revision: Revision | None) -> str:
     """Return the title that a note had after a change, or before it if the change removed the note.
 
-    If the history keeps no text of it, the name of its file.
+    If the history keeps neither text, it is the name of the file.
     """
     if revision is None:
         return ""
@@ -44,7 +47,10 @@ def title_of_path(path: str) -> str:
 
 
 def time_put_off_to(properties: Iterable[PropertyChange]) -> str:
-    """Return the time until which a change put a reminder off, as it is written. "" if it did not."""
+    """Return the time until which a change put a reminder off, as the note has it.
+
+    "" if the change did not put it off.
+    """
     values = {change.name: change.after for change in properties}
     for name in _PUT_OFF_KEYS:
         if values.get(name):
@@ -53,7 +59,10 @@ def time_put_off_to(properties: Iterable[PropertyChange]) -> str:
 
 
 def folder_of(touched: Touched) -> str:
-    """Return the project and the folder in which a change left or removed a file: `notes/people`."""
+    """Return the project and the folder of a file that a change wrote, moved or removed.
+
+    The result has the form `notes/people`. For a moved file, it is the new folder.
+    """
     path = f"{touched.project.lstrip('.')}/{touched.to or touched.path}"
     return path.rpartition("/")[0]
 

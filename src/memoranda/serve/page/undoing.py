@@ -39,8 +39,8 @@ class Barred:
 
     obstacle: the kind of the reason.
     reason: the reason as the log words it.
-    later: the later changes that are in the way, or the undo of this change, each with its row, the
-        latest first.
+    later: the later changes that are in the way, each with its row, the latest first. If the change
+        is undone already, it is the undo.
     may_undo_together: whether all of `later` can be undone together with the change.
     note: the note that the change is about, at its present place. None if that is gone, or if the
         change is about several notes.
@@ -168,10 +168,15 @@ def _text_without(
 
 
 def text_without(text: str, before: str, after: str) -> str | None:
-    """Return a text without the difference between `before` and `after`, which it once had.
+    """Return the present text of a note without what one change did to it.
 
-    Keys of the header and lines below it that were changed again later stay as they are if they are
-    keys. None if they are lines. Raises ValueError if a header cannot be read.
+    A key of the header that was changed again later stays as it is.
+
+    text: the present text.
+    before, after: the texts before and after the change.
+
+    Returns None if lines below the header that the change made were changed again later. Raises
+    ValueError if a header cannot be read.
     """
     before_at = frontmatter.split(before).body_at
     after_at = frontmatter.split(after).body_at
@@ -224,7 +229,9 @@ def take_back_alone(visit: Visit, info: NoteInfo) -> None:
 
 
 def undo(visit: Visit) -> Response | dict[str, Any]:
-    """Undo a change, several (`together`) or a run, then return to the page with the button.
+    """Undo what the form names, and return to the page with the button.
+
+    The field `change` names one change, `together` further changes, `run` a whole run.
 
     A refused undo leads to the page of the change, which says why. A caller with a token can undo
     only its own changes. Raises CannotUndo.

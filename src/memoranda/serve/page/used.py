@@ -40,7 +40,7 @@ class UsedRow:
     """A call that gave notes to an agent.
 
     how: the way in a word: "told", "found" or "read", or else the name of the tool.
-    asked: the words that the agent asked with (see `_asked`).
+    asked: the words that the agent asked with.
     more: how many of its notes are not listed.
     """
 

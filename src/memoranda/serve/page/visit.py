@@ -105,7 +105,7 @@ class Visit:
         was sent several times are joined by line breaks.
     csrf: a text that each form must send back, so that no other site can send it. "" for a caller
         with a token.
-    secret: the question about a secret in the form that was sent. None: it has none.
+    secret: the question about a secret in the form that was sent. None if it has none.
     begin_page: tells that the fields are right and a page will be the answer. Its frame may be sent
         before the view has found what the page shows.
     """
@@ -213,7 +213,7 @@ class Visit:
 
         The page there says which change was made, and offers to undo it.
 
-        to: the address. None: the form's field `back`, the address of the page with the form.
+        to: the address. None means the page with the form, which the field `back` names.
         is_final: whether the change cannot be undone. Then nothing is said or offered.
         """
         target = self.fields.get("back", "") if to is None else to
@@ -275,7 +275,12 @@ class Visit:
         return note.title
 
     def ask_about(self, refused: SecretRefused, *, is_maskable: bool | None = None) -> None:
-        """Have the next page ask about a secret that was refused (see `question_of`)."""
+        """Have the next page ask about a secret that was refused.
+
+        refused: the refusal, which says where the secret is.
+        is_maskable: whether the secret can be masked in the part of the form that has it. None means
+            yes if that part is the text, and no if it is another one, such as the title.
+        """
         self.secret = question_of(self.memory, self.fields, refused, is_maskable=is_maskable)
 
 
@@ -350,7 +355,8 @@ async def viewed(
 
     Raises RequestRefused if the sender may not see the page, MemorandaError, TimeoutError.
 
-    template: the template of the page, if its frame may be sent before the view has answered.
+    template: the template of the page, if its frame may be sent before the view has answered. None
+        if it may not.
     """
     if is_foreign(request):
         raise RequestRefused(403, "This request comes from another site.")

@@ -94,7 +94,10 @@ def via(client: str | None) -> str:
 
 
 def program_of(change: Change) -> str:
-    """Return the program or interface through which a change was made (see `via`)."""
+    """Return the program or interface through which a change was made, in words to translate.
+
+    "" if there is nothing to say.
+    """
     return via((change.by or {}).get("client") or change.face)
 
 

@@ -63,6 +63,8 @@ function isOfElement({ key, target }) {
 function pressed(event) {
   const isCommand = event.ctrlKey || event.metaKey;
   if (isCommand && event.key === "Enter") return save(event);
+  // A key that is held answers once
+  if (event.repeat && !"jk".includes(event.key)) return;
   if (isCommand || event.altKey || event.isComposing || document.querySelector("dialog[open]")) return;
   if (isWriting(event.target) || isOfElement(event)) return;
   if (act(event.key)) event.preventDefault();

@@ -4,7 +4,7 @@
 import { get, part, steps } from "./connection.js";
 import { all, begin } from "./cards.js";
 import { isBegun, keeping } from "./keep.js";
-import { released } from "./pressing.js";
+import { released, settle } from "./pressing.js";
 
 const main = document.getElementById("main");
 const rail = document.getElementById("rail");
@@ -59,6 +59,7 @@ export function refill(place) {
 
 function put(place, html) {
   keeping(place, () => { place.innerHTML = html; });
+  settle(place);
   place.dataset.filled = "";
   begin();
 }
@@ -66,7 +67,7 @@ function put(place, html) {
 // A link from a part to another state of the same part changes that part alone.
 export function walkInside(event) {
   const link = event.target.closest("[data-part] a[href]");
-  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  if (!link || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
   const place = link.closest("[data-part]");
   const address = new URL(link.href);
   if (!isOfPart(address, place)) return;
@@ -120,6 +121,7 @@ function replaceBy(fresh) {
   takeStyles(fresh);
   document.title = fresh.title;
   main.replaceChildren(...fresh.getElementById("main").childNodes);
+  settle(main);
 }
 
 export function swap(html) {
@@ -130,6 +132,7 @@ export function swap(html) {
     replaceBy(fresh);
     carryParts(before);
   });
+  if (rail) keeping(rail, () => rail.replaceChildren(...fresh.getElementById("rail").childNodes));
   announce(fresh);
   scrollTo(0, scrolled);
   fill(main);

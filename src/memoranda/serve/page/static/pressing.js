@@ -1,6 +1,12 @@
 // A click counts only where the pointer is released on what it was pressed on. So nothing that
 // somebody presses is replaced before they release it.
 
+//
+// What an answer brought may stand where something else stood. So a press does nothing there while
+// it is new, and the second press of a double click nowhere.
+
+const NEW_MS = 500;
+const timers = new WeakMap();
 let isPressed = false;
 let waiting = [];
 
@@ -22,3 +28,14 @@ export function released() {
 document.addEventListener("pointerdown", ({ button }) => { isPressed = button === 0; }, true);
 for (const type of ["pointerup", "pointercancel"]) document.addEventListener(type, release, true);
 addEventListener("blur", release);
+
+// Says that an answer replaced what is in a place.
+export function settle(place) {
+  clearTimeout(timers.get(place));
+  place.dataset.fresh = "";
+  timers.set(place, setTimeout(() => { delete place.dataset.fresh; }, NEW_MS));
+}
+
+document.addEventListener("click", (event) => {
+  if (event.detail > 1 && event.target.closest("button, .answers a")) event.preventDefault();
+}, true);

@@ -1,0 +1,85 @@
+"""Tells, wherever a single note is shown, which of its facts something newer contradicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from memoranda.engine import MemorySession
+from memoranda.engine.contested import Statement, holding_now
+from memoranda.index.rows import Edge, NoteInfo
+from memoranda.note.grammar import LINKS_TO
+from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS
+from memoranda.query import Query
+from memoranda.serve.page.facts import (
+    contradicting,
+    fact_of_relation,
+    facts_of,
+    names_in,
+    newer_statements,
+    statements_of,
+)
+
+# Memories that name what a note is about, the newest first.
+_MAX_MEMORIES = 60
+
+
+@dataclass(frozen=True)
+class Contradicted:
+    """A fact of a note, or the sentence that it is, and the newest statement against it."""
+
+    words: Markup | str
+    newer: Statement
+
+
+def contradicted_in(
+    memory: MemorySession, info: NoteInfo, outgoing: Sequence[Edge]
+) -> list[Contradicted]:
+    """Return what a newer statement contradicts in a note, in the order of its lines.
+
+    outgoing: the links of the note.
+    """
+    if memory.is_held_back(info):
+        return []
+    asked = newer_statements(memory, [info]).get(info.row, {})
+    statements = _statements_about(memory, info)
+    if not asked and not statements:
+        return []
+    found = [*_sentences(info, asked.get(0), statements)]
+    for fact in facts_of(memory, info, outgoing):
+        newer = asked.get(fact.line)
+        if newer is None or newer.info.created <= fact.time:
+            newer = contradicting(fact.words, fact.time, statements, info.title)
+        if newer is not None:
+            found.append(Contradicted(fact.html, newer))
+    for edge in outgoing:
+        if edge.note and edge.type != LINKS_TO and edge.line in asked:
+            fact = fact_of_relation(memory, info, edge, asked[edge.line])
+            found.append(
+                Contradicted(Markup("{} {}").format(fact.category, fact.html), asked[edge.line])
+            )
+    return found
+
+
+def _sentences(
+    info: NoteInfo, asked: Statement | None, statements: Sequence[Statement]
+) -> Iterator[Contradicted]:
+    """Yield the first sentence of a memory, if something newer contradicts it."""
+    if info.project not in MEMORY_PROJECTS:
+        return
+    newer = asked or contradicting(info.title, info.created, statements)
+    if newer is not None:
+        yield Contradicted(info.title, newer)
+
+
+def _statements_about(memory: MemorySession, info: NoteInfo) -> list[Statement]:
+    """Return what the newest memories state that name what a note is about."""
+    rows: dict[int, None] = {}
+    for name in dict.fromkeys([info.title, *names_in(info.title)]):
+        query = Query(contains=name, projects=(CATEGORY_PROJECT,), archived=False, order="created")
+        listed, _ = memory.list(query, limit=_MAX_MEMORIES)
+        rows.update(dict.fromkeys(other.row for other in listed if other.row != info.row))
+    holding = holding_now(memory, rows).values()
+    return statements_of(other for other in holding if not memory.is_held_back(other))

@@ -18,12 +18,16 @@ async def test_a_read_is_credited_with_its_note_and_not_with_the_search_before(w
         web.note(title, "It is hot.")
     agent = web.memory.as_caller("claude", "mcp")
     agent.search("tea")
-    note_call(agent, "search_notes", {"query": "tea"})
-    agent.read("notes/Tea.md")
-    note_call(agent, "read_note", {"identifier": "Tea"})
-    read, found = log_of(web.memory).rows(agent="claude")
+    question = {"query": "tea"}
+    note_call(agent, "search_notes", question)
+    tea = agent.read("notes/Tea.md")
+    name = {"identifier": "Tea"}
+    note_call(agent, "read_note", name)
+
+    log = log_of(web.memory)
+    read, found = log.rows(agent="claude")
     assert len(found.notes) == 3
-    assert read.notes == (web.memory.find("notes/Tea.md").id,)
+    assert read.notes == (tea.id,)
 
 
 async def test_today_and_the_card_of_an_agent_count_the_same_notes_as_removed(web, page):

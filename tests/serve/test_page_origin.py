@@ -51,9 +51,11 @@ async def test_a_memory_in_which_a_merge_moved_a_link_keeps_its_author_and_time(
     claim_now = web.memory.find(claim.id)
     assert claim_now.links == (depot.id,)
     origin = text_origin(web.memory, claim_now)
-    assert (origin.writer, origin.time) == ("claude", claim_now.created)
+    assert origin.writer == "claude"
+    assert origin.time == claim_now.created
     assert origin.tidied > origin.time
-    (meta,) = meta_of(await page.see(f"/page/search?q={words}"))
+    html = await page.see(f"/page/search?q={words}")
+    (meta,) = meta_of(html)
     assert "claude" in meta
     assert "You" not in meta
 
@@ -62,11 +64,14 @@ async def test_a_note_whose_link_follows_a_renamed_heading_keeps_its_author_and_
     written_by(web, "claude", "Says [[Tram#Stops]].", project="notes", title="Diary")
     web.note("Tram", "## Stops\n\nAt the mill.\n")
     web.later(hours=9)
-    web.memory.edit("notes/Tram.md", FindReplace("## Stops", "## Halts"))
+    edit = FindReplace("## Stops", "## Halts")
+    web.memory.edit("notes/Tram.md", edit)
     diary = web.memory.find("notes/Diary.md")
-    assert "[[Tram#Halts]]" in web.memory.read(diary).text
+    text = web.memory.read(diary).text
+    assert "[[Tram#Halts]]" in text
     origin = text_origin(web.memory, diary)
-    assert (origin.writer, origin.time) == ("claude", diary.created)
+    assert origin.writer == "claude"
+    assert origin.time == diary.created
 
 
 async def test_a_header_or_a_move_does_not_make_an_author_and_an_edit_does(web, page):
@@ -92,18 +97,27 @@ async def test_remembered_about_people_is_sorted_by_learning_and_names_the_write
     web.later(hours=2)
     new = memory(web, "Bo likes tea.", category="people")
     web.later(hours=2)
-    web.memory.link(old.id, memory(web, "Trams run.", category="knowledge").id)
+    trams = memory(web, "Trams run.", category="knowledge")
+    web.memory.link(old.id, trams.id)
+
     text = await page.text("/page/people")
     assert new.title in text
-    assert text.index("Bo likes tea") < text.index("Mara moved to Leeds. claude")
+    new_place = text.index("Bo likes tea")
+    old_place = text.index("Mara moved to Leeds. claude")
+    assert new_place < old_place
 
 
 async def test_all_notes_say_that_links_or_properties_were_changed_later(web, page):
     written_by(web, "claude", "Green tea.", project="notes", title="Tea")
     web.later(hours=3)
-    web.memory.tag("notes/Tea.md", ["hot"])
-    (meta,) = meta_of(await page.see("/page/search"))
+    tags = ["hot"]
+    web.memory.tag("notes/Tea.md", tags)
+    html = await page.see("/page/search")
+    (meta,) = meta_of(html)
     assert re.search(r"claude · .* · links or properties ", meta)
-    web.memory.edit("notes/Tea.md", FindReplace("Green", "Black"))
-    (meta,) = meta_of(await page.see("/page/search"))
+
+    edit = FindReplace("Green", "Black")
+    web.memory.edit("notes/Tea.md", edit)
+    html = await page.see("/page/search")
+    (meta,) = meta_of(html)
     assert "links or properties" not in meta

@@ -25,10 +25,15 @@ async def test_the_note_with_exactly_the_title_comes_before_memories_that_say_mo
     )
     for number in range(40):
         web.later(minutes=1)
-        memory(web, f"{name} likes tea {number}.", category="people")
-    titles = titles_in(await page.see(f"/page/search?q={name}"))
+        text = f"{name} likes tea {number}."
+        memory(web, text, category="people")
+    html = await page.see(f"/page/search?q={name}")
+    titles = titles_in(html)
     assert titles[0] == name
-    assert web.memory.search(name, limit=3).hits[0].note.title == name
+
+    found = web.memory.search(name, limit=3)
+    first = found.hits[0]
+    assert first.note.title == name
 
 
 @pytest.mark.parametrize(
@@ -68,13 +73,33 @@ def test_a_character_that_folds_into_several_is_marked_whole():
 
 async def test_a_place_is_marked_in_every_hit_that_has_it(web, page):
     for number in range(6):
-        memory(web, f"Lena Fischer was in Gdańsk on day {number}.", category="people")
+        text = f"Lena Fischer was in Gdańsk on day {number}."
+        memory(web, text, category="people")
     html = await page.see("/page/search?q=Lena Fischer moved to Gdańsk")
     hits = re.findall(r'<li class="hit".*?</li>', html, re.S)
     assert len(hits) == 6
-    assert [hit for hit in hits if "<mark>Gdańsk</mark>" not in hit] == []
+    marked = [hit for hit in hits if "<mark>Gdańsk</mark>" in hit]
+    assert marked == hits
 
 
 @pytest.mark.parametrize("values", [[50.5, 30.5, 19.0], [33.4, 33.3, 33.3], [110.4, 5.6, -16.0]])
 def test_percents_of_reasons_add_up_to_a_hundred(values):
     assert sum(_whole_percents(values)) == 100
+
+
+async def test_why_a_hit_is_before_the_next_one_is_said(web, page):
+    web.note("Green tea", "It is hot.")
+    web.note("Day", "There was green tea.")
+    part = await page.see("/page/search?q=green tea&why=1", **{"x-part": "1"})
+    assert "It is before the next one most of all by this" in part
+    assert "What you typed is its title" in part.rpartition("most of all by this")[2]
+    assert "score" not in plain(part)
+    last = await page.see("/page/search?q=green tea&why=2", **{"x-part": "1"})
+    assert "the next one" not in last
+
+
+async def test_the_last_seven_days_are_one_press_and_keep_the_query(web, page):
+    web.note("Old tea", "It is hot.")
+    web.later(hours=1)
+    html = await page.see("/page/search?q=tea")
+    assert "/page/search?q=tea&amp;from=2026-11-15" in html

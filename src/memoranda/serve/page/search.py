@@ -10,7 +10,9 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cache
+from itertools import chain, islice
 from math import floor
 from typing import Any
 
@@ -26,7 +28,8 @@ from memoranda.index.rows import Hit, NoteInfo
 from memoranda.note.model import CATEGORIES, INBOX, MEMORY_PROJECTS
 from memoranda.query import Query, day, parse
 from memoranda.serve.page.addresses import note_url
-from memoranda.serve.page.facts import contradicting, statements_of
+from memoranda.serve.page.contradicted import statements_naming
+from memoranda.serve.page.facts import contradicting, names_in
 from memoranda.serve.page.note_text import words_of_links
 from memoranda.serve.page.offered_names import is_meant_alone, names_for
 from memoranda.serve.page.package_files import TEXTS, text_in
@@ -46,6 +49,9 @@ FILTERS = ("project", "category", "tag", "agent", "from", "until", "archive")
 # The marks before a heading, or before an item of a list with the category of a fact.
 _ITEM = re.compile(r"\n\s*(?:[-*+]|#{1,6})\s+(?:\[[^\[\]\n]{2,60}\]\s+)?")
 _DOT = " · "
+_WEEK = timedelta(days=7)
+# The remark of a hit without all words, which the line above the hits says of all.
+_RELAXED = "relaxed"
 _WORD = re.compile(r"\w+")
 # The field with the number of the hit that is explained.
 _WHY = "why"
@@ -55,6 +61,8 @@ _MAX_TITLE_CHARACTERS = 160
 # Characters of a passage in the palette, and of them before the first word that was found.
 _MAX_TELLING = 220
 _CHARACTERS_BEFORE = 60
+# Names in the hits of a page about which it is looked up what is said since.
+_MAX_NAMES = 2
 # Hits in transcripts that are shown.
 _MAX_PASSAGES = 10
 
@@ -122,12 +130,14 @@ def show(visit: Visit) -> Response:
     visit.begin_page()
     hits = memory.search(query, limit=HITS, offset=offset, explain=bool(why))
     listed = documents.hits(hits, offset)
-    newer = _newer_by_row(hits)
+    newer = _newer_by_row(memory, hits)
     for number, (row, hit) in enumerate(zip(listed, hits, strict=True), 1):
         row |= shown(memory, hit, query.text or "") | {"number": number}
         row["newer"] = None if row["marks"] else newer.get(hit.note.row)
     if why and visit.is_part:
         return visit.html("why.html", row=_explained_row(listed, why))
+    if 0 < why <= len(listed.rows):
+        _explained_row(listed, why)
     values: dict[str, Any] = {
         "hits": hits,
         "fields": fields,
@@ -148,31 +158,53 @@ def show(visit: Visit) -> Response:
         projects=[project.name for project in memory.projects],
         agents=writers(memory),
         author_words=AUTHORS,
+        week_ago=f"{visit.now.astimezone(memory.settings.reading_zone) - _WEEK:%Y-%m-%d}",
         **values,
     )
 
 
-def _newer_by_row(hits: Iterable[Hit]) -> dict[int, Statement]:
-    """Return the newest statement among some hits that contradicts each, by row.
+def _newer_by_row(memory: MemorySession, hits: Iterable[Hit]) -> dict[int, Statement]:
+    """Return the newest statement that contradicts each hit, by row.
 
     The engine marks contradictions of one verb (`lives in`). Here, somebody who moved lives there.
     """
-    infos = [hit.note for hit in hits if not hit.note.suspicious]
-    statements = statements_of(infos)
-    newer = {
-        info.row: contradicting(info.title, info.created, statements)
-        for info in infos
-        if statements
-    }
+    infos = [hit.note for hit in hits if hit.note.project in MEMORY_PROJECTS]
+    names = dict.fromkeys(chain.from_iterable(names_in(info.title) for info in infos))
+    statements = statements_naming(memory, islice(names, _MAX_NAMES))
+    newer = {info.row: contradicting(info.title, info.created, statements) for info in infos}
     return {row: statement for row, statement in newer.items() if statement is not None}
 
 
 def _explained_row(listed: Listed, number: int) -> Document:
-    """Return the row of a hit, by its number on the page. Raises InvalidInput."""
+    """Return the row of a hit, by its number on the page, with why it is before the next one.
+
+    beats: the reason by which it is furthest ahead of the next hit. None if there is none.
+    is_level: whether no reason puts it ahead of the next hit.
+
+    Raises InvalidInput.
+    """
     if number > len(listed.rows):
         raise InvalidInput("There is no such hit any more. Search again.")
     row: Document = listed.rows[number - 1]
+    row["remarks"] = [remark for remark in row["remarks"] if remark != _RELAXED]
+    row |= {"beats": None, "is_level": False}
+    if number < len(listed.rows):
+        following: Document = listed.rows[number]
+        row["beats"] = _main_difference(row["reasons"], following["reasons"])
+        row["is_level"] = row["beats"] is None
     return row
+
+
+def _main_difference(reasons: Sequence[Reason], next_reasons: Sequence[Reason]) -> Reason | None:
+    """Return the reason by which a hit is furthest ahead of the next one. None if it is not ahead.
+
+    reasons: the reasons of the hit.
+    next_reasons: the reasons of the next one.
+    """
+    next_values = {reason.name: reason.value for reason in next_reasons}
+    leads = [(reason.value - next_values.get(reason.name, 0), reason) for reason in reasons]
+    lead, main_reason = max(leads, key=lambda pair: pair[0], default=(0, None))
+    return main_reason if lead > 0 else None
 
 
 def tags(visit: Visit) -> Response:

@@ -20,6 +20,7 @@ Prints a table by doors, and each bare telling. Ends with 1 if there is one.
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import re
@@ -29,6 +30,7 @@ import tempfile
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -37,6 +39,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
 
+from memoranda import cli as command_line  # noqa: E402
 from memoranda.clients import hook  # noqa: E402
 from memoranda.clients.hook_events import FAILED, PROMPT, START, TOOL, HookEvent  # noqa: E402
 from memoranda.clock import now, stamp  # noqa: E402
@@ -62,6 +65,8 @@ RULE = "Never use moment: "
 """Before a text, so that it is about the command of the reader."""
 COMMAND = "npm install moment"
 AUTHORS = (PLANTER, "a file", "an import", "an agent", "a web page", "transcript")
+AUTHORS_OF_ROWS = (" file ", '"by": "file"')
+"""As the rows and the JSON of a command name a program that wrote a file."""
 UNCONFIRMED = ("unconfirmed", '"confirmed": false')
 MOST_LETTERS = 40
 """Letters of a text by which it is known in what is told."""
@@ -105,6 +110,8 @@ def _texts_in(value: Any) -> Iterator[str]:
             yield from _texts_in(inner_value)
 
 
+STATIC_EARS = ("the file of the installation", "lists of the server")
+"""Ears that hear no note, however it came: their texts are the same for every home."""
 Door = Callable[[House, str], None]
 DOORS: dict[str, Door] = {}
 EARS: dict[str, Callable[[House, str], str]] = {}
@@ -346,6 +353,56 @@ def files_for_agents(house: House, text: str) -> str:
     return "\n\n".join(path.read_text("utf-8") for path in paths if path.exists())
 
 
+@ear
+def the_command_profile(house: House, text: str) -> str:
+    return _said_by_command(house, "profile")
+
+
+@ear
+def the_command_profile_in_json(house: House, text: str) -> str:
+    document = json.loads(_said_by_command(house, "--json", "profile"))
+    return "\n".join(json.dumps(entry, ensure_ascii=False) for entry in document["entries"])
+
+
+@ear
+def the_file_of_the_installation(house: House, text: str) -> str:
+    _said_by_command(house, "install", "--agents-md")
+    return "\n".join(path.read_text("utf-8") for path in house.repository.glob("*.md"))
+
+
+@ear
+def lists_of_the_server(house: House, text: str) -> str:
+    """What a client is told of tools, prompts and resources before it asks for one."""
+    lists = house.tools
+    texts = [lists.instructions]
+    for tool in lists.tools.values():
+        texts += [tool.name, tool.description, json.dumps(tool.schema)]
+    for prompt in lists.prompts.values():
+        texts += [prompt.name, prompt.description, str(prompt.arguments)]
+    for resource in [*lists.resources.values(), *lists.templates]:
+        texts += [resource.uri, resource.name, resource.description]
+    return "\n".join(texts)
+
+
+@ear
+def a_dream(house: House, text: str) -> str:
+    """Comes last, because it changes notes: its report, and what a session is told then."""
+    report = _said_by_command(house, "dream", "--level", "3")
+    start = house.event(START, "SessionStart", source="startup")
+    return "\n\n".join([report, start, files_for_agents(house, text), context(house, text)])
+
+
+def _said_by_command(house: House, *arguments: str) -> str:
+    """Return what the command prints for the reader, who runs it in the repository."""
+    home = str(house.memory.home)
+    output = io.StringIO()
+    with redirect_stdout(output), redirect_stderr(output), chdir(house.repository):
+        status = command_line.main(["--home", home, "--agent", READER, *arguments])
+    if status:
+        raise MemorandaError(output.getvalue())
+    return output.getvalue()
+
+
 def letters_of(text: str) -> str:
     """Return the letters of a text, by which it is known in whatever form it is told."""
     shown = re.sub(r"\\u[0-9a-f]{4}", "", unicodedata.normalize("NFKC", text))
@@ -360,7 +417,7 @@ def tellings(told: str, text: str) -> Iterator[tuple[bool, str]]:
         if wanted not in letters_of(line):
             continue
         place = _about(lines, number).casefold()
-        has_author = any(author in place for author in AUTHORS)
+        has_author = any(author in place for author in AUTHORS + AUTHORS_OF_ROWS)
         yield has_author and any(word in place for word in UNCONFIRMED), line
 
 

@@ -22,7 +22,6 @@ from contract.home_kinds import with_projects
 from contract.note_tools import Tools, put
 from contract.tables import tables
 from memoranda.engine import open_session
-from memoranda.text.han import other_forms
 
 TABLES = tables("note_search")
 
@@ -88,11 +87,6 @@ class Shelf:
             if matcher.search(text) or matcher.search(path)
         }
 
-    def grep_in_both_writings(self, part: str) -> set[str]:
-        """The notes with a part of a run, in simplified or in traditional characters."""
-        forms = [part, *other_forms(part)]
-        return set().union(*(self.grep(form) for form in forms))
-
     def forms(self, word: str) -> set[str]:
         """The notes with a word that may be another form of this one, or with it in two words."""
         ways = [rf"{word[:at]}\W+{word[at:]}" for at in range(3, len(word) - 2)]
@@ -157,10 +151,9 @@ def test_any_part_of_a_run_of_two_to_six_characters_is_found_as_grep_finds_it(
     for length in range(2, 7):
         for start in range(0, len(run) - length, 3):
             part = run[start : start + length]
-            assert shelf.found(part) == shelf.grep_in_both_writings(part), part
+            assert shelf.found(part) == shelf.grep(part), part
     for character in sorted(set(run))[::4]:
-        paths = shelf.grep_in_both_writings(character)
-        assert shelf.tools.found(character) == paths, character
+        assert shelf.tools.found(character) == shelf.grep(character), character
 
 
 def test_an_expression_of_the_generated_chinese_is_found_as_grep_finds_it(shelf: Shelf) -> None:

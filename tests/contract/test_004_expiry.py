@@ -235,10 +235,12 @@ def test_an_expiry_written_or_taken_back_by_hand_counts(entries, clock):
     assert entries.value("k") == "v"
     clock.later(3601)
     assert entries.found("v") == []
-    file.rename(entries.file("default/moved.md"))
+    new_place = entries.file("default/moved.md")
+    file.rename(new_place)
     (namespace,) = entries.ok("list_namespaces")["namespaces"]
     assert namespace["expired_entries"] == 1
-    assert entries.refused("recall", key="k") == "Key 'k' has expired"
+    refusal = entries.refused("recall", key="k")
+    assert refusal == "Key 'k' has expired"
     assert entries.files() == {}
 
 

@@ -44,7 +44,8 @@ class Refusal:
             if self.awake:
                 self.seen += 1
                 if self.seen == self.at:
-                    raise OSError(self.code, os.strerror(self.code))
+                    reason = os.strerror(self.code)
+                    raise OSError(self.code, reason)
             return function(*args, **kwargs)
 
         return call

@@ -54,7 +54,8 @@ class OfficialClient:
     def __enter__(self) -> OfficialClient:
         with self._ends as ends:
             self._portal = ends.enter_context(start_blocking_portal())
-            ends.enter_context(self._portal.wrap_async_context_manager(self._client))
+            client = self._portal.wrap_async_context_manager(self._client)
+            ends.enter_context(client)
             self._ends = ends.pop_all()
         return self
 

@@ -18,7 +18,7 @@ from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import CannotUndo
 from memoranda.note.edit import Append, FindReplace, Rewrite
 from memoranda.note.model import Provenance
-from memoranda.serve.page import digest
+from memoranda.serve.page import digest, near_pages
 from memoranda.serve.page.addresses import id_url, note_url
 from memoranda.serve.page.change_rows import RowWriter
 from memoranda.serve.page.note import _not_shown
@@ -488,6 +488,24 @@ async def test_an_address_that_leads_nowhere_offers_notes_with_such_titles(web, 
         assert 'href="/page/note/notes/Plan%20of%20the%20harbour.md"' in offered, path
         assert "Tea" not in offered
         assert re.search(r'href="/page/search\?q=plan\+of|q=Plan\+of|q=plan\+harbour', answer.text)
+
+
+async def test_an_address_near_to_that_of_a_page_offers_that_page(page):
+    for path, address in (("revew", "review"), ("Calender", "calendar"), ("helth", "health")):
+        answer = await page.client.get(f"/page/{path}")
+        assert answer.status_code == 404
+        offered = answer.text.partition("Did you mean one of these?")[2].partition("</ul>")[0]
+        assert f'href="/page/{address}"' in offered
+    answer = await page.client.get("/page/quantum")
+    assert "Did you mean" not in answer.text
+
+
+async def test_each_page_that_is_offered_is_there_under_the_name_of_the_palette(page):
+    palette = (await page.client.get("/page/help")).text.partition('id="palette"')[2]
+    for address, name in set(near_pages.PAGES.values()):
+        assert (await page.client.get(address)).status_code == 200
+        link = palette.partition(f'href="{address}" ')[2]
+        assert link.partition("<span>")[2].startswith(f"{name}</span>")
 
 
 async def test_an_address_of_an_id_or_with_a_secret_offers_no_search_for_it(web, page):

@@ -383,7 +383,8 @@ async def test_facts_and_memories_of_an_agent_are_confirmed_on_the_page_of_the_n
     assert about.count("✓ It is so") == 2
     for _ in range(2):
         answer = await judge(page, about, "confirm")
-        assert answer.headers["location"].startswith("/page/about?name=Ann")
+        location = answer.headers["location"]
+        assert location.startswith("/page/about?name=Ann")
         about = await page.see("/page/about?name=Ann")
     assert "✓ It is so" not in about
     assert "You have not confirmed it." not in about

@@ -114,7 +114,8 @@ async def test_several_reminders_of_one_state_on_a_day_are_counted(web, page):
 async def test_a_reminder_done_at_no_readable_time_leaves_the_calendar_whole(web, page):
     note = memory(web, "Call Ann tomorrow at 9", category="reminders")
     await page.send("/page/reminder", ref=note.id, action="done")
-    file = web.memory.home / "categories" / note.path
+    folder = web.memory.home / "categories"
+    file = folder / note.path
     text = file.read_text()
     changed = re.sub("(?m)^acked_at: .*", "acked_at: [a, b]", text)
     assert changed != text

@@ -170,3 +170,29 @@ def test_a_text_loses_one_change_and_keeps_what_came_later():
 
 def test_a_text_whose_line_was_changed_again_loses_nothing():
     assert text_without("one\nII\n", "one\ntwo\n", "one\n2\n") is None
+
+
+async def test_an_undone_change_says_so_among_those_of_its_agent_and_its_day(web, page):
+    claude = web.memory.as_caller("claude", "mcp")
+    claude.write(Draft("Green.", project="notes", title="Tea"))
+    day = f"{web.now:%Y-%m-%d}"
+    web.later(days=2)
+    await page.send("/page/undo", change="1", back="/page")
+    for address in ("/page?agent=claude&day=" + day, "/page?day=" + day):
+        row = (await page.see(address)).partition('id="c1"')[2].partition("</li>")[0]
+        assert "taken back" in plain(row)
+        assert 'action="/page/undo"' not in row
+
+
+async def test_later_changes_of_other_notes_say_that_they_touched_this_one(web, page):
+    claude = web.memory.as_caller("claude", "mcp")
+    cake = claude.write(Draft("Cake is good.", project="categories", category="knowledge"))
+    tea = memory(web, "Tea is green.", category="knowledge")
+    Upkeep(web.memory).link(web.memory.find(tea.id), web.memory.find(cake.id))
+    html = await page.see("/page/change/1")
+    assert "A later change that touched this note, too, is in the way" in reason(html)
+    assert re.search(r"Tea is green\. You · \w[\w ]* · and changed this note with it", reason(html))
+    chinese = await page.see("/page/change/1", **{"accept-language": "zh"})
+    assert "也动过这篇笔记" in reason(chinese)
+    address = re.escape(note_url(cake.project, cake.path))
+    assert re.search(rf'action="{address}".*?value="delete"', html, re.S)

@@ -245,12 +245,14 @@ def test_an_older_entry_goes_to_the_history_once(memory, agent_plan):
         assert counts(plan) == (0, 0, 0, 1)
         assert list(plan.lines()) == []
         plan.carry_out()
-        assert entries.get("default", "k").value == "here"
+        present = entries.get("default", "k")
+        assert present.value == "here"
         changes = memory.log(limit=0)
         assert len(changes) == 2
     memory.restore("kv/default/k.md")
 
-    assert entries.get("default", "k").value == "older"
+    restored = entries.get("default", "k")
+    assert restored.value == "older"
 
 
 def test_of_an_entry_with_a_time_to_live_no_copy_is_kept(memory, agent_plan):

@@ -44,6 +44,9 @@ from memoranda.sources.step import Step, StepKind
 from memoranda.text.remembered import remembering
 from memoranda.text.unicode import sqlite_text
 
+# Digits of an id that people type.
+_ID_DIGITS = 8
+
 if TYPE_CHECKING:
     from memoranda.index.writer import Indexed
     from memoranda.ledger.execution import Execution
@@ -616,7 +619,7 @@ class Transaction:
 
         # Notes that look like instructions to their reader are marked, and the caller is told.
         self._suspicion_notices = [
-            f"{note.project}/{note.path}: marked suspicious ({', '.join(note.suspicious)}); "
+            f"{_harmless_name(note)}: marked suspicious ({', '.join(note.suspicious)}); "
             "see memory review"
             for note in self._notes.values()
             if note.suspicious
@@ -720,3 +723,17 @@ def read_or_none(source: FolderSource, path: str) -> File | None:
         return source.read(path)
     except MemorandaError:
         return None
+
+
+def _harmless_name(note: Note) -> str:
+    """Return a name of a suspicious note that has none of its words.
+
+    The caller may not have written the note: a dream moves those of others. The file of a memory is
+    called by the first words of its text.
+    """
+    from memoranda.text.gate import default_rules
+
+    is_memory = note.phase is not None
+    if is_memory or default_rules().name_suspicions(note.path):
+        return f"{note.project}: {note.id[:_ID_DIGITS]}"
+    return f"{note.project}/{note.path}"

@@ -22,7 +22,6 @@ from memoranda.index.tables import Row
 from memoranda.note.entity import EntityKey, GraphRelation, folded_name
 from memoranda.note.links import without_suffix
 from memoranda.note.model import GLOBAL, GRAPH_PROJECT, Note
-from memoranda.text.han import other_forms
 
 _ENTITY = "e.note, e.created, e.path, e.scope, e.name, e.kind"
 # The SQL for `target_name`.
@@ -249,12 +248,7 @@ class EntityQueries(Queries):
         viewer: the agent that asks; None for the owner. Hidden notes are left out.
         """
         memory = self._memory()
-        needles = [text, *other_forms(text)]
         candidates = memory.holding(text)
-        # A Chinese text may be written in the other kind of characters.
-        if len(needles) > 1:
-            all_candidates = set(chain.from_iterable(map(memory.holding, needles)))
-            candidates = sorted(all_candidates, key=lambda key: key.order)
         # The cache separates observations by line breaks, so two of them may match together.
         if "\n" in text:
             observations = self.observations([key.handle for key in candidates])
@@ -262,9 +256,8 @@ class EntityQueries(Queries):
                 key
                 for key in candidates
                 if any(
-                    needle in text_part.lower()
+                    text in text_part.lower()
                     for text_part in (key.name, key.type, *observations[key.handle])
-                    for needle in needles
                 )
             ]
         return memory.visible(candidates, viewer)

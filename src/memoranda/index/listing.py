@@ -321,7 +321,7 @@ def _rows_holding(
 ) -> list[int]:
     """Return the rows of the notes whose text or title contains `text` and whose facets pass.
 
-    A Chinese text is looked for in simplified and in traditional characters.
+    A Chinese text that no note has as it is typed is looked for in the other characters.
 
     needed, unwanted: the facets that a note must have and must not have (see `wanted`).
     projects: the only projects with such notes. None if unknown.
@@ -333,9 +333,10 @@ def _rows_holding(
         source = f"note n join text t on t.row = n.row where n.project in ({ids})"
     else:
         source = ""
-    rows: list[int] = []
-    for needle in (text, *other_forms(text)):
-        rows += _rows_with(db, needle, source)
+    rows = _rows_with(db, text, source)
+    if not rows:
+        for needle in other_forms(text):
+            rows += _rows_with(db, needle, source)
     text_rows = db.execute(
         f"select row, facet from text where row in ({_THESE})", (json.dumps(rows),)
     )

@@ -82,20 +82,16 @@ _PLACEHOLDER = (
 class GateRule:
     """A rule of the gate (see the head of gate.rules).
 
-        kind: SECRET, SUSPICIOUS, or OFF for a rule that the owner switched off.
-        why: the reason shown to the user.
-        near: words of which a text must have one, in lower case.
-        then: a regular expression for the text directly behind such a word; "" for any text.
-        match: the regular expression of the text to find.
-        parts: combinations of words in a sentence (see orders.py).
-    <<<<<<< HEAD
-        likeness: the least score around a match of `parts`, or alone (likeness.py). None means any.
-        longer: the number of characters beyond which a text matches, whatever it says. None: no number.
-    =======
-        likeness: the least score around a match of `parts`, or alone (see likeness.py). None: any.
-    >>>>>>> w/doc2
-        checks: further checks of a match, each with its name and the least value that passes.
-        yes, no: example texts that the rule must match, and must not match.
+    kind: SECRET, SUSPICIOUS, or OFF for a rule that the owner switched off.
+    why: the reason shown to the user.
+    near: words of which a text must have one, in lower case.
+    then: a regular expression for the text directly behind such a word; "" for any text.
+    match: the regular expression of the text to find.
+    parts: combinations of words in a sentence (see orders.py).
+    likeness: the least score around a match of `parts`, or alone (likeness.py). None means any.
+    longer: the number of characters beyond which a text matches, whatever it says. None: no number.
+    checks: further checks of a match, each with its name and the least value that passes.
+    yes, no: example texts that the rule must match, and must not match.
     """
 
     id: str

@@ -317,8 +317,9 @@ class SearchContext:
     def alternatives(self, query_term: Term) -> list[str]:
         """Return other texts that find a term: `timezones` → `timezone`, `time zones`.
 
-        Such a text has the word of the term in another form, as two words, in another spelling, or
-        in the other way of writing Chinese: `计费` → `計費`.
+        Such a text has the word of the term in another form, as two words or in another spelling. A
+        Chinese term that no note contains as it is typed is looked for in the other characters:
+        `计费` → `計費`. Where a note contains it, only such notes are hits, as contract 000b, 12 wants.
         Texts that no note contains are left out. A term in quotes has no alternatives.
         """
         # A phrase in quotes is looked for as it is.
@@ -326,7 +327,9 @@ class SearchContext:
             return []
         cache_key = ("alternatives", query_term)
         if cache_key not in self._cache:
-            words = [*query_term.other_spellings, *other_forms(query_term.text)]
+            words = list(query_term.other_spellings)
+            if not self._is_anywhere(query_term.text):
+                words += other_forms(query_term.text)
             if len(query_term.words) == 1 and not query_term.single:
                 words += inflections(query_term.words[0])
                 words += self._in_two_words(query_term.words[0])

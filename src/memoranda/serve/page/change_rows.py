@@ -20,6 +20,7 @@ from memoranda.engine import MemorySession
 from memoranda.engine.history import Revision, undone_by_change
 from memoranda.engine.refusals import refused_undos
 from memoranda.engine.whereabouts import where_now
+from memoranda.errors import UndoObstacle
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change, Touched
 from memoranda.serve.page.addresses import note_url
@@ -119,10 +120,20 @@ class RowWriter:
             "url": self._address(change, info),
             "others": change.count_of_others(),
             "refusal": self._refusals.get(change.number),
-            "undone_by": self._undone.get(change.number),
+            "undone_by": self._undone_by(change.number),
             "undoes": change.undoes,
         }
         return documents.change(change) | row | _description(title, revision)
+
+    def _undone_by(self, number: int) -> int | None:
+        """Return the number of the change that undid a change. None if it counts.
+
+        The undo need not be among the listed changes, which may be those of one agent or day.
+        """
+        refusal = self._refusals.get(number)
+        if refusal is not None and refusal.obstacle == UndoObstacle.UNDONE:
+            return self._undone.get(number, refusal.later)
+        return self._undone.get(number)
 
     def _note(self, change: Change) -> NoteInfo | None:
         """Return the note that a change is about, at its present place.

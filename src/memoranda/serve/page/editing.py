@@ -209,6 +209,26 @@ def _merged(visit: Visit, theirs: str) -> Merge:
     return merge(base, typed(visit), theirs.replace("\r\n", "\n"))
 
 
+def merged_without_conflict(visit: Visit, info: NoteInfo, theirs: str) -> str | None:
+    """Return the typed text merged with what somebody changed since the form was made.
+
+    None if nobody did, if both changed the same lines, or if the present text seems to hold
+    instructions: then a person has to look at it first.
+
+    theirs: the present text of the note.
+    """
+    is_first_try = _MINE not in visit.fields and "base" in visit.fields
+    if not is_first_try or info.suspicious or visit.fields["checksum"] == info.checksum:
+        return None
+    merged = _merged(visit, theirs)
+    return None if merged.conflicts else merged.text()
+
+
+def author_meanwhile(visit: Visit, info: NoteInfo) -> str:
+    """Return who changed a note since the form for it was made."""
+    return authors_since(visit.memory, info, visit.fields["checksum"], visit.language)
+
+
 def conflict(visit: Visit, info: NoteInfo, status: int = 409) -> Response:
     """Show the form again, with the typed text and the present text of the note merged.
 
@@ -218,7 +238,7 @@ def conflict(visit: Visit, info: NoteInfo, status: int = 409) -> Response:
     """
     note = visit.memory.read(info, count=False)
     merged = _merged(visit, note.text)
-    author = authors_since(visit.memory, info, visit.fields["checksum"], visit.language)
+    author = author_meanwhile(visit, info)
     base = visit.fields.get("base", "").replace("\r\n", "\n")
     if merged.conflicts:
         _check_editable(note)

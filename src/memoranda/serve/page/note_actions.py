@@ -61,6 +61,11 @@ def _edit(visit: Visit, info: NoteInfo) -> None:
     text_before = visit.memory.read(info, count=False).text
     text = editing.as_in_file(editing.decided(visit, text_before), text_before)
     checksum = visit.fields["checksum"]
+    merged = editing.merged_without_conflict(visit, info, text_before)
+    if merged is not None:
+        visit.merged_with = editing.author_meanwhile(visit, info)
+        text = editing.as_in_file(merged, text_before)
+        checksum = info.checksum
     # A wrong checksum means that the note changed since the form was made, which `edit` refuses.
     if text != text_before or checksum != info.checksum:
         visit.memory.edit(info, Rewrite(text), checksum=checksum)

@@ -33,6 +33,7 @@ from memoranda.serve.http import AdmittedRequest, HttpServer
 from memoranda.serve.middleware import RequestRefused, in_time
 from memoranda.serve.page.addresses import id_url, note_url
 from memoranda.serve.page.framing import framed
+from memoranda.serve.page.near_pages import near_pages
 from memoranda.serve.page.near_titles import nearest, words_of_address
 from memoranda.serve.page.package_files import is_program_replaced
 from memoranda.serve.page.rendering import render, render_frame
@@ -106,6 +107,7 @@ class Visit:
     csrf: a text that each form must send back, so that no other site can send it. "" for a caller
         with a token.
     secret: the question about a secret in the form that was sent. None if it has none.
+    merged_with: whose change of the same note is merged with what was sent. "" for nobody's.
     begin_page: tells that the fields are right and a page will be the answer. Its frame may be sent
         before the view has found what the page shows.
     """
@@ -116,6 +118,7 @@ class Visit:
     csrf: str = ""
     begin_page: Callable[[], object] = lambda: None
     secret: SecretQuestion | None = None
+    merged_with: str = ""
 
     @property
     def is_post(self) -> bool:
@@ -221,7 +224,9 @@ class Visit:
         address = without(path, query, (DONE,))
         if self.memory.changed and not is_final:
             joint = "&" if "?" in address else "?"
-            address += f"{joint}{urlencode({DONE: self._signed(self.memory.changed)})}"
+            address += (
+                f"{joint}{urlencode({DONE: self._signed(self.memory.changed, self.merged_with)})}"
+            )
         return RedirectResponse(address, 303)
 
     @property
@@ -234,12 +239,15 @@ class Visit:
         # Only the page of a note is at the address to which its forms are sent.
         return path if path.startswith(_NOTE_PAGES) else HOME
 
-    def _signed(self, number: int) -> str:
-        """Return the number of a change with a signature: `17.0f3b…`.
+    def _signed(self, number: int, merged_with: str) -> str:
+        """Return the number of a change with a signature: `17.0f3b…`, `17.0f3b….codex`.
+
+        merged_with: whose change was merged with it, "" for nobody's.
 
         So a foreign link cannot make the page say that a change was just made.
         """
-        return f"{number}.{digest(f'{DONE} {self.csrf} {number}')[:16]}"
+        signature = digest(f"{DONE} {self.csrf} {number} {merged_with}")[:16]
+        return f"{number}.{signature}" + (f".{merged_with}" if merged_with else "")
 
     def _change_just_made(self) -> Change | None:
         """Return the change that was just made, which the field DONE of the address names.
@@ -247,18 +255,20 @@ class Visit:
         None without such a field, or unless this page signed it.
         """
         signed = self.fields.get(DONE, "")
-        number, _, _ = signed.partition(".")
+        number, _, rest = signed.partition(".")
+        _, _, merged_with = rest.partition(".")
         if self.is_post or not self.csrf:
             return None
         if not number.isdecimal() or len(number) > MAX_DIGITS:
             return None
-        expected = self._signed(int(number)).encode()
+        expected = self._signed(int(number), merged_with).encode("utf-8", "replace")
         if not hmac.compare_digest(signed.encode("utf-8", "replace"), expected):
             return None
         change = self.memory.change_numbered(int(number))
         # An erased note cannot be brought back, so there is nothing to offer.
         if change is None or change.verb == ERASE:
             return None
+        self.merged_with = merged_with
         return change
 
     def note_address(self, note: Note | NoteInfo) -> str:
@@ -425,6 +435,7 @@ def _answer_of(view: View, visit: Visit) -> Response:
             status_shown=status,
             is_replaced=False,
             sought=sought,
+            pages=near_pages(visit.request.path_params.get("address", "")) if leads_nowhere else [],
             near=[info for info in near if not visit.memory.is_held_back(info)],
         )
     if isinstance(answer, Response):
@@ -639,6 +650,7 @@ def _error_page(
         is_replaced=is_replaced,
         sought="",
         near=[],
+        pages=[],
         csrf="",
         visit=None,
         zone=None,

@@ -376,7 +376,8 @@ function showTime() {
     until = slider.value === slider.max ? "" : day.toISOString().slice(0, 10);
     const year = day.getUTCFullYear() === new Date(last).getUTCFullYear() ? undefined : "numeric";
     const date = day.toLocaleDateString(document.documentElement.lang, { month: "short", day: "numeric", year, timeZone: "UTC" });
-    const number = time.dataset.number.replace("{n}", nodes.filter(isThere).length);
+    const n = nodes.filter(isThere).length;
+    const number = n === 1 ? time.dataset.one : time.dataset.number.replace("{n}", n);
     time.querySelector("output").textContent = `${date} · ${number}`;
   }
   slider.oninput = () => { tellDay(); draw(); };

@@ -2,8 +2,7 @@
 // somebody presses is replaced before they release it.
 
 //
-// What an answer brought may stand where something else stood. So a press does nothing there while
-// it is new, and the second press of a double click nowhere.
+// What is new may stand where something else stood: it is not pressed at once, or by a double click.
 
 const NEW_MS = 500;
 const timers = new WeakMap();

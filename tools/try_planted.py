@@ -361,13 +361,17 @@ def the_command_profile(house: House, text: str) -> str:
 @ear
 def the_command_profile_in_json(house: House, text: str) -> str:
     document = json.loads(_said_by_command(house, "--json", "profile"))
-    return "\n".join(json.dumps(entry, ensure_ascii=False) for entry in document["entries"])
+    lines = []
+    for entry in document["entries"]:
+        lines.append(json.dumps(entry, ensure_ascii=False))
+    return "\n".join(lines)
 
 
 @ear
 def the_file_of_the_installation(house: House, text: str) -> str:
     _said_by_command(house, "install", "--agents-md")
-    return "\n".join(path.read_text("utf-8") for path in house.repository.glob("*.md"))
+    file = house.repository / "AGENTS.md"
+    return file.read_text("utf-8")
 
 
 @ear
@@ -376,11 +380,16 @@ def lists_of_the_server(house: House, text: str) -> str:
     lists = house.tools
     texts = [lists.instructions]
     for tool in lists.tools.values():
-        texts += [tool.name, tool.description, json.dumps(tool.schema)]
+        texts.append(tool.name)
+        texts.append(tool.description)
+        texts.append(json.dumps(tool.schema))
     for prompt in lists.prompts.values():
-        texts += [prompt.name, prompt.description, str(prompt.arguments)]
+        texts.append(prompt.name)
+        texts.append(prompt.description)
     for resource in [*lists.resources.values(), *lists.templates]:
-        texts += [resource.uri, resource.name, resource.description]
+        texts.append(resource.uri)
+        texts.append(resource.name)
+        texts.append(resource.description)
     return "\n".join(texts)
 
 
@@ -388,19 +397,23 @@ def lists_of_the_server(house: House, text: str) -> str:
 def a_dream(house: House, text: str) -> str:
     """Comes last, because it changes notes: its report, and what a session is told then."""
     report = _said_by_command(house, "dream", "--level", "3")
-    start = house.event(START, "SessionStart", source="startup")
-    return "\n\n".join([report, start, files_for_agents(house, text), context(house, text)])
+    start = the_start_of_a_session(house, text)
+    files = files_for_agents(house, text)
+    evidence = context(house, text)
+    return "\n\n".join([report, start, files, evidence])
 
 
 def _said_by_command(house: House, *arguments: str) -> str:
     """Return what the command prints for the reader, who runs it in the repository."""
     home = str(house.memory.home)
     output = io.StringIO()
+    line = ["--home", home, "--agent", READER, *arguments]
     with redirect_stdout(output), redirect_stderr(output), chdir(house.repository):
-        status = command_line.main(["--home", home, "--agent", READER, *arguments])
+        status = command_line.main(line)
+    said = output.getvalue()
     if status:
-        raise MemorandaError(output.getvalue())
-    return output.getvalue()
+        raise MemorandaError(said)
+    return said
 
 
 def letters_of(text: str) -> str:
@@ -412,12 +425,13 @@ def letters_of(text: str) -> str:
 def tellings(told: str, text: str) -> Iterator[tuple[bool, str]]:
     """Yield each line of a telling that has the text: whether it is a claim, and the line."""
     wanted = letters_of(text)[:MOST_LETTERS]
+    authors = AUTHORS + AUTHORS_OF_ROWS
     lines = told.splitlines()
     for number, line in enumerate(lines):
         if wanted not in letters_of(line):
             continue
         place = _about(lines, number).casefold()
-        has_author = any(author in place for author in AUTHORS + AUTHORS_OF_ROWS)
+        has_author = any(author in place for author in authors)
         yield has_author and any(word in place for word in UNCONFIRMED), line
 
 

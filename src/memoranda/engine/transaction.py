@@ -728,8 +728,8 @@ def read_or_none(source: FolderSource, path: str) -> File | None:
 def _harmless_name(note: Note) -> str:
     """Return a name of a suspicious note that has none of its words.
 
-    The caller may not have written the note: a dream moves those of others. The file of a memory is
-    called by the first words of its text.
+    The caller may not have written the note: a dream moves whatever is there. The file of a memory
+    is called by the first words of its text.
     """
     from memoranda.text.gate import default_rules
 

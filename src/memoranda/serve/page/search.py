@@ -29,7 +29,7 @@ from memoranda.note.model import CATEGORIES, INBOX, MEMORY_PROJECTS
 from memoranda.query import Query, day, parse
 from memoranda.serve.page.addresses import note_url
 from memoranda.serve.page.contradicted import statements_naming
-from memoranda.serve.page.facts import contradicting, names_in
+from memoranda.serve.page.facts import contradicting, names_in, statements_of
 from memoranda.serve.page.note_text import words_of_links
 from memoranda.serve.page.offered_names import is_meant_alone, names_for
 from memoranda.serve.page.package_files import TEXTS, text_in
@@ -61,8 +61,9 @@ _MAX_TITLE_CHARACTERS = 160
 # Characters of a passage in the palette, and of them before the first word that was found.
 _MAX_TELLING = 220
 _CHARACTERS_BEFORE = 60
-# Names in the hits of a page about which it is looked up what is said since.
-_MAX_NAMES = 2
+# Names in the hits of a page about which it is looked up what is said since. With 10,000 memories, each
+# takes a third of the time that a search may take.
+_MAX_NAMES = 1
 # Hits in transcripts that are shown.
 _MAX_PASSAGES = 10
 
@@ -171,6 +172,7 @@ def _newer_by_row(memory: MemorySession, hits: Iterable[Hit]) -> dict[int, State
     infos = [hit.note for hit in hits if hit.note.project in MEMORY_PROJECTS]
     names = dict.fromkeys(chain.from_iterable(names_in(info.title) for info in infos))
     statements = statements_naming(memory, islice(names, _MAX_NAMES))
+    statements += statements_of(info for info in infos if not memory.is_held_back(info))
     newer = {info.row: contradicting(info.title, info.created, statements) for info in infos}
     return {row: statement for row, statement in newer.items() if statement is not None}
 

@@ -760,7 +760,8 @@ def test_the_time_slider_shows_what_was_there_by_a_day(visit):
         slider.press("Home")
         output = page.locator(".time output")
         expect(output).not_to_contain_text(f" {all_notes} notes")
-        assert int(number.search(output.inner_text())[0]) < all_notes
+        first = number.search(output.inner_text())
+        assert int(first[0]) < all_notes if first else "· one note" in output.inner_text()
         # A note that is not there yet is not named
         assert len(page.evaluate("document.querySelector('canvas').graph.boxes()")) < all_notes
         slider.press("End")

@@ -182,3 +182,31 @@ def test_facts_of_a_name_are_confirmed_and_taken_out_by_keys(visit, memory):
         expect(remembered).to_have_count(0)
         page.keyboard.press("u")
         expect(remembered).to_have_count(1)
+
+
+def test_what_an_agent_changed_meanwhile_does_not_move_the_text_one_types(visit, memory):
+    note = memory.write(Draft("One.\n\nTwo.\n", project="notes", title="Steady"))
+    with visit("/page/note/notes/Steady.md?part=edit") as page:
+        text = page.get_by_label("Text")
+        expect(text).to_be_focused()
+        before = text.bounding_box()
+        memory.as_caller("claude", "mcp").edit(note.id, Append("Three.\n"))
+        bar = page.locator(".editor .warn")
+        expect(bar).to_contain_text("Claude changed this note")
+        assert text.bounding_box() == before
+        box = bar.bounding_box()
+        assert box["y"] + box["height"] <= page.viewport_size["height"]
+
+
+def test_titles_for_a_link_are_offered_where_one_sees_them(visit, memory):
+    long_text = "\n\n".join(f"Line {number}." for number in range(60))
+    memory.write(Draft(long_text, project="notes", title="Long text"))
+    with visit("/page/note/notes/Long%20text.md?part=edit") as page:
+        text = page.get_by_label("Text")
+        expect(text).to_be_focused()
+        text.press("Control+Home")
+        page.keyboard.type("[[Read")
+        expect(page.locator(".titles button").first).to_be_visible()
+        box = page.locator(".titles").bounding_box()
+        assert box["y"] >= 0
+        assert box["y"] + box["height"] <= page.viewport_size["height"]

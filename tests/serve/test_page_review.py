@@ -341,6 +341,28 @@ def test_markdown_is_read_as_words_and_signs_of_a_text_stay(markdown, words):
     assert plain_text(markdown) == words
 
 
+@pytest.mark.parametrize(
+    ("address", "later"),
+    [("/page/review?list=1", "/page"), ("/page/review?list=1&kind=merge", "/page/review")],
+)
+async def test_the_only_question_has_later_and_its_keys(web, page, address, later):
+    memory(web, "Anna is allergic to hazelnuts", category="people")
+    memory(web, "Anna has an allergy to hazelnuts.", category="people")
+    html = await page.see(address)
+    assert f'<a class="button quiet" href="{later}" data-key="s">Later' in html
+    keys = html.partition('class="soft by-key"')[2].partition("</p>")[0]
+    assert "undo" in keys
+    assert "next, previous" not in keys
+
+
+async def test_what_happened_on_a_day_is_not_asked_about_as_a_reminder(web, page):
+    memory(web, "Heron was seen again on Thursday", category="knowledge")
+    memory(web, "周四又看到了那只鸟", category="knowledge")
+    memory(web, "Dinner with Lukas on Thursday", category="people")
+    (question,) = web.memory.review(kind="reminder")
+    assert "Dinner with Lukas" in question.text
+
+
 def test_a_line_of_marks_that_nothing_closes_is_read_in_linear_time():
     markdown = " *a" * 30_000
     begin = time.process_time()

@@ -128,7 +128,7 @@ class RowWriter:
     def _undone_by(self, number: int) -> int | None:
         """Return the number of the change that undid a change. None if it counts.
 
-        The undo need not be among the listed changes, which may be of one agent or day.
+        The undo need not be among the listed changes: these may be of one agent or day.
         """
         refusal = self._refusals.get(number)
         if refusal is not None and refusal.obstacle == UndoObstacle.UNDONE:

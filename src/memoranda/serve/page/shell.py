@@ -120,7 +120,7 @@ def count(visit: Visit, stamp: str) -> RailCounts:
 
 
 def _counted_quickly(memory: MemorySession, stamp: str) -> RailCounts:
-    """Return the counts that take no longer than showing a page. Questions and people are not counted."""
+    """Return the counts that take no longer than showing a page: without questions and people."""
     totals = memory.stats()
     rows = reminder_rows(memory)
     pinned, _ = memory.list(Query(archived=False, pinned=True), limit=_MAX_PINNED)

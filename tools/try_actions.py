@@ -52,8 +52,10 @@ class Model(BaseHTTPRequestHandler):
         self._send(b'{"data": [], "models": []}', "application/json")
 
     def do_POST(self) -> None:
-        size = int(self.headers.get("content-length") or 0)
-        body = self.rfile.read(size).decode()
+        length = self.headers.get("content-length")
+        size = int(length or 0)
+        data = self.rfile.read(size)
+        body = data.decode()
         if "count_tokens" in self.path:
             return self._send(b'{"input_tokens": 10}', "application/json")
         client = "claude" if "/messages" in self.path else "codex"

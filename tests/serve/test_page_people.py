@@ -235,7 +235,7 @@ async def test_a_title_that_seems_to_hold_instructions_is_not_repeated_among_the
     agent.write(Draft("[[Ann]] came.", project="notes", title=order))
     about = await page.see("/page/about?name=Ann")
 
-    assert "looks planted" in listed_under(about, "Mentioned in these notes")[0]
+    assert "looks planted" in listed_under(about, "Further notes with a link to here")[0]
     assert order not in plain(about)
 
 
@@ -532,3 +532,31 @@ async def test_a_contradicting_memory_that_looks_planted_is_named_nowhere(web, p
         )
     )
     assert "Contradicted" not in await page.text("/page/note/notes/Ann%20Lee.md")
+
+
+@pytest.mark.parametrize(
+    ("name", "fact"), [("Ann", "- [role] plants trees"), ("陈薇", "- [角色] 种树的人")]
+)
+async def test_what_was_learned_last_is_the_newest_fact_or_note_of_all(web, page, name, fact):
+    codex = web.memory.as_caller("codex", "mcp")
+    claude = web.memory.as_caller("claude", "mcp")
+    person(web, name, "Somebody.")
+    draft = Draft(f"{name} likes tea.", project="categories", category="people")
+    codex.write(draft)
+    address = f"/page/about?name={name}"
+    text = await page.text(address)
+    assert ", from codex." in text
+
+    web.later(minutes=7)
+    edit = FindReplace("Somebody.", fact)
+    claude.edit(f"notes/{name}.md", edit)
+    text = await page.text(address)
+    assert ", from claude." in text
+
+
+async def test_a_person_page_counts_links_as_the_list_of_people_does(web, page):
+    person(web, "Ann", "Somebody.")
+    for number in range(3):
+        web.note(f"Day {number}", "With [[Ann]].")
+    assert "mentioned 3 times" in await page.text("/page/people")
+    assert "3 links lead here." in await page.text("/page/about?name=Ann")

@@ -31,6 +31,8 @@ def note_call(session: HomeSession, tool: str, arguments: Mapping[str, Any]) -> 
     texts = (str(arguments[name]) for name in _ASKED if isinstance(arguments.get(name), str))
     asked_for = next(texts, "")
     log_of(session).add(session.engine.clock(), session.agent, tool, asked_for, session.served)
+    # A later call of the same session gave other notes.
+    session.served = []
 
 
 def notes_given(memory: HomeSession) -> tuple[int, set[str]]:

@@ -20,7 +20,7 @@ class Weights:
     # A word in title, heading or tag, on top of the word itself
     title: float = 1.3
     # Title or alias is the very query text
-    same_title: float = 0.5
+    same_title: float = 2.0
     # A pair of CJK characters across a stop word, relative to another pair
     weak: float = 0.35
     # A word of a long text outside its question, or of an earlier turn of a dialogue

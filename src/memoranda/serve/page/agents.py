@@ -25,6 +25,7 @@ from memoranda.errors import CannotUndo, InvalidInput
 from memoranda.ledger.change import Change
 from memoranda.serve.page import undoing
 from memoranda.serve.page.change_rows import RowWriter, is_machinery, word_of
+from memoranda.serve.page.day_summary import count_of_notes
 from memoranda.serve.page.shell import PRESENT
 from memoranda.serve.page.visit import HOME, Visit
 from memoranda.serve.page.writers import is_upkeep
@@ -55,7 +56,7 @@ class AgentCard:
 
     name: the agent's name. None means the owner.
     clients: the names of its clients.
-    words: LEARNED, CHANGED or FORGOT -> how many changes of this kind it made.
+    words: LEARNED, CHANGED or FORGOT -> how many notes its changes of this kind are about.
     sessions: the ids of its sessions.
     days: the number of its changes on each of the last days, the oldest first.
     latest: its latest changes.
@@ -143,7 +144,8 @@ def _add_change(card: AgentCard, change: Change, now: datetime, zone: tzinfo) ->
     """
     author = change.by or {}
     card.last = max(card.last, change.time)
-    card.words[word_of(change)] += 1
+    if change.undoes is None:
+        card.words[word_of(change)] += count_of_notes(change)
     if author.get("session"):
         card.sessions.add(author["session"])
     _add_client(card, author.get("client") or change.face or "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -76,10 +76,16 @@ def _sentences(
 
 def _statements_about(memory: MemorySession, info: NoteInfo) -> list[Statement]:
     """Return what the newest memories state that name what a note is about."""
+    names = dict.fromkeys([info.title, *names_in(info.title)])
+    return [item for item in statements_naming(memory, names) if item.info.row != info.row]
+
+
+def statements_naming(memory: MemorySession, names: Iterable[str]) -> list[Statement]:
+    """Return what the newest memories state that have one of some names in their text."""
     rows: dict[int, None] = {}
-    for name in dict.fromkeys([info.title, *names_in(info.title)]):
+    for name in names:
         query = Query(contains=name, projects=(CATEGORY_PROJECT,), archived=False, order="created")
         listed, _ = memory.list(query, limit=_MAX_MEMORIES)
-        rows.update(dict.fromkeys(other.row for other in listed if other.row != info.row))
+        rows.update(dict.fromkeys(other.row for other in listed))
     holding = holding_now(memory, rows).values()
     return statements_of(other for other in holding if not memory.is_held_back(other))

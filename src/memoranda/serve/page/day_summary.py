@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from memoranda.engine import MemorySession
+from memoranda.ledger.change import Change
 from memoranda.serve.page.change_rows import CHANGED, FORGOT, LEARNED, is_machinery, word_of
 from memoranda.serve.page.wording import counted
 from memoranda.serve.page.writers import is_upkeep
@@ -59,8 +60,7 @@ def summary_since(
         if is_owner and change.agent is not None:
             continue
         word = word_of(change)
-        # A change without texts, such as a move, counts as one note.
-        note_count = max(1, sum(1 for _ in change.texts()))
+        note_count = count_of_notes(change)
         note_counts[word] += note_count
         if not change.agent:
             continue
@@ -72,6 +72,15 @@ def summary_since(
     summary.changed = note_counts[CHANGED]
     summary.forgot = note_counts[FORGOT]
     return summary
+
+
+def count_of_notes(change: Change) -> int:
+    """Return how many notes a change learned, changed or forgot, wherever the page counts them.
+
+    A change without texts, such as a move of a folder, counts as one. Notes that a deletion only
+    took links out of do not count.
+    """
+    return 1 + change.count_of_others()
 
 
 def deeds_in(language: str, summary: Summary) -> list[str]:

@@ -34,7 +34,8 @@ _LINK = re.compile(r"\[\[(?:[^\[\]|\n]*\|)?([^\[\]|\n]+)\]\]")
 # The category at the beginning of a fact: `[tool] `.
 _FACT = re.compile(r"\[([^\[\]\n]{1,60})\]\s+")
 # The type of a relation before its link: `knows `.
-_RELATION = re.compile(r"([\w][\w -]{0,60})\s+\Z")
+# It is one word, or several in quotes, as `read_relation` of note/links.py reads it.
+_RELATION = re.compile(r"([^\W\d][\w\-./:+]*|\"[^\"\[\]`\\]+\")[ \t]+\Z")
 # The place between two blocks of Markdown.
 _BLOCKS = re.compile(r"\n\s*(?:\n|[-*+#>|]|\d+[.)])")
 # What begins a block that is no paragraph, and the line that makes a heading or a table of the line
@@ -213,7 +214,7 @@ def _fact(self: Any, tokens: Sequence[Token], at: int, *_: Any) -> str:
 
 def _relation(self: Any, tokens: Sequence[Token], at: int, *_: Any) -> str:
     """Render the type of a relation as a tag."""
-    words = tokens[at].content.replace("_", " ")
+    words = tokens[at].content.strip('"').replace("_", " ")
     return f'<span class="relation">{escape(words)}</span> '
 
 

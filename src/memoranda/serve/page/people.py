@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from starlette.responses import Response
 
-from memoranda import documents
 from memoranda.documents.listed import Listed
 from memoranda.engine import MemorySession
 from memoranda.engine.contents import folders_named, places_passing
@@ -115,7 +114,8 @@ def show(visit: Visit) -> Response:
         shown_kind: _names(memory, shown_kind, words, offset, max_names)
         for shown_kind in ([kind] if kind else _KINDS)
     }
-    memories, total = memory.list(Query(category="people", archived=False), limit=_MAX_MEMORIES)
+    of_people = Query(category="people", archived=False, order="created")
+    memories, total = memory.list(of_people, limit=_MAX_MEMORIES)
     return visit.part_or_page(
         "names.html",
         "people.html",
@@ -123,7 +123,7 @@ def show(visit: Visit) -> Response:
         kind=kind,
         words=words,
         most_links=_MAX_LINKS,
-        said=documents.references(memory, memories, total, 0),
+        said=Listed.part(memories, total, 0),
     )
 
 

@@ -20,6 +20,7 @@ from starlette.responses import Response
 from memoranda.engine import MemorySession
 from memoranda.engine.contents import contents
 from memoranda.engine.contested import Statement, holding_now
+from memoranda.engine.link_walk import count_incoming
 from memoranda.engine.telling import Telling
 from memoranda.errors import Ambiguous, InvalidInput, MemorandaError
 from memoranda.index.rows import Edge, Hit, NoteInfo
@@ -41,6 +42,7 @@ from memoranda.serve.page.facts import (
 from memoranda.serve.page.graph_names import shown_title
 from memoranda.serve.page.graph_panel import RelatedNotes, related_notes
 from memoranda.serve.page.search import passage_of, readable_passage
+from memoranda.serve.page.text_origin import TextOrigin, text_origin
 from memoranda.serve.page.visit import Visit
 from memoranda.text.folding import fold
 
@@ -109,6 +111,8 @@ class About:
         `later`: memories that are not valid yet.
         `over`: memories that are no longer valid, and that no other memory replaced.
     has_more: whether more notes have the name than were looked at.
+    links: how many links lead to the notes of the name, at most _MAX_LINKS for each.
+    last: the newest fact or note about the name that is not over. None without one.
     """
 
     name: str
@@ -117,16 +121,8 @@ class About:
     also: dict[int, list[RelatedNotes]] = field(default_factory=dict)
     mentions: dict[str, list[Learned]] = field(default_factory=dict)
     has_more: bool = False
-
-    @property
-    def last(self) -> NoteInfo | None:
-        """The newest note that mentions the name and is not over. None without one."""
-        newest = [
-            notes[0].info
-            for kind, notes in self.mentions.items()
-            if kind not in ("over", "contradicted")
-        ]
-        return max(newest, key=lambda info: info.created, default=None)
+    links: int = 0
+    last: TextOrigin | None = None
 
 
 def show(visit: Visit) -> Response:
@@ -279,8 +275,23 @@ def _about(memory: MemorySession, name: str) -> About:
     _set_contradicted_memories_apart(memory, page.mentions)
     _set_contradicted_facts_apart(page)
     _tell_facts_once(page)
+    page.last = _learned_last(memory, page)
     _tell_notes_once(page, own_rows)
+    own_infos = [part.info for part in page.parts]
+    page.links = sum(count_incoming(memory, own_infos, _MAX_LINKS).values())
     return page
+
+
+def _learned_last(memory: MemorySession, page: About) -> TextOrigin | None:
+    """Return who wrote the newest fact or note about a name, and when. Nothing that is over counts."""
+    newest = [
+        text_origin(memory, mentions[0].info)
+        for kind, mentions in page.mentions.items()
+        if mentions and kind not in ("over", "contradicted")
+    ]
+    for fact in chain.from_iterable(part.facts for part in page.parts):
+        newest.append(TextOrigin(fact.writer, None, fact.time))
+    return max(newest, key=lambda origin: origin.time, default=None)
 
 
 def _set_contradicted_memories_apart(

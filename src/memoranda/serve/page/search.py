@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cache
+from itertools import chain, islice
+from math import floor
 from typing import Any
 
 from starlette.responses import Response
@@ -19,16 +22,20 @@ from memoranda import documents
 from memoranda.documents.listed import Document, Listed
 from memoranda.engine import MemorySession
 from memoranda.engine.completion import offers
+from memoranda.engine.contested import Statement
 from memoranda.errors import InvalidInput
 from memoranda.index.rows import Hit, NoteInfo
 from memoranda.note.model import CATEGORIES, INBOX, MEMORY_PROJECTS
 from memoranda.query import Query, day, parse
 from memoranda.serve.page.addresses import note_url
+from memoranda.serve.page.contradicted import statements_naming
+from memoranda.serve.page.facts import contradicting, names_in, statements_of
 from memoranda.serve.page.note_text import words_of_links
 from memoranda.serve.page.offered_names import is_meant_alone, names_for
 from memoranda.serve.page.package_files import TEXTS, text_in
+from memoranda.serve.page.text_origin import text_origin
 from memoranda.serve.page.visit import Visit
-from memoranda.serve.page.writers import AUTHORS, BY_HAND, writer_of, writing_agent
+from memoranda.serve.page.writers import AUTHORS, BY_HAND
 from memoranda.text.folding import fold
 from memoranda.text.han import other_forms
 from memoranda.transcripts.search import TraceHit
@@ -42,6 +49,10 @@ FILTERS = ("project", "category", "tag", "agent", "from", "until", "archive")
 # The marks before a heading, or before an item of a list with the category of a fact.
 _ITEM = re.compile(r"\n\s*(?:[-*+]|#{1,6})\s+(?:\[[^\[\]\n]{2,60}\]\s+)?")
 _DOT = " · "
+_WEEK = timedelta(days=7)
+# The remark of a hit without all words, which the line above the hits says of all.
+_RELAXED = "relaxed"
+_WORD = re.compile(r"\w+")
 # The field with the number of the hit that is explained.
 _WHY = "why"
 # Notes that the palette suggests.
@@ -50,6 +61,9 @@ _MAX_TITLE_CHARACTERS = 160
 # Characters of a passage in the palette, and of them before the first word that was found.
 _MAX_TELLING = 220
 _CHARACTERS_BEFORE = 60
+# Names in the hits of a page about which it is looked up what is said since. With 10,000 memories, each
+# takes a third of the time that a search may take.
+_MAX_NAMES = 1
 # Hits in transcripts that are shown.
 _MAX_PASSAGES = 10
 
@@ -117,10 +131,14 @@ def show(visit: Visit) -> Response:
     visit.begin_page()
     hits = memory.search(query, limit=HITS, offset=offset, explain=bool(why))
     listed = documents.hits(hits, offset)
+    newer = _newer_by_row(memory, hits)
     for number, (row, hit) in enumerate(zip(listed, hits, strict=True), 1):
-        row |= shown(memory, hit) | {"number": number}
+        row |= shown(memory, hit, query.text or "") | {"number": number}
+        row["newer"] = None if row["marks"] else newer.get(hit.note.row)
     if why and visit.is_part:
         return visit.html("why.html", row=_explained_row(listed, why))
+    if 0 < why <= len(listed.rows):
+        _explained_row(listed, why)
     values: dict[str, Any] = {
         "hits": hits,
         "fields": fields,
@@ -141,16 +159,54 @@ def show(visit: Visit) -> Response:
         projects=[project.name for project in memory.projects],
         agents=writers(memory),
         author_words=AUTHORS,
+        week_ago=f"{visit.now.astimezone(memory.settings.reading_zone) - _WEEK:%Y-%m-%d}",
         **values,
     )
 
 
+def _newer_by_row(memory: MemorySession, hits: Iterable[Hit]) -> dict[int, Statement]:
+    """Return the newest statement that contradicts each hit, by row.
+
+    The engine marks contradictions of one verb (`lives in`). Here, somebody who moved lives there.
+    """
+    infos = [hit.note for hit in hits if hit.note.project in MEMORY_PROJECTS]
+    names = dict.fromkeys(chain.from_iterable(names_in(info.title) for info in infos))
+    statements = statements_naming(memory, islice(names, _MAX_NAMES))
+    statements += statements_of(info for info in infos if not memory.is_held_back(info))
+    newer = {info.row: contradicting(info.title, info.created, statements) for info in infos}
+    return {row: statement for row, statement in newer.items() if statement is not None}
+
+
 def _explained_row(listed: Listed, number: int) -> Document:
-    """Return the row of a hit, by its number on the page. Raises InvalidInput."""
+    """Return the row of a hit, by its number on the page, with why it is before the next one.
+
+    beats: the reason by which it is furthest ahead of the next hit. None if there is none.
+    is_level: whether no reason puts it ahead of the next hit.
+
+    Raises InvalidInput.
+    """
     if number > len(listed.rows):
         raise InvalidInput("There is no such hit any more. Search again.")
     row: Document = listed.rows[number - 1]
+    row["remarks"] = [remark for remark in row["remarks"] if remark != _RELAXED]
+    row |= {"beats": None, "is_level": False}
+    if number < len(listed.rows):
+        following: Document = listed.rows[number]
+        row["beats"] = _main_difference(row["reasons"], following["reasons"])
+        row["is_level"] = row["beats"] is None
     return row
+
+
+def _main_difference(reasons: Sequence[Reason], next_reasons: Sequence[Reason]) -> Reason | None:
+    """Return the reason by which a hit is furthest ahead of the next one. None if it is not ahead.
+
+    reasons: the reasons of the hit.
+    next_reasons: the reasons of the next one.
+    """
+    next_values = {reason.name: reason.value for reason in next_reasons}
+    leads = [(reason.value - next_values.get(reason.name, 0), reason) for reason in reasons]
+    lead, main_reason = max(leads, key=lambda pair: pair[0], default=(0, None))
+    return main_reason if lead > 0 else None
 
 
 def tags(visit: Visit) -> Response:
@@ -237,9 +293,12 @@ def as_json(visit: Visit) -> dict[str, Any]:
     }
 
 
-def shown(memory: MemorySession, hit: Hit) -> dict[str, Any]:
+def shown(memory: MemorySession, hit: Hit, asked: str = "") -> dict[str, Any]:
     """Return what the page shows of a hit in addition to its document. Secrets in its title are masked.
 
+    asked: the text of the query.
+
+    writer, agent, written, tidied: who wrote its text, and when (see `TextOrigin`).
     title_pieces, pieces: the title and the passage in pieces: (whether the piece is a word of the
         query, its text). `pieces` is empty if the passage only repeats the title.
     marks: remarks about its validity, in the words of the engine.
@@ -247,22 +306,25 @@ def shown(memory: MemorySession, hit: Hit) -> dict[str, Any]:
     remarks: further remarks about the hit.
     """
     info = hit.note
+    origin = text_origin(memory, info)
     words = _words_to_mark(hit)
+    whole_words = _WORD.findall(fold(asked))
     named_elsewhere = {*hit.word_reasons, *hit.share_reasons()}
     title = memory.rules_for_reading().redacted(info.title)
     marks, passage = passage_of(hit)
     return {
         "url": note_url(info.project, info.path),
-        "writer": writer_of(info),
-        "agent": writing_agent(info),
+        "writer": origin.writer,
+        "agent": origin.agent,
         "category": info.category,
-        "updated": info.updated or info.changed,
+        "written": origin.time,
+        "tidied": origin.tidied,
         "about": info.date,
         "is_archived": info.project.startswith("."),
         "is_from_elsewhere": info.source not in (None, BY_HAND, info.provenance.who),
-        "title_pieces": _pieces(words, title[:_MAX_TITLE_CHARACTERS]),
+        "title_pieces": _pieces(words, title[:_MAX_TITLE_CHARACTERS], whole_words),
         "marks": marks,
-        "pieces": _pieces(words, readable_passage(passage, info.title)),
+        "pieces": _pieces(words, readable_passage(passage, info.title), whole_words),
         "reasons": _reasons(hit.shares, ", ".join(dict.fromkeys(hit.words))),
         "remarks": [remark for remark in hit.why if remark not in {*named_elsewhere, *marks}],
     }
@@ -307,18 +369,48 @@ def readable_passage(passage: str, title: str) -> str:
     return line
 
 
-def _pieces(words: Sequence[str], text: str) -> list[tuple[bool, str]]:
+def _pieces(
+    words: Iterable[str], text: str, whole_words: Iterable[str] = ()
+) -> list[tuple[bool, str]]:
     """Split a text at words: (whether a piece is such a word, the piece).
 
-    For the word "plan", `The plan holds` gives `The `, `plan` (True) and ` holds`.
+    For the word "plan", `The plan holds` gives `The `, `plan` (True) and ` holds`. As in a search,
+    neither case nor accents count: "gdansk" is `Gdańsk`.
+
+    words: words that are also marked within longer words.
+    whole_words: further words, folded, that are only marked as they are.
     """
-    if not words:
+    folded_words = {fold(word) for word in words} - {""}
+    longest_first = sorted(folded_words, key=len, reverse=True)
+    patterns = [re.escape(word) for word in longest_first]
+    patterns += [rf"(?<!\w){re.escape(word)}(?!\w)" for word in whole_words]
+    if not patterns:
         return [(False, text)] if text else []
-    longest_first = sorted(words, key=len, reverse=True)
-    pattern = "|".join(re.escape(word) for word in longest_first)
-    parts = re.split(f"(?i)({pattern})", text)
-    # `re.split` puts what the group matched at every second place.
-    return [(bool(number % 2), part) for number, part in enumerate(parts) if part]
+    folded_text, places = _folded_with_places(text)
+    pieces = []
+    end = 0
+    for match in re.finditer("|".join(patterns), folded_text):
+        start = places[match.start()]
+        stop = places[match.end()]
+        # One character may fold into several, of which a match may have only some.
+        if stop <= max(start, end):
+            continue
+        pieces.append((False, text[end:start]))
+        pieces.append((True, text[start:stop]))
+        end = stop
+    pieces.append((False, text[end:]))
+    return [(is_word, piece) for is_word, piece in pieces if piece]
+
+
+def _folded_with_places(text: str) -> tuple[str, list[int]]:
+    """Return a text folded, and the place in the text of each folded character and of the end."""
+    folded_characters: list[str] = []
+    places: list[int] = []
+    for place, character in enumerate(text):
+        folded = character.lower() if character.isascii() else fold(character)
+        folded_characters.append(folded)
+        places += [place] * len(folded)
+    return "".join(folded_characters), [*places, len(text)]
 
 
 def _reasons(shares: Mapping[str, float], words: str) -> list[Reason]:
@@ -332,9 +424,10 @@ def _reasons(shares: Mapping[str, float], words: str) -> list[Reason]:
     score = sum(shares.values()) or 1.0
     reasons = []
     start = 0.0
-    for name, value in sorted(shares.items(), key=lambda item: -item[1]):
+    ordered = sorted(shares.items(), key=lambda item: -item[1])
+    percents = _whole_percents([100 * value / score for _, value in ordered])
+    for (name, value), percent in zip(ordered, percents, strict=True):
         width = 100 * max(0.0, value) / positive_sum
-        percent = round(100 * value / score)
         if percent:
             sentence = _sentence(name, value)
             reasons.append(
@@ -342,6 +435,19 @@ def _reasons(shares: Mapping[str, float], words: str) -> list[Reason]:
             )
         start += width
     return reasons
+
+
+def _whole_percents(values: Sequence[float]) -> list[int]:
+    """Round percents so that they add up to 100. What was cut off most is rounded up first.
+
+    values: percents that add up to 100, the largest first.
+    """
+    percents = [floor(value) for value in values]
+    missing = round(sum(values)) - sum(percents)
+    by_rest = sorted(range(len(values)), key=lambda number: percents[number] - values[number])
+    for number in by_rest[:missing]:
+        percents[number] += 1
+    return percents
 
 
 def _sentence(name: str, value: float) -> str:

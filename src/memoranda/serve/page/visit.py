@@ -45,6 +45,7 @@ from memoranda.serve.page.secret_question import (
     question_of,
 )
 from memoranda.serve.page.sentences import ErrorWords, error_words, sentence_words
+from memoranda.serve.page.text_origin import text_origin
 from memoranda.serve.page.times import Clock
 from memoranda.serve.page.toasts import toast_of
 from memoranda.serve.page.wording import first_weekday_of, language_of, translated
@@ -206,6 +207,7 @@ class Visit:
             "zone": self.memory.settings.reading_zone,
             "now": self.now,
             "here": self.here,
+            "origin_of": partial(text_origin, self.memory),
             "rail": getattr(self.request.app.state, "rail", None),
         }
 

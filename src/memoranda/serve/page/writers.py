@@ -8,7 +8,7 @@ from zlib import crc32
 from memoranda.index.rows import NoteInfo
 from memoranda.jobs.lifecycle import FACE
 from memoranda.ledger.change import IMPORTING, Change
-from memoranda.note.model import Note
+from memoranda.note.model import Note, Provenance
 
 _OWNER = "owner"
 BY_HAND = "manual"
@@ -62,6 +62,11 @@ def writer_of(info: NoteInfo | Note) -> str:
         if info.source and info.source != BY_HAND:
             return info.source
         return "an agent"
+    return writer_of_provenance(provenance)
+
+
+def writer_of_provenance(provenance: Provenance) -> str:
+    """Return the writer of a text for people: an agent's name, or a word to be translated."""
     return AUTHORS.get(provenance.who, provenance.writer)
 
 

@@ -1,0 +1,123 @@
+"""Who wrote a text, and when: the lists of the page say it of the text, not of its links."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from memoranda import Draft
+from memoranda.note.edit import FindReplace
+from memoranda.serve.page.addresses import note_url
+from memoranda.serve.page.text_origin import text_origin
+from serve.test_page import memory
+from serve.web import plain
+
+pytestmark = pytest.mark.anyio
+
+
+def written_by(web, agent, text, **fields):
+    caller = web.memory.as_caller(agent, "mcp", client="claude-code 2.1", session="s1234567890")
+    return caller.write(Draft(text, **fields))
+
+
+def meta_of(html):
+    """The lines below the hits of a search, with who wrote each and when."""
+    return [plain(line) for line in re.findall(r'<p class="meta">(.*?)</p>', html, re.S)]
+
+
+async def merged(web, page, stays, goes):
+    answer = await page.send(
+        note_url(stays.project, stays.path),
+        do="merge",
+        other=f"{goes.project}/{goes.path}",
+        sure="yes",
+    )
+    assert answer.status_code in (200, 303)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [("Mara moved to Leeds.", "Leeds"), ("马拉搬到利兹。", "马拉")]
+)
+async def test_a_memory_in_which_a_merge_moved_a_link_keeps_its_author_and_time(
+    web, page, text, words
+):
+    claim = written_by(web, "claude", text, project="categories", category="people")
+    line = memory(web, "Tram 4 is slow.", category="knowledge")
+    depot = memory(web, "The depot is far.", category="knowledge")
+    web.memory.link(claim.id, line.id)
+    web.later(hours=9)
+    await merged(web, page, depot, line)
+    claim_now = web.memory.find(claim.id)
+    assert claim_now.links == (depot.id,)
+    origin = text_origin(web.memory, claim_now)
+    assert origin.writer == "claude"
+    assert origin.time == claim_now.created
+    assert origin.tidied > origin.time
+    html = await page.see(f"/page/search?q={words}")
+    (meta,) = meta_of(html)
+    assert "claude" in meta
+    assert "You" not in meta
+
+
+async def test_a_note_whose_link_follows_a_renamed_heading_keeps_its_author_and_time(web, page):
+    written_by(web, "claude", "Says [[Tram#Stops]].", project="notes", title="Diary")
+    web.note("Tram", "## Stops\n\nAt the mill.\n")
+    web.later(hours=9)
+    edit = FindReplace("## Stops", "## Halts")
+    web.memory.edit("notes/Tram.md", edit)
+    diary = web.memory.find("notes/Diary.md")
+    text = web.memory.read(diary).text
+    assert "[[Tram#Halts]]" in text
+    origin = text_origin(web.memory, diary)
+    assert origin.writer == "claude"
+    assert origin.time == diary.created
+
+
+async def test_a_header_or_a_move_does_not_make_an_author_and_an_edit_does(web, page):
+    written_by(web, "claude", "Green tea.", project="notes", title="Tea")
+    web.later(days=3)
+    web.memory.tag("notes/Tea.md", ["hot"])
+    web.memory.move("notes/Tea.md", "drinks/Tea.md")
+    before = text_origin(web.memory, web.memory.find("notes/drinks/Tea.md"))
+    assert (before.writer, before.time[:10]) == ("claude", "2026-11-22")
+    web.memory.edit("notes/drinks/Tea.md", FindReplace("Green", "Black"))
+    after = text_origin(web.memory, web.memory.find("notes/drinks/Tea.md"))
+    assert (after.writer, after.time[:10]) == ("You", "2026-11-25")
+
+
+async def test_a_link_that_an_edit_of_the_note_itself_leads_elsewhere_makes_an_author(web, page):
+    written_by(web, "claude", "Led by [[Ann]].", project="notes", title="Team")
+    web.memory.edit("notes/Team.md", FindReplace("[[Ann]]", "[[Bob]]"))
+    assert text_origin(web.memory, web.memory.find("notes/Team.md")).writer == "You"
+
+
+async def test_remembered_about_people_is_sorted_by_learning_and_names_the_writer(web, page):
+    old = written_by(web, "claude", "Mara moved to Leeds.", project="categories", category="people")
+    web.later(hours=2)
+    new = memory(web, "Bo likes tea.", category="people")
+    web.later(hours=2)
+    trams = memory(web, "Trams run.", category="knowledge")
+    web.memory.link(old.id, trams.id)
+
+    text = await page.text("/page/people")
+    assert new.title in text
+    new_place = text.index("Bo likes tea")
+    old_place = text.index("Mara moved to Leeds. claude")
+    assert new_place < old_place
+
+
+async def test_all_notes_say_that_links_or_properties_were_changed_later(web, page):
+    written_by(web, "claude", "Green tea.", project="notes", title="Tea")
+    web.later(hours=3)
+    tags = ["hot"]
+    web.memory.tag("notes/Tea.md", tags)
+    html = await page.see("/page/search")
+    (meta,) = meta_of(html)
+    assert re.search(r"claude · .* · links or properties ", meta)
+
+    edit = FindReplace("Green", "Black")
+    web.memory.edit("notes/Tea.md", edit)
+    html = await page.see("/page/search")
+    (meta,) = meta_of(html)
+    assert "links or properties" not in meta

@@ -1,0 +1,105 @@
+"""The hits of a search on the page: their order, their marks, and why each is there."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from memoranda import Draft
+from memoranda.serve.page.search import _pieces, _whole_percents
+from serve.test_page import memory
+from serve.web import plain
+
+pytestmark = pytest.mark.anyio
+
+
+def titles_in(html):
+    return [plain(title).strip() for title in re.findall(r"<h2>(.*?)</h2>", html, re.S)]
+
+
+@pytest.mark.parametrize("name", ["Lena Fischer", "陈薇"])
+async def test_the_note_with_exactly_the_title_comes_before_memories_that_say_more(web, page, name):
+    web.memory.write(
+        Draft("- [role] designer", project="notes", title=name, folder="people", type="person")
+    )
+    for number in range(40):
+        web.later(minutes=1)
+        text = f"{name} likes tea {number}."
+        memory(web, text, category="people")
+    html = await page.see(f"/page/search?q={name}")
+    titles = titles_in(html)
+    assert titles[0] == name
+
+    found = web.memory.search(name, limit=3)
+    first = found.hits[0]
+    assert first.note.title == name
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("Lena lives in Kyoto.", "Lena moved to Leeds."), ("莉娜住在京都。", "莉娜搬到了利兹。")],
+)
+async def test_a_hit_that_a_newer_hit_contradicts_is_marked_with_it(web, page, old, new):
+    memory(web, old, category="people")
+    web.later(hours=1)
+    memory(web, new, category="people")
+    name = "Lena" if old.isascii() else "莉娜"
+    html = await page.see(f"/page/search?q={name}")
+    hits = re.findall(r'<li class="hit".*?</li>', html, re.S)
+    marked = [plain(hit) for hit in hits if "Contradicted by" in hit or "newer:" in hit.lower()]
+    assert len(marked) == 1
+    assert re.search("lives in Kyoto|住在京都", marked[0])
+
+
+def test_words_are_marked_as_a_search_finds_them_without_accents():
+    pieces = _pieces(["gdansk"], "She is in Gdańsk now.")
+    assert pieces == [(False, "She is in "), (True, "Gdańsk"), (False, " now.")]
+
+
+def test_each_word_of_the_query_is_marked_but_not_within_others():
+    pieces = _pieces(["lena"], "Lena moved to town", ["lena", "moved", "to"])
+    assert [piece for is_word, piece in pieces if is_word] == ["Lena", "moved", "to"]
+
+
+def test_chinese_words_are_marked_within_their_run():
+    pieces = _pieces(["格但斯克"], "她在格但斯克工作")
+    assert pieces == [(False, "她在"), (True, "格但斯克"), (False, "工作")]
+
+
+def test_a_character_that_folds_into_several_is_marked_whole():
+    assert _pieces(["office"], "the oﬃce") == [(False, "the "), (True, "oﬃce")]
+
+
+async def test_a_place_is_marked_in_every_hit_that_has_it(web, page):
+    for number in range(6):
+        text = f"Lena Fischer was in Gdańsk on day {number}."
+        memory(web, text, category="people")
+    html = await page.see("/page/search?q=Lena Fischer moved to Gdańsk")
+    hits = re.findall(r'<li class="hit".*?</li>', html, re.S)
+    assert len(hits) == 6
+    marked = [hit for hit in hits if "<mark>Gdańsk</mark>" in hit]
+    assert marked == hits
+
+
+@pytest.mark.parametrize("values", [[50.5, 30.5, 19.0], [33.4, 33.3, 33.3], [110.4, 5.6, -16.0]])
+def test_percents_of_reasons_add_up_to_a_hundred(values):
+    assert sum(_whole_percents(values)) == 100
+
+
+async def test_why_a_hit_is_before_the_next_one_is_said(web, page):
+    web.note("Green tea", "It is hot.")
+    web.note("Day", "There was green tea.")
+    part = await page.see("/page/search?q=green tea&why=1", **{"x-part": "1"})
+    assert "It is before the next one most of all by this" in part
+    assert "What you typed is its title" in part.rpartition("most of all by this")[2]
+    assert "score" not in plain(part)
+    last = await page.see("/page/search?q=green tea&why=2", **{"x-part": "1"})
+    assert "the next one" not in last
+
+
+async def test_the_last_seven_days_are_one_press_and_keep_the_query(web, page):
+    web.note("Old tea", "It is hot.")
+    web.later(hours=1)
+    html = await page.see("/page/search?q=tea")
+    assert "/page/search?q=tea&amp;from=2026-11-15" in html

@@ -791,7 +791,7 @@ def test_words_in_the_graph_point_out_notes_and_enter_chooses_one_or_searches_al
         expect(page.locator(".panel h2")).to_have_text("Mara Lindqvist")
         field.fill("importer nowhere drawn")
         field.press("Enter")
-        page.wait_for_url("**/page/graph?q=importer%20nowhere%20drawn")
+        page.wait_for_url(re.compile(r"/page/graph\?q=importer(%20|\+)nowhere(%20|\+)drawn"))
 
 
 def test_a_note_of_the_graph_is_expanded_in_place(visit, memory):

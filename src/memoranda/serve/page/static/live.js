@@ -16,6 +16,8 @@ export function listen(place) {
     // A form stays: a place in it tells what was changed
     const place = document.querySelector("[data-live][data-part]");
     if (place) return refill(place);
+    // The answer to a form is not what its address leads to
+    if (!document.querySelector("[data-live]")) return;
     isWaiting = isWriting(document.activeElement);
     if (!isWaiting) renew();
   }

@@ -171,10 +171,8 @@ export async function renew() {
   renewRail();
 }
 
-// An answer that is a page of its own: a question to be answered, a form with both texts. The address
-// leads elsewhere, so there is nothing to look at again.
+// An answer that is a page of its own: a question to be answered, a form with both texts.
 export function show(html) {
-  isRenewalDue = false;
   replaceBy(parsed(html));
   scrollTo(0, 0);
   main.focus();

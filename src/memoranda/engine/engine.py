@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
@@ -154,10 +155,10 @@ class Engine:
             self.replacing,
         )
         self.freshness.scopes = self._scopes()
-        # The rows of long notes whose passages threads insert now, and of long notes that changes
-        # are about to replace
+        # The rows of long notes whose passages threads insert now
         self._being_placed: set[int] = set()
-        self._being_replaced: set[int] = set()
+        # How many changes are about to replace a long note, by its row
+        self._being_replaced: Counter[int] = Counter()
         self._catching_up: threading.Thread | None = None
         """The thread that compares the late projects with the disk."""
         self._ended = threading.Event()
@@ -918,7 +919,7 @@ class Engine:
         except (sqlite3.Error, OSError, StorageError) as error:
             self.unshown(error)
             return []
-        taken = self._being_placed | self._being_replaced
+        taken = self._being_placed | self._being_replaced.keys()
         return [note for note in notes if note not in taken]
 
     @contextmanager
@@ -935,16 +936,26 @@ class Engine:
             (project, note) for project, note in notes if note.passages > PASSAGES_AT_ONCE
         ]
         rows = {note.row for _, note in long_notes}
-        # Otherwise those who come in between would put the passages back.
-        self._being_replaced |= rows
+        # Otherwise those who come in between would put the passages back. Another change may be about
+        # to replace the same note, and end before this one.
+        self._being_replaced.update(rows)
         try:
             for project, note in long_notes:
-                while self._did_part(partial(self.index.withdraw, project, note.path)):
-                    self._let_others_in()
+                self._withdraw(project, note)
             yield
         finally:
-            self._being_replaced -= rows
+            self._being_replaced -= Counter(rows)
             self.place_passages()
+
+    def _withdraw(self, project: str, note: Indexed) -> None:
+        """Take most passages of a long note out of the index, in parts."""
+        # Somebody who comes in between may replace the note, and put in the passages of its new text.
+        # So the number of parts is limited. What is left goes when the note is replaced.
+        most_parts = note.passages // PASSAGES_AT_ONCE + 1
+        for _ in range(most_parts):
+            if not self._did_part(partial(self.index.withdraw, project, note.path)):
+                return
+            self._let_others_in()
 
     def _did_part(self, work: Callable[[], bool]) -> bool:
         """Do a part of the work on the index in a transaction of its own.

@@ -194,7 +194,7 @@ class Reads:
         In a home with a server, they are the reads on all machines.
         """
         self.flush()
-        return self._written_rows(None)
+        return self._written_rows(keys=None)
 
     def stamp(self) -> tuple[int, int]:
         """Return two numbers of which one changes with each read that is counted or folded."""

@@ -173,4 +173,4 @@ def _run(theirs: TheirTool, vault: Vault, memory: MemorySession, args: Arguments
         if isinstance(error, ProjectNotFound):
             # The engine also knows projects that Basic Memory does not have.
             error = ProjectNotFound(error.name, list(vault.projects(memory)))
-        return either(args, error_fields(error), str(error), True)
+        return either(args, error_fields(error), str(error), is_error=True)

@@ -214,7 +214,7 @@ def _write_error_reply(memory: MemorySession, args: Arguments, error: MemorandaE
         data |= {"error": "NOTE_ALREADY_EXISTS"}
     else:
         data |= error_fields(error)
-    return either(args, data, str(error), True)
+    return either(args, data, str(error), is_error=True)
 
 
 def _identity_if_found(memory: MemorySession, name: str, project: str) -> dict[str, Any]:
@@ -303,7 +303,7 @@ def _edit_error_reply(
         text = f"No project `{route}`. list_memory_projects shows those there are."
     elif "currentChecksum" in data:
         data |= _identity_if_found(memory, args["identifier"], args["project"])
-    return either(args, data, text, True)
+    return either(args, data, text, is_error=True)
 
 
 def move_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
@@ -321,9 +321,9 @@ def move_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
         return either(args, data | error_fields(error), str(error))
     except NotFound as error:
         data["error"] = f"Entity not found: {name}"
-        return either(args, data, str(error), True)
+        return either(args, data, str(error), is_error=True)
     except MemorandaError as error:
-        return either(args, data | error_fields(error), str(error), True)
+        return either(args, data | error_fields(error), str(error), is_error=True)
     assert reply.data is not None
     moved = reply.data
     data["moved"] = True
@@ -448,7 +448,7 @@ def _delete_folder(memory: MemorySession, args: Arguments) -> Reply:
     try:
         reply = write_tools.delete_note(memory, args)
     except MemorandaError as error:
-        return either(args, data | {"error": str(error)}, str(error), True)
+        return either(args, data | {"error": str(error)}, str(error), is_error=True)
     assert reply.data is not None
     number = reply.data["notes"]
     data |= {
@@ -481,7 +481,7 @@ def create_memory_project(vault: Vault, memory: MemorySession, args: Arguments) 
     else:
         reply = write_tools.create_memory_project(memory, {"set_default": False, **args})
         if reply.is_error:
-            return text_reply(reply.text, True)
+            return text_reply(reply.text, is_error=True)
         text = reply.text
         assert reply.data is not None
         if reply.data["action"] == "asked":

@@ -72,7 +72,9 @@ def store(memory: HistoryVerbs, request: Asked) -> str:
     from memoranda.engine.upkeep import Upkeep
     from memoranda.note.markdown import Record
 
-    owner = memory.as_caller(None, "hook", client=request.client, session=request.session)
+    owner = memory.as_caller(
+        agent=None, face="hook", client=request.client, session=request.session
+    )
     upkeep = Upkeep(owner)
     with owner.engine.writing():
         if not upkeep.is_there(request.id):

@@ -297,7 +297,7 @@ def unresolved_links(memory: ReadVerbs, project: str) -> list[UnresolvedLink]:
     inventory = inventory_of(source) if source is not None else Inventory()
     reasons = _Reasons(source, inventory)
     links: list[UnresolvedLink] = []
-    for info in memory.index.notes.below(name, ""):
+    for info in memory.index.notes.below(name, folder=""):
         if not memory.sees(info.scope):
             continue
         for edge in memory.index.links.outgoing(info, memory.agent):

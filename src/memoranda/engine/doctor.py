@@ -624,7 +624,7 @@ def _repair(memory: PlaceVerbs, finding: Finding) -> None:
         case "unfinished_write":
             engine.ledger.retry(finding.path)
         case "unfinished_erase":
-            finish(HistoryVerbs(engine, None, memory.face))
+            finish(HistoryVerbs(engine, agent=None, face=memory.face))
         case "unreferenced_text":
             engine.ledger.history.sweep()
         case "unreferenced_vectors":

@@ -305,7 +305,7 @@ class Embedding:
             for vector_file in folder.glob("*") if folder.exists() else ():
                 vector_file.unlink(missing_ok=True)
             return
-        while self._part(vectors, False):
+        while self._part(vectors, of_all=False):
             continue
         with engine.ledger.lock, engine.index.transaction():
             vectors.forget_gone()

@@ -297,7 +297,7 @@ class NoteEntries(Entries):
         now = self.engine.clock()
         entry = Entry(namespace, key, value, now, now, expiry(now, ttl))
         with self._session.change("write", fresh=False) as change:
-            path, is_new, data = self._put(change, entry, {})
+            path, is_new, data = self._put(change, entry, other_keys={})
             if is_new:
                 change.verb = "write"
             else:
@@ -500,7 +500,7 @@ class NoteEntries(Entries):
         """
         index = self.engine.index.entries
         self.engine.freshness.retire_expired()
-        if not index.expired(1):
+        if not index.expired(limit=1):
             return 0
         with self.engine.writing():
             entry_files: list[_EntryFile] = []

@@ -280,8 +280,8 @@ class Erasure:
         trail: the older texts of these notes.
         """
         if plan.observation:
-            return Needles.of([plan.observation.encode()], [])
-        return Needles.of([*self._texts, *trail.texts], [*plan.ids, *plan.names])
+            return Needles.of([plan.observation.encode()], names=[])
+        return Needles.of([*self._texts, *trail.texts], names=[*plan.ids, *plan.names])
 
     def _check_observation(self, plan: Plan, observation: str) -> None:
         """Raise InvalidInput if the note of the plan does not have this observation."""
@@ -467,7 +467,7 @@ class Erasure:
 
         root = str(absolute(folder))
         entry_store = JsonEntryFolder(root).entries(self.memory)
-        entries, _ = entry_store.search(key, None, _ALL_ENTRIES, 0)
+        entries, _ = entry_store.search(key, namespace=None, limit=_ALL_ENTRIES, offset=0)
         entries_of_key = [
             item
             for item in entries
@@ -608,11 +608,11 @@ def finish(memory: HistoryVerbs) -> None:
         try:
             plan = Plan.from_json(record)
         except (ValueError, KeyError, TypeError):
-            home.set_erasing(None)
+            home.set_erasing(plan=None)
             raise StorageError(
                 "the erasure that was cut off", "its plan is damaged; erase again"
             ) from None
-        _carry_out(memory.as_caller(None), plan)
+        _carry_out(memory.as_caller(agent=None), plan)
 
 
 def _carry_out(memory: HistoryVerbs, plan: Plan) -> _Removed:
@@ -636,7 +636,7 @@ def _carry_out(memory: HistoryVerbs, plan: Plan) -> _Removed:
             engine.ledger.wipe()
             _clear_derived(memory, plan)
             _record_erasure(memory, plan)
-    engine.ledger.set_erasing(None)
+    engine.ledger.set_erasing(plan=None)
     # The plan named the erased notes, so its bytes must go from the disk, too.
     engine.ledger.wipe()
     return _Removed(erased_changes, erased_texts, engine.ledger.purge_deleted())
@@ -716,7 +716,7 @@ def _remove_answers(memory: HistoryVerbs, plan: Plan, change: Transaction) -> No
     """Add steps that remove the questions to the owner about the notes, and the answers."""
     rows = memory.engine.ledger.review_rows
     for path in rows.paths_naming([*plan.ids, *plan.names]):
-        change.steps.append(rows.step_at(path, None, kept=False))
+        change.steps.append(rows.step_at(path, data=None, kept=False))
 
 
 def _forget_reads(memory: HistoryVerbs, plan: Plan) -> None:

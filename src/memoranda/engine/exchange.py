@@ -663,15 +663,34 @@ def _row_of(key: Key, place: str, status: os.stat_result) -> FileRow:
     place: its absolute path.
     status: the result of `os.lstat` for it.
     """
-    project, path = key
     if stat.S_ISLNK(status.st_mode):
         link = os.readlink(place)
-        return FileRow(project, path, "link", None, None, link, _FOLDER_MODE, None)
+        return _row_without_text(key, "link", link=link)
     if stat.S_ISDIR(status.st_mode):
-        return FileRow(project, path, "folder", None, None, None, _FOLDER_MODE, None)
+        return _row_without_text(key, "folder", link=None)
     file = read_file(place)
     mode = stat.S_IMODE(status.st_mode)
-    return FileRow(project, path, "file", file.data, file.etag, None, mode, file.stamp.mtime_ns)
+    return FileRow(
+        *key,
+        "file",
+        file.data,
+        file.etag,
+        link=None,
+        mode=mode,
+        changed_ns=file.stamp.mtime_ns,
+    )
+
+
+def _row_without_text(key: Key, kind: str, *, link: str | None) -> FileRow:
+    """Return the row of a link or a folder, which has no text, and whose time is not kept.
+
+    key: its project and path.
+    kind: `link` or `folder`.
+    link: the target of a link; None for a folder.
+    """
+    return FileRow(
+        *key, kind, body=None, sha256=None, link=link, mode=_FOLDER_MODE, changed_ns=None
+    )
 
 
 @dataclass(slots=True)
@@ -725,7 +744,7 @@ class IntoDatabase:
             self._fill(space, places, progress)
             # From here until the database takes over, nobody may change the home.
             with self.session.exclusive():
-                self._fill(space, self._places(), None)
+                self._fill(space, self._places(), progress=None)
                 self._check_and_count(space)
                 self._hand_over(space)
         finally:
@@ -824,7 +843,9 @@ class IntoDatabase:
         for path in rows.paths():
             data = rows.bytes_at(path) or b""
             key = (PRIVATE, path)
-            answer_rows[key] = FileRow(*key, "file", data, sha256(data), None, 0o600, None)
+            answer_rows[key] = FileRow(
+                *key, "file", data, sha256(data), link=None, mode=0o600, changed_ns=None
+            )
         return answer_rows
 
     def _paths_below(self, project: str, root: str) -> Iterator[str]:

@@ -412,7 +412,7 @@ class Freshness:
         """
         for project, folder in sorted(changes.folders):
             if project in projects & self.sources.keys():
-                self._sweep(self.sources[project], result, None, folder)
+                self._sweep(self.sources[project], result, progress=None, folder=folder)
         paths_by_project: dict[str, list[str]] = {}
         for project, path in changes.files:
             paths_by_project.setdefault(project, []).append(path)
@@ -548,7 +548,7 @@ class Freshness:
         now = microseconds(self._clock())
         index = self._index
         # Usually nothing has expired, and then no lock is taken.
-        if index.notes.expired_paths(now, 1):
+        if index.notes.expired_paths(now, limit=1):
             with index.write_lock, index.transaction():
                 index.entries.retire(now)
 
@@ -686,7 +686,7 @@ class Freshness:
             unreadable_folders += unreadable
 
         # Then apply the differences in small parts.
-        changes = comparison.end(removed, ())
+        changes = comparison.end(removed, unreadable=())
         yield
         for start in range(0, len(changes), _APPLIED_CHANGES):
             piece = changes[start : start + _APPLIED_CHANGES]
@@ -1211,12 +1211,12 @@ class _Application:
     def apply_or_leave_out(self, change: Difference) -> None:
         """Apply the next difference. If its note cannot be indexed, leave the note out."""
         try:
-            self._apply([change], None)
+            self._apply([change], bulk_source=None)
         except NotIndexable as error:
             self._left_out.add(error.path)
             self._freshness.leave_out(self._source, error)
             # This removes an earlier text of it from the index.
-            self._apply([change], None)
+            self._apply([change], bulk_source=None)
 
     def _apply(self, changes: Sequence[Difference], bulk_source: BulkSource | None) -> None:
         """Apply the next differences, and count them."""

@@ -103,8 +103,14 @@ class InPlaceChange:
         """Raise LimitExceeded if the written lines are more than the agent may write."""
         assert step.lines is not None
         engine = self.session.engine
+        # The lines count like a new text in a file that was empty.
         written = Step(
-            StepKind.PUT, step.project, "", self.path, data=step.lines.written, old=as_file(b"")
+            StepKind.PUT,
+            step.project,
+            root="",
+            path=self.path,
+            data=step.lines.written,
+            old=as_file(b""),
         )
         check_limits([written], engine.settings, self.session.agent, engine.day_use, engine.clock())
 

@@ -54,7 +54,9 @@ def in_link_style(session: ReadVerbs, project: str, path: str, text: str, old: s
 def _is_relation(line: str) -> bool:
     """Whether a line is a list item with a relation: `- part_of [[Note]]`."""
     item = _ITEM.match(line)
-    return item is not None and links.read_relation(line[item.end() :].rstrip(), 1) is not None
+    return (
+        item is not None and links.read_relation(line[item.end() :].rstrip(), number=1) is not None
+    )
 
 
 def _with_markdown_links(session: ReadVerbs, project: str, path: str, line: str, style: str) -> str:

@@ -74,7 +74,7 @@ class MemorySession(ReviewVerbs, ProjectVerbs, ReadSession):
         if self.engine.layout.asked.exists():
             from memoranda.engine.asked import store_waiting
 
-            store_waiting(self.as_caller(None))
+            store_waiting(self.as_caller(agent=None))
 
     def journal_stamp(self) -> str:
         """Return a value that changes as soon as any process changes a note through memoranda.

@@ -286,7 +286,7 @@ def _planned_links(
     Returns the plan, and the new `links` of each memory by row.
     """
     links_by_row = {row: list(info.links) for row, info in infos_by_row.items()}
-    plan = ResolvedLinks([], 0, 0, [])
+    plan = ResolvedLinks(actions=[], resolved=0, added=0, unresolved=[])
     rows_with_new_links: set[int] = set()
     for row, name, target_row in resolved_links:
         info = infos_by_row[row]

@@ -530,7 +530,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             if info is None:
                 if source.place(place).kind != "missing":
                     raise Exists(place, f"{project}/{place}")
-                return _Place(place, None, None)
+                return _Place(place, info=None, file=None)
 
             # A note that the caller does not see counts as taken, and the next number is tried.
             if self.sees(info.scope):

@@ -78,7 +78,7 @@ class Overview:
     """
 
     def __init__(self, memory: ReadVerbs):
-        self.memory = memory.as_caller(None)
+        self.memory = memory.as_caller(agent=None)
         self.engine = memory.engine
 
     @verb
@@ -195,7 +195,7 @@ class Pending:
     """
 
     def __init__(self, memory: ReadVerbs):
-        self.memory = memory.as_caller(None)
+        self.memory = memory.as_caller(agent=None)
         self.engine = memory.engine
 
     @verb

@@ -108,7 +108,14 @@ class PlaceVerbs(ReadVerbs, WritingSession):
                 change, info.project, info.path, target, file, follow, data, scope=info.scope
             )
             put_texts(change, links)
-        return Moved(info.project, info.path, target, 1, links.broken, links.updated)
+        return Moved(
+            info.project,
+            info.path,
+            target,
+            notes=1,
+            broken=links.broken,
+            updated=links.updated,
+        )
 
     def _note_target(self, info: NoteInfo, destination: str) -> str:
         """Return the path in the project to which a note moves.

@@ -241,7 +241,7 @@ class Files:
             else:
                 place = raw
             if raw.kind == "missing" and path:
-                self._put_file(change, raw, text, None)
+                self._put_file(change, raw, text, old=None)
             elif place.kind != "file":
                 raise Exists(path)
             elif not self._may_see_file(place.path):

@@ -132,7 +132,7 @@ def _memory_files(memory: ReadVerbs) -> list[NoteInfo]:
     if _MEMORIES not in memory.engine.sources:
         return []
     index = memory.index.notes
-    rows, _ = index.directory(_MEMORIES, "", depth=1, viewer=memory.agent, limit=None)
+    rows, _ = index.directory(_MEMORIES, folder="", depth=1, viewer=memory.agent, limit=None)
     infos = [row.note for row in rows if row.note is not None and row.note.path.endswith(".md")]
     infos += [info for info in index.below(_MEMORIES, _USER_FOLDER) if memory.sees(info.scope)]
     invalid_rows = memory.invalid_rows()

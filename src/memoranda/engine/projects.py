@@ -120,7 +120,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
                 _check_words(name, root, folder)
                 if not self._may_add(root, folder):
                     ask(self, name, root, default)
-                    return Project(name, root, False), "asked"
+                    return Project(name, root, built_in=False), "asked"
 
             self._prepare_place(root, folder, default=default, make=make, hidden=hidden)
             place = f"{OWN_FOLDER}/{name}" if is_shared else str(root)

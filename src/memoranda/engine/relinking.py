@@ -158,7 +158,7 @@ def relink_anchors(
     if not new_names:
         return after, result
 
-    relocation = session.index.links.relocation((), session.agent)
+    relocation = session.index.links.relocation(moved=(), viewer=session.agent)
     own_text = _with_anchors(relocation, info, after, info.row, new_names)
 
     edges = session.index.links.incoming(info, session.agent)
@@ -527,7 +527,7 @@ def _new_destination(
     for candidate in candidates:
         raw = _encoded(candidate, link)
         path, _ = destination_parts(raw)
-        if path and relocation.leads(source, path, None, row):
+        if path and relocation.leads(source, path, target_project=None, row=row):
             return raw
     return None
 

@@ -601,7 +601,7 @@ def _answer_request(memory: Any, item: ReviewItem, choice: str) -> bool:
     memory.add_project(str(row["name"]), str(row["folder"]), row.get("default") is True)
     with memory.change(_ASK, (PRIVATE, ""), fresh=False) as change:
         rows = memory.engine.ledger.review_rows
-        change.steps.append(rows.step(REQUEST, item.key, None, kept=False))
+        change.steps.append(rows.step(REQUEST, item.key, value=None, kept=False))
     return True
 
 

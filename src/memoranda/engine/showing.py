@@ -83,7 +83,7 @@ class PreparedNotes:
                 continue
             step.written_ns = written_ns
             written_ns += _BETWEEN_FILES
-            stamp = Stamp(len(step.data), step.written_ns, 0)
+            stamp = Stamp(len(step.data), step.written_ns, inode=0)
             prepared = PreparedNote(step, step.data, stamp, source)
             self._prepared[step.project, step.path] = prepared
         # Each kind of work is done for all notes before the next kind, which takes less time: the

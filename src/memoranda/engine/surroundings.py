@@ -143,7 +143,13 @@ def _source_turns(memory: Reader, hits: Sequence[Hit]) -> Iterator[Hit]:
         turn = _source_turn()(memory, reference) if reference else ""
         if turn:
             # Passages of a note are shown in the order of their lines.
-            yield Hit(note, f"[source turn] {turn}", 0.0, ["source turn"], last_lines[row] + 1)
+            yield Hit(
+                note,
+                f"[source turn] {turn}",
+                score=0.0,
+                why=["source turn"],
+                line=last_lines[row] + 1,
+            )
 
 
 def _source_turn() -> Callable[[Reader, str], str]:

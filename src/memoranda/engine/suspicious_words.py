@@ -94,12 +94,17 @@ def _words_elsewhere(rules: Rules, rule_id: str, note: Note) -> list[WordsElsewh
             place = TITLE if key == TITLE else HEADER
             return [WordsElsewhere(place, key, value, tuple(spans))]
     if rule_id in rules.name_suspicions(note.path):
-        return [WordsElsewhere(NAME, "", note.path, (Span(0, len(note.path)),))]
+        return [_whole_text(NAME, note.path)]
     parts = [
         " ".join(note.text[span.start : span.stop].split())
         for span in _spans(rules, rule_id, note.text)
     ]
-    return [WordsElsewhere(FILE, "", part, (Span(0, len(part)),)) for part in parts]
+    return [_whole_text(FILE, part) for part in parts]
+
+
+def _whole_text(place: str, text: str) -> WordsElsewhere:
+    """Return a text outside the header, all of which is suspicious."""
+    return WordsElsewhere(place, key="", text=text, spans=(Span(0, len(text)),))
 
 
 def _values(note: Note) -> Iterator[tuple[str, str]]:

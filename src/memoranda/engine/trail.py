@@ -840,7 +840,7 @@ class _LookedInto(NamedTuple):
     is_named: bool
 
 
-_EMPTY_FILE = _LookedInto(0, set(), is_named=False)
+_EMPTY_FILE = _LookedInto(size=0, needles=set(), is_named=False)
 
 
 def _look_into(path: str, needles: Needles, place_words: set[bytes]) -> _LookedInto | None:
@@ -994,7 +994,7 @@ def _files_elsewhere(source: Source) -> Iterator[SearchedFile]:
             relative_path = os.path.relpath(path, source.root)
             label = f"{source.name}/{relative_path}"
             if name.startswith(TEMP_PREFIX):
-                yield SearchedFile(label, path, None)
+                yield SearchedFile(label, path, mention=None)
             elif source.is_note(relative_path):
                 mention = Mention(MentionKind.NOTE, label, (source.name, relative_path))
                 yield SearchedFile(label, path, mention)

@@ -559,7 +559,7 @@ class Upkeep:
         The result is empty if no note links to `other`, or if the survivor has these names already.
         It is empty for memories, too.
         """
-        if survivor.project in MEMORY_PROJECTS or not self.memory.incoming(other, 1):
+        if survivor.project in MEMORY_PROJECTS or not self.memory.incoming(other, limit=1):
             return {}
         names_of_other = [other.title, *other.aliases]
         new_names = _names_to_take_over([survivor.title, *survivor.aliases], names_of_other)
@@ -631,7 +631,7 @@ class Upkeep:
             self.engine.fresh()
             rows = self.engine.reads.whole()
             infos = self._index.notes.with_ids(rows, (*MEMORY_PROJECTS, entry.PROJECT))
-            owner = self.memory.as_caller(None)
+            owner = self.memory.as_caller(agent=None)
             with owner.change(FOLD, ("", ""), fresh=False) as change:
                 for info in infos:
                     if len(change.steps) >= FOLDED_AT_ONCE:

@@ -155,7 +155,7 @@ def follow_content(session: HomeSession, info: NoteInfo, before: str, after: str
 
 def as_file(data: bytes) -> File:
     """Return a file with these bytes that is not on the disk, for functions that take a file."""
-    return File(data, Stamp(0, 0, 0), "")
+    return File(data, Stamp(size=0, mtime_ns=0, inode=0), etag="")
 
 
 def encoded(text: str) -> bytes:

@@ -206,7 +206,7 @@ class MemoryCommands:
         most_characters = self.view_max_characters
         if most_characters and len(text) > most_characters:
             shown_count = max(rows_that_fit([len(line) + 1 for line in lines], most_characters), 1)
-        shown_lines = _numbered(lines[:shown_count], 1)
+        shown_lines = _numbered(lines[:shown_count], first=1)
         if shown_count == total:
             return header + shown_lines
         further_range = f"[{shown_count + 1}, {total}]"

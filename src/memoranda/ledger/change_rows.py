@@ -80,11 +80,11 @@ def change_of(row: RowByName) -> Change:
         row["path"],
         row["agent"],
         row["face"],
-        [],
-        row["undoes"],
-        loaded(row["details"]),
-        row["run"],
-        loaded(row["made_by"]),
+        files=[],
+        undoes=row["undoes"],
+        details=loaded(row["details"]),
+        run=row["run"],
+        by=loaded(row["made_by"]),
     )
 
 

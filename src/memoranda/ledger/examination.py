@@ -149,7 +149,7 @@ def _torn_pages(history: History) -> list[Damage]:
     why = "; ".join(complaint_lines[:_MAX_NAMED])
     short_why = why[:_MAX_REASON_CHARACTERS]
     text = f"the ledger is damaged ({short_why}): the notes are whole, their history is not"
-    return [Damage(DamageKind.PAGES, "", text)]
+    return [Damage(DamageKind.PAGES, key="", text=text)]
 
 
 def _unreadable_lines(history: History) -> Iterator[Damage]:

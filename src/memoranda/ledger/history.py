@@ -555,7 +555,9 @@ class History:
             files = [_origin_of(row) for row in rows]
             times = [(touched.by or {}).get("time", "") for touched in files]
             project = files[0].project
-            yield Change(0, min(times), ORIGINS, project, "", None, None, files)
+            yield Change(
+                0, min(times), ORIGINS, project, path="", agent=None, face=None, files=files
+            )
 
     # --- where texts come from
 
@@ -587,7 +589,7 @@ class History:
 
         None if no change wrote it.
         """
-        return self.writer_at("", "", etag)
+        return self.writer_at(project="", path="", etag=etag)
 
     # --- recording
 
@@ -1013,7 +1015,16 @@ def _origin_step(touched: Touched, writer: Change) -> Touched:
 def _writer_of(row: Row) -> Change:
     """Return the change of a row of `_ALL_WRITERS` or `_LAST_WRITERS`, without its files."""
     by = loaded(row["by_caller"])
-    return Change(row["change"], row["at"], row["verb"], "", "", row["agent"], row["face"], by=by)
+    return Change(
+        row["change"],
+        row["at"],
+        row["verb"],
+        project="",
+        path="",
+        agent=row["agent"],
+        face=row["face"],
+        by=by,
+    )
 
 
 def _origin_of(row: Row) -> Touched:

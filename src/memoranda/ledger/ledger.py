@@ -300,7 +300,20 @@ class Ledger:
         from memoranda.ledger.change import Change
 
         time = stamp(self._clock())
-        change = Change(0, time, verb, *about, agent, face, [], undoes, details, run, by)
+        # The number and the files are set when the change is made.
+        change = Change(
+            0,
+            time,
+            verb,
+            *about,
+            agent,
+            face,
+            files=[],
+            undoes=undoes,
+            details=details,
+            run=run,
+            by=by,
+        )
         return PlannedChange(change, [*steps], folded or {})
 
     def make_waiting(self) -> None:

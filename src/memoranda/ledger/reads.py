@@ -205,7 +205,7 @@ class Reads:
         In a home with a server, they are the reads on all machines.
         """
         self.flush()
-        return self._written_rows(None)
+        return self._written_rows(keys=None)
 
     def stamp(self) -> tuple[int, int]:
         """Return the sum of all counts, and the last moment of a read or use.

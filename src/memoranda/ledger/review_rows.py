@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 ANSWER = "answer"
 REQUEST = "request"
-_NO_STAMP = Stamp(0, 0, 0)
+_NO_STAMP = Stamp(size=0, mtime_ns=0, inode=0)
 
 
 def is_row(project: str, path: str) -> bool:

@@ -45,7 +45,7 @@ def anchors_of(text: str) -> list[Anchor]:
     header = split(text)
     headings = scan(text, header.body_at).headings
     anchors = [Anchor(heading.level, _BLOCK_AT_END.sub("", heading.text)) for heading in headings]
-    anchors += [Anchor(0, name) for name in _BLOCK.findall(text[header.body_at :])]
+    anchors += [Anchor(level=0, name=name) for name in _BLOCK.findall(text[header.body_at :])]
     return anchors
 
 
@@ -114,7 +114,15 @@ def _line_with_own_anchors(line: str, names: Mapping[Anchor, str]) -> str:
         is_markdown = match[2] is not None
         group = 2 if is_markdown else 1
         raw = line[match.start(group) : match.end(group)]
-        link = WrittenLink(raw, match.start(group), None, "", raw, is_markdown, False)
+        link = WrittenLink(
+            raw,
+            match.start(group),
+            project=None,
+            target="",
+            rest=raw,
+            is_markdown=is_markdown,
+            is_embed=False,
+        )
         renamed_part = renamed_rest(link, names)
         if renamed_part is not None:
             line = line[: match.start(group)] + renamed_part + line[match.end(group) :]

@@ -265,9 +265,9 @@ def _words() -> _Words:
         triggers=_triggers(table),
         weak_triggers=frozenset(words["weak_triggers"].split()),
         signs=re.compile(words["signs"].strip(), re.I),
-        months=_numbered(words["months"], 1),
-        weekdays=_numbered(words["weekdays"], 1),
-        numbers=_numbered(words["numbers"], 0),
+        months=_numbered(words["months"], first=1),
+        weekdays=_numbered(words["weekdays"], first=1),
+        numbers=_numbered(words["numbers"], first=0),
         units={form: unit for unit, forms in words["units"].items() for form in forms.split()},
     )
 
@@ -538,7 +538,7 @@ def _polar(subject: str, negation: str | None, verb: str, value_text: str) -> Cl
     # The same sentence with and without a negation has one key, and the values "no" and "yes".
     key = "|".join([f"polar {verb}", "polarity", " ".join([*who, *words])])
     value = "no" if negation else "yes"
-    return Claim(key, f"{subject} {verb} {value_text}".strip(), value, 0)
+    return Claim(key, f"{subject} {verb} {value_text}".strip(), value, line=0)
 
 
 def _is_polar(claim: Claim) -> bool:
@@ -571,7 +571,7 @@ def _counted_claim(text: str) -> Claim | None:
     key = subject_key(f"{match[1]} {match[3]}", "count", "number")
     if not key:
         return None
-    return Claim(key, f"{match[1]}: {match[3]}", match[2], 0)
+    return Claim(key, f"{match[1]}: {match[3]}", match[2], line=0)
 
 
 def _use_claim(text: str) -> Claim | None:
@@ -660,7 +660,7 @@ def _preference(text: str) -> Claim | None:
         return None
     alternatives = sorted([preferred_words, dispreferred_words])
     key = "|".join(["prefer", " ".join(who), *alternatives])
-    return Claim(key, f"{subject} prefers", preferred, 0)
+    return Claim(key, f"{subject} prefers", preferred, line=0)
 
 
 def _liking(text: str) -> Claim | None:
@@ -677,7 +677,7 @@ def _liking(text: str) -> Claim | None:
             # Nobody can say who "she" is
             if not key:
                 return None
-            return Claim(key, f"{match[1]} prefers", match[2], 0)
+            return Claim(key, f"{match[1]} prefers", match[2], line=0)
     return None
 
 
@@ -780,7 +780,7 @@ def _state_claim(subject: str, value: str) -> Claim | None:
         if yes.fullmatch(match[1]) or no.fullmatch(match[1]):
             key = subject_key(f"{subject} {match[2] or ''}", name, "state")
             if key:
-                return Claim(key, subject, match[1], 0)
+                return Claim(key, subject, match[1], line=0)
     return None
 
 
@@ -805,7 +805,7 @@ def _statement(subject: str, value: str, verb: str) -> Claim | None:
     key = subject_key(subject, verb, kind)
     if not key:
         return None
-    return Claim(key, subject, value, 0)
+    return Claim(key, subject, value, line=0)
 
 
 def _excludes_other_values(subject: str, value: str) -> bool:

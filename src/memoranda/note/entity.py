@@ -140,7 +140,7 @@ def relation_item(type: str, target: str) -> str:
         kind = code_span_of(type)
     if _is_tidy(target) and _NO_TARGET.isdisjoint(target) and "::" not in target:
         item = f"{kind} [[{target}]]"
-        relation = read_relation(item, 0)
+        relation = read_relation(item, number=0)
         if relation is not None:
             read_back = (relation.type, relation.target, relation.project)
             if read_back == (type, target, None):
@@ -238,7 +238,7 @@ def compose(
     header: dict[str, Any] = {"id": id, "title": name}
     if type is None:
         header["placeholder"] = True
-        body = sections(None, relations)
+        body = sections(observations=None, relations=relations)
     else:
         header["type"] = type
         body = sections(observations, relations)

@@ -487,7 +487,7 @@ def dump(mapping: Mapping[str, Any]) -> str:
 
     `{"a": 1, "b": ["x"]}` becomes the lines `a: 1`, `b:` and `  - x`.
     """
-    return _join_lines({key: _lines(_key(key), value, "") for key, value in mapping.items()})
+    return _join_lines({key: _lines(_key(key), value, indent="") for key, value in mapping.items()})
 
 
 def _key(key: Any) -> str:
@@ -628,7 +628,7 @@ def _changed_lines(key: str, value: Any) -> list[str]:
     """Return the lines of a key that is set to `value`, no lines for REMOVE."""
     if value is REMOVE:
         return []
-    return _lines(str(key), value, "")
+    return _lines(str(key), value, indent="")
 
 
 def _new_header(written: str, has_crlf: bool) -> str:

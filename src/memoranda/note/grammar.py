@@ -886,12 +886,7 @@ class _Lines:
                 if len(self.relations) >= MOST and self.is_bounded:
                     return
                 self.relations[key] = Relation(
-                    kind,
-                    link.target,
-                    context=None,
-                    project=link.project,
-                    line=number,
-                    rest=link.rest,
+                    kind, link.target, project=link.project, line=number, rest=link.rest
                 )
 
 

@@ -332,7 +332,15 @@ def _wikilinks(text: str, masked: str) -> Iterator[WrittenLink]:
         is_embed = start > 0 and masked[start - 1] == "!"
         if not target or (is_embed and _ATTACHMENT.search(target)):
             continue
-        yield WrittenLink(raw, start + 2, project, target, link_rest(raw), False, is_embed)
+        yield WrittenLink(
+            raw,
+            start + 2,
+            project,
+            target,
+            link_rest(raw),
+            is_markdown=False,
+            is_embed=is_embed,
+        )
 
 
 def _markdown_links(text: str, masked: str) -> Iterator[WrittenLink]:
@@ -348,7 +356,15 @@ def _markdown_links(text: str, masked: str) -> Iterator[WrittenLink]:
         target, part_after_name = destination_parts(raw)
         if target:
             is_embed = opening > 0 and masked[opening - 1] == "!"
-            yield WrittenLink(raw, match.start(1), None, target, part_after_name, True, is_embed)
+            yield WrittenLink(
+                raw,
+                match.start(1),
+                project=None,
+                target=target,
+                rest=part_after_name,
+                is_markdown=True,
+                is_embed=is_embed,
+            )
 
 
 def _web_links(masked: str) -> Iterator[WrittenLink]:
@@ -356,7 +372,15 @@ def _web_links(masked: str) -> Iterator[WrittenLink]:
     for start, address in notion.bare_addresses(masked):
         target = notion.page_address(address)
         if target:
-            yield WrittenLink(address, start, None, target, "", False, False)
+            yield WrittenLink(
+                address,
+                start,
+                project=None,
+                target=target,
+                rest="",
+                is_markdown=False,
+                is_embed=False,
+            )
 
 
 def destination_parts(raw: str) -> tuple[str, str]:
@@ -568,7 +592,7 @@ def read_relation(text: str, number: int) -> Relation | None:
         decoded_target = _decoded(coded_target)
         if decoded_target is None:
             return None
-        return Relation(kind, decoded_target, context, None, number, is_item=True)
+        return Relation(kind, decoded_target, context, line=number, is_item=True)
     is_closing_escaped = link_inside[-1] == "\\"
     if is_closing_escaped:
         return None
@@ -589,7 +613,7 @@ def _plain_relation(text: str, number: int) -> Relation | None:
     is_word = kind.isascii() and kind.isidentifier()
     if not opening or not is_word or not _PLAIN_TARGET.fullmatch(target):
         return None
-    return Relation(kind, target.strip(), None, None, number, True)
+    return Relation(kind, target.strip(), line=number, is_item=True)
 
 
 def _relation_type(word: str | None, quoted_type: str | None, coded_type: str | None) -> str | None:
@@ -682,7 +706,7 @@ def tagged(text: str, masked: str, number: int, *, is_any: bool = False) -> Obse
     """
     if not is_any and ("#" not in masked or "[[" in masked or _CHECKBOX.match(text)):
         return None
-    item = _observation(None, text, text, masked, number)
+    item = _observation(category=None, text=text, content=text, masked=masked, number=number)
     if item.tags or is_any:
         return item
     return None

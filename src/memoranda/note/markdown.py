@@ -154,15 +154,17 @@ def _read_header(text: str, project: str, warnings: list[str]) -> _Header:
     """Read the header of a note's text. Adds a warning to `warnings` if it cannot be read."""
     yaml_text, end = split(text)
     if not yaml_text:
-        return _Header(yaml_text, {}, {}, end, end)
+        return _Header(yaml_text, values={}, keys={}, end=end, body_at=end)
     try:
         values = parse(yaml_text)
     except ValueError as error:
         warnings.append(with_code(BAD_HEADER, f"the frontmatter is not read, {error}"))
         if project in model.MEMORY_PROJECTS:
             # A bad line must not cost a memory its id and its category.
-            return _Header(yaml_text, {}, _readable_keys(yaml_text), end, end)
-        return _Header(yaml_text, {}, {}, end, 0)
+            return _Header(
+                yaml_text, values={}, keys=_readable_keys(yaml_text), end=end, body_at=end
+            )
+        return _Header(yaml_text, values={}, keys={}, end=end, body_at=0)
     return _Header(yaml_text, values, values, end, end)
 
 
@@ -280,7 +282,7 @@ def _with_header_links(relations: list[Relation], yaml_text: str | None) -> list
         if relation_key_of_link not in present:
             present.add(relation_key_of_link)
             header_relations.append(
-                Relation(kind, link.target, None, link.project, line, rest=link.rest)
+                Relation(kind, link.target, project=link.project, line=line, rest=link.rest)
             )
     return [*header_relations, *relations]
 
@@ -637,12 +639,12 @@ def _memory_place(path: str) -> _MemoryPlace:
     """
     top_folder, _, path_below = path.partition("/")
     if not path_below:
-        return _MemoryPlace("", None)
+        return _MemoryPlace(folder="", phase=None)
     old_phase = _OLD_FOLDERS.get(top_folder)
     if old_phase:
         folder, has_folder, _ = path_below.partition("/")
         return _MemoryPlace(folder if has_folder else "", old_phase)
-    return _MemoryPlace(top_folder, None)
+    return _MemoryPlace(top_folder, phase=None)
 
 
 def _written_category(note: Note, header: Mapping[str, Any]) -> str:
@@ -698,7 +700,7 @@ def _memory_relations(note: Note) -> list[Relation]:
     line = note.text.count("\n", 0, note.text.find("\nlinks") + 1) + 1
     for link in note.links:
         if link not in linked:
-            relations.append(Relation(LINKS_TO, link, None, None, line))
+            relations.append(Relation(LINKS_TO, link, line=line))
     return relations
 
 
@@ -722,7 +724,7 @@ class _WrittenHeader(NamedTuple):
     rows: list[_Row]
 
 
-_NO_HEADER = _WrittenHeader({}, [])
+_NO_HEADER = _WrittenHeader(values={}, rows=[])
 
 
 def compose_note(

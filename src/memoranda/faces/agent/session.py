@@ -103,7 +103,7 @@ class Session:
             # A size is in bytes, and a character takes up to 4 bytes.
             may_be_too_short = sum(hit.note.size for hit in result.best) < 4 * room
             if result.total > len(result.best) and may_be_too_short:
-                result = memory.smart_search(query, 0, filters, use=False)
+                result = memory.smart_search(query, top=0, filters=filters, use=False)
         except InvalidInput:
             # The query has nothing to look for.
             self.context = ""

@@ -155,7 +155,7 @@ def _by_title(content: str) -> _Choice | None:
         # The name itself is a hit.
         own_hits = max(hits[named], 1)
         if hits[best] <= own_hits:
-            return _Choice(named, 1.0)
+            return _Choice(named, confidence=1.0)
         return _Choice(best, hits[best] / (own_hits + hits[best]))
     for name, count in hits.items():
         if count:
@@ -168,7 +168,7 @@ def _by_hits(content: str) -> _Choice:
     hits = _category_hits(content)
     total = sum(hits.values())
     if not total:
-        return _Choice(DEFAULT, 0.0)
+        return _Choice(DEFAULT, confidence=0.0)
     best = max(hits, key=hits.__getitem__)
     return _Choice(best, hits[best] / total)
 

@@ -607,7 +607,7 @@ def _misspelled(graph: Graph, names: Iterable[str]) -> str:
     guesses = [
         f"{_list_of_names(nearest)}, not {_list_of_names([name])}?"
         for name in missing
-        if (nearest := near(name, (key.name for key in keys), 1))
+        if (nearest := near(name, (key.name for key in keys), most=1))
     ]
     if guesses:
         return f"Did you mean {' '.join(guesses)}"

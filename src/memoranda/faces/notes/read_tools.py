@@ -388,7 +388,7 @@ def _closing_line(data: Mapping[str, Any], line: str, last_line: int) -> str:
 def list_directory(memory: MemorySession, args: Arguments) -> Reply:
     """List the folders and notes of a folder, one line each, and its attachments."""
     page = Page.of(args, 200)
-    depth = whole(args, "depth", 1, 10)
+    depth = whole(args, "depth", least=1, most=10)
     glob = args.get("file_name_glob")
     project, folder = folder_named(memory, args["dir_name"], args.get("project"))
     listing = memory.directory(
@@ -500,7 +500,7 @@ def _check_search(args: Arguments, words: str) -> None:
     words: the query without blanks around it.
     """
     if "max_tokens" in args:
-        whole(args, "max_tokens", 1)
+        whole(args, "max_tokens", least=1)
     has_filter = any(args.get(name) for name in _FILTERS)
     if not words and not has_filter:
         raise InvalidInput(
@@ -554,7 +554,7 @@ def _as_result(document: dict[str, Any]) -> dict[str, Any]:
 def search_text(memory: MemorySession, hits: Hits, words: str, page: Page) -> str:
     """Return the text of a page of hits for `words`, with as many hits as fit."""
     blocks = _hit_blocks(hits.hits, page, memory.settings.zone)
-    page, listed, blocks = page.fit(documents.hits(hits, page.offset), blocks, False)
+    page, listed, blocks = page.fit(documents.hits(hits, page.offset), blocks, as_json=False)
     return _search_text(hits, words, page, listed, blocks)
 
 
@@ -736,11 +736,11 @@ class _ContextRequest(NamedTuple):
     @classmethod
     def of(cls, memory: MemorySession, args: Arguments) -> _ContextRequest:
         """Read the arguments of build_context. Raises InvalidInput."""
-        depth = whole(args, "depth", 1, 5)
-        max_related = whole(args, "max_related", 0, 100)
+        depth = whole(args, "depth", least=1, most=5)
+        max_related = whole(args, "max_related", least=0, most=100)
         room = _CONTEXT_CHARACTERS
         if "max_tokens" in args:
-            room = whole(args, "max_tokens", 1) * _CHARACTERS_PER_TOKEN
+            room = whole(args, "max_tokens", least=1) * _CHARACTERS_PER_TOKEN
         since = None
         if args.get("timeframe") is not None:
             since = memory.since(args["timeframe"])
@@ -764,7 +764,7 @@ def _about_task(memory: MemorySession, args: Arguments, page: Page) -> Reply | N
     if not passages:
         return None
     head = f'No note is called "{short(task, _TASK_CHARACTERS)}". The notes have about it:'
-    data = {"results": [], "context": passages, **page.data(page.part([], 0))}
+    data = {"results": [], "context": passages, **page.data(page.part([], total=0))}
     return Reply(f"{head}\n\n{passages}", data)
 
 

@@ -78,7 +78,7 @@ class Page:
 
         Raises InvalidInput for a page or a size below 1.
         """
-        return cls(whole(args, "page", 1), whole(args, "page_size", 1, most))
+        return cls(whole(args, "page", least=1), whole(args, "page_size", least=1, most=most))
 
     @property
     def offset(self) -> int:

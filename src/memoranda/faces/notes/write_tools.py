@@ -321,7 +321,7 @@ def _edit_of(args: Arguments) -> edits.Edit:
                 "Parameter `find_text` must be the exact text to replace for find_replace; got "
                 "nothing."
             )
-        return edits.FindReplace(find, content, whole(args, "expected_replacements", 1))
+        return edits.FindReplace(find, content, whole(args, "expected_replacements", least=1))
     if not section.strip(" \t#"):
         raise InvalidInput(
             f'Parameter `section` must name a heading for {operation}; got "{section}".'

@@ -212,7 +212,7 @@ class ReplicaFolder:
     def remove(self, project: str, path: str) -> None:
         """Remove a file or link, or a folder that is empty. Raises StorageError, OSError."""
         if is_row(project, path):
-            self.review_rows.store(path, None)
+            self.review_rows.store(path, data=None)
             return
         place = self.place(project, path)
         with suppress(FileNotFoundError, NotADirectoryError):
@@ -261,7 +261,7 @@ class ReplicaFolder:
             *self._built_in,
             *(sorted(os.listdir(projects_folder)) if projects_folder.is_dir() else ()),
         ]
-        keys = list(chain.from_iterable(self._below(name, "") for name in names))
+        keys = list(chain.from_iterable(self._below(name, path="") for name in names))
         private = (self._layout.review, self._layout.requests)
         keys += [(PRIVATE, private_file.name) for private_file in private if private_file.exists()]
         return keys + [(PRIVATE, path) for path in self.review_rows.paths()]
@@ -554,7 +554,9 @@ class ReplicaHistory(History):
         if places:
             moment = min((touched.by or {}).get("time", "") for touched in places)
             project = places[0].project
-            revised.append(Change(0, moment, ORIGINS, project, "", None, None, places))
+            revised.append(
+                Change(0, moment, ORIGINS, project, path="", agent=None, face=None, files=places)
+            )
         self._server.revise(revised, shared_numbers)
         super()._forget(numbers, origins)
         self._rewritten()
@@ -612,7 +614,7 @@ class ReplicaReads(Reads):
             if self._mark_rows():
                 self._send_marked()
         rows = self._server.reads()
-        self._totals = {key: ReadRow(count, 0, used) for key, count, used in rows}
+        self._totals = {key: ReadRow(count, read_at=0, used_at=used) for key, count, used in rows}
 
     def _mark_rows(self) -> bool:
         """Give all reads made here a new mark. Return False if nothing was read here."""
@@ -689,7 +691,7 @@ class ReplicaReads(Reads):
             times = max(0, remaining.times - row.times)
             # The header has the time of use, too, unless the memory was used again since.
             used = remaining.used_at if remaining.used_at > row.used_at else 0
-            self._totals[key] = ReadRow(times, 0, used)
+            self._totals[key] = ReadRow(times, read_at=0, used_at=used)
 
     def forget(self, keys: Iterable[str]) -> None:
         """Delete all reads of these keys, in the database and here."""

@@ -363,7 +363,7 @@ class ReplicaLedger(Ledger):
                 has_taken = self._take(changes, snapshot.places(last), snapshot.rows(last))
                 if not has_taken:
                     # The histories differ.
-                    self._bring_all(snapshot, state, None)
+                    self._bring_all(snapshot, state, mine=None)
 
         if recorded is None or recorded.files != state.files:
             self._shared.show(self._database.shared_files())
@@ -452,7 +452,7 @@ class ReplicaLedger(Ledger):
     def _bring_history(self, snapshot: Snapshot) -> None:
         """Fetch the whole history."""
         before = self.history.last
-        changes = list(snapshot.changes(0))
+        changes = list(snapshot.changes(since=0))
         self.history.replace_all(changes)
         self._note_erased(changes, before)
 

@@ -243,7 +243,7 @@ def of_step(server: str, space: str, number: int, step: Step) -> Iterator[SqlSta
         case StepKind.MOVE:
             yield from _of_move(space, number, step)
         case StepKind.MKDIR:
-            yield _new_entry(space, number, step, "folder", None)
+            yield _new_entry(space, number, step, "folder", link=None)
         case StepKind.SYMLINK:
             yield _new_entry(space, number, step, "link", step.link)
         case StepKind.UNLINK:

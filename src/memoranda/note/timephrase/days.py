@@ -211,7 +211,7 @@ def _month_edge(value: MonthEdge, span: Span | None, today: date) -> list[date]:
         years = [today.year, today.year + 1]
     days = [date(candidate, value.month, 1) for candidate in years]
     if value.is_last:
-        days = [shifted(day, 1, -1) for day in days]
+        days = [shifted(day, months=1, days=-1) for day in days]
     return [next((day for day in days if day >= today), days[-1])]
 
 

@@ -103,7 +103,7 @@ def _elapsed_series(
         if until or not is_end:
             raise AmbiguousTime(sentence.phrase)
         until = _until_clock(sentence, clocks[0], due, clock)
-    return Reading(sentence.phrase, due, False, str(replace(rule, until=until)))
+    return Reading(sentence.phrase, due, all_day=False, repeat=str(replace(rule, until=until)))
 
 
 def _elapsed_rule(repetition: Repetition) -> tuple[Recurrence, Fraction]:

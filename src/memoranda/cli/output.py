@@ -186,8 +186,8 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
     lines = [paint(_GAP.join(_padded(head, widths)).rstrip(), "head")]
     for row in shown_rows:
-        id, kind, *others = [*_padded(row[:-1], widths[:-1]), fit(row[-1], last_width)]
-        lines.append(_GAP.join([paint(id, "id"), paint(kind, "kind"), *others]))
+        id, kind, *other_cells = [*_padded(row[:-1], widths[:-1]), fit(row[-1], last_width)]
+        lines.append(_GAP.join([paint(id, "id"), paint(kind, "kind"), *other_cells]))
     return lines
 
 

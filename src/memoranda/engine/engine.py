@@ -919,8 +919,8 @@ class Engine:
         except (sqlite3.Error, OSError, StorageError) as error:
             self.unshown(error)
             return []
-        taken = self._being_placed | self._being_replaced.keys()
-        return [note for note in notes if note not in taken]
+        rows_in_work = self._being_placed | self._being_replaced.keys()
+        return [note for note in notes if note not in rows_in_work]
 
     @contextmanager
     def replacing(self, notes: Sequence[tuple[str, Indexed]]) -> Iterator[None]:

@@ -359,8 +359,8 @@ def header_time(session: ReadVerbs, text: str) -> str:
         moment = reading.due
         is_day = reading.all_day
     else:
-        local = moment.astimezone(zone)
-        is_day = f"{local:%H%M%S%f}" == "000000000000"
+        # Midnight stands for the whole day.
+        is_day = f"{moment.astimezone(zone):%H%M%S%f}" == "000000000000"
     local = moment.astimezone(zone)
     if is_day:
         return f"{local:%Y-%m-%d}"

@@ -26,7 +26,7 @@ _PAST = re.compile(
 _ARRANGING = re.compile(
     r"\b(?:plan\w*|schedul\w*|reschedul\w*|agreed|booked|promised|invited|asked|confirmed|arranged"
     r"|reserved|offered|wanted|needed|expected|moved|postponed|shifted|decided|announced|reminded"
-    r"|will|shall|must|should|needs?|to\s+\w+)\b|\bto\b",
+    r"|will|shall|must|should|needs?|to)\b",
     re.I,
 )
 # Words right before a day that make it the aim of what was done.

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 
 from memoranda.documents.differences import Line
+from memoranda.serve.page.change_rows import FACT
+from memoranda.serve.page.note_text import words_of_links
 from memoranda.text.word_diff import SAME, Part
 
-# `[[Name]]`, `[[Name|words]]`: the words.
-_WIKILINK = re.compile(r"\[\[(?:[^\[\]|\n]*\|)?([^\[\]|\n]+)\]\]")
 # `[words](address)` and `![words](address)`: the words.
 _LINK = re.compile(r"!?\[([^\[\]\n]+)\]\([^()\s]*\)")
 # `**words**`, `*words*`, `` `words` `` and the like. Within a word, `_` is a letter. Without a limit of
@@ -27,8 +27,6 @@ _ITEM = re.compile(r"(?m)^([ \t]*)[-*+][ \t]+(?:\[[ xX]\][ \t]+)?")
 # The category of a fact after the dot of its item.
 _FACT = re.compile(r"([ \t]*• )\[([^\[\]\n]{2,60})\][ \t]+")
 _DOT = "• "
-FACT = "fact"
-"""The kind of a part of a line that is the category of a fact."""
 
 
 def plain_text(markdown: str) -> str:
@@ -42,7 +40,7 @@ def plain_text(markdown: str) -> str:
 
 def plain_words(markdown: str) -> str:
     """Return a piece of a line without links, emphasis and code. It may be cut at its end."""
-    words = _LINK.sub(r"\1", _WIKILINK.sub(r"\1", markdown))
+    words = _LINK.sub(r"\1", words_of_links(markdown))
     # Emphasis may be inside of other emphasis.
     for _ in range(2):
         words = _EMPHASIS.sub(r"\2", words)

@@ -290,6 +290,12 @@ def test_context_without_an_answer_says_how_to_see_the_notes_that_share_words(
     assert "Postgres" in terminal.ok("search", "--ranked", question)
 
 
+@pytest.mark.parametrize("question", ["", "  "])
+def test_context_for_a_blank_question_passes_over_no_note(terminal: Any, question: str) -> None:
+    terminal.write("The billing service moved to Postgres in May", "--category", "decisions")
+    assert terminal.ok("context", question) == "Nothing found that fits into 2000 tokens.\n"
+
+
 def test_context_without_room_for_an_answer_passes_over_no_note(terminal: Any) -> None:
     terminal.write("The billing service moved to Postgres in May", "--category", "decisions")
     ran = terminal("context", "billing", "--max-tokens", "3", "--json").json

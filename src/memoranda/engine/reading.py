@@ -739,11 +739,15 @@ class ReadVerbs(ProjectList):
     ) -> int:
         """Return how many notes a search finds, of which none is near enough for `context_for`.
 
-        0 if a note is near enough: then `context_for` is empty for another reason.
+        0 if a note is near enough: then `context_for` is empty for another reason. 0 for a blank
+        question, too, as nothing can be near to it.
 
         projects: the names of the projects to search; None for all.
         as_of: the time at which the evidence was valid; None for now.
         """
+        # A search without words would list all notes.
+        if not question.strip():
+            return 0
         self.engine.fresh()
         room = EVIDENCE_TOKENS * CHARACTERS_PER_TOKEN
         if self._evidence(question, room, projects, as_of, vetted=False):

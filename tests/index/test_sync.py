@@ -179,7 +179,7 @@ def test_many_bytes_are_indexed_in_batches_that_give_the_lock_back(tmp_path, mon
             file = tmp_path / "notes" / f"{name}.md"
             file.write_text("six by")
         locks_taken = []
-        monkeypatch.setattr(memory.engine.ledger.lock, "_entered", lambda _: locks_taken.append(1))
+        monkeypatch.setattr(memory.engine.ledger.lock, "_on_taken", lambda _: locks_taken.append(1))
         memory.sync()
         assert memory.list()[1] == 5
 

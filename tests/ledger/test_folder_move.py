@@ -122,11 +122,11 @@ def test_what_an_editor_saves_during_the_copy_is_in_the_new_place(
     remove_copied = folder_move._remove_copied
     source = notes(memory) / "plans"
 
-    def with_a_save(*arguments: Any) -> None:
+    def with_a_save(*arguments: Any, **more: Any) -> None:
         monkeypatch.setattr(folder_move, "_remove_copied", remove_copied)
         (source / "trip.md").write_text(SAVED)
         (source / "new.md").write_text(SAVED)
-        remove_copied(*arguments)
+        remove_copied(*arguments, **more)
 
     monkeypatch.setattr(folder_move, "_remove_copied", with_a_save)
     memory.move_folder("notes", "plans", "done")
@@ -145,13 +145,13 @@ def test_a_copy_that_fails_leaves_everything_as_it_was(
     refuse_renames(monkeypatch, is_folder)
     copy = folder_move._copy
 
-    def full(*arguments: Any) -> Any:
+    def full(*arguments: Any, **named: Any) -> Any:
         def fail(*arguments: Any, **more: Any) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
         with monkeypatch.context() as patched:
             patched.setattr(os, failing, fail)
-            return copy(*arguments)
+            return copy(*arguments, **named)
 
     monkeypatch.setattr(folder_move, "_copy", full)
     with pytest.raises(MemorandaError):

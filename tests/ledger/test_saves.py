@@ -97,7 +97,7 @@ def test_a_save_during_a_change_is_never_buried(
         run_tool(memory, command="create", path="/memories/a.md", file_text="old")
     disk = SlowDisk(path, save)
     if way == "steps":
-        monkeypatch.setattr(file_exchange, "_system_call", lambda: None)
+        monkeypatch.setattr(file_exchange, "_rename_with_flags", lambda: None)
     monkeypatch.setattr(execution, "exchange", disk.before(execution.exchange))
     monkeypatch.setattr(os, "rename", disk.before(os.rename))
     # A verb that cannot be repeated on what was saved says so
@@ -122,7 +122,7 @@ def test_a_file_that_comes_while_a_new_one_is_written_stays(
     path = memory.home / "notes" / "New.md"
     disk = SlowDisk(path, save_by_rename)
     if way == "steps":
-        monkeypatch.setattr(file_exchange, "_system_call", lambda: None)
+        monkeypatch.setattr(file_exchange, "_rename_with_flags", lambda: None)
     monkeypatch.setattr(os, "link", disk.before(os.link))
     with pytest.raises(MemorandaError, match="exists"):
         memory.write(Draft("ours", title="New"))

@@ -123,7 +123,7 @@ def test_when_nobody_can_be_asked_each_of_a_batch_is_told_that_the_outcome_is_un
     for reply in failed(replies).values():
         assert "memory log" in reply
     # The second in which reads do not try again is over
-    a.engine.ledger._database._away = ""
+    a.engine.ledger._database._away_reason = ""
     agree(a, replica("b"), 6)
 
 

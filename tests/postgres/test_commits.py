@@ -186,7 +186,7 @@ def test_when_nobody_can_be_asked_the_outcome_is_unknown_and_the_next_call_sees_
     assert b.list()[1] == 2
     assert replica("a").list()[1] == 2
     # The second in which reads do not try again is over
-    a.engine.ledger._database._away = ""
+    a.engine.ledger._database._away_reason = ""
     assert a.list()[1] == 2
     assert files(a.home) == files(b.home)
 

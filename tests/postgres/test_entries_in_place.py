@@ -149,7 +149,7 @@ def test_a_history_that_is_fetched_anew_leaves_that_of_entries(
     second.erase("notes/first")
     first.engine.ledger._folder.set_state(None)
     with first.engine.ledger.lock:
-        first.engine.ledger._bring()
+        first.engine.ledger._update_folder()
     assert ("write", "Second.md") in verbs(first)
     first.undo(FIRST_OF_MACHINE + 1)
     assert values(folder) == {"name": "Ann"}

@@ -180,7 +180,7 @@ def test_what_is_erased_or_purged_reaches_a_replica_without_the_rest_of_the_hist
         [secret.id], agent=None, project=None, source=None, observation=None, dry_run=False
     )
     assert not erased.remains
-    monkeypatch.setattr(ReplicaLedger, "_bring_history", refuse)
+    monkeypatch.setattr(ReplicaLedger, "_fetch_history", refuse)
     assert b.search("xyzzy").total == 0
     assert are_alike(a, b)
     assert b"Secret" not in journal(b.home)

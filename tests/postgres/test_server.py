@@ -140,7 +140,7 @@ def test_while_the_server_is_away_reads_are_answered_with_a_warning_and_writes_a
             with open_session(url) as later:
                 assert later.search("still").total == 1
             link.symlink_to(folder)
-            memory.engine.ledger._database._away = (
+            memory.engine.ledger._database._away_reason = (
                 # The second in which reads do not try again is over
                 ""
             )

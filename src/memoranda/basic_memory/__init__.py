@@ -115,22 +115,25 @@ def _adapted_tool(tool: Tool, theirs: TheirTool | None, arguments: Any, vault: V
     """
     if theirs is None:
         return tool
+    # The schemas of arguments that Basic Memory accepts further, or in more forms than we do
     accepted = {
         **arguments["accepted"]["*"],
         **arguments["accepted"].get(tool.name, {}),
         **arguments["loosened"].get(tool.name, {}),
     }
-    aliases: dict[str, str] = {}
-    for name, names in arguments["aliases"].get(tool.name, {}).items():
-        aliases |= dict.fromkeys(names.split(), name)
+    properties = {**tool.schema["properties"], **accepted}
     optional = arguments["optional"].get(tool.name, ())
     required = [name for name in tool.schema.get("required", ()) if name not in optional]
-    properties = {**tool.schema["properties"], **accepted}
-    ours = {name: meaning for name, meaning in tool.also.items() if name not in accepted}
+
+    # Another name of an argument -> the argument
+    our_aliases = {name: meaning for name, meaning in tool.also.items() if name not in accepted}
+    their_aliases: dict[str, str] = {}
+    for name, names in arguments["aliases"].get(tool.name, {}).items():
+        their_aliases |= dict.fromkeys(names.split(), name)
     return replace(
         tool,
         run=partial(_run, theirs, vault),
-        also={**ours, **aliases},
+        also={**our_aliases, **their_aliases},
         accepts={**tool.schema, "properties": properties, "required": required},
         # Basic Memory refuses a destination in two forms. Our rewrite would hide one of them.
         rewrite=None,

@@ -46,6 +46,8 @@ MOST_READ = 4_000
 _PROSE = ("content", "matched_chunk")
 # Characters of a note's text in a search result.
 _CONTENT_CHARACTERS = 1000
+# A longer path with `..` leads out of any project.
+_MOST_CLIMBING_CHARACTERS = 2048
 _FILTERS = ("note_types", "tags", "status", "metadata_filters", "categories", "after_date")
 # Arguments about times written into observations, which are text here.
 _FORMER_TIMES = ("valid_at", "valid_overlaps", "time_kind")
@@ -57,7 +59,7 @@ def read_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     has_content = args.get("include_content") is not False
     if is_ranged and not has_content:
         raise InvalidInput("include_content=False cannot be combined with start_line/end_line.")
-    info = _found(vault, memory, args)
+    info = _find_note(vault, memory, args)
     if isinstance(info, Reply):
         return info
     if not has_content:
@@ -69,8 +71,8 @@ def read_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     return _whole_note(memory, args, info)
 
 
-def _found(vault: Vault, memory: MemorySession, args: Arguments) -> NoteInfo | Reply:
-    """Find the note that read_note is asked for. If there is none, return the reply that says so."""
+def _find_note(vault: Vault, memory: MemorySession, args: Arguments) -> NoteInfo | Reply:
+    """Find the note that a call of read_note names. If there is none, return the reply to give."""
     name = args["identifier"]
     project = args["project"]
     try:
@@ -79,13 +81,13 @@ def _found(vault: Vault, memory: MemorySession, args: Arguments) -> NoteInfo | R
     except OutsideError as error:
         return _outside(vault, args, error)
     except NotFound as error:
-        # The name may be that of an attachment, which a reply describes, or of a symlink to a note.
-        attachment_or_target = read_tools.beside_notes(memory, name, project)
-        if isinstance(attachment_or_target, Reply):
-            return attachment_or_target
-        if attachment_or_target is None:
+        # A reply that describes an attachment, or the place of the note behind a symlink
+        reply_or_place = read_tools.beside_notes(memory, name, project)
+        if isinstance(reply_or_place, Reply):
+            return reply_or_place
+        if reply_or_place is None:
             return missing_note(vault, memory, args, error)
-        return memory.find(attachment_or_target)
+        return memory.find(reply_or_place)
 
 
 def _is_ranged(args: Arguments) -> bool:
@@ -112,13 +114,17 @@ def _whole_note(memory: MemorySession, args: Arguments, info: NoteInfo) -> Reply
 def check_inside(address: str) -> None:
     """Raise OutsideError for a path in a home folder (`~/a`), on another machine (`\\\\a`), or far up."""
     place = address.strip().removeprefix("memory://")
-    climbs = ".." in address and len(address) > 2048
-    if place.startswith(("~", "\\\\")) or climbs:
+    # Shorter paths with `..` may lead to a note of the project
+    climbs_far = ".." in address and len(address) > _MOST_CLIMBING_CHARACTERS
+    if place.startswith(("~", "\\\\")) or climbs_far:
         raise OutsideError(address)
 
 
 def _outside(vault: Vault, args: Arguments, error: OutsideError) -> Reply:
-    """Return the reply for a path outside the project."""
+    """Return the reply for a path outside the project.
+
+    error: the error with the path.
+    """
     project = vault.shown(args["project"])
     text = str(OutsideError(short(error.path), project))
     data = {**UNNAMED, "content": None, "frontmatter": None}
@@ -149,7 +155,9 @@ def _lines_of_note(memory: MemorySession, args: Arguments, info: NoteInfo) -> Re
         "next_end_line": None,
     }
     if last < total:
-        data |= {"next_start_line": last + 1, "next_end_line": min(total, last + last - first + 1)}
+        # The next part has as many lines as this one
+        line_count = last - first + 1
+        data |= {"next_start_line": last + 1, "next_end_line": min(total, last + line_count)}
     return either(args, data, reply.text)
 
 
@@ -215,12 +223,12 @@ def search_notes(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     if not words and not any(search_arguments.get(name) for name in _FILTERS):
         raise InvalidInput("Give a query or at least one filter.")
     search = RowSearch(
-        memory,
-        read_tools.search_query(memory, search_arguments, words),
-        _kinds(args),
-        {name.casefold() for name in args.get("categories") or ()},
-        bool(args.get("compact")),
-        _prefixes(vault, memory, search_arguments),
+        memory=memory,
+        query=read_tools.search_query(memory, search_arguments, words),
+        kinds=_kinds(args),
+        categories={name.casefold() for name in args.get("categories") or ()},
+        is_compact=bool(args.get("compact")),
+        prefixes=_prefixes(vault, memory, search_arguments),
     )
     if search.kinds == {"entity"}:
         hits = memory.search(search.query, limit=page.size, offset=page.offset)
@@ -249,11 +257,11 @@ def search_notes(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
 
 def _search_arguments(vault: Vault, memory: MemorySession, args: Arguments) -> Arguments:
     """Convert arguments of the program's search_notes to arguments of ours. Raises InvalidInput."""
-    former = [name for name in _FORMER_TIMES if args.get(name) is not None]
-    if former:
+    unused_names = [name for name in _FORMER_TIMES if args.get(name) is not None]
+    if unused_names:
         raise InvalidInput(
-            f"{former[0]} is not used here: times in observations are text. Search for the words, "
-            "or give as_of to search_notes for what held on a day."
+            f"{unused_names[0]} is not used here: times in observations are text. Search for the "
+            "words, or give as_of to search_notes for what held on a day."
         )
     our_arguments = dict(args)
     for name in ("tags", "note_types"):
@@ -294,26 +302,32 @@ def _searched_projects(vault: Vault, memory: MemorySession, names: list[str]) ->
     projects = vault.projects(memory)
     if not names:
         return [project.name for project in projects.values()]
-    names_known = {name: vault.known_name(memory, name) for name in names}
-    unknown = [name for name, known_name in names_known.items() if known_name is None]
-    if unknown:
+    our_names: list[str] = []
+    unknown_names: list[str] = []
+    for name in dict.fromkeys(names):
+        known_name = vault.known_name(memory, name)
+        if known_name is None:
+            unknown_names.append(name)
+        else:
+            our_names.append(projects[known_name].name)
+    if unknown_names:
         raise InvalidInput(
-            f"Unknown project(s): {', '.join(unknown)}. Available projects: {', '.join(projects)}"
+            f"Unknown project(s): {', '.join(unknown_names)}. "
+            f"Available projects: {', '.join(projects)}"
         )
-    return [projects[name].name for name in names_known.values() if name is not None]
+    return our_names
 
 
 def _kinds(args: Arguments) -> set[str]:
     """Return which of KINDS a search is for. Raises InvalidInput for other kinds."""
-    if args.get("categories"):
-        default_kinds = ["observation"]
-    else:
-        default_kinds = ["entity"]
-    kinds = set(args.get("entity_types") or default_kinds)
-    unknown = kinds - KINDS
-    if unknown:
+    # Only observations have categories
+    default_kind = "observation" if args.get("categories") else "entity"
+    kinds = set(args.get("entity_types") or [default_kind])
+    unknown_kinds = kinds - KINDS
+    if unknown_kinds:
+        names = ", ".join(unknown_kinds)
         raise InvalidInput(
-            f"Invalid entity_types: {', '.join(unknown)}. They are entity, observation, relation."
+            f"Invalid entity_types: {names}. They are entity, observation, relation."
         )
     return kinds
 
@@ -338,7 +352,9 @@ class RowSearch:
     prefixes: dict[str, str]
 
     def facts(self, needed: int) -> tuple[list[Row], bool]:
-        """Return more than `needed` rows if they exist, and whether these are all rows.
+        """Return the rows of observations or relations, and whether these are all rows.
+
+        needed: no further notes are searched once more rows than this are found.
 
         At most MOST_READ notes are searched.
         """
@@ -381,14 +397,19 @@ class RowSearch:
         return not words or any(word in text for word in words)
 
     def _as_shown(self, hit: Hit, row: Row) -> Row:
-        """Return a row. A compact one has no text of the note, also not as an observation's title."""
+        """Return a row as the caller wants it. A compact row has no text of the note.
+
+        hit: the note.
+        row: the whole row.
+        """
         if not self.is_compact:
             return row
-        visible = {key: value for key, value in row.items() if key not in _PROSE}
+        compact_row = {key: value for key, value in row.items() if key not in _PROSE}
         if row["type"] == "observation":
-            visible["title"] = row["category"]
-            visible["permalink"] = self.prefixes.get(hit.note.project, "") + row["file_path"]
-        return visible
+            # Title and permalink of an observation have its text
+            compact_row["title"] = row["category"]
+            compact_row["permalink"] = self.prefixes.get(hit.note.project, "") + row["file_path"]
+        return compact_row
 
 
 def entity_row(memory: MemorySession, hit: Hit) -> Row:
@@ -428,19 +449,17 @@ def _relation_row(hit: Hit, edge: Edge) -> Row:
     edge: its relation.
     """
     title = f"{hit.note.title} → {edge.target}"
-    if edge.note:
-        to = edge.note.permalink
-    else:
-        to = None
+    # None if no note has the name that the relation leads to
+    target_permalink = edge.note.permalink if edge.note else None
     return {
         "title": title,
         "type": "relation",
-        "permalink": f"{hit.note.permalink}/{edge.type}/{to or edge.target}",
+        "permalink": f"{hit.note.permalink}/{edge.type}/{target_permalink or edge.target}",
         "matched_chunk": title,
         **_found_in(hit),
         "content": edge.context or "",
         "from_entity": hit.note.permalink,
-        "to_entity": to,
+        "to_entity": target_permalink,
         "relation_type": edge.type,
     }
 
@@ -459,11 +478,10 @@ def _found_in(hit: Hit) -> Row:
 
 
 def _prefixes(vault: Vault, memory: MemorySession, search_arguments: Arguments) -> dict[str, str]:
-    """Return the text before a path in the rows of a search, by our name of the project. {} if only
-    one project is searched.
+    """Return the text before a path in compact rows, by our name of the project.
 
-    vault: the projects of Basic Memory.
-    memory: the memory that is searched.
+    {} if only one project is searched.
+
     search_arguments: the arguments of the search.
     """
     if "project" in search_arguments:
@@ -478,12 +496,9 @@ def build_context(vault: Vault, memory: MemorySession, args: Arguments) -> Reply
     project = args["project"]
     page = Page(args["page"], args["page_size"])
     depth = max(args["depth"], 1)
-    most = args["max_related"]
+    max_related = args["max_related"]
     frame = args.get("timeframe")
-    if frame:
-        since = memory.since(at_least_a_day(frame))
-    else:
-        since = None
+    since = memory.since(at_least_a_day(frame)) if frame else None
     try:
         infos, total = read_tools.notes_at(memory, url, project, page)
     except NotFound:
@@ -495,7 +510,9 @@ def build_context(vault: Vault, memory: MemorySession, args: Arguments) -> Reply
         our_arguments.pop("timeframe", None)
         return text_reply(read_tools.build_context(memory, our_arguments).text)
     is_compact = bool(args.get("compact"))
-    entries = [_context_entry(memory, info, depth, since, most, is_compact) for info in infos]
+    entries = [
+        _context_entry(memory, info, depth, since, max_related, is_compact) for info in infos
+    ]
     related = sum(len(entry["related_results"]) for entry in entries)
     metadata = {
         "uri": url.removeprefix("memory://"),
@@ -529,7 +546,7 @@ def _context_entry(
     info: NoteInfo,
     depth: int,
     since: datetime | None,
-    most: int,
+    max_related: int,
     is_compact: bool,
 ) -> Row:
     """Return a note with its observations and related notes, as build_context shows them.
@@ -538,16 +555,17 @@ def _context_entry(
     info: the note.
     depth: how many links away related notes may be.
     since: only related notes changed since then. None means all.
-    most: the largest number of related notes.
+    max_related: the largest number of related notes and relations.
     is_compact: whether to leave out the text and the observations.
     """
-    context = memory.context(info, depth=depth, since=since, limit=most)
+    context = memory.context(info, depth=depth, since=since, limit=max_related)
     primary = _entity(info)
     related_rows = [_context_edge(info, edge) for edge in context.edges]
     related_rows += [_entity(reached.note) for reached in context.reached]
+    related_rows = related_rows[:max_related]
     if is_compact:
-        return {"primary_result": primary, "related_results": related_rows[:most]}
-    facts = [
+        return {"primary_result": primary, "related_results": related_rows}
+    observations = [
         {
             "type": "observation",
             "category": observation.category or "note",
@@ -560,8 +578,8 @@ def _context_entry(
     primary["content"] = body_of(memory, info)[0]
     return {
         "primary_result": primary,
-        "observations": facts,
-        "related_results": related_rows[:most],
+        "observations": observations,
+        "related_results": related_rows,
     }
 
 
@@ -571,20 +589,13 @@ def _context_edge(info: NoteInfo, edge: Edge) -> Row:
     info: the note.
     edge: its relation, or a relation of another note to it.
     """
-
-    # A relation to the note is told from the side of the other note.
     if edge.direction == "out":
-        if edge.note:
-            to = edge.note.title
-        else:
-            to = None
-        ends = {"from_entity": info.title, "to_entity": to, "to_name": edge.target}
+        target_title = edge.note.title if edge.note else None
+        ends = {"from_entity": info.title, "to_entity": target_title, "to_name": edge.target}
     else:
         ends = {"from_entity": edge.target, "to_entity": info.title, "to_name": info.title}
-    if edge.note:
-        end = edge.note.permalink
-    else:
-        end = edge.target
+    # No note may have the name that the relation leads to
+    end = edge.note.permalink if edge.note else edge.target
     return {
         "type": "relation",
         "title": edge.type,
@@ -619,11 +630,10 @@ def recent_activity(vault: Vault, memory: MemorySession, args: Arguments) -> Rep
     frame = at_least_a_day(args["timeframe"])
     page = Page(args["page"], args["page_size"])
     kinds = {kind.lower() for kind in args.get("type") or () if kind} or {"entity"}
-    unknown = kinds - KINDS
-    if unknown:
-        raise InvalidInput(
-            f"Invalid type: {', '.join(unknown)}. Valid types: entity, observation, relation."
-        )
+    unknown_kinds = kinds - KINDS
+    if unknown_kinds:
+        names = ", ".join(unknown_kinds)
+        raise InvalidInput(f"Invalid type: {names}. Valid types: entity, observation, relation.")
     our_arguments = args | {"timeframe": frame, "as_json": False}
     our_arguments.pop("type", None)
     text = read_tools.recent_activity(memory, our_arguments).text
@@ -639,7 +649,10 @@ def recent_activity(vault: Vault, memory: MemorySession, args: Arguments) -> Rep
 
 
 def _recent_facts(memory: MemorySession, info: NoteInfo, kinds: set[str]) -> Iterator[Row]:
-    """Yield the observations or relations of a note, or both, by `kinds`."""
+    """Yield the observations and relations of a note, as recent_activity lists them.
+
+    kinds: which of the two: `observation`, `relation`, or both.
+    """
     place = {"permalink": info.permalink, "file_path": info.path, "created_at": info.created}
     if "observation" in kinds:
         for observation in memory.observations(info):
@@ -651,4 +664,5 @@ def _recent_facts(memory: MemorySession, info: NoteInfo, kinds: set[str]) -> Ite
 
 
 def _recent_row(info: NoteInfo) -> Row:
+    """Return a note, as recent_activity lists it."""
     return {"type": "entity", **identity(info), "created_at": info.created}

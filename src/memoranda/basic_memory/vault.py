@@ -1,6 +1,6 @@
 """Reads the configuration of Basic Memory 0.24 ("the program" below), and never writes it.
 
-A project may have another name in the program than here: see `_our_name`.
+If the program has a project with the name of one of our built-in projects, we give it another name.
 """
 
 from __future__ import annotations
@@ -63,12 +63,14 @@ class Vault:
 
     def projects(self, memory: MemorySession) -> dict[str, Project]:
         """Return the projects that the program would know, by the program's names."""
-        theirs = {ours: name for name, ours in self.names.items()}
+        their_names = {ours: theirs for theirs, ours in self.names.items()}
         projects_by_name = {}
         for project in memory.projects:
-            is_alone = not theirs and project.name == memory.default_project
-            if project.name in theirs or not project.built_in or is_alone:
-                projects_by_name[theirs.get(project.name, project.name)] = project
+            # Of our built-in projects, the program would have only its default one
+            is_only_project = not their_names and project.name == memory.default_project
+            if project.name in their_names or not project.built_in or is_only_project:
+                name = their_names.get(project.name, project.name)
+                projects_by_name[name] = project
         return projects_by_name
 
     def known_name(self, memory: MemorySession, name: str) -> str | None:
@@ -78,7 +80,10 @@ class Vault:
         if exact is not None:
             return exact
         # A project may also be named by its permalink: `example-project` for `ExampleProject`.
-        return next((project for project in projects if slug(project) == slug(name)), None)
+        for project_name in projects:
+            if slug(project_name) == slug(name):
+                return project_name
+        return None
 
     def named(self, memory: MemorySession, args: Arguments) -> str:
         """Return our name of the project that the arguments name, or of the default project.
@@ -128,10 +133,7 @@ class Vault:
                 continue
             address = address.strip()
             first, _, path_in_project = address.removeprefix("memory://").partition("/")
-            if path_in_project:
-                known_name = self.known_name(memory, first)
-            else:
-                known_name = None
+            known_name = self.known_name(memory, first) if path_in_project else None
             if known_name is None:
                 continue
             ours = self.projects(memory)[known_name].name
@@ -142,8 +144,14 @@ class Vault:
         return None
 
     def shown(self, name: str) -> str:
-        """Return the program's name of a project that we call `name`."""
-        return next((theirs for theirs, ours in self.names.items() if ours == name), name)
+        """Return the program's name of a project.
+
+        name: our name of the project.
+        """
+        for theirs, ours in self.names.items():
+            if ours == name:
+                return theirs
+        return name
 
 
 def read_vault(environ: Mapping[str, str] = os.environ) -> Vault:
@@ -174,20 +182,15 @@ def read_vault(environ: Mapping[str, str] = os.environ) -> Vault:
 def _settings(environ: Mapping[str, str]) -> dict[str, Any]:
     """Return the contents of `config.json`, or the default ones. Raises ConfigFileError."""
     config_home = environ.get("XDG_CONFIG_HOME")
-    if config_home:
-        default_folder = f"{config_home}/basic-memory"
-    else:
-        default_folder = "~/.basic-memory"
+    default_folder = f"{config_home}/basic-memory" if config_home else "~/.basic-memory"
     folder = environ.get("BASIC_MEMORY_CONFIG_DIR") or default_folder
     file = Path(os.path.expanduser(folder)) / "config.json"
     try:
         settings = json.loads(file.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
+        # The folder that the program uses without a configuration
         root = os.path.expanduser(environ.get("BASIC_MEMORY_HOME") or "~/basic-memory")
-        if os.path.isdir(root):
-            projects = {"main": root}
-        else:
-            projects = {}
+        projects = {"main": root} if os.path.isdir(root) else {}
         return {"projects": projects, "default_project": "main"}
     except (OSError, ValueError) as error:
         reason = str(getattr(error, "strerror", None) or error)
@@ -221,13 +224,11 @@ def _our_name(name: str, names: Any) -> str:
     names: our names of other projects, which must not be used again.
     """
     if name.lower() == "notes":
-        our_name = "notes"
-    else:
-        our_name = name
-    taken_names = {*BUILT_IN_PROJECTS, *map(str.lower, names)} - {"notes"}
-    if our_name.lower() in taken_names:
+        return "notes"
+    used_names = {*BUILT_IN_PROJECTS, *map(str.lower, names)} - {"notes"}
+    if name.lower() in used_names:
         return f"{name}{STAND_IN}"
-    return our_name
+    return name
 
 
 def _start_project(
@@ -243,13 +244,11 @@ def _start_project(
     default: the default project in the configuration, of any type because a person wrote it.
     """
     for name in (forced_project, default):
-        if isinstance(name, str):
-            start_name = named_one(name, names)
-        else:
-            start_name = None
+        start_name = named_one(name, names) if isinstance(name, str) else None
         if start_name is not None:
             return names[start_name]
-    return next(iter(names.values()), None)
+    our_names = list(names.values())
+    return our_names[0] if our_names else None
 
 
 def _options(settings: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -58,26 +59,28 @@ def read_content(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     except OutsideError:
         error = OutsideError(path, vault.shown(args["project"]))
         return _data_reply({"type": "error", "error": str(error)})
-    ending = name.rpartition(".")[2].lower()
-    if ending not in _IMAGE_TYPES:
-        kind = _TEXT_TYPES.get(ending, "text/plain")
-        if kind.startswith("text/"):
-            kind += "; charset=utf-8"
-        try:
-            text = data.decode("utf-8")
-        except UnicodeError:
-            kind = "application/octet-stream"
-        else:
-            row = {"type": "text", "text": text, "content_type": kind, "encoding": "utf-8"}
-            return _data_reply(row)
+    extension = name.rpartition(".")[2].lower()
+    is_image = extension in _IMAGE_TYPES
+    if not is_image:
+        with suppress(UnicodeError):
+            return _data_reply(_text_data(extension, data.decode("utf-8")))
     if len(data) > _MAX_BYTES:
         sizes = f"{len(data)} bytes; at most {_MAX_BYTES} are shown"
         return _data_reply({"type": "error", "error": f"The file has {sizes}."})
-    kind = _IMAGE_TYPES.get(ending, "application/octet-stream")
-    source = {"type": "base64", "media_type": kind, "data": base64.b64encode(data).decode()}
-    return _data_reply(
-        {"type": "image" if ending in _IMAGE_TYPES else "document", "source": source}
-    )
+    media_type = _IMAGE_TYPES.get(extension, "application/octet-stream")
+    source = {"type": "base64", "media_type": media_type, "data": base64.b64encode(data).decode()}
+    return _data_reply({"type": "image" if is_image else "document", "source": source})
+
+
+def _text_data(extension: str, text: str) -> dict[str, Any]:
+    """Return the data of a reply with the text of a file.
+
+    extension: the extension of the file, without the dot.
+    """
+    media_type = _TEXT_TYPES.get(extension, "text/plain")
+    if media_type.startswith("text/"):
+        media_type += "; charset=utf-8"
+    return {"type": "text", "text": text, "content_type": media_type, "encoding": "utf-8"}
 
 
 def _file(memory: MemorySession, path: str, project: str) -> tuple[str, bytes]:
@@ -115,7 +118,11 @@ def prompts_of(vault: Vault) -> list[Prompt]:
 
 
 def _activity(vault: Vault, file: str, memory: MemorySession, args: dict[str, str]) -> str:
-    """Fill in a prompt with the recent changes of a project. `file` is the file of its text."""
+    """Fill in a prompt with the recent changes of a project.
+
+    file: the name of the file with the text of the prompt.
+    args: the arguments of the prompt.
+    """
     project = vault.named(memory, {"project": args.get("project") or None})
     arguments = {"project": project, "timeframe": args.get("timeframe") or "7d"}
     activity = recent_activity(vault, memory, arguments | {"page": 1, "page_size": 10}).text

@@ -77,8 +77,8 @@ def _write(vault: Vault, memory: MemorySession, args: Arguments) -> dict[str, An
     content_permalink = own_permalink(args["content"].lstrip("\n"))
     is_new = not write_tools.sees_note(memory, project, file)
     permalink = content_permalink or _derived_permalink(vault, project, file)
-    # A file that is there is the note to overwrite, unless the content names another note. A missing
-    # file may be that of a note that has moved.
+    # If the file is missing, the note to overwrite may have moved. If the content names a permalink,
+    # that may be the permalink of another note.
     if args["overwrite"] and (is_new or content_permalink):
         _check_not_elsewhere(memory, project, permalink, file)
     if is_new:
@@ -117,8 +117,8 @@ def _set_permalink(vault: Vault, memory: MemorySession, args: Arguments, permali
     permalink: the permalink that the note gets if no other note has it.
     """
     free_permalink = _free_permalink(memory, args["project"], permalink)
-    # Any other permalink is what our tool writes without being told.
     is_numbered = free_permalink != permalink
+    # Otherwise our tool writes the same permalink by itself
     if is_numbered or not vault.permalinks_include_project:
         args["metadata"]["permalink"] = free_permalink
 
@@ -165,7 +165,11 @@ def _check_not_elsewhere(memory: MemorySession, project: str, permalink: str, fi
 
 def _free_permalink(memory: MemorySession, project: str, permalink: str) -> str:
     """Return a permalink that no note has: `plans/trip`, or `plans/trip-1` if that one is taken."""
-    return next(name for name in numbered(permalink) if _holder(memory, project, name) is None)
+    for name in numbered(permalink):
+        is_free = _holder(memory, project, name) is None
+        if is_free:
+            return name
+    raise AssertionError("the numbers never end")
 
 
 def _holder(memory: MemorySession, project: str, permalink: str) -> NoteInfo | None:
@@ -175,7 +179,8 @@ def _holder(memory: MemorySession, project: str, permalink: str) -> NoteInfo | N
     must not lead to two notes.
     """
     query = Query(projects=(project,), address=permalink, order="address")
-    return next(iter(memory.list(query, limit=1).notes), None)
+    notes = memory.list(query, limit=1).notes
+    return notes[0] if notes else None
 
 
 def in_existing_case(memory: MemorySession, project: str, path: str) -> str:
@@ -192,22 +197,25 @@ def in_existing_case(memory: MemorySession, project: str, path: str) -> str:
             # Nothing below exists; the caller reports the problem with the path.
             break
         names = {entry.path.rpartition("/")[2] for entry in entries if entry.kind == "folder"}
-        if name not in names:
-            alike = (
-                candidate for candidate in sorted(names) if candidate.casefold() == name.casefold()
-            )
-            name = next(alike, name)
+        name = _in_spelling_of(names, name)
         folders[number] = name
         parent = f"{parent}/{name}".lstrip("/")
     return "/".join(folders)
 
 
+def _in_spelling_of(names: set[str], name: str) -> str:
+    """Return the one of `names` that differs from a name only in case. The name itself if none."""
+    if name in names:
+        return name
+    for candidate in sorted(names):
+        if candidate.casefold() == name.casefold():
+            return candidate
+    return name
+
+
 def _write_error_reply(memory: MemorySession, args: Arguments, error: MemorandaError) -> Reply:
     """Return the reply of write_note for an error."""
-    if isinstance(error, OutsideError):
-        action = "created"
-    else:
-        action = "conflict"
+    action = "created" if isinstance(error, OutsideError) else "conflict"
     data = {**UNNAMED, "title": args["title"], "checksum": None, "action": action}
     if isinstance(error, Exists):
         data |= _identity_if_found(memory, error.permalink or error.path, args["project"])
@@ -218,7 +226,7 @@ def _write_error_reply(memory: MemorySession, args: Arguments, error: MemorandaE
 
 
 def _identity_if_found(memory: MemorySession, name: str, project: str) -> dict[str, Any]:
-    """Return the names of a note (see `identity`), or {} if there is no such note."""
+    """Return title, permalink and path of a note, as replies name it. {} if there is no such note."""
     try:
         return identity(memory.find(name, project))
     except MemorandaError:
@@ -258,15 +266,14 @@ def _edit(memory: MemorySession, args: Arguments) -> dict[str, Any]:
 
 def _checked_metadata(args: Arguments) -> dict[str, Any]:
     """Return the keys of `metadata` that may be set. Raises InvalidInput for values that may not."""
-    given_metadata = args.get("metadata") or {}
+    all_metadata = args.get("metadata") or {}
     metadata = {
-        key: value for key, value in given_metadata.items() if key not in ("title", "permalink")
+        key: value for key, value in all_metadata.items() if key not in ("title", "permalink")
     }
-    absent = [key for key, value in metadata.items() if value is None]
-    if absent:
-        raise InvalidInput(
-            f"metadata values cannot be null (keys are not deleted): {', '.join(absent)}"
-        )
+    keys_without_value = [key for key, value in metadata.items() if value is None]
+    if keys_without_value:
+        names = ", ".join(keys_without_value)
+        raise InvalidInput(f"metadata values cannot be null (keys are not deleted): {names}")
     if "type" in metadata:
         kind = str(metadata["type"])
         if not kind.strip():
@@ -325,15 +332,15 @@ def move_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     except MemorandaError as error:
         return either(args, data | error_fields(error), str(error), is_error=True)
     assert reply.data is not None
-    moved = reply.data
+    our_data = reply.data
     data["moved"] = True
     if args["is_directory"]:
-        number = moved["notes"]
+        number = our_data["notes"]
         data |= {"destination": args["destination_path"], "is_directory": True}
         data |= {"total_files": number, "successful_moves": number, "failed_moves": 0}
     else:
-        note = memory.find((moved["project"], moved["new_path"]))
-        data |= {**identity(note), "destination": moved["new_path"]}
+        note = memory.find((our_data["project"], our_data["new_path"]))
+        data |= {**identity(note), "destination": our_data["new_path"]}
     return either(args, data, reply.text)
 
 
@@ -415,7 +422,9 @@ def _check_project(
 
 def _check_file_name(path: str) -> None:
     """Raise Refused unless a path ends in `.md` or `.markdown`."""
-    if "." not in path.rpartition("/")[2].rstrip("."):
+    file_name = path.rpartition("/")[2]
+    has_extension = "." in file_name.rstrip(".")
+    if not has_extension:
         raise Refused("FILE_EXTENSION_REQUIRED", f"Give destination_path its ending: {path}.md")
     if not path.endswith((".md", ".markdown")):
         stem = path.rpartition(".")[0]
@@ -470,10 +479,8 @@ def create_memory_project(vault: Vault, memory: MemorySession, args: Arguments) 
     if args.get("workspace"):
         raise InvalidInput("Cloud workspaces are not used here. Leave `workspace` out.")
     projects = vault.projects(memory)
-    existing = next(
-        (candidate for candidate in projects if candidate.casefold() == name.strip().casefold()),
-        None,
-    )
+    names_by_key = {existing.casefold(): existing for existing in reversed(projects)}
+    existing = names_by_key.get(name.strip().casefold())
     if existing is not None:
         row = _project_row(memory, existing, projects[existing].name, str(projects[existing].root))
         row |= {"created": False, "already_exists": True}

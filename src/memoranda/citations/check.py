@@ -47,8 +47,8 @@ class CitedNote(NamedTuple):
     citation: the place that it cites.
     root: the folder in which the cited path was found.
     verdict: whether the place is still as it was.
-    is_named: whether the names of the files may be told. A repository may name a file so that the
-        name instructs its reader.
+    is_named: whether the names of the files may be shown. A file may have a name that gives orders
+        to its reader.
     """
 
     info: NoteInfo
@@ -88,15 +88,11 @@ class CitationCheck:
 
     Git's answers are kept in a file of the home, which may be deleted.
 
-    folders: folders in which relative paths of citations are looked for.
+    memory: the memory whose notes are checked.
+    folders: folders with code, in which relative paths of citations are looked up.
     """
 
     def __init__(self, memory: ReadSession, folders: Iterable[str | Path] = ()):
-        """Prepare a check, with the results of earlier checks from the disk.
-
-        memory: the memory whose notes are checked.
-        folders: the folders with code in which cited paths are looked up.
-        """
         self._memory = memory
         self._folders = [Path(folder) for folder in folders]
         # The repository that each folder is in. None: it is in no repository.
@@ -142,11 +138,15 @@ class CitationCheck:
                     yield result
 
     def stale(self, info: NoteInfo, text: str) -> str:
-        """Return a remark to a note whose cited code changed or is gone. "" for other notes."""
-        return "; ".join(item.sentence() for item in self.notes([info], [text]) if item.is_stale)
+        """Return a remark on a note whose cited code changed or is gone. "" for other notes.
+
+        text: the text of the note.
+        """
+        cited_places = self.notes([info], [text])
+        return "; ".join(place.sentence() for place in cited_places if place.is_stale)
 
     def _check_citation(self, info: NoteInfo, citation: Citation) -> CitedNote | None:
-        """Check a citation in the first folder in which it can be checked. None if in no folder."""
+        """Check a citation in the first folder in which that is possible. None if in no folder."""
         for root, path in self._places(info, citation):
             verdict = self._verdict(root, path, citation, info.updated or info.changed)
             if verdict.state is not State.UNKNOWN:
@@ -155,13 +155,14 @@ class CitationCheck:
         return None
 
     def _may_name(self, citation: Citation, verdict: Verdict) -> bool:
-        """Whether no name of these files seems to instruct its reader.
+        """Whether the names of these files may be shown: none seems to give orders to its reader.
 
         citation: the place as the note names it.
-        verdict: the result, which may name the place of today.
+        verdict: the result, which may name the present place.
         """
         rules = self._memory.rules_for_reading()
-        return not any(map(rules.name_suspicions, (str(citation), verdict.now)))
+        places = (str(citation), verdict.now)
+        return not any(rules.name_suspicions(place) for place in places)
 
     def _places(self, info: NoteInfo, citation: Citation) -> Iterator[tuple[Path, str]]:
         """Yield the folders in which a citation may be meant, each with the path in the folder."""
@@ -291,13 +292,16 @@ class CitationCheck:
         """
         text = self._text(root / path)
         repository = self._repository(root)
+        is_missing = text is None
         # An earlier check may know the past place from a repository that is gone by now, with the
         # file. Then nobody can say whether the file was renamed.
-        if past_place is None or (text is None and repository is None):
+        is_unknown = past_place is None or (is_missing and repository is None)
+        if is_unknown:
             # Only a citation in the header is sure to be one.
-            if text is None and citation.is_declared:
+            if is_missing and citation.is_declared:
                 return Verdict(State.GONE)
             return Verdict(State.UNKNOWN)
+        assert past_place is not None
         if text is not None:
             return compared(past_place, text, citation)
 

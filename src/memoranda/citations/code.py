@@ -22,8 +22,10 @@ from memoranda.note.citations import Citation
 
 # Seconds that one call of git may take.
 _SECONDS = 10.0
-# The number of bytes of the largest cited file that is read.
-_LARGEST = 4 << 20
+# Larger files are not read.
+_MOST_FILE_BYTES = 4 << 20
+# Longer answers of git are not used.
+_MOST_ANSWER_BYTES = 64 * _MOST_FILE_BYTES
 # A cited file is the same as long as it has this share of its lines.
 _LEAST_SHARE_OF_LINES = 0.5
 # A pattern for the definition of a name in most languages: `def name`, `name =`, `name(`, …
@@ -38,9 +40,11 @@ class State(Enum):
 
     SAME = "same"
     MOVED = "moved"
+    """The code is the same at another place."""
     CHANGED = "changed"
     GONE = "gone"
     UNKNOWN = "unknown"
+    """Nobody knows the code as it was when the note was written."""
 
 
 class Verdict(NamedTuple):
@@ -65,21 +69,21 @@ def _digest(lines: Sequence[str]) -> str:
 
 
 class Repository:
-    """Ask a git repository. Its answers are remembered.
+    """Reads a git repository. Git's answers are cached.
 
-    root: the folder of the repository.
+    root: the folder of the repository, which contains `.git`.
     """
 
     def __init__(self, root: Path):
-        """root: the folder of the repository, which contains `.git`."""
         self.root = root
-        # Commits by their name or moment.
+        # A name or a moment -> the full name of the commit
         self._commits: dict[str, str] = {}
-        # The present names of files by their names then, for each commit. The first dict comes from
-        # comparing the commit with HEAD, the second one from following each rename in between.
-        self._compared_names: dict[str, dict[str, str]] = {}
-        self._followed_names: dict[str, dict[str, str]] = {}
-        # Texts by commit and path. None means that the commit has no such file.
+        # A commit -> the present names of its renamed files, by their names in the commit. The first
+        # cache has git's comparison of the commit with HEAD. The second one follows each rename in
+        # between.
+        self._names_by_comparison: dict[str, dict[str, str]] = {}
+        self._names_by_history: dict[str, dict[str, str]] = {}
+        # (commit, path) -> the text. None if the commit has no such file.
         self._texts: dict[tuple[str, str], str | None] = {}
 
     @classmethod
@@ -137,33 +141,34 @@ class Repository:
     def name_now(self, commit: str, path: str) -> str:
         """Return the present name of a file of a commit. "" if the file is gone."""
         # One answer of git has the renames of all files.
-        if commit not in self._compared_names:
-            self._compared_names[commit] = self._names_by_comparing(commit)
-        name = self._compared_names[commit].get(path, "")
+        if commit not in self._names_by_comparison:
+            self._names_by_comparison[commit] = self._compare_names(commit)
+        name = self._names_by_comparison[commit].get(path, "")
         if self._is_file(name):
             return name
 
-        # The file may have changed so much since that it does not resemble the present one.
-        if commit not in self._followed_names:
-            self._followed_names[commit] = self._names_by_following(commit)
-        name = self._followed_names[commit].get(path, "")
+        # The text may have changed so much that git does not recognize the file in a comparison
+        if commit not in self._names_by_history:
+            self._names_by_history[commit] = self._follow_names(commit)
+        name = self._names_by_history[commit].get(path, "")
         if self._is_file(name):
             return name
         return ""
 
     def _is_file(self, path: str) -> bool:
-        return bool(path) and (self.root / path).is_file()
+        """Whether the repository has a file at a path now. "" is no path."""
+        return path != "" and (self.root / path).is_file()
 
-    def _names_by_comparing(self, commit: str) -> dict[str, str]:
-        """Return the present names of the files that a commit has under other names, by those.
+    def _compare_names(self, commit: str) -> dict[str, str]:
+        """Compare a commit with HEAD. Returns the present names of files by their names then.
 
         Git recognizes a renamed file by its text.
         """
         reply = self._git("diff", "--name-status", "-M", "--diff-filter=R", "-z", commit, "HEAD")
         return dict(_renames(reply or ""))
 
-    def _names_by_following(self, commit: str) -> dict[str, str]:
-        """Return the same as `_names_by_comparing`, by following each rename since the commit."""
+    def _follow_names(self, commit: str) -> dict[str, str]:
+        """Follow each rename since a commit. Returns the present names of files by those then."""
         reply = self._git(
             "log",
             "--reverse",
@@ -174,24 +179,26 @@ class Repository:
             "-z",
             f"{commit}..HEAD",
         )
-        names: dict[str, str] = {}
+        present_names: dict[str, str] = {}
         for old, new in _renames(reply or ""):
-            # A file that was renamed before is known by its name in the commit.
-            first_names = [first for first, present in names.items() if present == old]
+            # If the file was renamed before, `old` is not its name in the commit
+            first_names = [first for first, present in present_names.items() if present == old]
             for first in first_names or [old]:
-                names[first] = new
-        return names
+                present_names[first] = new
+        return present_names
 
     def _git(self, *arguments: str) -> str | None:
         """Run git, and return its output. None if git fails or takes too long."""
-        environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-        environ |= {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C", "GIT_NO_LAZY_FETCH": "1"}
+        environment = {
+            name: value for name, value in os.environ.items() if not name.startswith("GIT_")
+        }
+        environment |= {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C", "GIT_NO_LAZY_FETCH": "1"}
         # A repository may configure programs for git to run. Reading needs none of them.
-        safe = ("-c", "core.fsmonitor=false", "-c", "diff.external=", "--no-pager")
+        options = ("-c", "core.fsmonitor=false", "-c", "diff.external=", "--no-pager")
         try:
             process = subprocess.run(
-                ["git", *safe, "-C", str(self.root), *arguments],
-                env=environ,
+                ["git", *options, "-C", str(self.root), *arguments],
+                env=environment,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=_SECONDS,
@@ -199,7 +206,8 @@ class Repository:
             )
         except (OSError, subprocess.SubprocessError):
             return None
-        if process.returncode or len(process.stdout) > 64 * _LARGEST:
+        has_failed = process.returncode != 0
+        if has_failed or len(process.stdout) > _MOST_ANSWER_BYTES:
             return None
         return process.stdout.decode("utf-8", "replace")
 
@@ -227,10 +235,10 @@ class Expectation(NamedTuple):
     The place is a definition (`symbol`), lines of a file, or a whole file (`sample`).
 
     path: the path of the file in its repository.
-    size: the number of lines, without blank ones; 0 for a definition.
-    digest: the digest of these lines; "" for a definition.
-    sample: for a whole file, a digest of each of its first lines, which are at most _SAMPLE.
-    symbol: the name of the definition. Nothing else of it is compared.
+    size: the number of lines, without blank ones. 0 for a definition.
+    digest: the digest of these lines. "" for a definition.
+    sample: for a whole file, the digests of its first lines. Empty for anything else.
+    symbol: the name of a definition, of which nothing else is compared. "" for anything else.
     """
 
     path: str
@@ -265,12 +273,14 @@ def expectation_of(
             return None
         return Expectation(path, size=0, digest="", symbol=name)
     if citation.first:
-        cited = _lines("\n".join(text.splitlines()[citation.first - 1 : citation.last]))
-        if not cited:
+        cited_text = "\n".join(text.splitlines()[citation.first - 1 : citation.last])
+        cited_lines = _lines(cited_text)
+        if not cited_lines:
             return None
-        return Expectation(path, len(cited), _digest(cited))
+        return Expectation(path, len(cited_lines), _digest(cited_lines))
+
+    # The whole file
     lines = _lines(text)
-    # A large file is known by its first lines.
     sample = tuple(_digest([line]) for line in lines[:_SAMPLE])
     return Expectation(path, len(lines), _digest(lines), sample)
 
@@ -289,8 +299,9 @@ def compared(expectation: Expectation, text: str, citation: Citation) -> Verdict
     """
     if expectation.symbol:
         return Verdict(same_if(_defines(text, expectation.symbol)))
-    if not citation.first:
-        return Verdict(same_if(_is_kept(expectation, text)))
+    is_whole_file = not citation.first
+    if is_whole_file:
+        return Verdict(same_if(_has_enough_lines(expectation, text)))
     return _compared_lines(expectation, text, citation)
 
 
@@ -330,18 +341,21 @@ def same_if(is_same: bool) -> State:
     return State.SAME if is_same else State.CHANGED
 
 
-def _is_kept(expectation: Expectation, text: str) -> bool:
+def _has_enough_lines(expectation: Expectation, text: str) -> bool:
     """Whether a file still has at least half of the lines that it had when it was cited.
 
-    expectation: the file as it was. It holds the hashes of a sample of its lines.
+    Only its first lines then are looked for (`Expectation.sample`).
+
+    expectation: the file as it was.
     text: the present text of the file.
     """
     if not expectation.sample:
         return True
     present_lines = Counter(_digest([line]) for line in _lines(text))
     cited_lines = Counter(expectation.sample)
-    kept_count = sum((cited_lines & present_lines).values())
-    return kept_count >= _LEAST_SHARE_OF_LINES * len(expectation.sample)
+    # The intersection of two counters has the smaller count of each line
+    remaining_lines = cited_lines & present_lines
+    return remaining_lines.total() >= _LEAST_SHARE_OF_LINES * len(expectation.sample)
 
 
 def is_of(citation: Citation, text: str) -> bool:
@@ -349,16 +363,17 @@ def is_of(citation: Citation, text: str) -> bool:
     lines = text.splitlines(keepends=True)
     if citation.first:
         lines = lines[citation.first - 1 : citation.last]
-    cited = "".join(lines)
-    # Editors differ in whether a copy has the last end of line.
-    hashes = [sha256(part.encode()).hexdigest() for part in (cited, cited.rstrip("\n"))]
+    cited_text = "".join(lines)
+    # Editors differ in whether a copy has the last line break. A citation may have only the first
+    # digits of a hash.
+    hashes = [sha256(part.encode()).hexdigest() for part in (cited_text, cited_text.rstrip("\n"))]
     return any(digest.startswith(citation.sha256.lower()) for digest in hashes)
 
 
 def read_text(path: Path) -> str | None:
     """Read the text of a file. None if it is missing, not a file, or larger than 4 MB."""
     try:
-        if path.stat().st_size > _LARGEST:
+        if path.stat().st_size > _MOST_FILE_BYTES:
             return None
         return path.read_text("utf-8", "replace")
     except OSError:

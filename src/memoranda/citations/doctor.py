@@ -37,8 +37,9 @@ class CitationReport:
 
 
 def examine_citations(memory: MemorySession, folders: Sequence[str | Path]) -> CitationReport:
-    """Check the citations of every note against the code in these folders and in those that notes
-    name. Changes nothing.
+    """Check the citations of all notes. Changes nothing.
+
+    folders: folders with code in which cited paths are looked up, beside those that notes name.
     """
     infos, _ = memory.list(Query(archived=False, valid_at=memory.clock()), limit=0)
     check = CitationCheck(memory, folders)
@@ -47,10 +48,9 @@ def examine_citations(memory: MemorySession, folders: Sequence[str | Path]) -> C
         report.checked += 1
         code = _CODES.get(result.verdict.state)
         if code is not None:
-            level = "info"
-            if result.is_stale:
-                level = "warning"
+            level = "warning" if result.is_stale else "info"
             report.findings.append(Finding(level, code, home_path(result.info), result.sentence()))
     check.save()
+    # Warnings first
     report.findings.sort(key=lambda finding: (finding.level != "warning", finding.path))
     return report

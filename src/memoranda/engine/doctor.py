@@ -74,7 +74,7 @@ _LEDGER_FIXES = {
     DamageKind.PAGES: "set it aside and begin the history again",
     DamageKind.TEXT: "forget it",
     DamageKind.MISSING_TEXT: "note that it is gone",
-    DamageKind.LINE: "keep what can be read of it",
+    DamageKind.CHANGE: "keep what can be read of it",
     DamageKind.EMPTY: "remove its line",
 }
 _LEDGER_CODES = frozenset(kind.value for kind in DamageKind)

@@ -30,7 +30,7 @@ from memoranda.ledger.history import ABOVE_ALL_NUMBERS
 from memoranda.note.entity import GraphRelation
 from memoranda.note.model import CATEGORY_PROJECT
 from memoranda.sources import beside_sqlite
-from memoranda.sources.graph_lines import said_by
+from memoranda.sources.graph_lines import graph_object_in
 from memoranda.sources.json_rows import namespace_in, stem_of
 from memoranda.sources.layout import PRIVATE, TEMP_PREFIX, Layout
 from memoranda.sources.source import Source
@@ -548,7 +548,7 @@ def _names(line: bytes, names: Collection[str]) -> bool:
     """Whether a line of a graph file is an entity with one of these names, or a relation from or to
     one.
     """
-    record = said_by(line)
+    record = graph_object_in(line)
     if isinstance(record, GraphRelation):
         return record.source in names or record.target in names
     return record is not None and record.name in names

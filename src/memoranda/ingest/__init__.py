@@ -36,8 +36,9 @@ if TYPE_CHECKING:
     from memoranda.engine import MemorySession
 
 BATCH = 200
+"""At most this many new memories are stored in one change."""
 BATCH_CHARACTERS = 4_000_000
-"""How many new memories are stored in one change at most, and about how many characters."""
+"""About this many characters of new memories are stored in one change."""
 
 
 class Change(NamedTuple):
@@ -148,14 +149,16 @@ def _checked_folder(path: str) -> Path:
     Raises InvalidInput for a path that is missing, a file or blank.
     """
     folder = _absolute(path)
-    if path.strip() and folder.is_dir():
+    is_blank = path.strip() == ""
+    if not is_blank and folder.is_dir():
         return folder
-    is_missing = path.strip() and not folder.exists()
-    raise InvalidInput(f"{'no such folder' if is_missing else 'not a folder'}: {path}")
+    if not is_blank and not folder.exists():
+        raise InvalidInput(f"no such folder: {path}")
+    raise InvalidInput(f"not a folder: {path}")
 
 
 def _root_of(source: Source, settings: Settings) -> Path | None:
-    """Return the folder of a source by the settings or else its usual one, None if it has none."""
+    """Return the folder of a source in the settings, or else its usual one. None if it has none."""
     root = settings.ingestion.get(source.name) or source.root
     if root:
         return _absolute(root)
@@ -163,6 +166,7 @@ def _root_of(source: Source, settings: Settings) -> Path | None:
 
 
 def _absolute(path: str) -> Path:
+    """Return a path from the root of the file system, with `~` expanded. Raises InvalidInput."""
     return Path(absolute_path(path))
 
 
@@ -183,20 +187,23 @@ def run(
         calls nothing.
     """
     ingested_texts = Ingested(memory).known()
-    plans = plan(
-        [(source, Tree(root, (memory.home,))) for source, root in chosen],
-        ingested_texts,
-        takes_removed=takes_removed,
-    )
+    trees = [(source, Tree(root, excluded_folders=(memory.home,))) for source, root in chosen]
+    plans = plan(trees, ingested_texts, takes_removed=takes_removed)
     if not dry_run:
         return plans, apply(memory, plans, ingested_texts, progress)
-    outcomes: list[Ingestion] = []
-    for source_plan in plans:
-        new = len(source_plan.new)
-        changed = len(source_plan.changed)
-        skipped = source_plan.seen - new - changed
-        outcomes.append(Ingestion(new, changed, skipped, source_plan.warnings))
-    return plans, outcomes
+    return plans, [_expected_outcome(source_plan) for source_plan in plans]
+
+
+def _expected_outcome(source_plan: IngestPlan) -> Ingestion:
+    """Return the outcome that a plan would have."""
+    new_count = len(source_plan.new)
+    changed_count = len(source_plan.changed)
+    return Ingestion(
+        ingested=new_count,
+        updated=changed_count,
+        skipped=source_plan.seen - new_count - changed_count,
+        warnings=source_plan.warnings,
+    )
 
 
 def plan(
@@ -216,7 +223,7 @@ def plan(
     """
     plans: list[IngestPlan] = []
     # Files that have no memory, each with the plan of its source.
-    unknown: list[tuple[IngestPlan, SourceNote]] = []
+    without_memory: list[tuple[IngestPlan, SourceNote]] = []
     changed: deque[_ChangedFile] = deque()
     for source, tree in reads:
         source_plan = IngestPlan(source.name, tree.root, warnings=tree.warnings)
@@ -224,21 +231,22 @@ def plan(
         for note in source.scan(tree):
             info = ingested_texts.refs.get(note.source_ref)
             if info is None:
-                unknown.append((source_plan, note))
+                without_memory.append((source_plan, note))
             elif note.content_hash not in ingested_texts.texts[info.id]:
                 changed.append(_ChangedFile(source_plan, info, note))
         source_plan.seen = tree.seen
     _plan_changed(changed, ingested_texts)
     # After the changed files: a text that a memory loses may be stored for another file.
-    for source_plan, note in unknown:
-        is_removed = (
+    for source_plan, note in without_memory:
+        is_stored = ingested_texts.hashes[note.content_hash]
+        was_removed = (
             note.content_hash in ingested_texts.gone_hashes
             or note.source_ref in ingested_texts.gone_refs
         )
-        is_stored = ingested_texts.hashes[note.content_hash]
-        if not is_stored and (takes_removed or not is_removed):
-            source_plan.new.append(note)
-            ingested_texts.hold(note.source_ref, frozenset((note.content_hash,)))
+        if is_stored or (was_removed and not takes_removed):
+            continue
+        source_plan.new.append(note)
+        ingested_texts.hold(note.source_ref, frozenset((note.content_hash,)))
     return plans
 
 
@@ -251,19 +259,21 @@ def _plan_changed(changed: deque[_ChangedFile], ingested_texts: IngestedTexts) -
     changed: the changed files. It is empty afterwards.
     ingested_texts: which memory has which text.
     """
-    # The hash of a text → the files that wait for it.
+    # The hash of a text → the files that wait until no memory has it
     waiting: dict[str, list[_ChangedFile]] = {}
     while changed:
         file = changed.popleft()
         content_hash = file.note.content_hash
-        if ingested_texts.hashes[content_hash]:
+        is_taken = ingested_texts.hashes[content_hash]
+        if is_taken:
             waiting.setdefault(content_hash, []).append(file)
             continue
 
-        # The memory of this file gives its old text free, for which other files may wait.
         file.source_plan.changed.append(Change(file.info, file.note))
-        for freed_hash in ingested_texts.hold(file.info.id, frozenset((content_hash,))):
-            changed.extend(waiting.pop(freed_hash, ()))
+        # The memory of this file loses its old text, for which other files may wait
+        lost_hashes = ingested_texts.hold(file.info.id, frozenset((content_hash,)))
+        for lost_hash in lost_hashes:
+            changed.extend(waiting.pop(lost_hash, ()))
 
 
 def apply(
@@ -297,40 +307,57 @@ def apply(
             progress(finished, total)
 
     for source_plan, outcome in zip(plans, outcomes, strict=True):
-        records = []
-        for note in source_plan.new:
-            # A clock reading for each, so that the first of two files with the same name is older.
-            now = memory.clock()
-            expires = now + memory.settings.short_term_ttl
-            other_keys = _source_keys(note, source_plan.root, note.aliases)
-            record_fields: dict[str, Any] = {
-                "source": note.source,
-                "expires": expires,
-                "further": other_keys,
-            }
-            records.append(
-                Record(str(uuid4()), note.content, INBOX, now, now, tags=note.tags, **record_fields)
-            )
-        size = lambda source_plan: len(source_plan.content)
-        outcome.ingested = ingested.store(
-            list(batches(records, BATCH, size, BATCH_CHARACTERS)), ingested_texts, advance
+        records = [_record(memory, note, source_plan.root) for note in source_plan.new]
+        record_batches = batches(
+            records, BATCH, lambda record: len(record.content), BATCH_CHARACTERS
         )
+        outcome.ingested = ingested.store(list(record_batches), ingested_texts, advance)
     for source_plan, outcome in zip(plans, outcomes, strict=True):
         for info, note in source_plan.changed:
-            # Aliases and tags that the memory got since it was stored stay.
-            aliases = tuple(dict.fromkeys((*info.aliases, *note.aliases)))
-            keys = _source_keys(note, source_plan.root, aliases)
-            keys["tags"] = united((*info.tags, *note.tags))
             try:
-                upkeep.rewrite(info, note.content, keys, VERB)
+                _update(upkeep, info, note, source_plan.root)
                 outcome.updated += 1
             except (Conflict, InvalidInput, Locked, NotFound, NotText) as error:
-                outcome.warnings.append(
-                    f"{note.source_ref.partition(':')[2]}: not updated. {error}"
-                )
+                path = note.source_ref.partition(":")[2]
+                outcome.warnings.append(f"{path}: not updated. {error}")
             advance(1)
         outcome.skipped = source_plan.seen - outcome.ingested - outcome.updated
     return outcomes
+
+
+def _record(memory: MemorySession, note: SourceNote, root: str) -> Record:
+    """Turn a file into a new memory of the inbox.
+
+    note: the file.
+    root: the root folder of its source.
+    """
+    # The clock is read for each file, so that the first of two files with the same name is older.
+    now = memory.clock()
+    return Record(
+        id=str(uuid4()),
+        content=note.content,
+        category=INBOX,
+        created=now,
+        updated=now,
+        tags=note.tags,
+        source=note.source,
+        expires=now + memory.settings.short_term_ttl,
+        further=_source_keys(note, root, note.aliases),
+    )
+
+
+def _update(upkeep: Upkeep, info: NoteInfo, note: SourceNote, root: str) -> None:
+    """Give a memory the present text of its file.
+
+    info: the memory.
+    note: the file.
+    root: the root folder of its source.
+    """
+    # Aliases and tags that the memory got since it was stored stay.
+    aliases = tuple(dict.fromkeys((*info.aliases, *note.aliases)))
+    keys = _source_keys(note, root, aliases)
+    keys["tags"] = united((*info.tags, *note.tags))
+    upkeep.rewrite(info, note.content, keys, VERB)
 
 
 def _source_keys(note: SourceNote, root: str, aliases: Sequence[str]) -> dict[str, Any]:

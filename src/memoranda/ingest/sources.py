@@ -33,19 +33,16 @@ class Tree:
     """Reads the files of a folder, and collects warnings about files that cannot be read.
 
     root: the folder; "" if it is unknown. A missing folder counts as empty.
+    excluded_folders: folders that are never entered, such as the memory home.
     warnings: the files that were left out, each with the reason.
     seen: the number of files that were read.
     """
 
     def __init__(self, root: Path | None, excluded_folders: Collection[Path] = ()):
-        """excluded_folders: folders that are never entered, such as the memory home."""
-        if root is None:
-            self.root = ""
-        else:
-            self.root = str(root)
+        self.root = "" if root is None else str(root)
         self.warnings: list[str] = []
         self.seen = 0
-        self._real = os.path.realpath(self.root)
+        self._real_root = os.path.realpath(self.root)
         self._excluded_paths = {os.path.realpath(folder) for folder in excluded_folders}
 
     def notes(self, folder: str = "", *, hidden: bool, deep: bool = True) -> list[str]:
@@ -60,7 +57,7 @@ class Tree:
         if not self.root:
             return []
         paths: list[str] = []
-        followed: set[str] = set()
+        followed_targets: set[str] = set()
         # Folders reached by links are put at the left, and read after all others. So a file that
         # is also reached without a link gets that path.
         folders = deque([folder])
@@ -68,8 +65,8 @@ class Tree:
             for path, entry, target in self._followed_entries(folders.pop(), hidden=hidden):
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(path)
-                elif target not in followed and _leads_to_other_folder(entry, target):
-                    followed.add(target)
+                elif target not in followed_targets and _leads_to_other_folder(entry, target):
+                    followed_targets.add(target)
                     folders.appendleft(path)
                 if entry.name.endswith(".md") and entry.is_file():
                     paths.append(path)
@@ -107,10 +104,11 @@ class Tree:
             return ""
         target = os.path.realpath(entry.path)
         if not self._is_inside(target):
+            # Nobody expects notes behind other links
             if entry.is_dir() or entry.name.endswith(".md"):
                 self.warn(path, "a link out of the folder is not followed")
             return ""
-        path_below_root = target[len(self._real.rstrip("/")) :]
+        path_below_root = target[len(self._real_root.rstrip("/")) :]
         if not hidden and "/." in path_below_root:
             return ""
         return target
@@ -120,30 +118,29 @@ class Tree:
 
         Yields nothing for a folder that is missing, excluded, unreadable or outside the root.
         """
-        if folder:
-            place = os.path.join(self.root, folder)
-        else:
-            place = self.root
-        real = os.path.realpath(place)
-        if real in self._excluded_paths or not self._is_inside(real):
+        place = os.path.join(self.root, folder) if folder else self.root
+        real_place = os.path.realpath(place)
+        if real_place in self._excluded_paths or not self._is_inside(real_place):
             return
         try:
-            with os.scandir(place) as entries:
-                listed = list(entries)
+            with os.scandir(place) as scanned:
+                entries = list(scanned)
         except FileNotFoundError:
             return
         except OSError as error:
             self.warn(folder or self.root, f"cannot be read ({reason(error)})")
             return
-        for entry in listed:
+        for entry in entries:
             if entry.name.isprintable() or is_valid_unicode(entry.name):
                 yield entry
             else:
                 self.warn(f"{folder}/{entry.name}".lstrip("/"), "its name is not valid UTF-8")
 
-    def _is_inside(self, real: str) -> bool:
+    def _is_inside(self, real_path: str) -> bool:
         """Whether a path without symbolic links is the root or inside it."""
-        return real == self._real or real.startswith(self._real.rstrip("/") + "/")
+        if real_path == self._real_root:
+            return True
+        return real_path.startswith(self._real_root.rstrip("/") + "/")
 
     def text(self, path: str) -> str:
         """Return the text of a file without its byte order mark.
@@ -170,9 +167,10 @@ class Tree:
 
 
 class _FollowedEntry(NamedTuple):
-    """An entry of a folder, its path relative to the root, and where it leads if it is a link.
+    """An entry of a folder.
 
-    The target is "" for an entry that is not a link.
+    path: its path relative to the root.
+    target: the path to which it leads if it is a link. "" if it is not a link.
     """
 
     path: str
@@ -251,13 +249,11 @@ class SourceNote:
 
         Computed on demand, because a file that is stored already does not need them.
         """
-        inline: tuple[str, ...] = ()
+        all_tags = list(self.own_tags)
         if self.inline is not None:
-            inline = inline_tags(self.content, bracketed=self.inline == "[[")
-        normalized_tags = (
-            tag.strip().lstrip("#").strip().lower() for tag in (*self.own_tags, *inline)
-        )
-        return tuple(dict.fromkeys(tag for tag in normalized_tags if tag))
+            all_tags += inline_tags(self.content, bracketed=self.inline == "[[")
+        normalized_tags = [tag.strip().lstrip("#").strip().lower() for tag in all_tags]
+        return tuple(dict.fromkeys(filter(None, normalized_tags)))
 
 
 def scan_claude(tree: Tree) -> Iterator[SourceNote]:
@@ -319,8 +315,9 @@ def _named_paths(paths: Sequence[str]) -> str:
 def _logseq_note(folder: str, path: str, content: str) -> SourceNote:
     """Return the note of a file in the folder `journals` or `pages` of a Logseq graph."""
     name = stem(path)
-    header, length = _header(content)
-    fields = page_fields(content[length:])
+    # Logseq writes the fields of a page as `key:: value` at its beginning. Some have a header, too.
+    header, body_at = _header(content)
+    fields = page_fields(content[body_at:])
     aliases: list[str] = []
     for key in _ALIASES:
         aliases += listed_names(fields.get(key, ""))
@@ -361,10 +358,11 @@ def scan_obsidian(tree: Tree) -> Iterator[SourceNote]:
     file_counts = Counter(stem(path).casefold() for path in paths)
     for path in paths:
         text = tree.text(path)
-        header, length = _header(text)
-        if not length and frontmatter.split(text).yaml is not None:
+        header, body_at = _header(text)
+        has_invalid_header = body_at == 0 and frontmatter.split(text).yaml is not None
+        if has_invalid_header:
             tree.warn(path, "its frontmatter is not valid YAML and stays in the text")
-        content = text[length:].strip()
+        content = text[body_at:].strip()
         if not content:
             continue
         aliases = _texts(header, ",", *_ALIASES)
@@ -438,16 +436,16 @@ def day(text: str) -> str | None:
 def _header(text: str) -> tuple[dict[str, Any], int]:
     """Return the header of a text, with its keys in lower case, and the offset of the body.
 
-    An empty header and 0 if the text has no header or it cannot be read.
+    `({}, 0)` if the text has no header or it cannot be read.
     """
     yaml_text, body_at = frontmatter.split(text)
-    try:
-        keys = frontmatter.parse(yaml_text or "")
-    except ValueError:
-        yaml_text = None
     if yaml_text is None:
-        return ({}, 0)
-    return ({key.lower(): value for key, value in keys.items()}, body_at)
+        return {}, 0
+    try:
+        keys = frontmatter.parse(yaml_text)
+    except ValueError:
+        return {}, 0
+    return {key.lower(): value for key, value in keys.items()}, body_at
 
 
 def _text(header: dict[str, Any], key: str) -> str:
@@ -464,15 +462,15 @@ def _texts(header: dict[str, Any], separator: str, *keys: str) -> tuple[str, ...
     separator: the pattern at which to split a value that is not a list, such as `,`.
     """
     texts: list[str] = []
-    for value in map(unpack_list, map(header.get, keys)):
+    for key in keys:
+        value = unpack_list(header.get(key))
+        parts: list[Any] = []
         if isinstance(value, str):
-            parts: list[Any] = re.split(separator, value)
+            parts = re.split(separator, value)
         elif isinstance(value, list):
             parts = value
-        else:
-            parts = []
-        texts += [part.strip() for part in parts if isinstance(part, str) and part.strip()]
-    return tuple(dict.fromkeys(texts))
+        texts += [part.strip() for part in parts if isinstance(part, str)]
+    return tuple(dict.fromkeys(filter(None, texts)))
 
 
 def inline_tags(text: str, *, bracketed: bool = False) -> tuple[str, ...]:
@@ -503,14 +501,11 @@ def inline_tags(text: str, *, bracketed: bool = False) -> tuple[str, ...]:
         names.append(name)
         return f"[[{_PLACEHOLDER}{len(names) - 1}]]"
 
-    # The grammar of notes knows which parts of a text are code. So put a link in the place of each
-    # tag: the tags whose links it reads are outside code.
+    # The grammar of notes knows which parts of a text are code. So a link takes the place of each
+    # tag. If the grammar reads the link, the tag is not in code.
     text_with_links = _TAG.sub(placeholder, text)
     if not names:
         return ()
     targets = {relation.target for relation in grammar.scan(text_with_links).relations}
-    tags: list[str] = []
-    for index, name in enumerate(names):
-        if f"{_PLACEHOLDER}{index}" in targets:
-            tags.append(name)
+    tags = [name for index, name in enumerate(names) if f"{_PLACEHOLDER}{index}" in targets]
     return tuple(dict.fromkeys(tags))

@@ -1,6 +1,6 @@
 """Choose the category of a text, such as `habits` for "I run every Monday".
 
-Layers are asked in this order, and the first with an answer decides:
+There are five layers. They are tried in this order, and the first with an answer decides:
 1. the owner's corrections: a very similar text that the owner put into a category,
 2. the table of words (classify.toml),
 3. the times that the text names: a repetition is a habit, a day is a date,
@@ -43,17 +43,17 @@ _WEIGHTS = {"strong": 3, "normal": 2, "exact": 2, "weak": 1}
 _WORD_START = re.compile("[a-z0-9]+|[^\x00-\x7f]")
 # The number of nearest examples that vote.
 _VOTING_EXAMPLES = 60
-# The vote of an example is this power of its likeness to the text. The likenesses in meaning are
-# closer together than the likenesses in words, so they need a higher power.
+# The vote of an example is this power of its likeness to the text. Likenesses in meaning differ less
+# from each other than likenesses in words, so they need a higher power.
 _POWER_BY_WORDS = 1.5
 _POWER_BY_MEANING = 4
-# The likeness with which the nearest example decides alone
+# With this likeness, the nearest example decides alone.
 _LIKENESS_TO_DECIDE_ALONE = 0.4
-# The likeness (cosine) an example must have to decide
+# Without this likeness (a cosine), the nearest example says nothing.
 _LEAST_LIKENESS = 0.12
-# How much an example must be like a text to outweigh one ordinary word.
+# With this likeness, an example outweighs one ordinary word of the table.
 _LIKENESS_TO_OUTWEIGH = 0.25
-# One ordinary word of the table gives its category this share of all votes in addition.
+# One ordinary word of the table adds this share of all votes to the votes of its category.
 _TABLE_SHARE = 0.15
 # A memory whose category the owner corrected decides if it has at least this likeness.
 _LIKENESS_TO_CORRECTED = 0.35
@@ -85,9 +85,9 @@ class CategoryChoice:
 
     layer: the layer that decided: `correction`, `table`, `time`, `example` or `fallback`.
     reason: the reason in words.
-    words: the words of the table that decided.
-    second: the second-best category, if it is close. None if no category is.
-    is_doubtful: whether the layer was wrong too often for such texts when it was measured
+    words: the words of the table that decided. Empty if another layer decided.
+    second: the second-best category, if it is close to the best one. Else None.
+    is_doubtful: whether the layer is often wrong for such texts
         (docs/lab/categories-2026-11-28.md).
     """
 
@@ -115,18 +115,10 @@ class Classifier:
 
     def __init__(self, settings: Settings, memories: Iterable[MemoryState] = ()):
         self._settings = settings
-        # `may_say` is a cheap check that spares reading most headers.
-        candidates = (
-            memory
-            for memory in memories
-            if memory.info is not None and memory.info.may_say((SET_BY,))
-        )
         corrected = [
-            (memory_state.content, memory_state.category)
-            for memory_state in candidates
-            if memory_state.header.get(SET_BY) == OWNER
+            (memory.content, memory.category) for memory in memories if _is_corrected(memory)
         ]
-        # None: the owner has corrected nothing.
+        # None if the owner has corrected nothing
         self._corrected = Examples(corrected) if corrected else None
 
     def choose(self, memory: MemoryState) -> CategoryChoice:
@@ -141,16 +133,19 @@ class Classifier:
         by_correction = self._by_correction(text)
         if by_correction is not None:
             return by_correction
+
         classified = classify(text)
         best_score = max(classified.scores.values(), default=0)
         # `like` compares here, and says nothing about a preference.
         is_comparison = classified.words == ("like",) and _LIKING.search(text) is None
-        # A single usual word decides only if no example is very similar to the text.
-        if best_score == _WEIGHTS["normal"] and examples().nearest(text, 1, _LIKENESS_TO_OUTWEIGH):
+        is_single_word = best_score == _WEIGHTS["normal"]
+        if is_single_word and examples().nearest(text, limit=1, least=_LIKENESS_TO_OUTWEIGH):
+            # A very similar example outweighs a single ordinary word
             by_examples = self._by_examples(text, classified.category)
             return replace(by_examples, is_doubtful=by_examples.is_doubtful or is_comparison)
         if best_score > _WEIGHTS["weak"]:
             return replace(_by_table(classified, best_score), is_doubtful=is_comparison)
+
         times = self._times_in(text, created)
         by_time = _by_time(times)
         if by_time is not None:
@@ -162,7 +157,7 @@ class Classifier:
         """Choose the category that the owner gave to a very similar text. None without such a text."""
         if self._corrected is None:
             return None
-        nearest = self._corrected.nearest(text, 1, _LIKENESS_TO_CORRECTED)
+        nearest = self._corrected.nearest(text, limit=1, least=_LIKENESS_TO_CORRECTED)
         if not nearest:
             return None
         category = nearest[0].category
@@ -185,18 +180,18 @@ class Classifier:
     ) -> CategoryChoice:
         """Choose by a vote of the examples that are nearest to a text.
 
-        They are nearest in words and, if a model is configured, in meaning. Both kinds have half of
-        the votes.
+        If a model is configured, the examples nearest in words have one half of the votes, and the
+        examples nearest in meaning have the other half.
 
-        leaning: the category that the table gives the text. It gets a part of the votes.
+        leaning: the category that the table gives the text, which gets a part of the votes. None if
+            the table gives none.
         is_timeless: whether the text names no time. Then examples of `date` have no vote.
         """
         excluded_category = "date" if is_timeless else None
         # Twice the number, as some may be excluded.
-        by_words = examples().nearest(text, 2 * _VOTING_EXAMPLES, 0.0)
-        by_words = [neighbour for neighbour in by_words if neighbour.category != excluded_category][
-            :_VOTING_EXAMPLES
-        ]
+        by_words = examples().nearest(text, limit=2 * _VOTING_EXAMPLES, least=0.0)
+        by_words = [neighbour for neighbour in by_words if neighbour.category != excluded_category]
+        by_words = by_words[:_VOTING_EXAMPLES]
         by_meaning = self._nearest_in_meaning(text, excluded_category)
         if not by_meaning and (not by_words or by_words[0].likeness < _LEAST_LIKENESS):
             return CategoryChoice(FALLBACK, "fallback", f"{FALLBACK} (nothing like it is known)")
@@ -225,19 +220,25 @@ class Classifier:
 
         excluded_category: a category that does not count; None for none.
         """
-        known_examples = known_texts(self._settings, examples().texts)
-        if not known_examples:
+        example_vectors = known_texts(self._settings, examples().texts)
+        if not example_vectors:
             return []
-        labelled = zip(
-            known_examples.cosines(text[:_COMPARED_CHARACTERS]), examples().labelled, strict=False
-        )
+        cosines = example_vectors.cosines(text[:_COMPARED_CHARACTERS])
         neighbours = [
             Neighbour(cosine, category, example)
-            for cosine, (example, category) in labelled
+            for cosine, (example, category) in zip(cosines, examples().labelled, strict=False)
             if category != excluded_category
         ]
         nearest = sorted(neighbours, reverse=True)[:_VOTING_EXAMPLES]
         return [neighbour for neighbour in nearest if neighbour.likeness > 0]
+
+
+def _is_corrected(memory: MemoryState) -> bool:
+    """Whether the owner set the category of a memory."""
+    # `may_say` is a cheap check that spares reading most headers
+    if memory.info is None or not memory.info.may_say((SET_BY,)):
+        return False
+    return memory.header.get(SET_BY) == OWNER
 
 
 class Neighbour(NamedTuple):
@@ -254,7 +255,7 @@ class Neighbour(NamedTuple):
 
 
 def category_of_text(settings: Settings, text: str, created: datetime) -> str:
-    """Choose the category of a new text, without asking for the owner's corrections.
+    """Choose the category of a new text, without regard to the owner's corrections.
 
     created: when the text was written.
     """
@@ -284,7 +285,8 @@ def organize(
     category = memory.category
     reason = memory.category
     words: tuple[str, ...] = ()
-    if category == INBOX:
+    has_no_category = memory.category == INBOX
+    if has_no_category:
         choice = classifier.choose(memory)
         if careful and not choice.is_sure:
             return None
@@ -365,21 +367,20 @@ def _elected(votes: Mapping[str, float], neighbours: Sequence[Neighbour]) -> Cat
     votes: the votes by category.
     neighbours: the examples that voted, the nearest first.
     """
-    (category, most_votes), *later_votes = sorted(votes.items(), key=itemgetter(1), reverse=True)
+    (category, most_votes), *others = sorted(votes.items(), key=itemgetter(1), reverse=True)
+    second = None
+    if others:
+        second_category, second_votes = others[0]
+        is_close = most_votes < _SURE_RATIO_OF_VOTES * second_votes
+        if is_close:
+            second = second_category
+    # No example has voted for a category that only the table gives
     examples_of_category = [
         neighbour.example for neighbour in neighbours if neighbour.category == category
     ]
-    if examples_of_category:
-        nearest_example = examples_of_category[0]
-    else:
-        nearest_example = neighbours[0].example
-    second = None
-    if later_votes:
-        second_category, second_votes = later_votes[0]
-        if most_votes < _SURE_RATIO_OF_VOTES * second_votes:
-            second = second_category
+    nearest_example = (examples_of_category or [neighbours[0].example])[0]
     reason = f'{category} (nearest to "{one_line_of(nearest_example)}")'
-    return CategoryChoice(category, "example", reason, (), second)
+    return CategoryChoice(category, "example", reason, second=second)
 
 
 def learn(settings: Settings) -> int:
@@ -388,10 +389,10 @@ def learn(settings: Settings) -> int:
     Returns the number of new vectors: 0 if all examples have one, or without a model. Raises
     NoModel, NoAnswer, StorageError.
     """
-    known_examples = known_texts(settings, examples().texts)
-    if known_examples:
-        return known_examples.learn()
-    return 0
+    example_vectors = known_texts(settings, examples().texts)
+    if not example_vectors:
+        return 0
+    return example_vectors.learn()
 
 
 def one_line_of(text: str) -> str:
@@ -495,15 +496,16 @@ def _counted_features(texts: Iterable[str]) -> list[Counter[str]]:
     for text in texts:
         text = text[:_COMPARED_CHARACTERS]
         features = list[str]()
-        low = unicodedata.normalize("NFKC", text.lower().replace("’", "'"))
-        for word_index, word in enumerate(ENDING.sub("", " ".join(words.findall(low))).split()):
+        lower_text = unicodedata.normalize("NFKC", text.lower().replace("’", "'"))
+        text_words = " ".join(words.findall(lower_text))
+        for word_index, word in enumerate(ENDING.sub("", text_words).split()):
             is_first = word_index == 0
             if not word.isascii() and is_cjk(word):
                 features += [*word, *map(add, word, word[1:])]
                 if is_first:
                     features += [f"^{word[0]}", f"^{word[:2]}"]
                 continue
-            # All numbers are alike: `#number` below.
+            # Numbers are not told apart. They are the feature `#number`.
             is_number = word.isdigit()
             if not is_number:
                 features.append(word)
@@ -550,28 +552,35 @@ class _Entry(NamedTuple):
     """An entry of the table of words.
 
     word: the entry as the table has it.
-    sought: the letters to look for: the word in lower case, or as written if it is `exact`.
+    letters: the letters to look for: the word in lower case, or as written if it is exact.
     weight: the score that it gives its category.
-    exact: whether capital and small letters differ.
+    is_exact: whether capital and small letters differ.
     """
 
     word: str
-    sought: str
+    letters: str
     category: str
     weight: int
-    exact: bool
+    is_exact: bool
 
     def is_at(self, start: int, text: str) -> bool:
         """Whether the entry is at a position of `text`. An English entry must be a whole word."""
-        end = start + len(self.sought)
-        if not text.startswith(self.sought, start):
+        if not text.startswith(self.letters, start):
             return False
-        is_english = self.sought.isascii()
+        is_english = self.letters.isascii()
         if not is_english:
             return True
-        # Chinese, Japanese and Korean letters, which begin at U+2E80, end an English word: `这个API的`.
+        end = start + len(self.letters)
         neighbours = (text[start - 1 : start], text[end : end + 1])
-        return not any(char == "_" or (char < "\u2e80" and char.isalnum()) for char in neighbours)
+        return not any(_continues_english_word(char) for char in neighbours)
+
+
+def _continues_english_word(char: str) -> bool:
+    """Whether a character beside an English word belongs to it. "" at the ends of a text does not.
+
+    Chinese, Japanese and Korean letters, which begin at U+2E80, do not: `这个API的`.
+    """
+    return char == "_" or (char < "\u2e80" and char.isalnum())
 
 
 def classify(text: str) -> Classified:
@@ -592,9 +601,10 @@ def classify(text: str) -> Classified:
     for match in _WORD_START.finditer(lowered):
         position = match.start()
         for entry in table.get(match[0], ()):
-            if entry.is_at(position, text if entry.exact else lowered):
-                end = position + len(entry.sought)
-                if end > matched_until:
+            if entry.is_at(position, text if entry.is_exact else lowered):
+                end = position + len(entry.letters)
+                is_inside_longer_match = end <= matched_until
+                if not is_inside_longer_match:
                     matched_until = end
                     matched[entry] = None
                 break
@@ -637,8 +647,8 @@ def _table() -> tuple[tuple[str, ...], dict[str, list[_Entry]]]:
         category, kind = category_and_kind[word]
         lower_word = word.lower()
         is_exact = kind == "exact"
-        sought = word if is_exact else lower_word
-        entry = _Entry(word, sought, category, _WEIGHTS[kind], is_exact)
+        letters = word if is_exact else lower_word
+        entry = _Entry(word, letters, category, _WEIGHTS[kind], is_exact)
         first_word = _WORD_START.findall(lower_word)[0]
         entries_by_first_word.setdefault(first_word, []).append(entry)
     return tuple(tables), entries_by_first_word

@@ -30,9 +30,9 @@ from memoranda.query import Query
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
 
-# In the order of the statements.
+# The answers: (letter, words).
 _CHOICES = (("o", "the first holds now"), ("n", "the second holds now"), ("b", "both are true"))
-# A key with more values is a list, of which all values may be true.
+# If a key has more values, it is a list, of which all values may be true.
 _MOST_VALUES = 3
 _KEY_VALUE = re.compile(r"([^:：\[\](){}/.]{1,40}?)\s*[:：]\s*(\S.*)")
 # The final parenthesis of an observation, where "until" goes.
@@ -84,7 +84,8 @@ class LinePair(NamedTuple):
             self.second.value,
         ]
         joined_parts = "\0".join(parts).encode("utf-8", "surrogatepass")
-        return f"{KIND}:{hashlib.sha256(joined_parts).hexdigest()[:16]}"
+        digest = hashlib.sha256(joined_parts).hexdigest()
+        return f"{KIND}:{digest[:16]}"
 
 
 @cache
@@ -93,8 +94,9 @@ def _rules() -> dict[str, Any]:
 
     relations: the types of relations that have one target only, such as `lives_in`.
     no_keys: words before a colon that do not name a value.
-    over: a pattern for a remark that a statement is over.
-    promising: a pattern for the lines that a text must have before it is parsed.
+    over: the pattern of a remark that a statement is over, such as `until 2025`.
+    promising: the pattern of a line that may give something a value. A text without such lines is
+        not parsed.
     """
     rules = tomllib.loads(Path(__file__).with_name("contradictions.toml").read_text("utf-8"))
     relations = rules["relations"].split()
@@ -121,10 +123,10 @@ def _line_pairs(memory: MemorySession) -> Iterator[LinePair]:
 
 
 def _lines(memory: MemorySession, info: NoteInfo) -> dict[str, list[Line]]:
-    """Find the lines of a note that give something a single value, by what they are about.
+    """Find the lines of a note that give something a single value, by their subject.
 
-    `- lives_in [[Rome]]` is about `lives_in`, `- [fact] City: Rome` about `city:`. Lines that say
-    that they are over are left out.
+    `- lives_in [[Rome]]` has the subject `lives_in`, and `- [fact] City: Rome` has the subject
+    `city:`. Lines that say that they are over are left out.
     """
     rules = _rules()
     lines: dict[str, list[Line]] = {}
@@ -158,13 +160,14 @@ def _pairs_of(info: NoteInfo, subject: str, lines: list[Line]) -> Iterator[LineP
     if len(by_value) > _MOST_VALUES:
         return
     for (first_value, first), (second_value, second) in pairwise(by_value.items()):
-        # If one value contains the other, it only says more: "Berlin" and "Berlin, Mitte".
-        if first_value not in second_value and second_value not in first_value:
+        # "Berlin, Mitte" only says more than "Berlin"
+        is_more_precise = first_value in second_value or second_value in first_value
+        if not is_more_precise:
             yield LinePair(info, subject, first, second)
 
 
 def _fold_text(text: str) -> str:
-    """Return a text without case, further blanks and a final sign, to compare it."""
+    """Return the form of a text in which values are compared: lower case, no final sign."""
     return " ".join(text.casefold().split()).strip(" .。!！")
 
 
@@ -207,10 +210,12 @@ def _quote(pair: Contradiction, side: Statement) -> Quote:
     """
     claim = side.claim
     infos = _agreeing(pair, side) or [side.info]
+    is_in_sentence = claim.stop > 0
     return Quote(
         claim.name,
         claim.value,
-        line=0 if claim.stop else claim.line,
+        # A statement in a sentence has offsets, any other is a whole line
+        line=0 if is_in_sentence else claim.line,
         start=claim.start,
         stop=claim.stop,
         notes=len({info.id for info in infos}),
@@ -266,11 +271,12 @@ def _weights(pair: Contradiction) -> str:
 
 
 def _count_of_sources(count: int, infos: Sequence[NoteInfo]) -> str:
-    """Say how many notes there are and from whom: `3 notes of 2 sources`, `1 note of claude alone`."""
+    """Say how many notes there are and from whom: `3 notes of 2 sources`, `1 note of claude alone`.
+
+    count: the number of different notes among `infos`.
+    """
     sources = sorted({author(info.provenance) for info in infos})
-    noun = "notes"
-    if count == 1:
-        noun = "note"
+    noun = "note" if count == 1 else "notes"
     if len(sources) == 1:
         return f"{count} {noun} of {sources[0]} alone"
     return f"{count} {noun} of {len(sources)} sources"
@@ -279,26 +285,28 @@ def _count_of_sources(count: int, infos: Sequence[NoteInfo]) -> str:
 def _apply(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
     """Carry out an answer: mark the statement that is no longer true as ended today.
 
-    choice: `n` ends the first (older) statement, `o` the second, `b` none.
+    item: the question.
+    choice: `o` if the first (older) statement holds now, `n` if the second does, `b` for both.
 
     Returns whether something was changed. Raises NotFound if the question is no longer open.
     """
     if choice == "b":
         return False
+    first_holds = choice == "o"
     for pair in contradictions(memory):
-        if pair.key == item.key:
-            if choice == "o":
-                _end_statement(memory, pair.new, pair.old)
-            else:
-                _end_statement(memory, pair.old, pair.new)
-            return True
+        if pair.key != item.key:
+            continue
+        if first_holds:
+            _end_statement(memory, pair.new, pair.old)
+        else:
+            _end_statement(memory, pair.old, pair.new)
+        return True
     for line_pair in _line_pairs(memory):
-        if line_pair.key == item.key:
-            line = line_pair.first
-            if choice == "o":
-                line = line_pair.second
-            _end_line(memory, line_pair.info, line.number)
-            return True
+        if line_pair.key != item.key:
+            continue
+        ended_line = line_pair.second if first_holds else line_pair.first
+        _end_line(memory, line_pair.info, ended_line.number)
+        return True
     raise NotFound(item.key, "the open questions")
 
 
@@ -309,8 +317,8 @@ def _end_statement(memory: MemorySession, old: Statement, new: Statement) -> Non
     new: the statement that is true instead.
     """
     claim = old.claim
-    # Only a statement in a sentence has a place in the text. Others are a line.
-    if not claim.stop:
+    is_in_sentence = claim.stop > 0
+    if not is_in_sentence:
         _end_line(memory, old.info, claim.line)
         return
     body = contents(memory, [old.info])[0]
@@ -319,8 +327,11 @@ def _end_statement(memory: MemorySession, old: Statement, new: Statement) -> Non
     if is_whole_note:
         memory.supersede(old.info, new.info)
         return
-    ended = _STOP.sub(lambda stop: f" (until {_today(memory)}){stop[0]}", sentence, count=1)
-    memory.edit(old.info, FindReplace(sentence, ended))
+    # The remark goes before the full stop
+    ended_sentence = _STOP.sub(
+        lambda stop: f" (until {_today(memory)}){stop[0]}", sentence, count=1
+    )
+    memory.edit(old.info, FindReplace(sentence, ended_sentence))
 
 
 def _end_line(memory: MemorySession, info: NoteInfo, number: int) -> None:
@@ -335,6 +346,7 @@ def _end_line(memory: MemorySession, info: NoteInfo, number: int) -> None:
 
 
 def _today(memory: MemorySession) -> str:
+    """Return the present day, as `2026-11-28`."""
     return f"{memory.clock():%Y-%m-%d}"
 
 

@@ -52,9 +52,11 @@ def lower_form(text: str) -> str:
 
 
 def words(lower_text: str) -> list[str]:
-    """Return the words of a text in lower form: `anna's kube-proxy` has `anna` and `kube-proxy`.
+    """Return the words of a text: `anna's kube-proxy` has `anna` and `kube-proxy`.
 
     Equal words of all texts are one object, which saves memory and makes comparing fast.
+
+    lower_text: the text, as `lower_form` returns it.
     """
     lower_text = lower_text.replace("’", "'")
     word_list = _WORD.findall(lower_text)
@@ -94,10 +96,10 @@ class _Text:
     """Hold a memory with its text in comparable form.
 
     lines: the lines of its text, without blank lines and blanks at line ends.
-    unended_lines: the lines without a full stop or exclamation mark at the end of the text.
+    unended_lines: the same lines, without a full stop or exclamation mark at the end of the text.
     key: a value that is equal for texts that count as the same.
-    rank: orders texts by which is kept in a merge, the best first: more lines, longer, pinned, more
-        often read, older, the smaller id.
+    rank: a key that sorts the text that survives a merge first. It has more lines, or is longer,
+        pinned, more often read, older, or has the smaller id.
     """
 
     def __init__(self, memory: MemoryState):
@@ -126,22 +128,27 @@ def _without_final_sign(lines: tuple[str, ...]) -> tuple[str, ...]:
     """Return the lines of a text without a full stop or exclamation mark at its end."""
     if not lines:
         return lines
-    last_line = lines[-1]
-    is_only_a_sign = len(last_line) == 1
-    if last_line[-1] not in _FINAL_SIGNS or is_only_a_sign:
+    *earlier_lines, last_line = lines
+    if last_line[-1] not in _FINAL_SIGNS:
         return lines
     shortened_line = last_line[:-1].rstrip(" \t")
-    return (*lines[:-1], shortened_line or last_line)
+    # A line that is only a sign stays
+    if not shortened_line:
+        return lines
+    return (*earlier_lines, shortened_line)
 
 
 def _with_small_beginning(lines: tuple[str, ...]) -> tuple[str, ...]:
     """Return the lines of a text. If it is one English sentence, its first letter becomes small.
 
-    `Anna likes tea` and `anna likes tea` are the same text then, `Set_KEY to 1` stays as it is.
+    So `Anna likes tea` and `anna likes tea` are the same text. `Set_KEY to 1` stays as it is.
     """
-    if len(lines) != 1 or not _SENTENCE.fullmatch(lines[0]) or _CODE.search(lines[0]):
+    if len(lines) != 1:
         return lines
-    return (lines[0][0].lower() + lines[0][1:],)
+    (line,) = lines
+    if not _SENTENCE.fullmatch(line) or _CODE.search(line):
+        return lines
+    return (line[0].lower() + line[1:],)
 
 
 def _are_in_order(lines: Iterable[str], other_lines: Iterable[str]) -> bool:
@@ -232,10 +239,9 @@ def _merges_in(group: Iterable[MemoryState]) -> list[_Merge]:
 def _holder_of(text: _Text, texts_by_line: Mapping[str, Sequence[_Text]]) -> _Text | None:
     """Return the first text that contains all lines of `text`. None if no text does.
 
-    Such a text has the rarest line too, so only the texts with this line are looked at.
-
     texts_by_line: the texts that have each line.
     """
+    # A text that contains all lines has the rarest one, too. So only texts with it are looked at.
     for lines in (text.lines, text.unended_lines):
         texts_with_rarest_line = min((texts_by_line[line] for line in lines), key=len)
         for candidate in texts_with_rarest_line:
@@ -313,16 +319,16 @@ def overlap(a: frozenset[str], b: frozenset[str]) -> float:
 
     a, b: the sets of terms.
     """
-    # The share is 0.8 if both have n terms, 8/9 n of them common. So it is reached with
-    # 9 * common >= 4 * (len(a) + len(b)), without rounding.
-    threshold = 4 * (len(a) + len(b))
-    may_reach_threshold = 9 * min(len(a), len(b)) >= threshold
-    if not may_reach_threshold:
+    # With c common terms, the share is c / (len(a) + len(b) - c). This is 0.8 or more if
+    # 9 * c >= 4 * (len(a) + len(b)), which can be computed without rounding.
+    size_of_both = len(a) + len(b)
+    most_common_terms = min(len(a), len(b))
+    if 9 * most_common_terms < 4 * size_of_both:
         return 0.0
-    shared_count = len(a & b)
-    if 9 * shared_count < threshold:
+    common_count = len(a & b)
+    if 9 * common_count < 4 * size_of_both:
         return 0.0
-    return shared_count / (len(a) + len(b) - shared_count)
+    return common_count / (size_of_both - common_count)
 
 
 _STOP_CHARACTERS = frozenset("的了是在我你他她它们都也就和与而且然后会要用把给，。")
@@ -381,10 +387,10 @@ _LEAST_CLAUSE_WORDS = 3
 
 
 class _Statement(NamedTuple):
-    """The words of a text, and its content: the stems of those words that carry its meaning.
+    """A text as words. `Anna is not allergic` has the words `anna`, `is`, `not`, `allergic`.
 
-    `Anna is not allergic` has the words `anna`, `is`, `not`, `allergic`, and the content `anna`,
-    `aller`.
+    words: all words in their order.
+    content: the stems of the words that carry its meaning: `anna`, `aller`.
     """
 
     words: tuple[str, ...]
@@ -429,8 +435,6 @@ def _nearness(a: _Statement, b: _Statement) -> float:
     Texts do not state the same if they differ in a number or a negation, if one has a different
     word at a place, or if two words are swapped. The two halves of a text may be swapped, unless it
     compares something.
-
-    a, b: the texts as words and content (stems of the words that carry meaning).
     """
     shared = a.content & b.content
     has_long_text = max(len(a.words), len(b.words)) > _MOST_COMPARED_WORDS
@@ -513,11 +517,13 @@ def _join_words(words: Sequence[str]) -> str:
 
 def _numbers_and_negations(words: Sequence[str]) -> Counter[str]:
     """Count the numbers among the words, and the negations together as `not`."""
-    return Counter(
-        "not" if word in _NEGATIONS else word
-        for word in words
-        if word in _NEGATIONS or any(map(str.isnumeric, word))
-    )
+    counts = Counter[str]()
+    for word in words:
+        if word in _NEGATIONS:
+            counts["not"] += 1
+        elif any(map(str.isnumeric, word)):
+            counts[word] += 1
+    return counts
 
 
 def near_pairs(memories: Sequence[MemoryState], *, linked: bool = False) -> list[ScoredPair]:
@@ -593,12 +599,12 @@ def _han_pairs(all_words: Sequence[str]) -> Iterator[str]:
 class _RareTerms:
     """Find sets of terms that may overlap by 0.8 or more, without comparing all pairs of sets.
 
-    Sets that overlap so much share two of their rarest terms. These two are among the first
-    `n // 9 + 2` terms of the smaller set, and among the first `n // 5 + 2` terms of the larger one.
-    Therefore sets must be added from the smaller to the larger.
+    Two such sets share two of their rarest terms. These two are among the first `n // 9 + 2` terms
+    of the smaller set, which has n terms, and among the first `n // 5 + 2` terms of the larger one.
+    So the sets must be added in the order of their sizes, the smallest first.
 
-    A set is given as the ranks of its terms by rarity, the smallest first. It is named by the
-    position of its text.
+    Each set is given as a list of ranks: the rank of a term is 0 for the rarest of all terms. A set
+    is named by the position of its text.
     """
 
     def __init__(self) -> None:
@@ -607,7 +613,7 @@ class _RareTerms:
         self._rarest_ranks: dict[int, list[int]] = {}
 
     def add(self, position: int, ranks: list[int]) -> None:
-        """Add a set of terms, by its ranks (see the class).
+        """Add a set of terms.
 
         position: the position of the text that has these terms.
         ranks: the ranks of its terms, the rarest first.
@@ -753,7 +759,8 @@ def _similar_pairs_in(block: list[_Terms]) -> list[ScoredPair]:
         if link_counts[position] >= MOST_LINKS:
             continue
         ranks = sorted(map(ranks_by_term.__getitem__, own_terms))
-        # (overlap, position) of each similar memory; the overlap is negative to sort the best first.
+        # (overlap, position) of each similar memory. The overlap is negative, so that the best
+        # comes first when they are sorted.
         similar: list[tuple[float, int]] = []
         for other_position in smaller_sets.candidates(ranks):
             if (other_position, position) not in excluded_pairs:
@@ -763,7 +770,8 @@ def _similar_pairs_in(block: list[_Terms]) -> list[ScoredPair]:
 
         # Link the most similar ones, as long as this memory may have more links.
         similar.sort()
-        for negative_share, other_position in similar[: MOST_LINKS - link_counts[position]]:
+        remaining_links = MOST_LINKS - link_counts[position]
+        for negative_share, other_position in similar[:remaining_links]:
             ids = sorted((memories[position].id, memories[other_position].id))
             pairs.append(ScoredPair(-negative_share, ids[0], ids[1]))
             link_counts.update((position, other_position))

@@ -114,15 +114,15 @@ def run(
 
     level: 1, 2 or 3; see above for their steps.
     dry_run: whether only to plan the actions.
-    endpoint: a language model that may help at level 3 (`llm.*`). None asks no model.
+    endpoint: a language model that may help at level 3 (`llm.*`). None for no model.
     stop: called before each action. If it returns True, the rest is left out.
-    progress: called before each action with its number in the step, and the number of all actions
-        of the step. None calls nothing.
     careful: whether to leave memories in the inbox whose category `memory review` would ask for.
         The daemon's dreams are careful.
+    progress: called before each action with its number in the step, and the number of all actions
+        of the step. None for nothing to call.
 
-    A step that fails does not stop the others: its outcome has the error. Raises InvalidInput for
-    an unknown level, StorageError.
+    If a step fails, its outcome has the error, and the other steps run. Raises InvalidInput for an
+    unknown level, StorageError.
     """
     check(level)
     if level < DEEP:
@@ -135,12 +135,12 @@ def run(
     if level >= 2:
         outcomes.append(turn.run("similar", _plan_similar))
         outcomes.append(turn.run("wikilinks", partial(_plan_wikilinks, memory)))
-    # `plan_from_text` adds the time expressions to it that make no reminder.
+    # `plan_from_text` adds the time expressions that make no reminder
     skipped: list[Skipped] = []
     if level == DEEP:
-        fresh_ids = {action.id for action in classified.actions}
-        cross = partial(_plan_cross_links, endpoint=endpoint, fresh_ids=fresh_ids)
-        outcomes.append(turn.run("cross", cross))
+        new_ids = {action.id for action in classified.actions}
+        plan_cross_links = partial(_plan_cross_links, endpoint=endpoint, new_ids=new_ids)
+        outcomes.append(turn.run("cross", plan_cross_links))
         outcomes.append(turn.run("remind", partial(plan_from_text, skipped=skipped)))
 
     report = _report_of(turn, level, outcomes, skipped)
@@ -179,11 +179,11 @@ def _classify(
 ) -> list[Action]:
     """Plan level 1: give every memory of the inbox a category.
 
-    The classifier chooses for each memory. It is sure if a word of its table is in the memory. About
-    the other memories a language model is asked, too, and its answer replaces the choice.
+    The classifier chooses for each memory. It is sure if a word of its table is in the memory. For
+    the other memories, the answer of a language model replaces its choice.
 
-    endpoint: the language model. None asks none.
-    careful: whether to leave out memories of whose category neither of the two is sure.
+    endpoint: the language model. None for no model.
+    careful: whether to leave out memories if neither the classifier nor the model is sure.
     """
     inbox = [memory for memory in memories if memory.phase == INBOX]
     classifier = Classifier(settings, memories if inbox else ())
@@ -199,7 +199,8 @@ def _classify(
     unsure = [
         memory for memory in inbox if memory.category == INBOX and memory.id not in ids_by_table
     ]
-    return list((actions_by_id | proposed_categories(endpoint, unsure)).values())
+    actions_by_id |= proposed_categories(endpoint, unsure)
+    return list(actions_by_id.values())
 
 
 def _plan_similar(memories: Sequence[MemoryState], *_: Any) -> list[Action]:
@@ -242,17 +243,17 @@ def _plan_cross_links(
     now: datetime,
     *,
     endpoint: Endpoint | None,
-    fresh_ids: set[str],
+    new_ids: set[str],
 ) -> list[Action]:
     """Plan links between memories of different categories (level 3).
 
-    endpoint: a language model that may propose further links. None asks none.
-    fresh_ids: the memories that this dream took out of the inbox. The model is asked only about
-        them, so a second dream asks it for nothing.
+    endpoint: a language model that may propose further links. None for no model.
+    new_ids: the memories that this dream took out of the inbox. The model proposes links only for
+        these, so a second dream does not use it again.
     """
     compared = _without_copies(memories)
     links = plan_links(compared, now)
-    return links + proposed_links(endpoint, compared, fresh_ids, links)
+    return links + proposed_links(endpoint, compared, new_ids, links)
 
 
 def proposed_categories(
@@ -271,8 +272,8 @@ def proposed_categories(
         request = memories[start : start + PER_REQUEST]
         memories_by_id = {memory.id: memory for memory in request}
         check = partial(_checked_categories, asked_ids=memories_by_id.keys())
-        answer = _ask(endpoint, "dream-categories.md", memories_by_id.values(), check)
-        for id, category in (answer or {}).items():
+        categories = _ask(endpoint, "dream-categories.md", memories_by_id.values(), check) or {}
+        for id, category in categories.items():
             reason = f"{category} (the language model's choice)"
             path = memories_by_id[id].path
             proposals[id] = Action(DREAM, "classify", id, reason, path, category)
@@ -326,6 +327,7 @@ class _LinkLimits:
         return True
 
     def _count(self, a: str, b: str) -> None:
+        """Count a link between two memories."""
         self._excluded_pairs.add(frozenset((a, b)))
         self._counts_by_id.update((a, b))
         self._link_count += 1
@@ -334,7 +336,7 @@ class _LinkLimits:
 def proposed_links(
     endpoint: Endpoint | None,
     memories: Sequence[MemoryState],
-    fresh_ids: set[str],
+    new_ids: set[str],
     made_links: Sequence[Action],
 ) -> list[Action]:
     """Ask the model for links of new memories to other memories of their scope.
@@ -343,18 +345,20 @@ def proposed_links(
     `made_links` together.
 
     endpoint: the language model. None asks nothing, and returns nothing.
-    fresh_ids: the ids of the new memories. Each link has one of them at least.
+    new_ids: the ids of the new memories. Each link has one of them at least.
+    made_links: the links of this run so far.
     """
     if endpoint is None:
         return []
     states = {memory.id: memory for memory in memories}
     limits = _LinkLimits(memories, made_links)
     proposals: list[Action] = []
-    for of_scope in _scopes_with_fresh(memories, fresh_ids):
-        shown_memories = _shown_to_model(of_scope, fresh_ids)
+    for of_scope in _scopes_with_new(memories, new_ids):
+        shown_memories = _shown_to_model(of_scope, new_ids)
         shown_ids = {memory.id for memory in shown_memories}
-        check = partial(_checked_links, shown_ids=shown_ids, fresh_ids=fresh_ids)
-        for link in _ask(endpoint, "dream-links.md", shown_memories, check) or ():
+        check = partial(_checked_links, shown_ids=shown_ids, new_ids=new_ids)
+        links = _ask(endpoint, "dream-links.md", shown_memories, check) or []
+        for link in links:
             if limits.take(link.a, link.b):
                 path = states[link.a].path
                 proposals.append(Action(DREAM, LINK, link.a, link.reason, path, target=link.b))
@@ -373,29 +377,29 @@ class _ProposedLink(NamedTuple):
     reason: str
 
 
-def _scopes_with_fresh(
-    memories: Sequence[MemoryState], fresh_ids: set[str]
+def _scopes_with_new(
+    memories: Sequence[MemoryState], new_ids: set[str]
 ) -> Iterator[list[MemoryState]]:
     """Yield the memories that may be linked, scope by scope.
 
-    A scope without a memory in `fresh_ids` is left out.
+    A scope without a memory in `new_ids` is left out.
     """
     by_scope: dict[str, list[MemoryState]] = {}
     for memory in memories:
         if memory.phase == ORGANIZED and memory.category != REMINDERS:
             by_scope.setdefault(memory.scope, []).append(memory)
     for _, of_scope in sorted(by_scope.items()):
-        if any(memory.id in fresh_ids for memory in of_scope):
+        if any(memory.id in new_ids for memory in of_scope):
             yield of_scope
 
 
-def _shown_to_model(memories: Sequence[MemoryState], fresh_ids: set[str]) -> list[MemoryState]:
+def _shown_to_model(memories: Sequence[MemoryState], new_ids: set[str]) -> list[MemoryState]:
     """Choose the new memories of a scope, and the older ones that share most terms with them.
 
     memories: all memories of the scope.
-    fresh_ids: the ids of the new ones.
+    new_ids: the ids of the new ones.
     """
-    new_memories = [memory for memory in memories if memory.id in fresh_ids][:PER_REQUEST]
+    new_memories = [memory for memory in memories if memory.id in new_ids][:PER_REQUEST]
     new_terms: set[str] = set()
     for memory in new_memories:
         new_terms |= terms(lower_form(memory.content))
@@ -404,7 +408,7 @@ def _shown_to_model(memories: Sequence[MemoryState], fresh_ids: set[str]) -> lis
     older_memories: list[MemoryState] = []
     shared_counts: dict[str, int] = {}
     for memory in memories:
-        if memory.id in fresh_ids:
+        if memory.id in new_ids:
             continue
         shared_counts[memory.id] = len(new_terms & terms(lower_form(memory.content)))
         if shared_counts[memory.id]:
@@ -413,25 +417,25 @@ def _shown_to_model(memories: Sequence[MemoryState], fresh_ids: set[str]) -> lis
     return [*new_memories, *older_memories[:MOST_SHOWN]]
 
 
-def _checked_links(answer: Any, *, shown_ids: set[str], fresh_ids: set[str]) -> list[_ProposedLink]:
+def _checked_links(answer: Any, *, shown_ids: set[str], new_ids: set[str]) -> list[_ProposedLink]:
     """Return the links in the model's answer `{"links": [{"a": id, "b": id, "reason": …}]}`.
 
     shown_ids: the ids of the memories that the model was shown.
-    fresh_ids: the ids of the new memories among them. Each link must have one.
+    new_ids: the ids of the new memories among them. Each link must have one.
 
     Raises ValueError for an answer that must not be followed.
     """
     if not isinstance(answer, dict) or not isinstance(answer.get("links"), list):
         raise ValueError("it has no links")
-    return [_checked_link(row, shown_ids, fresh_ids) for row in answer["links"]]
+    return [_checked_link(row, shown_ids, new_ids) for row in answer["links"]]
 
 
-def _checked_link(row: Any, shown_ids: set[str], fresh_ids: set[str]) -> _ProposedLink:
+def _checked_link(row: Any, shown_ids: set[str], new_ids: set[str]) -> _ProposedLink:
     """Return one link of the model's answer.
 
     row: the link as the model wrote it.
     shown_ids: the ids of the memories that the model was shown.
-    fresh_ids: the ids of the new memories among them. The link must have one.
+    new_ids: the ids of the new memories among them. The link must have one.
 
     Raises ValueError if it must not be followed.
     """
@@ -442,7 +446,7 @@ def _checked_link(row: Any, shown_ids: set[str], fresh_ids: set[str]) -> _Propos
     are_ids = isinstance(a, str) and isinstance(b, str)
     if not are_ids or a not in shown_ids or b not in shown_ids or a == b:
         raise ValueError("it links a memory that was not shown")
-    if a not in fresh_ids and b not in fresh_ids:
+    if a not in new_ids and b not in new_ids:
         raise ValueError("it links two memories that are not new")
 
     # A person reads the reason, so it must be a plain text.
@@ -462,9 +466,10 @@ def _ask(
 
     endpoint: the language model.
     prompt: the name of the file with the instructions.
+    memories: the memories.
     read: checks the answer and turns it into the result. It raises ValueError for a bad one.
     """
-    system = Template(Path(__file__).with_name(prompt).read_text("utf-8"))
+    instructions = Template(Path(__file__).with_name(prompt).read_text("utf-8"))
     rows = [
         {"id": memory.id, "category": memory.category, "text": memory.content[:_TEXT_CHARACTERS]}
         for memory in memories
@@ -474,15 +479,19 @@ def _ask(
         return None
     request_text = json.dumps(rows, ensure_ascii=False)
     try:
-        return endpoint.ask(system.substitute(categories=", ".join(CHOICES)), request_text, read)
+        system_prompt = instructions.substitute(categories=", ".join(CHOICES))
+        return endpoint.ask(system_prompt, request_text, read)
     except NoAnswer:
         return None
 
 
 Report = dict[str, Any]
-"""The stored report. `last_dream` is the time of the last dream. The other keys (`level`,
-`processed`, `actions`, `report`) describe the last dream that was deep or changed something.
-`report` has the keys of PARTS."""
+"""The stored report of a dream.
+
+`last_dream` is the time of the last dream. The other keys (`level`, `processed`, `actions`,
+`report`) describe the last dream that was deep or changed something. `report` has the keys of
+PARTS.
+"""
 
 # The parts of a report that are lists of rows, and the keys of a row with the ids of memories.
 _IDS = {
@@ -534,15 +543,15 @@ def _report_of(
     outcomes: the outcome of each step.
     skipped: the time expressions that made no reminder.
     """
-    actions = [action for outcome in outcomes for action in outcome.actions]
+    actions = list(chain.from_iterable(outcome.actions for outcome in outcomes))
     parts = _rows_by_part(turn, outcomes)
-    used = {*turn.categories}
+    used_categories = {*turn.categories}
     if parts["reminders"]:
-        used.add(REMINDERS)
-    classified = [action.category or "" for action in actions if action.verb == "classify"]
-    parts["classified"] = _counts(classified)
+        used_categories.add(REMINDERS)
+    new_categories = [action.category or "" for action in actions if action.verb == "classify"]
+    parts["classified"] = _counts(new_categories)
     parts["skipped"] = [expression._asdict() for expression in skipped]
-    parts["empty_categories"] = [name for name in CATEGORIES if name not in used]
+    parts["empty_categories"] = [name for name in CATEGORIES if name not in used_categories]
     return {
         "last_dream": stamp(turn.now),
         "level": level,
@@ -615,8 +624,8 @@ def report_seen_by(memory: MemorySession, report: Report) -> Report:
     parts: dict[str, Any] = {"classified": _counts(categories)}
     for part, id_keys in _IDS.items():
         parts[part] = _visible_rows(report["report"][part], id_keys, sees)
-    used = {name for phase, name in memory.stats().categories if phase != ARCHIVED}
-    parts["empty_categories"] = [name for name in CATEGORIES if name not in used]
+    used_categories = {name for phase, name in memory.stats().categories if phase != ARCHIVED}
+    parts["empty_categories"] = [name for name in CATEGORIES if name not in used_categories]
     return report | {"processed": len(actions), "actions": actions, "report": parts}
 
 

@@ -67,10 +67,14 @@ CHANGED_MEANWHILE = (Conflict, Exists, Locked, NotFound, NotText)
 class MemoryState:
     """Describe one memory to the plans of jobs. Times are aware UTC.
 
-    id, scope, content, category: the id, who may see it, its text, and its category.
-    created, updated, expires: when it was written and last changed, and when it expires.
+    scope: which agents may see it.
+    content: its text.
+    category: its category. `inbox` for a memory that has none yet.
+    created: when it was written.
     phase: `inbox`, `organized` or `archived`.
     access_count: how often it was read.
+    updated: when it was last changed. None if unknown.
+    expires: when it expires. None for never.
     due_at, repeat: as the header has them. They are only compared for equality.
     tags: its tags.
     links: whole ids of the memories that it is linked to (contract 001, 2).
@@ -144,8 +148,9 @@ class MemoryState:
 
     @property
     def is_pinned(self) -> bool:
-        """Whether the owner pinned the memory. A pinned memory does not expire or decay, and is not
-        merged into another.
+        """Whether the owner pinned the memory.
+
+        A pinned memory does not expire or decay, and is not merged into another.
         """
         return self.header.get("pinned") is True
 
@@ -226,25 +231,26 @@ def merged_into(survivor: MemoryState, merged_states: Iterable[MemoryState]) -> 
 
     merged_states: the other memories.
     """
-    merged_list = list(merged_states)
-    states = [survivor, *merged_list]
-    first_organized = next((state for state in states if state.phase == ORGANIZED), survivor)
+    states = [survivor, *merged_states]
+    organized_states = [state for state in states if state.phase == ORGANIZED]
+    # The memory whose category and phase the survivor gets
+    model = organized_states[0] if organized_states else survivor
     merged_ids = list(survivor.merged)
-    for state in merged_list:
+    for state in states[1:]:
         merged_ids += [state.id, *state.merged]
     # A link to any of these would be a link from the survivor to itself.
     united_ids = {survivor.id, *merged_ids}
     links = chain.from_iterable(state.links for state in states)
     return replace(
         survivor,
-        category=first_organized.category,
-        phase=first_organized.phase,
+        category=model.category,
+        phase=model.phase,
         tags=_unique(chain.from_iterable(state.tags for state in states)),
         links=_unique(id for id in links if id not in united_ids),
         merged=_unique(merged_ids),
         access_count=sum(state.access_count for state in states),
         created=min(state.created for state in states),
-        expires=_latest_end(states) if first_organized.phase == INBOX else None,
+        expires=_latest_end(states) if model.phase == INBOX else None,
     )
 
 
@@ -449,7 +455,8 @@ class Round:
                 self._memories = after_actions(self.memories, actions, self.now)
                 return Outcome(job, tuple(actions))
             infos = {memory.id: memory.info for memory in self.memories if memory.info}
-            # From here on the memories may differ from what was read.
+            # From here on the memories may differ from those that were read, so they must be read
+            # again.
             if actions:
                 self._memories = None
             self._apply_all(actions, infos, tally)
@@ -567,7 +574,8 @@ def apply(
     if action.verb == REMIND and action.record is not None and target_info is not None:
         reminder_ids = [*id_list(target_info.header.get(REMINDED)), action.id]
         return upkeep.derive(target_info, action.record, {REMINDED: reminder_ids}, REMIND)
-    if info is None or (action.target is not None and target_info is None):
+    is_target_gone = action.target is not None and target_info is None
+    if info is None or is_target_gone:
         raise NotFound(action.id, CATEGORY_PROJECT)
 
     # Each verb has its own way to change a memory.
@@ -597,8 +605,10 @@ def organize_all(
     if not planned:
         return list(infos)
     keys: dict[str, Any] = {"phase": ORGANIZED, "expires_at": None}
-    set_by = planned[0][1].set_by
-    verb = planned[0][1].verb
+    # All actions of one call have the same verb and author
+    _, first_action = planned[0]
+    set_by = first_action.set_by
+    verb = first_action.verb
     if set_by or any(SET_BY in info.header for info, _ in planned):
         keys[SET_BY] = set_by or REMOVE
 

@@ -59,17 +59,18 @@ def plan_expire(
         memories that were read often, as the daemon does.
     """
     expired = [(memory, end) for memory, end in _ends(memories, settings, careful) if end < now]
+    # Learning from all memories takes time, so it is only done if it is needed
     classifier = Classifier(settings, memories if expired else ())
     actions = []
     for memory, end in expired:
         category = category_of(memory, classifier)
-        # A memory of another program's file got this far because the file is gone: it never stays.
-        if not careful or category not in settings.keep or "source_ref" in memory.header:
-            actions.append(
-                Action(
-                    "expire", "expire", memory.id, f"expired {stamp(end)}", memory.path, category
-                )
-            )
+        # If a memory comes from a file of another program, the file is gone by now (`_ends`). Such
+        # a memory does not stay.
+        is_from_file = "source_ref" in memory.header
+        is_kept = careful and category in settings.keep and not is_from_file
+        if not is_kept:
+            reason = f"expired {stamp(end)}"
+            actions.append(Action("expire", "expire", memory.id, reason, memory.path, category))
     return actions
 
 
@@ -80,41 +81,42 @@ def _ends(
 
     Pinned memories, and those whose expiring a person undid, do not expire.
 
-    careful: whether memories stay that the daemon leaves alone, or until a reminder is over.
+    careful: whether to leave out the memories that the daemon leaves alone, and to keep a memory
+        until its reminder is over.
     """
-    if careful:
-        kept_until = kept_for_reminders(memories, settings)
-    else:
-        kept_until = {}
+    kept_until = kept_for_reminders(memories, settings) if careful else {}
     for memory in memories:
         if memory.phase != INBOX or not memory.expires:
             continue
-        is_kept = memory.is_pinned or memory.is_kept_from("expire")
-        if is_kept or (careful and _is_left_alone(memory, settings)):
+        if memory.is_pinned or memory.is_kept_from("expire"):
             continue
-        yield memory, max(memory.expires, kept_until.get(memory.id, memory.expires))
+        if careful and _is_left_alone(memory, settings):
+            continue
+        end_of_reminder = kept_until.get(memory.id, memory.expires)
+        yield memory, max(memory.expires, end_of_reminder)
 
 
 def plan_decay(
     memories: Sequence[MemoryState], settings: Settings, now: datetime, *, careful: bool = False
 ) -> list[Action]:
-    """Plan to archive organized memories that were never read, and not used within
-    `daemon.decay_threshold`.
+    """Plan to archive organized memories that nobody read or used.
 
-    Exempt categories, pinned memories, and reminders that will fire or are pending stay.
+    They were never read, and not used within `daemon.decay_threshold`. Exempt categories, pinned
+    memories, and reminders that will fire or are pending stay.
 
     careful: whether to keep memories of a category in `daemon.keep`, and memories written by hand,
         as the daemon does.
     """
     kept_until = kept_for_reminders(memories, settings, sources=careful)
-    return [
-        Action(
-            "decay", "decay", memory.id, f"never read since {stamp(memory.created)}", memory.path
-        )
-        for memory in _unread(memories, settings)
-        if _decays_after(memory, settings, kept_until) < now
-        and not (careful and _is_left_alone(memory, settings))
-    ]
+    actions = []
+    for memory in _unread(memories, settings):
+        if _decays_after(memory, settings, kept_until) >= now:
+            continue
+        if careful and _is_left_alone(memory, settings):
+            continue
+        reason = f"never read since {stamp(memory.created)}"
+        actions.append(Action("decay", "decay", memory.id, reason, memory.path))
+    return actions
 
 
 def kept_for_reminders(
@@ -173,8 +175,11 @@ def _is_left_alone(memory: MemoryState, settings: Settings) -> bool:
     )
     if memory.category in settings.keep or is_by_hand or is_read_often:
         return True
+    return _may_have_source_file(memory)
 
-    # Does the memory come from a file of another program that still exists?
+
+def _may_have_source_file(memory: MemoryState) -> bool:
+    """Whether a memory comes from a file of another program that may still exist."""
     ref = memory.header.get("source_ref")
     root = memory.header.get("source_root")
     if not isinstance(ref, str):
@@ -391,10 +396,9 @@ def tidy(
     dry_run: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Outcome]:
-    """Do all upkeep once, as the daemon does in a night, except for actions that `review` asks
-    about.
+    """Do all upkeep once, as the daemon does in a night.
 
-    A job that fails does not stop the others.
+    Actions that `memory review` asks about are left out. A job that fails does not stop the others.
 
     dry_run: whether to change nothing, and only plan the actions.
     progress: called with the number of an action, and the number of all actions of its job. None
@@ -629,17 +633,19 @@ class Scheduler:
         if not self.memory.settings.dream:
             return 0
         changed = self._last_change()
+        # The level of the last dream, if nothing has changed since
+        last_level = 0
         if self._dreamt is not None and self._dreamt[0] == changed:
             last_level = self._dreamt[1]
-        else:
-            last_level = 0
         if changed is None:
             # Nobody has ever changed anything, so one light dream is enough.
             return 0 if last_level else 1
         idle_time = self.memory.clock() - changed
-        due_level = next((level for level, least_time in IDLE if idle_time >= least_time), 0)
+        due_levels = [level for level, least_time in IDLE if idle_time >= least_time]
+        due_level = max(due_levels, default=0)
         return due_level if due_level > last_level else 0
 
     def _last_change(self) -> datetime | None:
         """Return when anybody but the daemon last changed something, even by hand. None if never."""
-        return max(filter(None, (self.memory.last_change(FACE), self._edited)), default=None)
+        moments = (self.memory.last_change(FACE), self._edited)
+        return max((moment for moment in moments if moment is not None), default=None)

@@ -2,11 +2,12 @@
 
 All functions are pure: they plan over `MemoryState` values. Source: contract 001, 6.
 
-Each shared mark adds to the score of a pair of memories. A pair with a high score is *related*. All
-links of a memory to related memories count towards its limit of 3, even links made by hand, so a
-second run adds none. Related pairs that were both `updated` at `now` count towards the limit of 50
-per run: with the same clock nothing is left to do, and a later run makes the next 50. Both counts
-only grow when a plan is carried out, so a pair that was left out once stays out.
+Each shared mark adds to the score of a pair of memories. A pair with a high score is *related*.
+There are two limits:
+- A memory gets no further link once it has 3 links to related memories. Links made by hand count,
+  too. So a second run adds none.
+- A run makes 50 links. Links whose two memories were both `updated` at `now` count as made by this
+  run. So a second run with the same clock adds none, and a later run makes the next 50.
 """
 
 from __future__ import annotations
@@ -221,11 +222,9 @@ class _Pairs:
     """
 
     def __init__(self, memories: Sequence[MemoryState]):
-        marked, self._term_counts = _rare_marks(memories)
-        self._marked = [
-            marked_memory for marked_memory in marked if marked_memory.memory.phase == ORGANIZED
-        ]
-        self.memories = [marked_memory.memory for marked_memory in self._marked]
+        marked_memories, self._term_counts = _rare_marks(memories)
+        self._marked = [marked for marked in marked_memories if marked.memory.phase == ORGANIZED]
+        self.memories = [marked.memory for marked in self._marked]
         # The positions of the memories with a mark, by scope, kind of mark and mark.
         self._positions = defaultdict[tuple[str, str, str], list[int]](list)
         for position, marked_memory in enumerate(self._marked):
@@ -263,6 +262,7 @@ class _Pairs:
             term_counts = Counter(
                 self._later(position, words=marked_memory.words, pairs=marked_memory.pairs)
             )
+            # Memories that may be linked by their terms alone
             with_enough_terms = {
                 later_position
                 for later_position, count in term_counts.items()
@@ -334,11 +334,12 @@ def phrases(content: str, pairs: Iterable[str]) -> list[str]:
 
     With the pairs `喝绿` and `绿茶`, the text `他喝绿茶` has the phrase `喝绿茶`. No pair is used twice.
     """
-    given_pairs = set(pairs)
+    pair_set = set(pairs)
+    # The last piece is the one that is being made
     pieces = [""]
     for run in han_runs(without_wikilinks(lower_form(content))):
         for pair in map(add, run, run[1:]):
-            if pair not in given_pairs:
+            if pair not in pair_set:
                 pieces.append("")
             else:
                 # A pair begins with the last character of the piece so far.
@@ -412,9 +413,6 @@ def _marks_of(memory: MemoryState) -> tuple[_Marked, set[str]]:
     return marks, names_within
 
 
-def _only(marks: Mapping[str, str], kept_keys: Container[str]) -> dict[str, str]:
-    """Return the marks with these keys.
-
-    kept_keys: the keys.
-    """
-    return {key: mark for key, mark in marks.items() if key in kept_keys}
+def _only(marks: Mapping[str, str], keys: Container[str]) -> dict[str, str]:
+    """Return the marks with these keys."""
+    return {key: mark for key, mark in marks.items() if key in keys}

@@ -45,9 +45,10 @@ def is_past(sentence: str, phrase: str) -> bool:
     phrase: the words of the day in it, such as "Thursday".
     """
     before, _, after = sentence.partition(phrase)
-    if _PAST_ZH.search(after) or _PAST_ZH.search(before):
+    has_chinese_past = _PAST_ZH.search(after) or _PAST_ZH.search(before)
+    if has_chinese_past:
         return not _ARRANGING_ZH.search(sentence)
-    clause = _CLAUSE_END.split(before)[-1]
-    if _AIM.search(clause) or re.match(r"(?:next|coming)\b", phrase, re.I):
+    clause_before = _CLAUSE_END.split(before)[-1]
+    if _AIM.search(clause_before) or re.match(r"(?:next|coming)\b", phrase, re.I):
         return False
-    return bool(_PAST.search(clause)) and not _ARRANGING.search(clause)
+    return bool(_PAST.search(clause_before)) and not _ARRANGING.search(clause_before)

@@ -1,4 +1,6 @@
-"""Ask the owner what the daemon does not do unasked: `memory review`.
+"""Find the questions of `memory review`, and carry out the owner's answers.
+
+The daemon does only what is sure, and leaves the rest to these questions.
 
 Each kind of question is a `ReviewSource` (engine/review.py): one function that finds the questions,
 and one that carries out an answer. The kinds are merging two memories, the category of a memory,
@@ -10,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from memoranda.engine.contents import contents
@@ -77,17 +78,18 @@ def _merges(memory: MemorySession) -> Iterator[ReviewItem]:
         for memory_state in memories
         if not memory_state.header.get("reminder_of")
     }
-    # Each of several equal memories is asked about once. The rest is the next question.
-    asked_ids: set[str] = set()
+    # The memories in open questions so far. A memory is in only one open question, since another
+    # answer about it may depend on the first.
+    ids_in_questions: set[str] = set()
     for pair in pairs_to_ask(list(memories_by_id.values())):
         first_memory = memories_by_id[pair.a]
         second_memory = memories_by_id[pair.b]
         key = f"merge:{pair.a}:{pair.b}:{_mark(first_memory, second_memory)}"
         is_open = memory.decision(key) is None
         if is_open:
-            if pair.a in asked_ids or pair.b in asked_ids:
+            if pair.a in ids_in_questions or pair.b in ids_in_questions:
                 continue
-            asked_ids |= {pair.a, pair.b}
+            ids_in_questions |= {pair.a, pair.b}
         first_text = one_line_of(first_memory.content)
         second_text = one_line_of(second_memory.content)
         text = f'Do these say the same? "{first_text}" and "{second_text}"'
@@ -106,28 +108,28 @@ def _categories(memory: MemorySession) -> Iterator[ReviewItem]:
     Memories that will expire need no category.
     """
     turn = Round(memory)
-    expiring_ids = {
-        item.id for item in plan_expire(turn.memories, memory.settings, _END_OF_TIME, careful=True)
-    }
+    expiries = plan_expire(turn.memories, memory.settings, _END_OF_TIME, careful=True)
+    expiring_ids = {action.id for action in expiries}
     inbox = [
-        item
-        for item in turn.memories
-        if item.phase == INBOX == item.category and item.id not in expiring_ids
+        state
+        for state in turn.memories
+        if state.phase == INBOX and state.category == INBOX and state.id not in expiring_ids
     ]
+    # Learning from all memories takes time, so it is only done if it is needed
     classifier = Classifier(memory.settings, turn.memories if inbox else ())
-    for item in inbox:
-        choice = classifier.choose(item)
+    for state in inbox:
+        choice = classifier.choose(state)
         if choice.is_sure:
             continue
         # The likely categories, as numbered answers.
         names = list(filter(None, dict.fromkeys((choice.category, choice.second, FALLBACK))))
-        numbered_names = ((str(number), name) for number, name in enumerate(names, 1))
-        subject = one_line_of(item.content)
+        numbered_names = [(str(number), name) for number, name in enumerate(names, 1)]
+        subject = one_line_of(state.content)
         yield ReviewItem(
-            f"category:{item.id}:{_mark(item)}",
+            f"category:{state.id}:{_mark(state)}",
             "category",
             f'Which category has "{subject}"?',
-            (item.id,),
+            (state.id,),
             (*numbered_names, _NO_CATEGORY),
             (f'"{subject}" -> {names[0]}',),
             subject,
@@ -157,14 +159,11 @@ def _sort_all(memory: MemorySession, items: Sequence[ReviewItem]) -> None:
     infos = [memory.memory_id(item.refs[0]) for item in items]
     states = states_of(memory, infos)
     classifier = Classifier(memory.settings)
-    organize_all(
-        Upkeep(memory),
-        infos,
-        [
-            plan_upgrade_of(state, classifier, item.choices[0][1])
-            for state, item in zip(states, items, strict=True)
-        ],
-    )
+    actions = []
+    for state, item in zip(states, items, strict=True):
+        _, first_category = item.choices[0]
+        actions.append(plan_upgrade_of(state, classifier, first_category))
+    organize_all(Upkeep(memory), infos, actions)
 
 
 # How long nobody must have read or used a memory before the owner is asked. An unread memory does no
@@ -181,8 +180,10 @@ def _unused_notes(memory: MemorySession) -> Iterator[ReviewItem]:
     turn = Round(memory)
     settings = memory.settings
     memories_by_id = {memory_state.id: memory_state for memory_state in turn.memories}
-    sure_ids = {action.id for action in plan_decay(turn.memories, settings, turn.now, careful=True)}
+    sure_actions = plan_decay(turn.memories, settings, turn.now, careful=True)
+    sure_ids = {action.id for action in sure_actions}
     kept_until = kept_for_reminders(turn.memories, settings)
+    # Ask only about memories that are unread for longer than the daemon waits
     threshold = max(_LEAST_UNREAD_TIME, settings.decay_threshold)
     patient_settings = replace(settings, decay_threshold=threshold)
     for action in plan_decay(turn.memories, patient_settings, turn.now):
@@ -273,17 +274,17 @@ def _remind(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
     Raises NotFound if the question is no longer open.
     """
     if item.key.startswith(_OUTDATED_PREFIX):
-        if all(other_item.key != item.key for other_item in _outdated(memory)):
+        open_keys = {other_item.key for other_item in _outdated(memory)}
+        if item.key not in open_keys:
             raise NotFound(item.key, "the open questions")
         if choice == "n":
             memory.delete(memory.memory_id(item.refs[0]))
         return choice == "n"
-    action = next(
-        (action for other_item, action in _doubtful(memory) if other_item.key == item.key), None
-    )
-    if action is None:
+
+    actions_by_key = {other_item.key: action for other_item, action in _doubtful(memory)}
+    if item.key not in actions_by_key:
         raise NotFound(item.key, "the open questions")
-    return choice == "y" and _carry_out(memory, action)
+    return choice == "y" and _carry_out(memory, actions_by_key[item.key])
 
 
 def _merge(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
@@ -300,6 +301,29 @@ def _merge(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
     return _carry_out(memory, action)
 
 
+def _archive(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
+    """Archive a memory if the owner said so. Returns whether it was archived.
+
+    item: the question.
+    choice: `y` archives the memory.
+    """
+    if choice != "y":
+        return False
+    return _carry_out(memory, Action("review", "decay", item.refs[0], "asked for", path=""))
+
+
+def _archive_all(memory: MemorySession, items: Sequence[ReviewItem]) -> None:
+    """Archive the memory of each question."""
+    archive_named(memory, [item.refs[0] for item in items])
+
+
+def _reminder_questions(memory: MemorySession) -> Iterator[ReviewItem]:
+    """Yield all questions about reminders."""
+    yield from _outdated(memory)
+    for item, _ in _doubtful(memory):
+        yield item
+
+
 MERGES = ReviewSource(_merges, _merge, shared=(SharedAnswer("n", "keep both of each"),))
 CATEGORIES = ReviewSource(
     _categories,
@@ -313,17 +337,12 @@ CATEGORIES = ReviewSource(
 )
 ARCHIVES = ReviewSource(
     _unused_notes,
-    lambda memory, item, choice: (
-        choice == "y"
-        and _carry_out(memory, Action("review", "decay", item.refs[0], "asked for", ""))
-    ),
+    _archive,
     ReviewBatch(
         "Archive these {} notes nobody read for a year?",
         "archive them",
         "keep them",
-        lambda memory, items: archive_named(memory, [item.refs[0] for item in items]),
+        _archive_all,
     ),
 )
-REMINDERS = ReviewSource(
-    lambda memory: chain(_outdated(memory), (item for item, _ in _doubtful(memory))), _remind
-)
+REMINDERS = ReviewSource(_reminder_questions, _remind)

@@ -81,10 +81,16 @@ def store(
     source: str | None = None,
 ) -> Note:
     """Store a reminder of `text` for the time in `reading`. Raises the errors of `Memory.write`."""
-    draft_fields: dict[str, Any] = {"scope": scope, "source": source, "metadata": keys_of(reading)}
-    return memory.write(
-        Draft(text, CATEGORY_PROJECT, category=REMINDERS, tags=tuple(tags), **draft_fields)
+    draft = Draft(
+        text,
+        CATEGORY_PROJECT,
+        category=REMINDERS,
+        tags=tuple(tags),
+        scope=scope,
+        source=source,
+        metadata=keys_of(reading),
     )
+    return memory.write(draft)
 
 
 def listed(memory: MemorySession, *, fired: bool = False) -> list[tuple[NoteInfo, Reminder]]:
@@ -123,8 +129,9 @@ def acknowledge(memory: MemorySession, ref: str) -> NoteInfo:
         if reminder.is_done:
             return None
         new_keys = dict[str, Any]()
-        # It is due, but no round has fired it yet. So its next time is set here.
-        if reminder.repeat and not reminder.has_fired and reminder.is_due(now):
+        is_due_but_not_fired = not reminder.has_fired and reminder.is_due(now)
+        if reminder.repeat and is_due_but_not_fired:
+            # It will not fire any more, so its next time is set here
             new_keys = reminder.once_fired(now, memory.settings.reading_zone)
         new_keys["acked_at"] = stamp(now)
         is_put_off = reminder.snoozed is not None and not reminder.has_fired
@@ -147,12 +154,10 @@ def snooze(memory: MemorySession, ref: str, when: str) -> NoteInfo:
         """Return the new header keys."""
         if reminder.repeat:
             return reminder.put_off(reading.due, memory.clock(), memory.settings.reading_zone)
-        new_keys = (
-            dict.fromkeys(("fired_at", "acked_at", "all_day"), REMOVE)
-            | keys_of(reading)
-            | {"repeat": REMOVE}
-        )
-        return new_keys | {SNOOZED: stamp(reading.due)}
+        removed_keys = dict.fromkeys(("fired_at", "acked_at", "all_day"), REMOVE)
+        new_keys = removed_keys | keys_of(reading)
+        # It fires once at the new time, even if `when` names a repetition
+        return new_keys | {"repeat": REMOVE, SNOOZED: stamp(reading.due)}
 
     return _change_header(memory, ref, SNOOZE, keys)
 
@@ -222,9 +227,10 @@ def notify(memory: MemorySession, *, dry_run: bool = False) -> Notified:
     now = memory.clock()
     pending = Pending(memory)
     # Before the lock, as this may take long.
-    outdated_texts = outdated(memory, [item.info for item in _due(memory, pending, now, {})])
+    due_infos = [item.info for item in _due(memory, pending, now, outdated_texts={})]
+    outdated_texts = outdated(memory, due_infos)
     failure = None
-    # The header keys, by row, that the files do not have yet in a dry run.
+    # In a dry run, the header keys by row that the files would get
     planned_keys = None
     if dry_run:
         due = _due(memory, pending, now, outdated_texts)
@@ -247,7 +253,10 @@ def _fire(
 ) -> list[_Due]:
     """Put the due reminders into the pending lists, and mark them as fired. Returns the marked ones.
 
-    outdated_texts: the result of `outdated`.
+    pending: keeps the pending lists.
+    now: the present time.
+    outdated_texts: the present text of the memory of each outdated reminder, by the reminder's id.
+        None for a text of a memory that is gone.
     """
     upkeep = Upkeep(memory)
     fired: list[_Due] = []
@@ -296,7 +305,8 @@ def _due(
 
     pending: reads the reminders.
     now: the present time.
-    outdated_texts: the result of `outdated`. These reminders get a remark.
+    outdated_texts: the present text of the memory of each outdated reminder, by the reminder's id.
+        None for a text of a memory that is gone. These reminders get a remark.
     """
     settings = memory.settings
     due_reminders: list[_Due] = []
@@ -351,10 +361,10 @@ def _method(settings: Settings) -> str:
         return "osascript"
     from shutil import which
 
+    # `notify-send` needs the message bus of a desktop session
     folder = os.environ.get("XDG_RUNTIME_DIR")
-    has_bus = os.environ.get("DBUS_SESSION_BUS_ADDRESS") or (
-        folder and os.path.exists(f"{folder}/bus")
-    )
+    has_bus_in_folder = bool(folder) and os.path.exists(f"{folder}/bus")
+    has_bus = bool(os.environ.get("DBUS_SESSION_BUS_ADDRESS")) or has_bus_in_folder
     if has_bus and which("notify-send"):
         return "notify-send"
     return "file"

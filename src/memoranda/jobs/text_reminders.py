@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from memoranda.engine.contents import contents
@@ -124,16 +123,19 @@ class _Plan:
         # Two texts about the same thing at the same time get one reminder. This text counts as
         # known for later ones, even if it gets no reminder itself.
         subject = _subject(time.paragraph, outcome.phrase)
-        known_subjects = self._subjects[memory.scope, outcome.due]
-        is_known = any(_is_same(subject, known_subject) for known_subject in known_subjects)
-        known_subjects.append(subject)
+        subjects_then = self._subjects[memory.scope, outcome.due]
+        is_known = any(_is_same(subject, other_subject) for other_subject in subjects_then)
+        subjects_then.append(subject)
         if is_made or is_known or time.doubt != self._doubt:
             return None
         self._made_ids.add(ids[0])
         return self._reminder(ids[0], memory, time.paragraph, outcome)
 
     def _ahead(self, outcome: Reading | TimeRefused) -> Reading | TimeRefused:
-        """Return the next time of a reading. PastTime if the reading is over and does not repeat."""
+        """Return a reading with its next time. PastTime if it is over and does not repeat.
+
+        An error is returned as it is.
+        """
         from memoranda.note.timephrase import next_time_after
 
         if isinstance(outcome, TimeRefused) or outcome.due > self._now:
@@ -147,17 +149,17 @@ class _Plan:
 
     def _reminder(self, id: str, memory: MemoryState, paragraph: str, reading: Reading) -> Action:
         """Return the action that stores a reminder with the text of a paragraph."""
-        moment = self._now.astimezone(UTC)
+        now = self._now.astimezone(UTC)
         record = Record(
-            id,
-            paragraph,
-            REMINDERS,
-            moment,
-            moment,
-            memory.scope,
-            ORGANIZED,
-            tuple(dict.fromkeys((*memory.tags, TAG))),
-            SOURCE,
+            id=id,
+            content=paragraph,
+            category=REMINDERS,
+            created=now,
+            updated=now,
+            scope=memory.scope,
+            phase=ORGANIZED,
+            tags=tuple(dict.fromkeys((*memory.tags, TAG))),
+            source=SOURCE,
             further=keys_of(reading) | {"reminder_of": memory.id},
         )
         return Action(
@@ -181,11 +183,15 @@ def _subject(text: str, phrase: str = "") -> frozenset[str]:
     phrase: the words of the time, with ` … ` between its pieces. "" if there is no time to leave
         out.
     """
-    for piece in phrase.split(" … ") if phrase else ():
-        text = text.replace(piece, " ")
-    words = frozenset(tokens(lower_form(text))) - (stop_words() - _PERSONS) - _NO_SUBJECT
-    single_words = chain.from_iterable(word if is_cjk(word) else (word,) for word in words)
-    return frozenset(single_words) - _NO_SUBJECT
+    if phrase:
+        for piece in phrase.split(" … "):
+            text = text.replace(piece, " ")
+    words = set(tokens(lower_form(text))) - (stop_words() - _PERSONS) - _NO_SUBJECT
+    subject: set[str] = set()
+    for word in words:
+        # A run of CJK characters is split into its characters
+        subject.update(word if is_cjk(word) else (word,))
+    return frozenset(subject - _NO_SUBJECT)
 
 
 def _is_same(subject: frozenset[str], other_subject: frozenset[str]) -> bool:
@@ -340,17 +346,18 @@ class _MemoryText:
         return False
 
     def _times_that_ask(self) -> Iterator[TextTime]:
-        """Return the times for which a dream or the owner may have made a reminder."""
-        return (time for time in self._times if time.doubt in ("", VAGUE_DAY))
+        """Yield the times for which a dream or the owner may have made a reminder."""
+        for time in self._times:
+            if time.doubt in ("", VAGUE_DAY):
+                yield time
 
     def _is_then(self, time: TextTime, reminder: _MadeReminder) -> bool:
         """Whether a time is the time of a reminder, or repeats by the same rule."""
         if isinstance(time.outcome, TimeRefused):
             return False
-        is_same_rule = bool(time.outcome.repeat) and (
-            time.outcome.repeat == reminder.reminder.repeat
-        )
-        return is_same_rule or time.outcome.due == reminder.reminder.regular
+        if time.outcome.repeat and time.outcome.repeat == reminder.reminder.repeat:
+            return True
+        return time.outcome.due == reminder.reminder.regular
 
 
 def _may_be_same(subject: frozenset[str], words: frozenset[str]) -> bool:

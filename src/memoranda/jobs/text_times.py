@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memoranda.jobs.job import MemoryState
     from memoranda.note.timephrase import Reading
 
-# A blank line: nothing said before it is context of the text after it.
+# A blank line. The text after it does not refer to the text before it.
 BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
 VAGUE_DAY = "no explicit date"
 """The doubt about a day such as "Friday". The owner may be asked about these."""
@@ -36,7 +36,7 @@ _NO_NEGATION = re.compile(
     r"(?:do not|don't|don’t|never) forget|(?:no|not) later than|别忘|不要忘|勿忘|不晚于|不迟于|不超过",
     re.I,
 )
-# Words after which a date is nothing to be reminded of.
+# Words that say that something does not take place. Nobody must be reminded of it.
 _NEGATION = re.compile(
     r"\b(?:not|no|never|cancel\w*|called off|off the table|without|might|maybe|perhaps|cannot)\b|n['’]t\b"
     r"|不|没|别|取消|无需|勿|未必|也许|或许|可能|作废",
@@ -240,8 +240,9 @@ class _MemoryText:
         due = reading.due if isinstance(outcome, PastTime) else getattr(outcome, "due", None)
         if due is None or reading.repeat or not reading.all_day:
             return None
-        # "Next Friday" read at another clock is another day of the year.
-        if f"{due:%m%d}" != f"{reading.due:%m%d}":
+        # Words such as "next Friday" name another day of the year if they are read at another time
+        is_same_day = (due.month, due.day) == (reading.due.month, reading.due.day)
+        if not is_same_day:
             return None
         is_leap_day = (due.month, due.day) == (2, 29)
         rule = timephrase.Recurrence(
@@ -257,8 +258,9 @@ class _MemoryText:
         return replace(reading, due=due, repeat=str(rule))
 
     def doubt(self, outcome: Reading | TimeRefused, place: _Place) -> str:
-        """Return the reason why a time may ask for no reminder. "" for a sure one, and for an
-        error.
+        """Return the reason why a time may ask for no reminder.
+
+        "" if it surely asks for one, and for an error.
 
         outcome: the time as it was read, or the error for words that cannot be read.
         place: its surroundings in the text.
@@ -266,9 +268,9 @@ class _MemoryText:
         if isinstance(outcome, TimeRefused):
             return ""
         day_of_writing = self._created.astimezone(self._zone).date()
-        is_special = place.is_birthday or place.is_deadline
+        is_day_of_writing = outcome.all_day and outcome.due.date() == day_of_writing
         # Such a day says when something was written or happened.
-        if outcome.all_day and outcome.due.date() == day_of_writing and not is_special:
+        if is_day_of_writing and not place.is_birthday and not place.is_deadline:
             return "its own day"
         return _doubt(self._text[place.start : place.end], outcome, place)
 

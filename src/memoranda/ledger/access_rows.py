@@ -71,7 +71,12 @@ class AccessRows:
         before: Mapping[tuple[str, str], str],
         after: Mapping[tuple[str, str], str],
     ) -> None:
-        """Delete and write only the rows that differ, so that the others keep their order."""
+        """Delete and write only the rows that differ, so that the others keep their order.
+
+        connection: in a transaction.
+        before: the rows of the ledger, as JSON by (section, key).
+        after: the rows that it shall have.
+        """
         removed_places = [place for place in before if place not in after]
         changed = [(*place, value) for place, value in after.items() if before.get(place) != value]
         connection.executemany("delete from access where section = ? and key = ?", removed_places)
@@ -151,10 +156,12 @@ def parse_access(data: bytes) -> Document:
 
 
 def _document_of(rows: Mapping[tuple[str, str], str]) -> Document:
-    """Return the document of rows: rows of the section `tokens` become the list `tokens`, for
-    example.
+    """Return the document that consists of these rows. This reverses `_rows_of`.
 
-    rows: the JSON of each row, by (section, key). A section `a.b` is the key `b` in the object `a`.
+    The rows of the section `tokens` become the list `tokens`. The rows of `visitors.codes` become
+    the mapping `codes` in the mapping `visitors`.
+
+    rows: the JSON of each row, by (section, key).
     """
     document: Document = {}
     for (section, key), text in rows.items():
@@ -174,10 +181,10 @@ def _rows_of(document: Mapping[str, Any]) -> dict[tuple[str, str], str]:
     rows: dict[tuple[str, str], str] = {}
     for section, elements in document.items():
         if section in _LISTS:
-            rows |= {(section, str(value["id"])): json.dumps(value) for value in elements}
+            rows |= {(section, str(element["id"])): json.dumps(element) for element in elements}
         elif section in _NESTED:
             for name, subsection in elements.items():
                 rows |= _rows_of({f"{section}.{name}": subsection})
         else:
-            rows |= {(section, key): json.dumps(value) for key, value in elements.items()}
+            rows |= {(section, key): json.dumps(element) for key, element in elements.items()}
     return rows

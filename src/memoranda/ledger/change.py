@@ -22,8 +22,9 @@ FOLD = "fold"
 (docs/format.md).
 """
 ORIGINS = "origins"
-"""The verb of the change numbered 0. It keeps where texts come from whose changes were purged."""
+"""The verb of change 0. It keeps the origins of texts whose changes were purged."""
 IMPORTING = ("import", "ingest")
+"""The verbs of changes that bring texts from elsewhere."""
 FIRST_OF_MACHINE = 1_000_000_000
 """The number of the first change of a file that only one machine has, beside notes in PostgreSQL.
 
@@ -45,17 +46,17 @@ class Touched(ValueObject):
     do: a StepKind, or ORIGINS.
     project, path: the file or folder.
     to: its new path, if it was moved.
-    old, new: SHA-256 of the text before and after. None if there was no file. For LINES, SHA-256 of
-        the removed lines, and of a description of the added ones (`LineChange`).
+    old: the SHA-256 of the text before. None if there was no file.
+    new: the SHA-256 of the text after. None if there is no file.
+        For LINES, `old` is of the removed lines and `new` of a description of the new ones.
     mode: the file's mode before.
-    scope: the scope of the note.
+    scope: which agents may see the note, `global` for all.
     link: the target of a symlink.
     kept: whether the old text is kept.
-    file: for LINES, the absolute path of the file used in place.
+    file: for LINES, the absolute path of the file used in place. Else "".
     root: the project's real folder, if other processes of the home would look elsewhere. Else "".
     size: the size of the text after, in bytes.
-    by: the origin of this text, in addition to what the change says. Its keys override the keys that
-        the change has.
+    by: facts about the origin of this text. They override those of the change. None for none.
     """
 
     do: str
@@ -119,14 +120,14 @@ class Change(ValueObject):
             if not self.agent:
                 who = "import"
             trust = "import"
-        words: dict[str, Any] = {"who": who, "trust": trust, "client": self.face, "time": self.time}
-        return Provenance(**words | (self.by or {}) | (touched.by or {}))
+        facts: dict[str, Any] = {"who": who, "trust": trust, "client": self.face, "time": self.time}
+        return Provenance(**facts | (self.by or {}) | (touched.by or {}))
 
     def texts(self) -> Iterator[Touched]:
-        """Return the files whose text this change wrote, removed or moved."""
-        return (
-            file for file in self.files if file.do in (StepKind.PUT, StepKind.REMOVE, StepKind.MOVE)
-        )
+        """Yield the files whose text this change wrote, removed or moved."""
+        for file in self.files:
+            if file.do in (StepKind.PUT, StepKind.REMOVE, StepKind.MOVE):
+                yield file
 
     def count_of_others(self) -> int:
         """Return how many notes this change wrote, removed or moved, without counting the first.
@@ -135,16 +136,22 @@ class Change(ValueObject):
         at another. A note from which a deletion only removed links does not count.
         """
         files = list(self.texts())
-        removed = sum(file.do == StepKind.REMOVE for file in files)
+        removed_count = sum(file.do == StepKind.REMOVE for file in files)
         if self.verb == "delete":
-            return max(0, removed - 1)
-        new = sum(file.do == StepKind.PUT and file.old is None for file in files)
-        return max(0, len(files) - min(removed, new) - 1)
+            note_count = removed_count
+        else:
+            new_count = sum(file.do == StepKind.PUT and file.old is None for file in files)
+            moved_count = min(removed_count, new_count)
+            note_count = len(files) - moved_count
+        return max(0, note_count - 1)
 
     @property
     def root(self) -> str:
-        """The `Touched.root` of its files that are in its own project, "" if they have none."""
-        return next((file.root for file in self.files if file.project == self.project), "")
+        """The folder of its project, if that is outside of the home. Else "" (`Touched.root`)."""
+        for file in self.files:
+            if file.project == self.project:
+                return file.root
+        return ""
 
     def dump(self) -> bytes:
         """Return the change as one line of JSON. Fields of files with default values are left out.
@@ -169,12 +176,15 @@ def undone_numbers(undoes: int | None, details: Any) -> list[int]:
 
     If the undo took back a whole run of a job, only the number of the run is returned.
 
-    undoes, details: these fields of the undo's `Change`.
+    undoes, details: the fields of the undo's `Change` with these names. The details may come from a
+        damaged row.
     """
     if undoes is None:
         return []
-    if isinstance(details, dict) and isinstance(details.get(TAKEN_BACK), list):
-        return [number for number in details[TAKEN_BACK] if isinstance(number, int)]
+    if isinstance(details, dict):
+        numbers = details.get(TAKEN_BACK)
+        if isinstance(numbers, list):
+            return [number for number in numbers if isinstance(number, int)]
     return [undoes]
 
 
@@ -192,26 +202,18 @@ def touched_by(step: Step) -> Touched:
     """Return the ledger's record of a step. Sets `step.etag`, the SHA-256 of the new text."""
     if step.data is not None:
         step.etag = sha256(step.data)
-    old = None
-    mode = None
-    if step.old is not None:
-        old = step.old.etag
-        mode = step.old.mode
-    root = ""
-    if step.away:
-        root = os.path.realpath(step.root)
     return Touched(
-        step.do,
-        step.project,
-        step.path,
-        step.to,
-        old,
-        step.etag,
-        mode,
-        step.scope,
-        step.link,
-        step.kept,
-        root=root,
+        do=step.do,
+        project=step.project,
+        path=step.path,
+        to=step.to,
+        old=step.old.etag if step.old is not None else None,
+        new=step.etag,
+        mode=step.old.mode if step.old is not None else None,
+        scope=step.scope,
+        link=step.link,
+        kept=step.kept,
+        root=os.path.realpath(step.root) if step.away else "",
         size=len(step.data or b""),
         by=step.by,
     )

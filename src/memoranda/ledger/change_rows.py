@@ -73,13 +73,13 @@ def step_values(touched: Touched) -> tuple[Any, ...]:
 def change_of(row: RowByName) -> Change:
     """Return the change of a row of `change`, without its steps."""
     return Change(
-        row["number"],
-        row["time"],
-        row["verb"],
-        row["project"],
-        row["path"],
-        row["agent"],
-        row["face"],
+        number=row["number"],
+        time=row["time"],
+        verb=row["verb"],
+        project=row["project"],
+        path=row["path"],
+        agent=row["agent"],
+        face=row["face"],
         files=[],
         undoes=row["undoes"],
         details=loaded(row["details"]),
@@ -91,28 +91,28 @@ def change_of(row: RowByName) -> Change:
 def touched_of(row: RowByName) -> Touched:
     """Return what a step did to a file or folder, from a row of `step`."""
     return Touched(
-        row["do"],
-        row["project"],
-        row["path"],
-        row["dest"],
-        row["old"],
-        row["new"],
-        row["mode"],
-        row["scope"],
-        os.fsdecode(row["link"]),
-        bool(row["kept"]),
-        os.fsdecode(row["file"]),
-        os.fsdecode(row["root"]),
-        row["size"],
-        loaded(row["made_by"]),
+        do=row["do"],
+        project=row["project"],
+        path=row["path"],
+        to=row["dest"],
+        old=row["old"],
+        new=row["new"],
+        mode=row["mode"],
+        scope=row["scope"],
+        link=os.fsdecode(row["link"]),
+        kept=bool(row["kept"]),
+        file=os.fsdecode(row["file"]),
+        root=os.fsdecode(row["root"]),
+        size=row["size"],
+        by=loaded(row["made_by"]),
     )
 
 
 def with_steps(rows: Iterable[RowByName], steps: Iterable[RowByName]) -> Iterator[Change]:
     """Yield the changes of rows of `change`, with their steps.
 
-    steps: rows of `step`. Both are sorted by the number of the change. Steps of other changes are
-        skipped.
+    rows: rows of `change`, sorted by number.
+    steps: rows of `step`, sorted by the number of the change. Steps of other changes are skipped.
     """
     remaining_steps = iter(steps)
     step = next(remaining_steps, None)
@@ -135,7 +135,7 @@ def stored(path: str) -> str | bytes:
 
 
 def loaded(text: str | None) -> Any:
-    """Parse the JSON of a column. None for null and for a damaged value.
+    """Parse the JSON of a column. Returns None for null, and for a damaged value.
 
     `memory doctor` reports damaged values.
     """

@@ -34,6 +34,7 @@ def copy_ledger(source: Path, target: Path) -> None:
 
     Raises StorageError.
     """
+    # SQLite would make a file that others may read
     target.unlink(missing_ok=True)
     os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
     with _open(source, "rw") as source_database, _open(target, "rw") as target_database:
@@ -47,11 +48,11 @@ def copy_ledger(source: Path, target: Path) -> None:
 def relocate_ledger(path: Path, old: str, new: str) -> bool:
     """Replace the folder `old` by `new` in all paths of the ledger at `path`.
 
-    From `/home/a` to `/home/b`, the path `/home/a/notes` becomes `/home/b/notes`. Returns whether
+    For `/home/a` and `/home/b`, the path `/home/a/notes` becomes `/home/b/notes`. Returns whether
     there was such a path. Raises StorageError.
     """
     with _open(path, "rw") as connection:
-        before = connection.total_changes
+        rows_before = connection.total_changes
         for table, column in (("step", "root"), ("step", "file"), ("origin", "root")):
             connection.execute(
                 f"update or replace {table} set {column} = :new || "
@@ -60,21 +61,21 @@ def relocate_ledger(path: Path, old: str, new: str) -> bool:
                 {"new": new, "old": old},
             )
         _relocate_spaces(connection, old, new)
-        is_changed = connection.total_changes > before
-        # These rows are about files that are not synced yet. The files of a copy are.
+        is_changed = connection.total_changes > rows_before
+        # These rows are about files that are not synced yet. All files of a copy are synced.
         for table in ("temp_folder", "pending_step", "unsynced"):
             connection.execute(f"delete from {table}")
         return is_changed
 
 
 def _relocate_spaces(connection: sqlite3.Connection, old: str, new: str) -> None:
-    """Replace the folder `old` by `new` in the homes of spaces, as `relocate_ledger` does."""
+    """Replace the folder `old` by `new` in the access rows of spaces, which name their homes."""
     sql = "select number, value from access where section = 'spaces'"
     for number, text in connection.execute(sql).fetchall():
         space = json.loads(text)
         home = str(space.get("home", ""))
         if home == old or home.startswith(f"{old}/"):
-            space["home"] = new + home[len(old) :]
+            space["home"] = new + home.removeprefix(old)
             sql = "update access set value = ? where number = ?"
             connection.execute(sql, (json.dumps(space), number))
 
@@ -117,10 +118,17 @@ def is_unfinished(path: Path) -> bool:
 
 
 def latest_changes(path: Path, limit: int) -> list[tuple[int, str, str, str]]:
-    """Return (number, verb, project, path) of the latest changes, newest first. Makes no file."""
-    # Without a write-ahead log nobody writes. Then SQLite may open the file as immutable, and makes
-    # no file beside it.
+    """Return (number, verb, project, path) of the latest changes, newest first.
+
+    This makes no file beside the ledger.
+
+    path: the ledger.
+    limit: the greatest number of changes.
+    """
+    # Without a write-ahead log, no process has the ledger open. Then it can be opened as immutable,
+    # for which SQLite makes no file.
     is_closed = not path.with_name(f"{path.name}-wal").exists()
-    with _open(path, "ro&immutable=1" if is_closed else "ro") as connection:
+    mode = "ro&immutable=1" if is_closed else "ro"
+    with _open(path, mode) as connection:
         sql = "select number, verb, project, path from change order by number desc limit ?"
         return connection.execute(sql, (limit,)).fetchall()

@@ -35,7 +35,10 @@ _REASONS = {
     sqlite3.SQLITE_BUSY: "another process is writing it",
 }
 DAMAGED = "ledger.db.damaged"
+"""The beginning of the name of a damaged file that was set aside."""
 CHECK = "pragma quick_check(100)"
+"""The query by which SQLite checks the file. It lists at most 100 complaints."""
+# The names of the files of an SQLite database: the file, its write-ahead log, its shared memory.
 _SUFFIXES = ("", "-wal", "-shm")
 
 

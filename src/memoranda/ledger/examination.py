@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
-from itertools import chain
 
 from memoranda.errors import NotFound, StorageError
 from memoranda.ledger.change import ERASE
@@ -49,7 +48,7 @@ class DamageKind(Enum):
     PAGES = "damaged_ledger"
     TEXT = "damaged_text"
     MISSING_TEXT = "missing_text"
-    LINE = "damaged_change"
+    CHANGE = "damaged_change"
     EMPTY = "empty_change"
 
 
@@ -68,17 +67,17 @@ class Damage:
 
 
 def examine(history: History, *, has_all_texts: bool = True) -> list[Damage]:
-    """Return all damage of the ledger. The time is in proportion to its size.
+    """Return all damage of the ledger. This reads the whole ledger.
 
     history: the history in this ledger.
-    has_all_texts: whether every kept text should be here, and not on a server.
+    has_all_texts: whether every kept text must be here. False where a server has them.
 
     Raises StorageError.
     """
     pages = _torn_pages(history)
     if pages:
         return pages
-    damages = [*_unreadable_lines(history), *_damaged_texts(history)]
+    damages = [*_damaged_changes(history), *_damaged_texts(history)]
     if has_all_texts:
         damages += _missing_texts(history)
     return damages
@@ -152,20 +151,19 @@ def _torn_pages(history: History) -> list[Damage]:
     return [Damage(DamageKind.PAGES, key="", text=text)]
 
 
-def _unreadable_lines(history: History) -> Iterator[Damage]:
+def _damaged_changes(history: History) -> Iterator[Damage]:
     """Yield the changes with invalid JSON, steps without their change, changes without steps."""
-    rows = chain.from_iterable(map(history.database.rows, (_UNREADABLE, _UNREADABLE_STEPS)))
-    numbers = {row["number"] for row in rows}
-    for number in sorted(numbers):
+    rows = history.database.rows(_UNREADABLE) + history.database.rows(_UNREADABLE_STEPS)
+    unreadable_numbers = {row["number"] for row in rows}
+    for number in sorted(unreadable_numbers):
         text = f"the line of change #{number} cannot be read whole; the note is as it is"
-        yield Damage(DamageKind.LINE, str(number), text)
+        yield Damage(DamageKind.CHANGE, str(number), text)
     for row in history.database.rows(_LOOSE_STEPS):
         text = f"change #{row['number']} is gone, and only what it did to files is left"
-        yield Damage(DamageKind.LINE, str(row["number"]), text)
+        yield Damage(DamageKind.CHANGE, str(row["number"]), text)
     for row in history.database.rows(_WITHOUT_STEPS):
-        number = row["number"]
-        text = f"what change #{number} did to files is gone: it cannot be undone"
-        yield Damage(DamageKind.EMPTY, str(number), text)
+        text = f"what change #{row['number']} did to files is gone: it cannot be undone"
+        yield Damage(DamageKind.EMPTY, str(row["number"]), text)
 
 
 def _damaged_texts(history: History) -> Iterator[Damage]:
@@ -182,13 +180,14 @@ def _damaged_texts(history: History) -> Iterator[Damage]:
 
 def _missing_texts(history: History) -> Iterator[Damage]:
     """Yield the texts that a step says are kept, and that exist neither as row nor as file."""
-    large: set[str] = set()
+    # The SHA-256 of the texts that are files
+    large_texts: set[str] = set()
     with suppress(FileNotFoundError):
         folder = os.path.dirname(history.object_path("0" * 64))
-        large = set(os.listdir(folder))
+        large_texts = set(os.listdir(folder))
     for row in history.database.rows(_WITHOUT_TEXT):
         digest = row["sha256"]
-        if digest not in large:
+        if digest not in large_texts:
             text = f"the text of {_places_of(history, digest)} is missing and cannot be restored"
             yield Damage(DamageKind.MISSING_TEXT, digest, text)
 
@@ -202,8 +201,7 @@ def _places_of(history: History, digest: str) -> str:
     places = [f"{row['project']}/{row['path']} before change #{row['change']}" for row in rows]
     if not places:
         return "no change"
+    named_places = ", ".join(places[:_MAX_NAMED])
     if len(places) > _MAX_NAMED:
-        count_of_others = f" and {len(places) - _MAX_NAMED} more"
-    else:
-        count_of_others = ""
-    return ", ".join(places[:_MAX_NAMED]) + count_of_others
+        return f"{named_places} and {len(places) - _MAX_NAMED} more"
+    return named_places

@@ -70,11 +70,10 @@ class Execution:
         self._holds_truth = holds_truth
         # Open folders by (root, path), the one used last at the end
         self._folders: dict[tuple[str, str], Folder] = {}
-        # The steps that were carried out, in order, each with the way in which `rollback` takes it
-        # back
-        self._reverse: list[tuple[_Reversal, Step]] = []
-        # Steps whose temporary file holds the replaced text until `finish`
-        self._left: list[Step] = []
+        # How `rollback` takes back each step that was carried out, in the order of the steps
+        self._reversals: list[tuple[_Reversal, Step]] = []
+        # Steps whose temporary files must stay until `finish`: most hold a replaced text
+        self._steps_with_temp: list[Step] = []
         # Steps whose temporary file the disk would not remove
         self._refused: list[Step] = []
 
@@ -119,18 +118,20 @@ class Execution:
 
         A file that an earlier step of the change touches or moves is checked only by `run`.
         """
-        touched = set[tuple[str, str]]()
-        rearranged = set[str]()
+        touched_places = set[tuple[str, str]]()
+        # Projects in which an earlier step may have put another file at any path
+        rearranged_roots = set[str]()
         for step in steps:
             if step.do in (StepKind.SET, StepKind.LINES):
                 continue
-            is_first = step.root not in rearranged and (step.root, step.path) not in touched
-            if step.do in (StepKind.PUT, StepKind.REMOVE):
-                touched.add((step.root, step.path))
-                if is_first:
-                    self._check_file(step)
-            else:
-                rearranged.add(step.root)
+            if step.do not in (StepKind.PUT, StepKind.REMOVE):
+                rearranged_roots.add(step.root)
+                continue
+            place = (step.root, step.path)
+            is_first_at_place = step.root not in rearranged_roots and place not in touched_places
+            touched_places.add(place)
+            if is_first_at_place:
+                self._check_file(step)
 
     def _check_file(self, step: Step) -> None:
         """Compare the file at the place of a step with the file that was read.
@@ -146,9 +147,9 @@ class Execution:
                 return
             raise Conflict(step.path, "none", step.old.etag[:8]) from None
         status = stat_in(name, folder.fd)
-        if step.old is None and status is not None:
-            raise Exists(step.path)
         if step.old is None:
+            if status is not None:
+                raise Exists(step.path)
             return
         if status is None or not step.old.stamp.is_same_file(stamp_of(status)):
             raise self._conflict(step, folder, name)
@@ -164,10 +165,13 @@ class Execution:
         A text is named by the first 8 digits of its SHA-256.
         """
         status = stat_in(name, folder.fd)
-        now = "none"
+        present_text = "none"
         if status is not None and stat.S_ISREG(status.st_mode):
-            now = read_file(name, folder.fd).etag[:8]
-        return Conflict(step.path, now, step.old.etag[:8] if step.old else "none")
+            present_text = read_file(name, folder.fd).etag[:8]
+        text_as_read = "none"
+        if step.old is not None:
+            text_as_read = step.old.etag[:8]
+        return Conflict(step.path, present_text, text_as_read)
 
     def write_temps(self, puts: Sequence[Step]) -> None:
         """Write the new bytes of `put` steps as temporary files."""
@@ -207,9 +211,9 @@ class Execution:
             if threads is None or len(temps) < PARALLEL_WRITES:
                 _sync_files(temps)
                 continue
-            # Every thread gets one file out of PARALLEL_WRITES.
+            # Deal the files out: each thread gets every sixteenth
             shares = [temps[number::PARALLEL_WRITES] for number in range(PARALLEL_WRITES)]
-            # Looking at each result waits for the threads, and raises their errors.
+            # Reading the results waits for the threads, and raises their errors
             for _ in threads.map(_sync_files, shares):
                 continue
 
@@ -238,16 +242,16 @@ class Execution:
                 self._move(step, place)
             case StepKind.MKDIR:
                 os.mkdir(name, 0o700, dir_fd=folder.fd)
-                self._reverse.append((_Reversal.REMOVE_FOLDER, step))
+                self._reversals.append((_Reversal.REMOVE_FOLDER, step))
                 # The user's mask may have taken rights from the new folder.
                 os.chmod(name, 0o700, dir_fd=folder.fd)
             case StepKind.RMDIR:
                 os.rmdir(name, dir_fd=folder.fd)
-                self._reverse.append((_Reversal.MAKE_FOLDER, step))
+                self._reversals.append((_Reversal.MAKE_FOLDER, step))
                 self._close_below(step.root, step.path)
             case StepKind.SYMLINK:
                 os.symlink(step.link, name, dir_fd=folder.fd)
-                self._reverse.append((_Reversal.REMOVE_LINK, step))
+                self._reversals.append((_Reversal.REMOVE_LINK, step))
             case _:
                 self._unlink(step, place)
 
@@ -256,7 +260,7 @@ class Execution:
         temp = self._temp(step)
         if not self._holds_truth:
             os.rename(temp.name, place.name, src_dir_fd=temp.folder, dst_dir_fd=place.folder)
-            self._reverse.append((_Reversal.REMOVE_FILE, step))
+            self._reversals.append((_Reversal.REMOVE_FILE, step))
         elif step.old is None:
             self._put_at_free_place(step, temp, place)
         else:
@@ -265,17 +269,17 @@ class Execution:
     def _put_at_free_place(self, step: Step, temp: Entry, place: Entry) -> None:
         """Put a new file where no file is. Raises Exists."""
         try:
-            has_left_temp = not put_new(temp, place)
+            is_temp_gone = put_new(temp, place)
         except FileExistsError:
             raise Exists(step.path) from None
-        if has_left_temp:
-            self._left.append(step)
-        self._reverse.append((_Reversal.REMOVE_FILE, step))
+        if not is_temp_gone:
+            self._steps_with_temp.append(step)
+        self._reversals.append((_Reversal.REMOVE_FILE, step))
 
     def _exchange(self, step: Step, temp: Entry, place: Entry, folder: Folder) -> None:
-        """Exchange the new file with the old one, which then is at the temporary name.
+        """Exchange the new file and the old one, so that the old one has the temporary name.
 
-        Raises Conflict if another file than the one that was read was at the place.
+        Raises Conflict if the file at the place was not the one that was read.
         """
         try:
             exchange(temp, place)
@@ -285,8 +289,8 @@ class Execution:
         if not self._is_old(step, temp):
             self._give_back(step, temp, place)
             raise self._conflict(step, folder, place.name)
-        self._left.append(step)
-        self._reverse.append((_Reversal.EXCHANGE, step))
+        self._steps_with_temp.append(step)
+        self._reversals.append((_Reversal.EXCHANGE, step))
 
     def _update_stamp(self, step: Step, place: Entry) -> None:
         """Set `step.stamp` to the stamp of the file that was just put at its place.
@@ -314,30 +318,32 @@ class Execution:
         """Put a file that somebody saved during the change back in its place.
 
         At first, the new file of this change is at `place`, and the saved file is at `temp`. An
-        exchange swaps them. But somebody may save at `place` once more before the exchange. Then
-        their newest file comes out at `temp`, and must be exchanged again. So the exchanges end
-        when the file that comes out is the file of this change.
+        exchange swaps them. But somebody may save at `place` once more just before the exchange.
+        Then their newest file comes out at `temp`, and must be put back in turn. So the exchanges
+        are repeated until the file that comes out is the file of this change.
 
         temp: the temporary name of the step.
         place: the place of the note.
         """
         for _ in range(_MAX_GIVE_BACKS):
             exchange(temp, place)
-            # The file that came out.
-            status = stat_in(temp.name, temp.folder)
-            if status is None or step.stamp is None or status.st_ino == step.stamp.inode:
+            status_of_temp = stat_in(temp.name, temp.folder)
+            if status_of_temp is None or step.stamp is None:
+                return
+            is_file_of_step = status_of_temp.st_ino == step.stamp.inode
+            if is_file_of_step:
                 return
 
     def _remove(self, step: Step, place: Entry, folder: Folder) -> None:
-        """Remove a file from its place: rename it to its temporary name, which `finish` deletes.
+        """Remove a file from its place.
 
-        Raises Conflict if it is not the file that was read. A copy of a server's note is deleted at
-        once.
+        The file is renamed to its temporary name, which `finish` deletes. A copy of a server's note
+        is deleted at once. Raises Conflict if the file is not the one that was read.
         """
-        temp = self._temp(step)
         if not self._holds_truth:
             os.unlink(place.name, dir_fd=place.folder)
             return
+        temp = self._temp(step)
         assert step.old is not None
         try:
             os.rename(place.name, temp.name, src_dir_fd=place.folder, dst_dir_fd=temp.folder)
@@ -348,8 +354,8 @@ class Execution:
             with suppress(FileExistsError):
                 put_new(temp, place)
             raise self._conflict(step, folder, place.name)
-        self._left.append(step)
-        self._reverse.append((_Reversal.PUT_BACK, step))
+        self._steps_with_temp.append(step)
+        self._reversals.append((_Reversal.PUT_BACK, step))
 
     def _move(self, step: Step, place: Entry) -> None:
         """Move a file or folder from `place` to `step.to`. Raises Exists if that is taken."""
@@ -366,7 +372,7 @@ class Execution:
             if not is_new_spelling:
                 raise Exists(step.to)
         move(place, Entry(target.fd, new_name))
-        self._reverse.append((_Reversal.MOVE_BACK, step))
+        self._reversals.append((_Reversal.MOVE_BACK, step))
         is_folder = step.old is None
         if is_folder:
             self._close_below(step.root, step.path)
@@ -377,7 +383,7 @@ class Execution:
         if status is None or not stat.S_ISLNK(status.st_mode):
             raise Conflict(step.path, "a file" if status else "none", "a link")
         os.unlink(place.name, dir_fd=place.folder)
-        self._reverse.append((_Reversal.MAKE_LINK, step))
+        self._reversals.append((_Reversal.MAKE_LINK, step))
 
     def _close_below(self, root: str, path: str) -> None:
         """Close the folders at and below a folder that was moved or removed.
@@ -391,14 +397,14 @@ class Execution:
 
     def finish(self) -> None:
         """Make the steps final: delete the files that they replaced or removed."""
-        self.remove_temps(self._left)
-        self._left.clear()
-        self._reverse.clear()
+        self.remove_temps(self._steps_with_temp)
+        self._steps_with_temp.clear()
+        self._reversals.clear()
 
     def remove_temps(self, steps: Iterable[Step]) -> None:
         """Remove the temporary files of these steps, if they exist.
 
-        `remove_refused` tries the files again that the disk refuses to remove.
+        If the disk refuses to remove some, `remove_refused` tries again.
         """
         for step in steps:
             if step.lines is not None:
@@ -436,15 +442,15 @@ class Execution:
         from being taken back.
         """
         lost_steps = []
-        for reversal, step in reversed(self._reverse):
+        for reversal, step in reversed(self._reversals):
             try:
                 self._take_back(reversal, step)
             except (OSError, MemorandaError):
                 # A new folder stays if somebody has put a file there: nothing is lost
                 if reversal != _Reversal.REMOVE_FOLDER:
                     lost_steps.append(step)
-        self._reverse.clear()
-        self._left.clear()
+        self._reversals.clear()
+        self._steps_with_temp.clear()
         return lost_steps
 
     def _take_back(self, reversal: _Reversal, step: Step) -> None:
@@ -482,9 +488,12 @@ class Execution:
         """
         temp = self._temp(step)
         exchange(temp, place)
-        status = stat_in(temp.name, temp.folder)
-        if status is not None and step.stamp and status.st_ino != step.stamp.inode:
-            # The file that came out is not the file of this change. So undo the exchange.
+        status_of_temp = stat_in(temp.name, temp.folder)
+        if status_of_temp is None or step.stamp is None:
+            return
+        is_file_of_step = status_of_temp.st_ino == step.stamp.inode
+        if not is_file_of_step:
+            # Their file came out, so it returns to its place
             exchange(temp, place)
 
     def _remove_own_file(self, step: Step, place: Entry) -> None:
@@ -551,24 +560,26 @@ class Execution:
                 if self._was_done(step, touched):
                     return False
                 continue
-            # SHA-256, or None where no file is.
+            # The SHA-256 of the file now, and after the step. None where no file is.
             file = self._file(step)
             present_etag = file.etag if file is not None else None
             new_etag = touched.new if step.do == StepKind.PUT else None
-            if present_etag == new_etag:
+            is_done = present_etag == new_etag
+            if is_done:
                 return False
             if present_etag != touched.old:
                 has_edit = True
         return has_edit
 
     def _was_done(self, step: Step, touched: Touched) -> bool:
-        """Whether the dead writer had done a step. Not if the folder it needs is still to be made.
+        """Whether the dead writer had done a step.
 
         touched: the record of the step in the ledger.
         """
         try:
             return self._is_done(step, touched)
         except NotFound:
+            # The folder that it needs is still to be made
             return False
 
     def _file(self, step: Step) -> File | None:
@@ -677,7 +688,7 @@ def _may_stay(step: Step, touched: Touched, *, is_done: bool, lost_power: bool) 
         return False
     if is_done:
         return True
-    # A file that has not its old text either was edited by somebody.
+    # A file with another text than its old one was edited by somebody
     present_etag = present_file.etag if present_file is not None else None
     return present_etag != touched.old
 

@@ -24,22 +24,22 @@ _NO_LINK = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EAC
 _TAKEN_OUT = "-out"
 
 Rename = Callable[[int, bytes, int, bytes, int], int]
+"""Renames a file with flags: (folder, name, new folder, new name, flags). Returns 0 or an errno."""
 
 
 class Entry(NamedTuple):
-    """A name in an open folder."""
+    """A name in an open folder.
+
+    folder: the descriptor of the folder.
+    """
 
     folder: int
     name: str
 
 
 @cache
-def _system_call() -> Rename | None:
-    """Return the function of the C library that renames with flags, None if it has none.
-
-    The function returned takes two pairs (folder descriptor, name) and flags. It returns 0 or an
-    errno.
-    """
+def _rename_with_flags() -> Rename | None:
+    """Return the function of the C library that renames with flags, None if it has none."""
     # Loading takes 4 ms, and a new note does not need it
     import ctypes
 
@@ -73,7 +73,7 @@ def exchange(new: Entry, place: Entry) -> None:
     Raises OSError; FileNotFoundError if `place` is empty. If the system cannot exchange and
     somebody saves a file at `place` in between, that file stays and FileExistsError is raised.
     """
-    rename = _system_call()
+    rename = _rename_with_flags()
     if rename is not None:
         new_name = os.fsencode(new.name)
         old_name = os.fsencode(place.name)
@@ -114,7 +114,7 @@ def put_new(new: Entry, place: Entry) -> bool:
     Returns whether the old name is gone: the disk may refuse to remove it. Raises FileExistsError,
     OSError.
     """
-    # A rename would replace a file at `place`; a link fails
+    # A rename would replace a file at `place`. Linking the file there fails instead.
     try:
         os.link(
             new.name,
@@ -136,7 +136,7 @@ def put_new(new: Entry, place: Entry) -> bool:
 
 
 def _put_new_without_links(new: Entry, place: Entry) -> None:
-    """Rename `new` to `place` after a look whether `place` is free. Raises FileExistsError."""
+    """Rename `new` to `place`, if a look shows that `place` is free. Raises FileExistsError."""
     try:
         os.lstat(place.name, dir_fd=place.folder)
     except FileNotFoundError:

@@ -21,8 +21,8 @@ SECONDS = 0.8
 _PARALLEL = 16
 # The thread ends after it found nothing to do this often in a row.
 _MAX_IDLE_ROUNDS = 20
-# The system's errors for a path that is no longer the same file or folder.
-_PASSED_OVER = {
+# The system's errors for a path that is no longer the same file or folder. It is skipped.
+_PATH_ERRORS = {
     errno.ENOENT,
     errno.ENOTDIR,
     errno.EACCES,
@@ -36,14 +36,15 @@ _PASSED_OVER = {
 class FileSync:
     """Syncs files in a thread. Thread-safe.
 
-    synced: called with the numbers of the changes whose files are safe on the disk now.
+    on_synced: called with the numbers of the changes whose files are safe on the disk now.
     trouble: the error when the disk refused, "" for none.
     """
 
-    def __init__(self, synced: Callable[[Sequence[int]], None]):
-        self._synced = synced
-        # Held while the lists below are read or written, and during a whole sync
+    def __init__(self, on_synced: Callable[[Sequence[int]], None]):
+        self._on_synced = on_synced
+        # Held while the fields below are read or written
         self._guard = threading.Lock()
+        # Held during a whole sync
         self._syncing = threading.Lock()
         # Changes that are not synced yet, and the absolute paths of their files and folders
         self._numbers: list[int] = []
@@ -91,7 +92,7 @@ class FileSync:
             if idle_rounds < _MAX_IDLE_ROUNDS:
                 continue
             with self._guard:
-                # `add` may have come since the last look, and it trusts a running thread
+                # If a change was added just now, `add` has relied on this thread
                 if not self._numbers:
                     self._thread = None
                     return
@@ -112,7 +113,7 @@ class FileSync:
                 return False
             try:
                 sync_places(places)
-                self._synced(numbers)
+                self._on_synced(numbers)
             except (OSError, MemorandaError) as error:
                 self.trouble = str(error)
             return True
@@ -131,8 +132,8 @@ def places_of(steps: Iterable[Step]) -> set[str]:
     """
     places = set[str]()
     for step in steps:
+        # A row of the ledger is no file. A file used in place is synced as it is written.
         if step.do in (StepKind.SET, StepKind.LINES):
-            # A file used in place is synced as it is written
             continue
         place = os.path.join(step.root, step.path)
         places.add(os.path.dirname(place))
@@ -153,6 +154,7 @@ def sync_places(places: Iterable[str]) -> None:
 
     with ThreadPoolExecutor(_PARALLEL) as threads:
         parts = [paths[number::_PARALLEL] for number in range(_PARALLEL)]
+        # Reading the results waits for the threads, and raises their errors
         for _ in threads.map(_sync_part, parts):
             continue
 
@@ -163,13 +165,13 @@ def _sync_part(paths: Iterable[str]) -> None:
         try:
             fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except OSError as error:
-            if error.errno in _PASSED_OVER:
+            if error.errno in _PATH_ERRORS:
                 continue
             raise
         try:
             os.fsync(fd)
         except OSError as error:
-            if error.errno not in _PASSED_OVER:
+            if error.errno not in _PATH_ERRORS:
                 raise
         finally:
             os.close(fd)

@@ -3,9 +3,9 @@
 The system cannot rename it if the two places are on different file systems, or if a folder is in a
 lower layer of overlayfs, as in containers.
 
-The copy is made under a temporary name beside the destination, synced, and renamed into place as
-one. Only then is the original removed, file by file, if it is unchanged. A file that
-somebody saved there in between moves to the new place, over the copy.
+The copy is made under a temporary name beside the destination, synced, and renamed into place as a
+whole. Then the original is removed, file by file. A file that somebody saved there in between moves
+to the new place, over the copy.
 """
 
 from __future__ import annotations
@@ -33,8 +33,7 @@ _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 
 def move(old: Entry, new: Entry) -> None:
-    """Rename the file or folder `old` to the free name `new`. If it cannot be renamed, it is
-    copied.
+    """Move the file or folder `old` to the free name `new`, by a copy if it cannot be renamed.
 
     Raises Conflict when somebody saved a file while it was copied, OSError; then nothing moved.
     """
@@ -47,13 +46,13 @@ def move(old: Entry, new: Entry) -> None:
 
 
 def _move_by_copy(old: Entry, new: Entry) -> None:
-    """Copy `old` to `new`, then remove `old`. Raises as `move`."""
+    """Copy `old` to `new`, then remove `old`. Raises Conflict, OSError, as `move` does."""
     copy = Entry(new.folder, _COPY)
     # A process may have died while it copied.
     _remove_all(copy)
     try:
-        stamps = _copy(old, copy, "")
-        # A folder has no stamp itself, a file has the only one, under ""
+        stamps = _copy(old, copy, path="")
+        # Folders have no stamps. So only a file or link has one at the path "".
         is_file = "" in stamps
         if is_file:
             put_new(copy, new)
@@ -65,12 +64,12 @@ def _move_by_copy(old: Entry, new: Entry) -> None:
     # The copy must be safe on the disk before the first old file is removed.
     os.fsync(new.folder)
     if not is_file:
-        _remove_copied(old, new, "", stamps)
+        _remove_copied(old, new, path="", stamps=stamps)
         return
 
     status = stat_in(old.name, old.folder)
-    was_saved_since = status is not None and stamp_of(status) != stamps[""]
-    if was_saved_since:
+    is_saved_since = status is not None and stamp_of(status) != stamps[""]
+    if is_saved_since:
         os.unlink(new.name, dir_fd=new.folder)
         raise Conflict(old.name, "another text", "the one that was moved")
     os.unlink(old.name, dir_fd=old.folder)
@@ -160,7 +159,7 @@ def _remove_copied(old: Entry, new: Entry, path: str, stamps: dict[str, Stamp]) 
 
     new: the copy of `old`.
     path: where `old` is below the folder that is moved, "" for that folder itself.
-    stamps: the stamp that each file had when it was copied, by its path (see `_copy`).
+    stamps: the stamp that each file had when it was copied, by its path below that folder.
     """
     status = stat_in(old.name, old.folder)
     if status is None:
@@ -187,9 +186,12 @@ def _remove_copied(old: Entry, new: Entry, path: str, stamps: dict[str, Stamp]) 
 
 
 def clear_moved(old: Entry, new: Entry) -> None:
-    """Remove those files below `old` whose copies below `new` have the same bytes.
+    """Complete the move of a writer that died after it had put the copy in place.
 
-    A writer that died after it had put the copy in place left them.
+    This removes the files below `old` whose copies below `new` have the same bytes.
+
+    old: the file or folder that was moved.
+    new: its copy.
     """
     status = stat_in(old.name, old.folder)
     copy_status = stat_in(new.name, new.folder)

@@ -78,7 +78,8 @@ _LAST_WRITERS = (
     "select 1 from step t where t.new = s.new and t.do = 'put' and t.path = s.path "
     "and t.project = s.project and t.root = s.root and t.change > s.change)"
 )
-# The texts that a change keeps, with their places: what it replaced, and what lines became.
+# The texts that a change keeps, with their places: the replaced texts, and the descriptions of new
+# lines.
 _TEXTS_OF_CHANGE = (
     "select old as digest, project, path, root from step where change = :change and old is not null "
     "union select new, project, path, root from step "
@@ -165,7 +166,10 @@ class History:
 
     @property
     def latest_numbers(self) -> tuple[int, ...]:
-        """The number of the latest change of each series of numbers: the next one follows it."""
+        """The number of the latest change of each series of numbers.
+
+        There is one series. A replica has a second one, for changes of files of its own machine.
+        """
         return (self.last,)
 
     def changes(self, *, origins: bool = False, before: int | None = None) -> Iterator[Change]:
@@ -211,10 +215,11 @@ class History:
         yield from self._read_back(sql, (after, *place, *place, project, *place), before)
 
     def steps_at(self, path: str, absolute: str) -> Iterator[PlacedStep]:
-        """Yield the steps from or to a file, newest first in each of two parts.
+        """Yield the steps from or to a file, newest first in each part.
 
-        First come the steps at `path` in any project. Then come the steps on the file `absolute`
-        in projects that have a folder outside of the home.
+        path: steps at this path in any project come first.
+        absolute: steps on the file with this absolute path come next. They are in projects whose
+            folder is outside of the home.
         """
         for where in ("s.path = :path", "s.dest = :path and s.dest <> ''"):
             yield from self._placed(f"{where} order by s.change desc", {"path": path})
@@ -229,8 +234,8 @@ class History:
 
         A folder is text, or bytes if its name is not valid Unicode (`stored`).
         """
-        # Millions of steps have few different folders. So the query jumps from one folder to the
-        # next in the index, instead of reading all steps.
+        # Millions of steps have few different roots. So the query jumps from one root to the next
+        # in the index, instead of reading all steps.
         sql = (
             "with recursive known (root) as (select min(root) from step where root <> '' union all "
             "select (select min(root) from step where root <> '' and root > known.root) "
@@ -254,7 +259,7 @@ class History:
 
         digest_start: the first digits of the SHA-256 of the text.
         """
-        # "g" follows every digit that may come next.
+        # "g" comes after all hexadecimal digits
         bounds = {"first": digest_start, "end": f"{digest_start}g"}
         row = self.database.row(
             "select change, project, path from step where old >= :first and old < :end "
@@ -404,14 +409,16 @@ class History:
         change 8, change 7 counts again.
         """
         undone_by_undo = self._undos_around(change)
-        # number of a change -> number of the undo that counts
-        undos: dict[int, int] = {}
-        # An undo can be undone only by a later one, so the latest certainly counts
+        # number of a change -> number of the undo that took it back
+        undo_of: dict[int, int] = {}
+        # Only a later undo can take an undo back. So from the latest on, each one is known to count
+        # or not before its own changes are looked at.
         for undo in sorted(undone_by_undo, reverse=True):
-            if undo not in undos:
-                for number in undone_by_undo[undo]:
-                    undos.setdefault(number, undo)
-        return undos.get(change.number)
+            if undo in undo_of:
+                continue
+            for number in undone_by_undo[undo]:
+                undo_of.setdefault(number, undo)
+        return undo_of.get(change.number)
 
     def _undos_around(self, change: Change) -> dict[int, list[int]]:
         """Find the undos of a change, the undos of these undos and so on.
@@ -437,14 +444,16 @@ class History:
 
         A step that moved a folder is included if the place is below its old or its new path.
         """
-        is_above = "(substr(:path, 1, length(s.{0}) + 1) = s.{0} || '/')"
+        is_inside_old_path = "substr(:path, 1, length(s.path) + 1) = s.path || '/'"
+        is_inside_new_path = "substr(:path, 1, length(s.dest) + 1) = s.dest || '/'"
         conditions = (
             "s.project = :project and s.path = :path and s.do in ('put', 'remove', 'move')",
             "s.project = :project and s.dest = :path and s.dest <> ''",
             "s.project = :project and s.do = 'move' and s.old is null "
-            f"and ({is_above.format('path')} or {is_above.format('dest')})",
+            f"and ({is_inside_old_path} or {is_inside_new_path})",
         )
         values = {"project": project, "path": path}
+        # A step may fulfil two conditions
         steps: dict[tuple[int, int], PlacedStep] = {}
         for condition in conditions:
             for step in self._placed(condition, values):
@@ -475,7 +484,8 @@ class History:
     def change(self, number: int) -> Change | None:
         """Return the change with this number, None if it does not exist."""
         rows = self.database.rows("select * from change where number = ?", (number,))
-        return next(iter(self._with_steps(rows)), None)
+        changes = self._with_steps(rows)
+        return changes[0] if changes else None
 
     def first_since(self, time: str) -> int | None:
         """Return the number of the first change that is not before a time (ISO 8601, UTC).
@@ -508,8 +518,8 @@ class History:
 
         They are read in parts, and other processes may write between two parts.
 
-        sql: a query on `change` whose first parameter is the number that all are below.
-        values: its other parameters.
+        sql: a query on `change` with the condition `number < ?`, whose parameter is the first.
+        values: the other parameters.
         before: only changes below this number. None for all.
         """
         number = ABOVE_ALL_NUMBERS if before is None else before
@@ -552,12 +562,7 @@ class History:
         """
         rows = self.database.rows("select * from origin order by project, path")
         if rows:
-            files = [_origin_of(row) for row in rows]
-            times = [(touched.by or {}).get("time", "") for touched in files]
-            project = files[0].project
-            yield Change(
-                0, min(times), ORIGINS, project, path="", agent=None, face=None, files=files
-            )
+            yield origins_change([_origin_of(row) for row in rows])
 
     # --- where texts come from
 
@@ -569,15 +574,17 @@ class History:
 
         etag: the SHA-256 of the text.
         """
+        # The rows are newest first
         latest_anywhere: Provenance | None = None
         for row in self.database.rows(_ALL_WRITERS, (etag,)):
             provenance = _writer_of(row).provenance(touched_of(row))
             if (row["project"], row["path"]) == (project, path):
                 return provenance
-            latest_anywhere = latest_anywhere or provenance
+            if latest_anywhere is None:
+                latest_anywhere = provenance
         if latest_anywhere is not None:
             return latest_anywhere
-        # The change may be purged; then its origin is kept
+        # The change may be purged. Then its origin is kept.
         sql = "select * from origin where new = ? order by project = ? and path = ? desc"
         origin = self.database.row(sql, (etag, project, path))
         if origin is not None:
@@ -589,6 +596,7 @@ class History:
 
         None if no change wrote it.
         """
+        # No note is at an empty place, so the latest change anywhere counts
         return self.writer_at(project="", path="", etag=etag)
 
     # --- recording
@@ -628,7 +636,10 @@ class History:
         connection.executemany(_ORIGIN, rows)
 
     def append(self, change: Change, *, durable: bool = True) -> None:
-        """Record a change that changes no file. With `durable` it is on the disk on return."""
+        """Record a change that changes no file.
+
+        durable: whether it is safe on the disk on return.
+        """
         with self.database.transaction(durable=durable) as connection:
             self.record(connection, [change])
 
@@ -643,10 +654,10 @@ class History:
         numbers: the latest first, since each restores the rows from before it.
         """
         self._last = None
+        unreferenced: list[str] = []
         with self.database.transaction() as connection:
-            unreferenced = [
-                digest for number in numbers for digest in self._retract_one(connection, number)
-            ]
+            for number in numbers:
+                unreferenced += self._retract_one(connection, number)
             self._drop_texts(connection, unreferenced)
         self._remove_large(unreferenced)
 
@@ -655,14 +666,15 @@ class History:
 
         The history keeps the texts that the remaining steps replaced.
 
+        number: the number of the change.
         positions: the positions of the steps that stay.
         """
-        marks = ", ".join(map(str, positions))
+        kept_positions = ", ".join(map(str, positions))
         with self.database.transaction() as connection:
             self._put_rows_back(connection, number)
             digests = connection.execute(_TEXTS_OF_CHANGE, {"change": number}).fetchall()
             for table in ("step", "pending_step"):
-                sql = f"delete from {table} where change = ? and position not in ({marks})"
+                sql = f"delete from {table} where change = ? and position not in ({kept_positions})"
                 connection.execute(sql, (number,))
             unreferenced = _unreferenced_of(connection, digests)
             self._drop_texts(connection, unreferenced)
@@ -723,9 +735,11 @@ class History:
     def keep_large(self, old: File, name: str, folder: int) -> None:
         """Keep a large text as a file beside the ledger, durable on return. Raises OSError.
 
+        If possible, the file gets a hard link there, so that its bytes need no copy.
+
         old: the text.
-        name, folder: the file that has it, and the descriptor of its folder. It is linked if
-            possible, so that its bytes need no copy.
+        name: the name of the file that has the text.
+        folder: the descriptor of the folder of that file.
         """
         place = self.object_path(old.etag)
         make_private(self._layout.texts)
@@ -772,7 +786,10 @@ class History:
         return digest
 
     def keep_bytes(self, data: bytes, *, durable: bool = True) -> str:
-        """Keep a text and return its SHA-256. With `durable` it is on the disk on return."""
+        """Keep a text and return its SHA-256.
+
+        durable: whether the text is safe on the disk on return.
+        """
         with self.database.transaction(durable=durable) as connection:
             return self.keep_text(connection, data)
 
@@ -787,8 +804,9 @@ class History:
             "select 1 from step where new = :digest and do = :put "
             "and not exists (select 1 from step where old = :digest) limit 1"
         )
-        is_lacking = self.database.row(sql, {"digest": digest, "put": StepKind.PUT})
-        if is_lacking and not self.has_text(digest):
+        row = self.database.row(sql, {"digest": digest, "put": StepKind.PUT})
+        is_needed = row is not None
+        if is_needed and not self.has_text(digest):
             self.keep_bytes(data, durable=False)
 
     def _is_sound(self, digest: str) -> bool:
@@ -882,15 +900,16 @@ class History:
         Returns how many changes were forgotten. The latest change always stays, so that numbers go
         on.
         """
-        latest = set(self.latest_numbers)
-        # SQL compares texts, so it only narrows the changes down to the second: "~" follows every
-        # character that a time may have after its seconds. Python compares the exact times.
+        # The database compares times as text, so it can only leave out those of later seconds: "~"
+        # comes after every character that may follow the seconds. Python compares the exact times.
+        end_of_second = f"{stamp(before)[:_SECOND_LENGTH]}~"
         rows = self.database.rows(
             "select number, time from change where time <= ? "
             "and number not in (select change from unsynced)",
-            (f"{stamp(before)[:_SECOND_LENGTH]}~",),
+            (end_of_second,),
         )
-        old_numbers = {row["number"] for row in rows if parse_stamp(row["time"]) < before} - latest
+        old_numbers = {row["number"] for row in rows if parse_stamp(row["time"]) < before}
+        old_numbers -= set(self.latest_numbers)
         if old_numbers:
             self._forget(old_numbers, self._origins_of(old_numbers, living()))
         self.sweep()
@@ -909,28 +928,28 @@ class History:
             connection.executemany("delete from change where number = ?", rows)
 
     def _origins_of(self, purged: Collection[int], living: Collection[str]) -> list[Touched]:
-        """Return the origins of texts that no change but the purged ones would have.
+        """Return the origins that would be lost with the purged changes.
 
-        purged: the numbers of the changes.
+        purged: the numbers of these changes.
         living: the SHA-256 of the texts whose origin is kept.
         """
         origins: list[Touched] = []
         numbers = sorted(purged)
         for first in range(0, len(numbers), _PURGED_AT_A_TIME):
             part = numbers[first : first + _PURGED_AT_A_TIME]
-            # Numbers in between may be of changes that stay.
             for row in self.database.rows(_LAST_WRITERS, (part[0], part[-1])):
+                # A change that stays may have a number in between
                 if row["change"] not in purged:
                     continue
                 touched = touched_of(row)
-                # Nobody here knows which texts of a folder elsewhere are still there.
-                is_needed = bool(touched.root) or touched.new in living
-                if is_needed:
+                # `living` does not have the texts of folders outside of the home
+                is_outside = touched.root != ""
+                if is_outside or touched.new in living:
                     origins.append(_origin_step(touched, _writer_of(row)))
         return origins
 
     def sweep(self) -> int:
-        """Delete the texts that `unreferenced` returns. Returns how many they were."""
+        """Delete the kept texts that no change needs. Returns how many were deleted."""
         unreferenced = self.unreferenced()
         if unreferenced:
             with self.database.transaction() as connection:
@@ -993,6 +1012,24 @@ def _takes_back(undo: Row, number: int) -> bool:
     if undo["run"] is not None:
         return True
     return number in undone_numbers(undo["undoes"], loaded(undo["details"]))
+
+
+def origins_change(origins: Sequence[Touched]) -> Change:
+    """Return change 0, which has the origins of texts that purged changes wrote.
+
+    origins: the steps that wrote these texts. At least one.
+    """
+    times = [(touched.by or {}).get("time", "") for touched in origins]
+    return Change(
+        number=0,
+        time=min(times),
+        verb=ORIGINS,
+        project=origins[0].project,
+        path="",
+        agent=None,
+        face=None,
+        files=[*origins],
+    )
 
 
 def _origin_step(touched: Touched, writer: Change) -> Touched:

@@ -121,7 +121,9 @@ class Ledger:
             try:
                 make_private(layout.private)
             except OSError as error:
-                if error.errno not in UNWRITABLE or not layout.root.is_dir():
+                # A home on a disk that may not be written can still be read
+                is_readable_home = error.errno in UNWRITABLE and layout.root.is_dir()
+                if not is_readable_home:
                     raise
             self.database = LedgerDatabase(layout.ledger)
             with closed_on_error(self.database):
@@ -132,7 +134,7 @@ class Ledger:
         self.reads = self._open_reads()
         self.review_rows = ReviewRows(self.database, str(self.layout.private))
         self.paused_rows = PausedRows(self.database)
-        self.lock = HomeLock(self.layout.private, self._entered)
+        self.lock = HomeLock(self.layout.private, self._complete_interrupted)
         self._has_former_files = self.layout.has_former_files()
         if self.unfinished() or self._has_former_files:
             self.try_to_recover()
@@ -192,14 +194,14 @@ class Ledger:
     def erased(self) -> bool:
         """Whether another machine erased something that the index of this machine may still hold.
 
-        See `Layout.erased`.
+        False in a home that is only a folder, because it has no other machines.
         """
         return False
 
     def lag(self) -> int | None:
-        """Return how many changes that other machines committed are missing here.
+        """Return how many changes of other machines are missing here.
 
-        None if that is unknown. Raises DatabaseRefused.
+        None if the server cannot be asked. Raises DatabaseRefused.
         """
         return 0
 
@@ -223,7 +225,7 @@ class Ledger:
         If a writer holds the lock, it is alive and completes its own changes. In a read-only home
         nothing can be completed.
         """
-        # Entering the lock completes them (`_entered`)
+        # Whenever the lock is taken, `_complete_interrupted` is called
         with suppress(Busy, OSError, StorageError), waits_at_most(0.5), self.lock:
             pass
 
@@ -251,15 +253,16 @@ class Ledger:
         """Carry out the steps that `plan` returns as one change: all or nothing, durable on return.
 
         verb: the verb under which the history lists the change, such as `edit`.
-        plan: a function that is called with the lock held, so that nobody else writes.
-        about, more: the arguments that are passed on to the method `plan`.
+        plan: returns the steps. It is called with the lock held, so that nobody else writes.
+        about: the (project, path) that the history lists the change under.
+        more: further arguments of the method `plan`.
 
         Raises Conflict when a file is not as it was read, Exists when a destination is taken,
         StorageError when the disk refuses, and the errors of the function `plan`. Then nothing
         changed.
 
-        Several callers may share one wait for the disk. They use three methods in place of `write`:
-        the method `plan`, `wait`, and later `make_waiting`. Bytes of a note change in no other way.
+        Several callers can share one wait for the disk. Instead of `write`, they call the methods
+        `plan` and `wait`, and later `make_waiting`. Bytes of a note change in no other way.
         """
         with self.writing():
             planned = self.plan(verb, plan(), about=about, **more)
@@ -291,24 +294,26 @@ class Ledger:
         undoes: the number of the change to undo, or of the first one of several; None if the change
             is not an undo.
         details: further facts about the change, which depend on the verb.
-        run: the number of the first change of a run, which is a series of changes that a job makes
-            and that are undone together. 0 begins a run. None means no run.
+        run: the number of the run that the change belongs to, which is the number of its first
+            change. A run is a series of changes that a job makes and that are undone together.
+            0 makes this change the first of a new run. None means no run.
         by: further facts about the caller, such as its client.
-        folded: the reads that the new headers count, by path. They are subtracted from the ledger.
-            None for none.
+        folded: the read counts that this change writes into headers of notes, by path of the note.
+            They are subtracted from the counts in the ledger. None for no counts.
         """
         from memoranda.ledger.change import Change
 
-        time = stamp(self._clock())
-        # The number and the files are set when the change is made.
+        project, path = about
         change = Change(
-            0,
-            time,
-            verb,
-            *about,
-            agent,
-            face,
+            # The number and the files are set when the change is made
+            number=0,
             files=[],
+            time=stamp(self._clock()),
+            verb=verb,
+            project=project,
+            path=path,
+            agent=agent,
+            face=face,
             undoes=undoes,
             details=details,
             run=run,
@@ -349,11 +354,13 @@ class Ledger:
             self._promise(execution, changes)
             self._apply_all(execution, accepted(changes))
         except KeyboardInterrupt:
-            # The next process that takes the lock completes it, as after a crash.
+            # The next process that takes the lock completes the changes, as after a crash
             self.lock.leave_torn()
             raise
         finally:
-            if not execution.remove_refused():
+            has_removed_temps = execution.remove_refused()
+            if not has_removed_temps:
+                # The next process that takes the lock removes the temporary files
                 self.lock.leave_torn()
             execution.close()
         made = accepted(changes)
@@ -397,9 +404,10 @@ class Ledger:
             self.remove_ahead(execution, puts)
 
     def renew_ahead(self, execution: Execution, steps: Sequence[Step]) -> None:
-        """Find those files of `write_ahead` that are gone from their places, for `make` to rewrite.
+        """Find the temporary files that are no longer where `write_ahead` put them.
 
-        Somebody may have deleted such a file, or moved the folder that contains it.
+        Somebody may have deleted such a file, or moved the folder that contains it. The file is
+        given up, and `make` writes it again.
 
         execution: what `place_ahead` returned.
         steps: the steps of the change.
@@ -421,16 +429,18 @@ class Ledger:
         """
         puts = [step for step in steps if step.do == StepKind.PUT]
         execution.remove_temps(puts)
-        if not execution.remove_refused():
-            # The next process that takes the lock then removes them.
+        has_removed_all = execution.remove_refused()
+        if not has_removed_all:
+            # The next process that takes the lock removes the other files
             self.lock.leave_torn()
         for step in puts:
             step.temp = ""
             step.stamp = None
 
     def _promise(self, execution: Execution, changes: Sequence[PlannedChange]) -> None:
-        """Record the changes in the ledger: from now on they will be made. A refused change leaves
-        nothing.
+        """Record the changes in the ledger. From then on they will be made, even after a crash.
+
+        A change that is refused leaves nothing behind.
 
         execution: writes the temporary files.
         """
@@ -529,26 +539,27 @@ class Ledger:
 
         Every change gets the error of the first. The others may be tried again one by one.
 
-        execution: has carried out the steps that were possible.
+        execution: has carried out the first steps of the first change.
+        error: the error of the step that failed.
         """
         first = changes[0]
-        first.error = self._rolled_back(execution, changes, error)
+        first.error = self._roll_back(execution, changes, error)
         for planned in changes[1:]:
             planned.error = first.error
             planned.may_go_alone = True
 
-    def _rolled_back(
+    def _roll_back(
         self,
         execution: Execution,
         changes: Sequence[PlannedChange],
         error: OSError | MemorandaError,
     ) -> MemorandaError:
-        """Undo the steps of the first change that were carried out, and remove all changes from
-        the ledger.
+        """Undo the first change on disk, and remove all changes from the ledger.
 
         Steps that could not be undone stay in the ledger, with the texts that they replaced.
 
-        execution: has carried out the steps that were possible.
+        execution: has carried out the first steps of the first change.
+        error: the error of the step that failed.
 
         Returns the error to raise: `error`, or NotPutBack if some files could not be put back.
         """
@@ -561,10 +572,10 @@ class Ledger:
 
         # In the ledger. If it refuses, the changes are made when it is next opened.
         try:
-            retracted = changes[1:] if lost_steps else changes
-            self.history.retract([planned.change.number for planned in reversed(retracted)])
+            removed_changes = changes[1:] if lost_steps else changes
+            self.history.retract([planned.change.number for planned in reversed(removed_changes)])
             if lost_steps:
-                self._keep_lost(first, lost_steps)
+                self._keep_lost_steps(first, lost_steps)
             for planned in changes:
                 self.reads.add_back(planned.folded)
         except LedgerRefused:
@@ -577,11 +588,11 @@ class Ledger:
             return refusal(first.about, error)
         return error
 
-    def _keep_lost(self, planned: PlannedChange, lost_steps: Sequence[Step]) -> None:
-        """Leave only those steps of a change in the ledger that could not be taken back.
+    def _keep_lost_steps(self, planned: PlannedChange, lost_steps: Sequence[Step]) -> None:
+        """Leave only the lost steps of a change in the ledger.
 
-        planned: the change.
-        lost_steps: these steps.
+        planned: the change, which could not be carried out.
+        lost_steps: those of its steps that could not be taken back.
         """
         from memoranda.ledger.file_sync import places_of
 
@@ -595,12 +606,12 @@ class Ledger:
         self.file_sync.add([number], places_of(lost_steps))
 
     def _keep_large_texts(self, execution: Execution, steps: Sequence[Step]) -> None:
-        """Make those texts durable as files that the ledger will not hold.
+        """Make the texts durable that are not stored as rows of the ledger.
 
-        A new text is too large, or may leave no trace in the ledger: its temporary file is synced.
-        A replaced text is too large: it is linked beside the ledger.
+        They are too large, or may leave no trace in the ledger. For a new text, its temporary file
+        is synced. A replaced text gets a second name (a hard link) beside the ledger.
 
-        execution: reaches the files.
+        execution: opens the folders of the files.
         """
         from memoranda.ledger.execution import PARALLEL_WRITES
         from memoranda.ledger.file_sync import sync_places
@@ -620,7 +631,8 @@ class Ledger:
     def _record(self, changes: Sequence[PlannedChange]) -> None:
         """Commit changes in the ledger. From then on they survive a crash.
 
-        If others changed the rows that a change sets, its `error` becomes a Conflict instead.
+        A change may set rows of the ledger. If others changed these rows since they were read, the
+        change is not recorded, and its `error` becomes a Conflict.
         """
         number = self._number_before(changes)
         batch = number + 1
@@ -637,7 +649,7 @@ class Ledger:
                 connection.execute("release one_change")
 
     def _number_before(self, changes: Sequence[PlannedChange]) -> int:
-        """Return the number that the numbers of these new changes follow."""
+        """Return the number of the latest change in the ledger: these changes get the next ones."""
         return self.history.last
 
     def _record_change(
@@ -652,7 +664,8 @@ class Ledger:
 
         change = planned.change
         change.number = number
-        if change.run == 0:
+        is_first_of_run = change.run == 0
+        if is_first_of_run:
             change.run = number
         if planned.lines is not None:
             self._record_lines(connection, planned, planned.lines)
@@ -665,7 +678,10 @@ class Ledger:
         self._keep_replaced(connection, planned.steps)
         connection.executemany(
             _PENDING_STEP,
-            [(number, position, *_pending(step)) for position, step in enumerate(planned.steps)],
+            [
+                (number, position, *_pending_columns(step))
+                for position, step in enumerate(planned.steps)
+            ],
         )
         self.review_rows.apply(connection, planned.steps)
 
@@ -677,6 +693,7 @@ class Ledger:
         planned: the change.
         lines: how the lines get into the file.
         """
+        # A change of lines has exactly one step
         (step,) = planned.steps
         change = planned.change
         change.files = self.lines.touched_by(connection, step)
@@ -699,18 +716,16 @@ class Ledger:
 
         After a crash, leftover files are looked for there (`_remove_temps`).
         """
-        folders = {(step.root, step.temp_folder): step.project for step in steps if step.temp}
-        new_folders = {
-            key: project for key, project in folders.items() if key not in self._temp_folders
-        }
+        projects = {(step.root, step.temp_folder): step.project for step in steps if step.temp}
+        new_folders = projects.keys() - self._temp_folders
         if not new_folders:
             return
         with self.database.transaction(durable=False) as connection:
             connection.executemany(
                 "insert or ignore into temp_folder (project, root, path) values (?, ?, ?)",
-                [(project, *key) for key, project in new_folders.items()],
+                [(projects[folder], *folder) for folder in new_folders],
             )
-        self._temp_folders |= new_folders.keys()
+        self._temp_folders |= new_folders
 
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:
@@ -745,7 +760,7 @@ class Ledger:
         """Whether a change of a file used in place is under way, or its writer died."""
         return self.database.row("select 1 from line_change limit 1") is not None
 
-    def _entered(self, has_died: bool) -> None:
+    def _complete_interrupted(self, has_died: bool) -> None:
         """Complete the changes that a crash or a power failure interrupted.
 
         `HomeLock` calls this whenever it was taken.
@@ -754,6 +769,7 @@ class Ledger:
         """
         is_other_file = self.database.refresh()
         if is_other_file:
+            # Its table of these folders is empty
             self._temp_folders.clear()
         if not self.database.is_writable:
             return
@@ -830,7 +846,7 @@ class Ledger:
             from memoranda.ledger.file_sync import places_of
 
             numbers = [row["change"] for row in rows]
-            self.file_sync.add(numbers, places_of(self._pending(numbers)))
+            self.file_sync.add(numbers, places_of(self._pending_steps(numbers)))
 
     def _recover(self) -> None:
         """Carry out the recorded changes that the disk may lack, and remove temporary files.
@@ -861,25 +877,28 @@ class Ledger:
 
         # If the disk refuses, the next process that opens the home tries again.
         with suppress(OSError, StorageError):
-            sync_places(places_of(self._pending(carried_out)))
+            sync_places(places_of(self._pending_steps(carried_out)))
             self._note_synced(carried_out)
         self._remove_temps()
 
     def _finish(self, number: int, *, lost_power: bool) -> None:
         """Carry out those steps of one recorded change that are not done yet.
 
-        lost_power: whether the machine stopped since then, so that written files may be empty.
+        number: the number of the change.
+        lost_power: whether the machine stopped since it was recorded. Then written files may be
+            empty.
 
         Raises MemorandaError, OSError when a file is out of reach.
         """
         from memoranda.ledger.execution import Execution
 
         change = self.history.change(number)
-        steps = self._pending([number])
+        steps = self._pending_steps([number])
         # Without all of its rows the change cannot be carried out as a whole
         if change is None or len(steps) != len(change.files):
             return
         for step in steps:
+            # The folder of the project may be on a disk that is not mounted now
             if not os.path.isdir(step.root):
                 raise NotFound(step.path, step.project)
         execution = Execution()
@@ -895,8 +914,11 @@ class Ledger:
         finally:
             execution.close()
 
-    def _pending(self, numbers: Iterable[int]) -> list[Step]:
-        """Return the steps of changes as they were planned, from the rows of the ledger."""
+    def _pending_steps(self, numbers: Iterable[int]) -> list[Step]:
+        """Return the steps of unsynced changes as they were planned, from the rows of the ledger.
+
+        numbers: the numbers of the changes.
+        """
         sql = (
             "select s.do, s.project, s.path, s.dest, s.scope, s.link, s.kept, p.root, p.temp, "
             "p.temp_folder, p.mode, p.data from step s join pending_step p "
@@ -945,13 +967,13 @@ class Ledger:
             raise refusal(name, error) from None
         with self.database.transaction() as connection:
             connection.execute("delete from waiting where change = ?", (number,))
-        sync_places(places_of(self._pending([number])))
+        sync_places(places_of(self._pending_steps([number])))
         self._note_synced([number])
 
     # --- forgetting
 
     def erasing(self) -> str | None:
-        """Return the plan of an erasure that is running, or whose process died.
+        """Return the text that `set_erasing` recorded: an erasure is running, or its process died.
 
         None if there is no such erasure.
         """
@@ -974,9 +996,11 @@ class Ledger:
                 connection.execute("insert into erasing (id, plan) values (1, ?)", (plan,))
 
     def purge(self, before: datetime, living: Callable[[], Collection[str]] = frozenset) -> int:
-        """Forget changes older than `before` (see `History.purge`). The lock must be held.
+        """Forget changes older than `before`, and the texts that only they kept.
 
-        living: returns the SHA-256 of the texts that notes have now.
+        The lock must be held. The latest change always stays.
+
+        living: returns the SHA-256 of the texts that notes have now. Their origins are kept.
 
         Returns how many changes were forgotten.
         """
@@ -1001,24 +1025,23 @@ class Ledger:
         """
         self.file_sync.sync()
         rows = self.database.rows("select root, path from temp_folder")
-        removed = [
+        gone_folders = [
             (row["root"], row["path"])
             for row in rows
             if not os.path.isdir(os.path.join(row["root"], row["path"]))
         ]
-        if removed:
+        if gone_folders:
             with self.database.transaction() as connection:
                 sql = "delete from temp_folder where root = ? and path = ?"
-                connection.executemany(sql, removed)
-            self._temp_folders.difference_update(removed)
+                connection.executemany(sql, gone_folders)
+            self._temp_folders.difference_update(gone_folders)
         self.database.scrub()
 
 
 def missing_folders(
     steps: Sequence[Step], planned_folders: Collection[tuple[str, str]]
 ) -> list[Step]:
-    """Return MKDIR steps for the folders that these steps need and that do not exist, parents
-    first.
+    """Return MKDIR steps for the missing folders that these steps need, parents first.
 
     A step that puts `a/b/note.md` needs the folders `a` and `a/b`.
 
@@ -1028,20 +1051,23 @@ def missing_folders(
 
     missing: dict[tuple[str, str], Step] = {}
     made_by_steps = {(step.root, step.path) for step in steps if step.do == StepKind.MKDIR}
-    known = {*planned_folders, *made_by_steps}
+    folders_to_be = {*planned_folders, *made_by_steps}
     for step in steps:
         if step.do not in (StepKind.PUT, StepKind.MOVE, StepKind.SYMLINK):
             continue
-        parent = (step.to or step.path).rpartition("/")[0]
-        while parent and (step.root, parent) not in known:
-            if os.path.lexists(os.path.join(step.root, parent)):
+        new_path = step.to or step.path
+        folder = new_path.rpartition("/")[0]
+        # Go up until a folder exists, or will exist
+        while folder and (step.root, folder) not in folders_to_be:
+            if os.path.lexists(os.path.join(step.root, folder)):
                 break
-            missing[step.root, parent] = Step(
-                StepKind.MKDIR, step.project, step.root, parent, away=step.away
+            missing[step.root, folder] = Step(
+                StepKind.MKDIR, step.project, step.root, folder, away=step.away
             )
-            known.add((step.root, parent))
-            parent = parent.rpartition("/")[0]
-    return [missing[key] for key in sorted(missing)]
+            folders_to_be.add((step.root, folder))
+            folder = folder.rpartition("/")[0]
+    # A parent sorts before the folders in it
+    return [missing[place] for place in sorted(missing)]
 
 
 def _planned_step(row: Row) -> Step:
@@ -1080,8 +1106,11 @@ def _is_safe_in_file(planned: PlannedChange) -> bool:
     return lines is not None and not lines.old and len(lines.added) == 1
 
 
-def _pending(step: Step) -> tuple[object, ...]:
-    """Return the columns from which a step can be carried out again: root to data."""
+def _pending_columns(step: Step) -> tuple[object, ...]:
+    """Return the values of `pending_step` by which a step can be carried out again.
+
+    They are root, temp, temp_folder, mode and data, as in `_PENDING_STEP`.
+    """
     # Without a mode of its own, a step gives the new file the mode of the replaced one
     mode = step.mode
     if mode is None and step.old is not None:
@@ -1123,15 +1152,22 @@ def place_temps(steps: Sequence[Step], mark: str, first: int = 0) -> None:
     """Set folder and name of the temporary file of each step that replaces or removes a file.
 
     The name is `mark` and the position of the step, counted from `first`: `MARK-0`, `MARK-1`. The
-    folder is the file's own if that exists, and otherwise the next one above it.
+    folder is the file's own if that exists, and otherwise the next one above it. If the steps move
+    or remove folders, it is the root of the project.
     """
+    # A folder that is moved or removed must not contain a temporary file
     is_rearranged = any(step.do in (StepKind.MOVE, StepKind.RMDIR) for step in steps)
     for number, step in enumerate(steps, first):
         if step.do not in (StepKind.PUT, StepKind.REMOVE):
             continue
-        folder = step.path.rpartition("/")[0]
-        # A folder that is moved or removed must not hold a temporary file
-        while folder and (is_rearranged or not os.path.isdir(os.path.join(step.root, folder))):
-            folder = folder.rpartition("/")[0]
-        step.temp_folder = folder
         step.temp = f"{mark}-{number}"
+        step.temp_folder = ""
+        if not is_rearranged:
+            step.temp_folder = _existing_folder(step.root, step.path.rpartition("/")[0])
+
+
+def _existing_folder(root: str, folder: str) -> str:
+    """Return the folder, or the next folder above it that exists, below `root`. "" is the root."""
+    while folder and not os.path.isdir(os.path.join(root, folder)):
+        folder = folder.rpartition("/")[0]
+    return folder

@@ -38,10 +38,12 @@ class LineChanges:
         self._database = history.database
 
     def touched_by(self, connection: Connection, step: Step) -> list[Touched]:
-        """Keep the texts of a step in the history. Returns what the step touched.
+        """Keep the texts of a step in the history. Returns the records of the step.
 
-        The last value has the removed lines (`old`) and a description of the new ones (`new`). If
-        the file may be overwritten in place, a first value has its whole old text.
+        The last record has the removed lines (`old`) and a description of the new ones (`new`). If
+        the file may be overwritten in place, the record before it has the whole old text.
+
+        connection: in the transaction that records the change.
 
         Raises StorageError.
         """
@@ -67,7 +69,9 @@ class LineChanges:
     def begin(self, connection: Connection, number: int, lines: LineChange) -> None:
         """Record how the lines of a change get into their file, before they are written.
 
-        number: the change.
+        connection: in the transaction that records the change.
+        number: the number of the change.
+        lines: how the lines get into the file.
         """
         write = lines.write
         record = {
@@ -88,16 +92,23 @@ class LineChanges:
             connection.execute("delete from line_change where change = ?", (number,))
 
     def keep(self, touched: Touched, lines: KeptLines) -> Touched:
-        """Return what a step touched, with only these lines kept in the history.
+        """Keep only some of the lines of a step in the history. Returns the new record of the step.
+
+        touched: the record of the step.
+        lines: the lines to keep.
 
         Raises StorageError.
         """
-        old = b"".join(line for _, line, _ in lines.replaced)
+        removed_text = b"".join(old_line for _, old_line, _ in lines.replaced)
         numbers = [number for number, _, _ in lines.replaced]
-        new = _new_lines(numbers, [line for _, _, line in lines.replaced], lines.added)
+        new_lines = [new_line for _, _, new_line in lines.replaced]
+        description = _new_lines(numbers, new_lines, lines.added)
         with self._database.transaction() as connection:
-            digest = self._history.keep_text(connection, old) if old else None
-            return replace(touched, old=digest, new=self._history.keep_text(connection, new))
+            old = None
+            if removed_text:
+                old = self._history.keep_text(connection, removed_text)
+            new = self._history.keep_text(connection, description)
+        return replace(touched, old=old, new=new)
 
     def recover(self) -> None:
         """Complete the changes of a writer that died, or delete those that it had not begun."""
@@ -111,7 +122,8 @@ class LineChanges:
     def _complete(self, number: int, record: dict[str, object]) -> None:
         """Complete one change, or delete it if nothing of it was written.
 
-        record: as `begin` stored it.
+        number: the number of the change.
+        record: how its lines get into the file, as `begin` stored it.
         """
         # Most homes never need this module
         from memoranda.sources.locked_file import LockedFile
@@ -159,7 +171,7 @@ class LineChanges:
             old_lines = [line + b"\n" for line in lines]
         new_lines = [line.encode(*_ANY_BYTES) for line in row["new"]]
         added_lines = [line.encode(*_ANY_BYTES) for line in row["added"]]
-        # The number of each changed line, its old text and its new text.
+        # The number of each changed line, its old text and its new text
         changed_lines = list(zip(row["at"], old_lines, new_lines, strict=True))
         return KeptLines(changed_lines, added_lines)
 
@@ -170,7 +182,8 @@ def _new_lines(numbers: Sequence[int], new: Iterable[bytes], added: Iterable[byt
     `{"at": [3], "new": ["line 3 after the change"], "added": ["a line at the end"]}`
 
     numbers: the numbers of the changed lines.
-    new, added: these lines after the change, and the lines added at the end.
+    new: these lines after the change.
+    added: the lines added at the end.
     """
     row = {
         "at": numbers,

@@ -37,19 +37,19 @@ _NOBODY = b" " * (SIGNATURE - 1) + b"\n"
 class HomeLock:
     """A thread lock within the process, and a `flock` on `folder` between processes. Re-entrant.
 
-    entered: called each time the lock goes from free to held, before the caller does anything. Its
-        argument says whether the writer before may have died at work.
+    on_taken: called each time the lock goes from free to held, before the caller does anything. Its
+        argument says whether the previous writer may have died at work.
 
-    Entering raises Busy, OSError, and the errors of `entered`.
+    Entering raises Busy, OSError, and the errors of `on_taken`.
     """
 
-    def __init__(self, folder: Path, entered: Callable[[bool], None]):
+    def __init__(self, folder: Path, on_taken: Callable[[bool], None]):
         self._folder = folder
         self._holder_file = folder / HOLDER
         self._threads = ThreadLock()
         # How often the lock is entered and not left yet, by this thread
         self._depth = 0
-        self._entered = entered
+        self._on_taken = on_taken
         # Descriptors of the folder and of the holder's file, None while they are not open
         self._fd: int | None = None
         self._holder_fd: int | None = None
@@ -59,7 +59,7 @@ class HomeLock:
     def __enter__(self) -> HomeLock:
         """Take the lock, first among the threads of this process, then among processes.
 
-        Entered again, it only counts how often it must be left.
+        If this thread holds the lock already, it must be left once more.
         """
         self._threads.__enter__()
         try:
@@ -85,7 +85,7 @@ class HomeLock:
             self._threads.__exit__()
 
     def _take(self) -> None:
-        """Take the `flock` and call `entered`. Raises Busy, OSError."""
+        """Take the `flock` and call `on_taken`. Raises Busy, OSError."""
         while True:
             if self._fd is None:
                 self._fd = os.open(self._folder, _FOLDER)
@@ -95,17 +95,17 @@ class HomeLock:
             # The folder was exchanged: a lock on the old one excludes nobody
             self.close()
         try:
-            self._entered(self._sign())
+            self._on_taken(self._sign())
         except BaseException:
             self._release()
             raise
 
     def _sign(self) -> bool:
-        """Write the holder's line. Returns whether the writer before may have died at work."""
+        """Write the holder's line. Returns whether the previous writer may have died at work."""
         try:
-            holder_fd, is_new_file = self._opened_holder_file()
-            # A writer that ends its work empties its line.
-            has_left_line = os.pread(holder_fd, SIGNATURE, 0).strip() != b""
+            holder_fd, is_new_file = self._open_holder_file()
+            # A writer that ends its work clears its line
+            has_old_line = os.pread(holder_fd, SIGNATURE, 0).strip() != b""
             os.pwrite(holder_fd, signature(), 0)
         except OSError as error:
             is_not_a_file = error.errno == errno.ENODEV
@@ -114,9 +114,9 @@ class HomeLock:
             # Nothing may be written here, so there is no line, and no writer that could have died
             return False
         # If somebody deleted the file, the line of a dead writer may be lost with it
-        return has_left_line or is_new_file
+        return has_old_line or is_new_file
 
-    def _opened_holder_file(self) -> tuple[int, bool]:
+    def _open_holder_file(self) -> tuple[int, bool]:
         """Return the descriptor of the holder's file, and whether the file was just made.
 
         Raises OSError.
@@ -157,14 +157,15 @@ class HomeLock:
         if match is None:
             return False
         process = int(match[1])
-        # A dead process may have had our number
-        is_of_namesake = process == os.getpid() and self._depth == 0
-        return is_of_namesake or not is_alive(process)
+        if process == os.getpid() and self._depth == 0:
+            # This process does not hold the lock: a dead process had the same number
+            return True
+        return not is_alive(process)
 
     def keep(self) -> None:
-        """Keep the `flock` when the holder leaves the lock, until a holder calls `let_go`.
+        """Keep other processes out after the holder leaves the lock, until `let_go` is called.
 
-        Other threads of this process can enter the lock meanwhile. Other processes cannot.
+        Other threads of this process can enter the lock meanwhile.
         """
         self._depth += 1
 
@@ -176,7 +177,7 @@ class HomeLock:
         """Return the line of the last holder of the lock. Raises OSError."""
         if self._holder_fd is not None:
             return os.pread(self._holder_fd, SIGNATURE, 0)
-        # Opened only for reading, so the descriptor is of no use for a later line.
+        # Opened only for reading, so the descriptor cannot be kept for a later line of our own
         holder_fd = open_own(self._holder_file, os.O_RDONLY)
         try:
             return os.pread(holder_fd, SIGNATURE, 0)
@@ -190,7 +191,7 @@ class HomeLock:
             self._holder_fd = None
 
     def close(self) -> None:
-        """Release the folder."""
+        """Close the files. This frees the lock, if it is held."""
         self._close_holder_file()
         if self._fd is not None:
             os.close(self._fd)

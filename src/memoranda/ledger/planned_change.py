@@ -42,9 +42,9 @@ def _nothing() -> None:
 class PlannedChange:
     """A change with its steps, before it is made and after.
 
-    folded: the reads that the new headers count, by path (`Ledger.plan`).
+    folded: the read counts that it adds to headers of notes, by path of the note.
     check: called right before the change is recorded. It raises an error to refuse the change.
-    show: called with the change once its files are on disk.
+    show: called with the change once its files are on disk. None for nothing to call.
     error: why the change was not made. None if it was made, or not tried yet.
     may_go_alone: whether the change failed together with others, and may succeed if tried alone.
     is_over: set when the change is made or refused.
@@ -69,18 +69,20 @@ class PlannedChange:
 
     @property
     def lines(self) -> LineChange | None:
-        """The change of lines in a file used in place, None if it does not exist.
+        """How lines get into a file used in place, if that is what this change does. Else None.
 
         A change of lines has no other steps.
         """
-        return next((step.lines for step in self.steps if step.lines is not None), None)
+        for step in self.steps:
+            if step.lines is not None:
+                return step.lines
+        return None
 
     @property
     def is_simple(self) -> bool:
         """Whether it only writes and removes files, so that it can wait with other changes."""
-        return not self.folded and all(
-            step.do in (StepKind.PUT, StepKind.REMOVE) for step in self.steps
-        )
+        kinds = {step.do for step in self.steps}
+        return not self.folded and kinds <= {StepKind.PUT, StepKind.REMOVE}
 
     @property
     def size(self) -> int:
@@ -88,12 +90,14 @@ class PlannedChange:
         return sum(len(step.data or b"") for step in self.steps)
 
     def claims(self) -> set[tuple[str, str]]:
-        """Return keys of the files and permalinks that no other waiting change may use.
+        """Return the files and permalinks that no other waiting change may use.
 
-        Example: `{("/home/main", "notes/a.md"), ("permalink", "main/a")}`. All is in lower case.
+        Paths and permalinks are in lower case, as in `{("/home/main", "notes/a.md"), ("permalink",
+        "main/a")}`.
         """
         claims = {(step.root, step.path.casefold()) for step in self.steps}
         for step in self.steps:
+            # Only a new file brings a permalink that nobody has yet
             if step.data is not None and step.old is None:
                 match = _PERMALINK.search(step.data[:_HEADER_BYTES])
                 if match is not None:
@@ -106,8 +110,9 @@ class ChangeQueue:
 
     def __init__(self) -> None:
         self.changes: list[PlannedChange] = []
-        # The claims and the size in bytes of all changes together
+        # The files and permalinks of all waiting changes (`PlannedChange.claims`)
         self._claims: set[tuple[str, str]] = set()
+        # The bytes that all waiting changes write
         self._bytes = 0
         # When the first change came, in seconds of `time.monotonic`
         self._begun = 0.0
@@ -115,14 +120,16 @@ class ChangeQueue:
     @property
     def is_full(self) -> bool:
         """Whether the waiting changes have reached a limit and should be made now."""
-        return bool(self.changes) and (
+        if not self.changes:
+            return False
+        return (
             len(self.changes) >= MOST_CHANGES
             or self._bytes >= MOST_BYTES
             or time.monotonic() > self._begun + MOST_SECONDS
         )
 
     def takes(self, planned: PlannedChange) -> bool:
-        """Whether a change can wait with the others, because no two touch the same file."""
+        """Whether a change can wait with the others: it is simple, and shares no file with them."""
         return planned.is_simple and self._claims.isdisjoint(planned.claims())
 
     def add(self, planned: PlannedChange) -> None:
@@ -145,8 +152,8 @@ class ChangeQueue:
 def end(changes: Iterable[PlannedChange], *, made: bool) -> None:
     """Wake the callers that wait for these changes.
 
-    made: whether the writer got to the end. If not, it was interrupted, and every change without an
-        error gets NotPutBack.
+    made: whether the writer was not interrupted. If it was, every change without an error gets
+        NotPutBack.
     """
     for planned in changes:
         if not made and planned.error is None:

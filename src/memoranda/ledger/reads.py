@@ -19,7 +19,7 @@ from memoranda.clock import Clock
 from memoranda.errors import StorageError
 from memoranda.ledger.database import LedgerDatabase
 
-# Up to this number of keys, rows are asked for by key. For more keys, all rows are read.
+# Up to this number of keys, a query reads only their rows. For more keys, all rows are read.
 _MAX_KEYS_IN_QUERY = 500
 _ADD = (
     "insert into read (key, count, read_at, used_at, restarted) values (?, ?, ?, ?, ?) "
@@ -62,10 +62,9 @@ class ReadRow(NamedTuple):
 class Reads:
     """Counts and returns the reads of one home. Thread-safe.
 
-    Counting never fails and hardly waits. While another process writes the ledger, a count stays in
-    memory, and is written with the next one or by `close`.
-
-    A key names a note.
+    Each note has a key, a text that its caller chooses. Counting never fails and hardly waits.
+    While another process writes the ledger, a count stays in memory, and is written with the next
+    one or by `close`.
     """
 
     def __init__(self, database: LedgerDatabase, clock: Clock):
@@ -75,7 +74,7 @@ class Reads:
         # (key, reads) that are not in the ledger yet
         self._waiting: list[tuple[str, ReadRow]] = []
         self._has_written = False
-        # Until this time of `time.monotonic`, no read waits for another process
+        # After a wait in vain: until this time of `time.monotonic`, no read waits again
         self._impatient_until = 0.0
 
     # --- counting
@@ -94,8 +93,9 @@ class Reads:
 
     def restart(self, *keys: str) -> None:
         """Forget the reads of these keys, since new notes have taken the place of the old ones."""
-        known_rows = self.rows(keys)
-        self._add([(key, ReadRow(restarted=1)) for key in dict.fromkeys(keys) if key in known_rows])
+        rows = self.rows(keys)
+        keys_with_reads = [key for key in dict.fromkeys(keys) if key in rows]
+        self._add([(key, ReadRow(restarted=1)) for key in keys_with_reads])
 
     def _add(self, rows: Iterable[tuple[str, ReadRow]]) -> None:
         """Count these reads, and write them if the ledger is free."""
@@ -110,12 +110,12 @@ class Reads:
         """
         if not self._waiting:
             return
-        # After a failure, calls do not wait again for a while.
         is_impatient = time.monotonic() < self._impatient_until
         patience = 0.0 if is_impatient else _PATIENCE_SECONDS
         # For `acquire`, -1 means without a limit
         timeout = -1 if may_wait else patience
-        if not self._database.mutex.acquire(timeout=timeout):
+        has_mutex = self._database.mutex.acquire(timeout=timeout)
+        if not has_mutex:
             return
         try:
             with self._guard:
@@ -135,7 +135,9 @@ class Reads:
     ) -> bool:
         """Store reads in one transaction. Returns whether that succeeded.
 
-        patience: seconds to wait for another process, unless `may_wait`.
+        rows: (key, reads) of the notes.
+        may_wait: whether to wait some seconds for another process that writes.
+        patience: how many seconds to wait if not.
         """
         if not self._database.is_writable:
             return False
@@ -151,11 +153,14 @@ class Reads:
         return True
 
     def _forget_restarted(self, connection: Connection) -> None:
-        """Clear the marks `restarted`. Only a home with a server sends them on, and overrides this."""
+        """Clear the marks `restarted`, since the rows in the ledger are the only counts.
+
+        A home with a server overrides this: the server must learn of the marks.
+        """
         connection.execute("update read set restarted = 0 where restarted = 1")
         connection.execute(_CLEAR)
 
-    # --- asking
+    # --- reading
 
     def rows(self, keys: Collection[str] | None = None) -> dict[str, ReadRow]:
         """Return the reads of notes, by key. Reads that other processes counted are among them.
@@ -200,7 +205,7 @@ class Reads:
         return {key: row.used_at for key, row in self.rows(keys).items() if row.used_at}
 
     def whole(self) -> dict[str, ReadRow]:
-        """Return all reads that a fold may subtract, by key.
+        """Return all reads by key, to be added to the headers of their notes.
 
         In a home with a server, they are the reads on all machines.
         """
@@ -222,7 +227,11 @@ class Reads:
     # --- taking away
 
     def subtract(self, connection: Connection, folded: Mapping[str, ReadRow]) -> None:
-        """Subtract reads that headers count now, in the transaction that writes these headers."""
+        """Subtract reads, because the same transaction adds them to the headers of their notes.
+
+        connection: in this transaction.
+        folded: the reads, by key.
+        """
         if not folded:
             return
         rows = [
@@ -233,7 +242,7 @@ class Reads:
         connection.execute(_CLEAR)
 
     def add_back(self, folded: Mapping[str, ReadRow]) -> None:
-        """Count reads again: the change that wrote them into headers was not made."""
+        """Count subtracted reads again: the change that added them to headers was not made."""
         self._add(folded.items())
 
     def forget(self, keys: Iterable[str]) -> None:
@@ -279,18 +288,19 @@ def add_reads(connection: Connection, rows: Iterable[tuple[str, ReadRow]]) -> No
 
 
 def sum_of(before: ReadRow, later_row: ReadRow) -> ReadRow:
-    """Return two rows of one key as one: the sum of counts, the later of moments.
+    """Combine two rows of one key: the counts are added, and the later of two moments is taken.
 
-    before: the earlier row.
-    later_row: the later row. If counting began again with it, the earlier row is forgotten.
+    before: the reads that were counted first.
+    later_row: the reads that were counted next. If counting began again with it, `before` is
+        forgotten.
     """
     if later_row.restarted:
         return later_row
     return ReadRow(
-        before.times + later_row.times,
-        max(before.read_at, later_row.read_at),
-        max(before.used_at, later_row.used_at),
-        before.restarted,
+        times=before.times + later_row.times,
+        read_at=max(before.read_at, later_row.read_at),
+        used_at=max(before.used_at, later_row.used_at),
+        restarted=before.restarted,
     )
 
 

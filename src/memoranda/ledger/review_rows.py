@@ -26,7 +26,7 @@ _NO_STAMP = Stamp(size=0, mtime_ns=0, inode=0)
 
 
 def is_row(project: str, path: str) -> bool:
-    """Whether a place of a step is a row of the ledger."""
+    """Whether the place of a step is a row with an answer or a request, and not a file."""
     return project == PRIVATE and row_place(path)[0] in (ANSWER, REQUEST)
 
 
@@ -77,10 +77,11 @@ class ReviewRows:
     # --- steps
 
     def step(self, kind: str, key: str, value: Any, *, kept: bool = True) -> Step:
-        """Return the step that gives a row this value. None removes the row.
+        """Return the step that sets a row.
 
         kind: ANSWER for an answer of the owner, or REQUEST for a request of an agent.
         key: the key of the question or request.
+        value: the new value, which JSON can express. None removes the row.
         kept: whether the history keeps the replaced value.
         """
         data = None
@@ -89,17 +90,18 @@ class ReviewRows:
         return self.step_at(f"{kind}/{key}", data, kept=kept)
 
     def step_at(self, path: str, data: bytes | None, *, kept: bool = True) -> Step:
-        """Return the step that gives the row at `path` this JSON. None removes the row.
+        """Return the step that sets a row.
 
         path: the kind and the key of the row, such as `answer/3f2a`.
+        data: the new value as JSON. None removes the row.
         kept: whether the history keeps the replaced value.
         """
         from memoranda.sources.step import Step, StepKind
 
-        before = self.bytes_at(path)
+        old_data = self.bytes_at(path)
         old = None
-        if before is not None:
-            old = File(before, _NO_STAMP, sha256(before))
+        if old_data is not None:
+            old = File(old_data, _NO_STAMP, sha256(old_data))
         return Step(StepKind.SET, PRIVATE, self._folder, path, data=data, old=old, kept=kept)
 
     def apply(self, connection: Connection, steps: Iterable[Step]) -> None:
@@ -112,13 +114,10 @@ class ReviewRows:
         for step in steps:
             if step.do != StepKind.SET:
                 continue
-            before = self.bytes_at(step.path)
-            if step.old is not None:
-                expected = step.old.data
-            else:
-                expected = None
-            if before != expected:
-                raise Conflict(step.path, _name_of(before), _name_of(expected))
+            present_data = self.bytes_at(step.path)
+            data_as_read = step.old.data if step.old is not None else None
+            if present_data != data_as_read:
+                raise Conflict(step.path, _name_of(present_data), _name_of(data_as_read))
             self.put(connection, step.path, step.data)
 
     def put(self, connection: Connection, path: str, data: bytes | None) -> None:
@@ -149,15 +148,22 @@ class ReviewRows:
         for touched in reversed(files):
             if touched.do != StepKind.SET:
                 continue
-            row = None
+            old_data = None
             if touched.old is not None:
                 sql = "select data from text where sha256 = ?"
                 row = connection.execute(sql, (touched.old,)).fetchone()
-            self.put(connection, touched.path, None if row is None else bytes(row["data"]))
+                if row is not None:
+                    old_data = bytes(row["data"])
+            self.put(connection, touched.path, old_data)
 
     def paths_naming(self, names: Sequence[str]) -> list[str]:
         """Return the paths of rows whose key contains one of these names."""
-        return [path for path in self.paths() if any(name in row_place(path)[1] for name in names)]
+        paths: list[str] = []
+        for path in self.paths():
+            _, key = row_place(path)
+            if any(name in key for name in names):
+                paths.append(path)
+        return paths
 
 
 def _name_of(data: bytes | None) -> str:

@@ -56,20 +56,21 @@ class ServedRows:
         self._database = database
 
     def add(
-        self, moment: datetime, agent: str, how: str, asked_for: str, notes: Iterable[str]
+        self, moment: datetime, agent: str, how: str, request: str, notes: Iterable[str]
     ) -> None:
         """Record which notes an agent received.
 
         moment: when.
+        agent: the name of the agent.
         how: the tool. For notes that a hook gave unasked, `prompt` or `session start`.
-        asked_for: the request of the agent, of which one short line is kept.
+        request: the text of the call, of which one short line is kept.
         notes: the ids of the notes.
         """
         ids = list(dict.fromkeys(notes))[:_MAX_NOTES]
         if not ids:
             return
-        request = outside_text(asked_for, _MAX_REQUEST_CHARACTERS)
-        row = Served(stamp(moment), agent, how, request, tuple(ids))
+        short_request = outside_text(request, _MAX_REQUEST_CHARACTERS)
+        row = Served(stamp(moment), agent, how, short_request, tuple(ids))
         # A call must not fail because its record cannot be written.
         with (
             suppress(StorageError),
@@ -88,6 +89,7 @@ class ServedRows:
         note: only calls that gave out the note with this id. None for all.
         limit: the greatest number of calls.
         """
+        # The parameters come in the order of the clauses
         sql = "select * from served"
         values: list[str | int] = []
         if note is not None:
@@ -147,16 +149,18 @@ def insert_log(connection: Connection, data: bytes) -> None:
 def _insert(connection: Connection, rows: Sequence[Served]) -> None:
     """Insert calls. Now and then, delete the oldest."""
     for row in rows:
-        call = connection.execute(_CALL, (row.time, row.agent, row.how, row.asked)).lastrowid
+        values = (row.time, row.agent, row.how, row.asked)
+        number = connection.execute(_CALL, values).lastrowid
         connection.executemany(
-            _NOTE, [(note, call, position) for position, note in enumerate(row.notes)]
+            _NOTE, [(note, number, position) for position, note in enumerate(row.notes)]
         )
-        if call and call % _CALLS_BETWEEN_SWEEPS == 0:
-            connection.execute("delete from served where number <= ?", (call - _MAX_CALLS,))
+        if number and number % _CALLS_BETWEEN_SWEEPS == 0:
+            connection.execute("delete from served where number <= ?", (number - _MAX_CALLS,))
             _drop_notes_of_no_call(connection)
 
 
 def _drop_notes_of_no_call(connection: Connection) -> None:
+    """Delete the rows of notes whose call was deleted."""
     connection.execute("delete from served_note where call not in (select number from served)")
 
 

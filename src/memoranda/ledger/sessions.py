@@ -46,26 +46,27 @@ class SessionRows:
 
     def __init__(self, database: LedgerDatabase, client: str, session: str):
         self._database = database
-        self._place = (client, session_hash(session))
-        row = database.row("select * from session where client = ? and session = ?", self._place)
-        items = [(row["kind"], row["value"]) for row in database.rows(_ITEMS, self._place)]
+        # The key of the row in `session`
+        self._key = (client, session_hash(session))
+        row = database.row("select * from session where client = ? and session = ?", self._key)
+        items = [(item["kind"], item["value"]) for item in database.rows(_ITEMS, self._key)]
         self.is_known = row is not None
         self.notes = {value for kind, value in items if kind == NOTE}
         self.texts = {value for kind, value in items if kind == TEXT}
-        if row is not None:
-            self.saw = _moment(row["saw"])
-        else:
-            self.saw = None
-        self.is_full = sum(len(kind) + len(value) + 2 for kind, value in items) >= _FULL_CHARACTERS
+        self.saw = _moment(row["saw"]) if row is not None else None
+        # The record is measured as a text with one line per item, such as `note 1a2b3c4d`
+        size = sum(len(f"{kind} {value}\n") for kind, value in items)
+        self.is_full = size >= _FULL_CHARACTERS
 
     def last_seen(self) -> datetime | None:
-        """Return the latest `saw` of the client's sessions.
+        """Return the moment up to which the client knows the notes of other agents.
 
-        Up to this moment, at least one of its latest sessions knows the notes of other agents. None
-        if no session knows such a note.
+        It is the latest `saw` of the client's latest sessions. None if no session knows such a
+        note.
         """
+        client, _ = self._key
         sql = "select saw from session where client = ? order by changed desc limit ?"
-        rows = self._database.rows(sql, (self._place[0], _LATEST_SESSIONS))
+        rows = self._database.rows(sql, (client, _LATEST_SESSIONS))
         moments = [_moment(row["saw"]) for row in rows]
         return max((moment for moment in moments if moment is not None), default=None)
 
@@ -84,16 +85,18 @@ class SessionRows:
         notes: the ids of the notes.
         text: the lines; only their hashes are recorded.
         """
-        note_list = [*notes]
-        self.notes.update(note_list)
-        items = [(NOTE, note) for note in note_list]
-        items += [(TEXT, digest) for digest in map(line_hash, text.splitlines()) if digest]
+        note_ids = [*notes]
+        self.notes.update(note_ids)
+        line_hashes = [line_hash(line) for line in text.splitlines()]
+        items = [(NOTE, note_id) for note_id in note_ids]
+        # A short line has no hash
+        items += [(TEXT, digest) for digest in line_hashes if digest]
         sql = (
             "insert into session (client, session, changed, saw) values (?, ?, ?, ?) "
             "on conflict (client, session) do update "
             "set changed = excluded.changed, saw = coalesce(excluded.saw, saw)"
         )
-        values = (*self._place, stamp(now), stamp(saw) if saw is not None else None)
+        values = (*self._key, stamp(now), stamp(saw) if saw is not None else None)
         with (
             suppress(StorageError),
             self._database.transaction(durable=False, may_wait=False) as connection,
@@ -102,7 +105,7 @@ class SessionRows:
             connection.executemany(
                 "insert or ignore into session_item (client, session, kind, value) "
                 "values (?, ?, ?, ?)",
-                [(*self._place, *item) for item in items],
+                [(*self._key, *item) for item in items],
             )
 
     def without_given(self, text: str) -> str:
@@ -110,7 +113,10 @@ class SessionRows:
         return without_lines(text, self.texts)
 
     def sweep(self, now: datetime) -> None:
-        """Forget old sessions, of all clients."""
+        """Forget the sessions of all clients that are too old, or beyond the highest number.
+
+        now: the present moment.
+        """
         sql = (
             "delete from session where changed < ? or (client, session) in "
             "(select client, session from session order by changed desc limit -1 offset ?)"
@@ -141,9 +147,13 @@ def forget_sessions(database: LedgerDatabase) -> None:
 
 
 def texts_given(path: Path, client: str, session: str) -> set[str]:
-    """Return the hashes of the lines that a session received, from the ledger at `path`.
+    """Return the hashes of the lines that a session received.
 
-    Needs no open home. Empty if the ledger cannot be read without waiting.
+    The home need not be open. Returns an empty set if the ledger cannot be read without waiting.
+
+    path: the file of the ledger.
+    client: the agent program, such as `claude-code`.
+    session: the client's own name of the session.
     """
     with suppress(sqlite3.Error):
         name = f"file:{quote(str(path))}?mode=ro"
@@ -167,7 +177,7 @@ def session_hash(session: str) -> str:
 
 
 def line_hash(line: str) -> str:
-    """Return a hash of a line without list marks and blanks around it, "" if the line is short.
+    """Return the hash of a line without list marks and blanks around it. "" for a short line.
 
     `- Use UTC for all times` has the hash of `Use UTC for all times`.
     """

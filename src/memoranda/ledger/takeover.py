@@ -54,6 +54,7 @@ def take_over_file(database: LedgerDatabase, path: Path, insert: Insert) -> bool
     except FileNotFoundError:
         return False
     with database.transaction() as connection:
+        # The log of reads may have grown since a crash, so only its end is new
         data = file.data[_bytes_taken(connection, path.name, file) :]
         if data:
             insert(connection, data)
@@ -66,7 +67,10 @@ def take_over_file(database: LedgerDatabase, path: Path, insert: Insert) -> bool
 
 
 def _bytes_taken(connection: Connection, name: str, file: File) -> int:
-    """Return how many bytes of the file are in the ledger already."""
+    """Return how many bytes of a file of an earlier version are in the ledger already.
+
+    name: the name of the file.
+    """
     sql = "select size from taken_over where name = ? and inode = ?"
     row = connection.execute(sql, (name, file.stamp.inode)).fetchone()
     if row is None:
@@ -141,6 +145,7 @@ def _insert_rows_of(kind: str) -> Insert:
 
 
 def _insert_reads(connection: Connection, data: bytes) -> None:
+    """Insert the reads of an access log."""
     add_reads(connection, parse_log(data))
     connection.execute("update read set restarted = 0")
     connection.execute("delete from read where count = 0 and used_at = 0")
@@ -155,13 +160,14 @@ def _insert_session(name: str) -> Insert:
 
     def insert(connection: Connection, data: bytes) -> None:
         """Insert the record from the bytes of its file."""
-        rows = [*_session_lines(data)]
-        saw = max((value for word, value in rows if word == "saw"), default=None)
+        lines = [*_session_lines(data)]
+        times = [value for word, value in lines if word == "saw"]
+        saw = max(times, default=None)
         sql = "insert or ignore into session (client, session, changed, saw) values (?, ?, ?, ?)"
         connection.execute(sql, (client, session, saw or "", saw))
         connection.executemany(
             "insert or ignore into session_item (client, session, kind, value) values (?, ?, ?, ?)",
-            [(client, session, word, value) for word, value in rows if word in (NOTE, TEXT)],
+            [(client, session, word, value) for word, value in lines if word in (NOTE, TEXT)],
         )
 
     return insert

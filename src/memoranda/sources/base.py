@@ -40,8 +40,9 @@ NO_STAMP = Stamp(0, 0, 0)
 
 
 Values = tuple[int, int, int, int]
-"""The values of a stamp as the system tells them. For thousands of files, these tuples are made much
-faster than stamps.
+"""The values of a stamp as the system reports them.
+
+For thousands of files, these tuples are made much faster than stamps.
 """
 
 # The largest integer that SQLite can store. Some file systems report larger ones.
@@ -55,6 +56,7 @@ def bounded(values: Values) -> Stamp:
 
 
 def _bounded_time(nanoseconds: int) -> int:
+    """Return a time limited to numbers that SQLite can store."""
     return max(-_MAX_INTEGER, min(nanoseconds, _MAX_INTEGER))
 
 
@@ -95,26 +97,20 @@ class File(ValueObject):
     changed_ns: int | None = None
 
     def note(self, project: str, path: str, text: str, changed: datetime | None = None) -> Note:
-        """Parse the note at `path` from its bytes and their text.
+        """Parse the note at `path`.
 
-        changed: the time of its change, if that is not the file's.
+        text: the bytes of this file as text.
+        changed: when it was changed last. None for the time of the file.
         """
-        # 8 ms; a search that finds nothing new reads no file
-        from memoranda.note.markdown import (
-            parse_note,
-        )
+        # The import takes 8 ms, and a search that finds nothing new reads no file
+        from memoranda.note.markdown import parse_note
 
-        if self.changed_ns is None:
-            when = self.stamp.mtime_ns
-        else:
-            when = self.changed_ns
-        # exact, where a float rounds
-        changed = changed or EPOCH + timedelta(microseconds=when // 1000)
-        if self.born:
-            born = datetime.fromtimestamp(self.born, UTC)
-        else:
-            born = None
         is_entity = self.changed_ns is not None
+        if changed is None:
+            nanoseconds = self.stamp.mtime_ns if self.changed_ns is None else self.changed_ns
+            # `datetime.fromtimestamp` would round
+            changed = EPOCH + timedelta(microseconds=nanoseconds // 1000)
+        born = datetime.fromtimestamp(self.born, UTC) if self.born else None
         note = parse_note(
             text, project=project, path=path, changed=changed, born=born, entity=is_entity
         )
@@ -129,6 +125,7 @@ class PathInfo(ValueObject):
     kind: `file`, `folder`, `link` (a symlink), `other` or `missing`.
     path: its real place, project-relative, with folder links resolved.
     size: in bytes.
+    link: the target of a symlink. "" for anything else.
     """
 
     kind: str
@@ -138,9 +135,7 @@ class PathInfo(ValueObject):
 
 
 class Unconfirmed(MemorandaError):
-    """The change is in the file, but the disk would neither confirm it nor take the old content
-    back.
-    """
+    """The change is in the file, but it could neither be synced nor taken back."""
 
     code = StorageError.code
 

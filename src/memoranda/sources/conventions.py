@@ -1,8 +1,8 @@
 """Reads the settings that other programs have for a folder of notes.
 
-They say in which folders daily notes, templates and attachments are, and which files to leave out.
-Obsidian, Logseq, Foam, Dendron, zk and Basic Memory are recognised by the files that they put into
-the folder. Only these files are read, never a note, and nothing is written.
+The settings say in which folders daily notes, templates and attachments are, and which files to
+leave out. Obsidian, Logseq, Foam, Dendron, zk and Basic Memory are recognised by the files that they
+put into the folder. Only these files are read, never a note, and nothing is written.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from memoranda.text.pattern import lazy_pattern
 from memoranda.value_object import ValueObject
 
 IGNORE_FILE = ".memoryignore"
-# This number of bytes is read of a settings file; no program writes more.
+# Only this many bytes of a settings file are read. No program writes more.
 _MAX_SETTINGS_BYTES = 1 << 20
-# Files and folders of settings. When one changes, all of them are read again.
+# Files and folders of settings. When one of them changes, all are read again.
 _MARKS = (
     IGNORE_FILE,
     ".obsidian",
@@ -47,9 +47,9 @@ _MARKS = (
     ".bmignore",
     ".basic-memory",
 )
-# Of these folders, `_MARKS` names several files.
+# Folders from which `_MARKS` names files. If such a folder is missing, so are its files.
 _MARKED_FOLDERS = (".obsidian", ".vscode")
-# A comment in JSON, or a string. A string is group 1, which stays: it may look like a comment.
+# A comment in JSON, or a string. The string is group 1, and stays even if it looks like a comment.
 _COMMENT = lazy_pattern(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 # A comma before a closing bracket in JSON, or a string, which is group 1 and stays.
 _TRAILING_COMMA = lazy_pattern(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
@@ -141,16 +141,17 @@ def marks_of(root: str, *, has_programs: bool) -> tuple[tuple[int, int] | None, 
     """
     if not has_programs:
         return (_stamp(os.path.join(root, IGNORE_FILE)),)
+    # This runs before every call, so no file is looked for in a missing folder
     missing_folders = [
         name for name in _MARKED_FOLDERS if not os.path.isdir(os.path.join(root, name))
     ]
     stamps: list[tuple[int, int] | None] = []
     for mark in _MARKS:
-        # This runs before every call, so no file is looked for in a missing folder
-        if mark.partition("/")[0] not in missing_folders:
-            stamps.append(_stamp(os.path.join(root, mark)))
-        else:
+        top_folder = mark.partition("/")[0]
+        if top_folder in missing_folders:
             stamps.append(None)
+        else:
+            stamps.append(_stamp(os.path.join(root, mark)))
     return tuple(stamps)
 
 
@@ -174,8 +175,8 @@ def conventions_of(root: str, *, has_programs: bool) -> Conventions:
     folder = Path(root)
     conventions = Conventions()
     if has_programs:
-        for read in _READERS:
-            read(folder, conventions)
+        for add_settings in _READERS:
+            add_settings(folder, conventions)
     text = _text_of(folder / IGNORE_FILE, conventions)
     # The last pattern wins, so people can bring files back that a program leaves out
     conventions.patterns += gitignore_patterns(text.splitlines(), IGNORE_FILE)
@@ -192,7 +193,9 @@ def daily_path(conventions: Conventions, year: int, month: int, day: int) -> str
     if not conventions.daily_format:
         return ""
     name = _format_day(conventions.daily_format, year, month, day)
-    return "/".join(filter(None, (conventions.daily_folder, name)))
+    if not conventions.daily_folder:
+        return name
+    return f"{conventions.daily_folder}/{name}"
 
 
 def title_of_day(conventions: Conventions, path: str) -> str:
@@ -206,13 +209,16 @@ def title_of_day(conventions: Conventions, path: str) -> str:
     folder, _, name = path.rpartition("/")
     if not conventions.day_title or folder != conventions.daily_folder:
         return ""
-    match = _day_regex(conventions.daily_format).fullmatch(name.rpartition(".")[0])
+    name_without_extension = name.rpartition(".")[0]
+    match = _day_regex(conventions.daily_format).fullmatch(name_without_extension)
     if match is None:
         return ""
     try:
-        year, month, day = (int(match[part]) for part in ("year", "month", "day"))
-        return _format_day(conventions.day_title, year, month, day)
+        return _format_day(
+            conventions.day_title, int(match["year"]), int(match["month"]), int(match["day"])
+        )
     except (ValueError, IndexError):
+        # No such day, or a format without year, month or day
         return ""
 
 
@@ -242,7 +248,8 @@ def _day_regex(pattern: str) -> re.Pattern[str]:
 
 
 def _ordinal(number: int) -> str:
-    """Return a number with its English ending: `1st`, `12th`."""
+    """Return the number of a day with its English ending: `1st`, `12th`."""
+    # 11, 12 and 13 are irregular
     if number // 10 == 1:
         return f"{number}th"
     ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
@@ -258,23 +265,24 @@ def _format_day(pattern: str, year: int, month: int, day: int) -> str:
     """
     from datetime import date
 
-    when = date(year, month, day)
+    moment = date(year, month, day)
+    iso = moment.isocalendar()
     values = {
         "YYYY": f"{year:04}",
-        "GGGG": f"{when.isocalendar().year:04}",
-        "gggg": f"{when.isocalendar().year:04}",
+        "GGGG": f"{iso.year:04}",
+        "gggg": f"{iso.year:04}",
         "YY": f"{year % 100:02}",
-        "MMMM": when.strftime("%B"),
-        "MMM": when.strftime("%b"),
+        "MMMM": moment.strftime("%B"),
+        "MMM": moment.strftime("%b"),
         "MM": f"{month:02}",
         "M": str(month),
         "DD": f"{day:02}",
         "D": str(day),
         "Do": _ordinal(day),
-        "dddd": when.strftime("%A"),
-        "ddd": when.strftime("%a"),
-        "WW": f"{when.isocalendar().week:02}",
-        "ww": f"{when.isocalendar().week:02}",
+        "dddd": moment.strftime("%A"),
+        "ddd": moment.strftime("%a"),
+        "WW": f"{iso.week:02}",
+        "ww": f"{iso.week:02}",
     }
     parts: list[str] = []
     for match in _MOMENT_TOKEN.finditer(pattern):
@@ -332,7 +340,7 @@ def _add_obsidian_templates(settings: Path, conventions: Conventions) -> None:
     """
     templates = _json_of(settings / "templates.json", conventions)
     templater = _json_of(settings / "plugins/templater-obsidian/data.json", conventions)
-    # New notes are made from Obsidian's own folder, if there are both.
+    # The last one counts: if there are both, new notes are made from Obsidian's own folder
     for value in (templater.get("templates_folder"), templates.get("folder")):
         name = _folder(value)
         if name:
@@ -376,8 +384,8 @@ def _logseq(folder: Path, conventions: Conventions) -> None:
 
     # Logseq keeps copies there of pages that were changed or removed
     conventions.leave_out("logseq", "the folder of Logseq itself: logseq")
-    hidden = re.search(r":hidden\s*\[([^\]]*)\]", text)
-    hidden_names = _EDN_TEXT.findall(hidden[1]) if hidden else []
+    hidden_list = re.search(r":hidden\s*\[([^\]]*)\]", text)
+    hidden_names = _EDN_TEXT.findall(hidden_list[1]) if hidden_list else []
     for name in hidden_names:
         path = name.strip("/")
         if path:
@@ -390,17 +398,17 @@ def _foam(folder: Path, conventions: Conventions) -> None:
 
     conventions: takes the settings.
     """
-    settings = _json_of(folder / ".vscode/settings.json", conventions)
-    keys = {key: value for key, value in settings.items() if key.startswith("foam.")}
-    if not keys and not (folder / ".foam").is_dir():
+    vscode_settings = _json_of(folder / ".vscode/settings.json", conventions)
+    settings = {key: value for key, value in vscode_settings.items() if key.startswith("foam.")}
+    if not settings and not (folder / ".foam").is_dir():
         return
     conventions.programs.append("Foam")
-    conventions.daily_folder = _folder(keys.get("foam.openDailyNote.directory"))
-    filename = _text(keys.get("foam.openDailyNote.filenameFormat"))
+    conventions.daily_folder = _folder(settings.get("foam.openDailyNote.directory"))
+    filename = _text(settings.get("foam.openDailyNote.filenameFormat"))
     # Foam writes months as `mm`, Java as `MM`
     conventions.daily_format = _from_java(filename.replace("m", "M")) or "YYYY-MM-DD"
     for key in ("foam.files.ignore", "foam.files.exclude"):
-        conventions.patterns += gitignore_patterns(_texts(keys.get(key)), f"Foam's {key}")
+        conventions.patterns += gitignore_patterns(_texts(settings.get(key)), f"Foam's {key}")
 
 
 def _dendron(folder: Path, conventions: Conventions) -> None:
@@ -424,9 +432,10 @@ def _dendron(folder: Path, conventions: Conventions) -> None:
     if isinstance(journal, Mapping):
         domain = _text(journal.get("dailyDomain")) or "daily"
         name = _text(journal.get("name")) or "journal"
-        when = _text(journal.get("dateFormat")) or "y.MM.dd"
-        day = re.sub(r"\by\b", "yyyy", when)
-        conventions.daily_format = f"[{domain}.{name}.]{_from_java(day)}"
+        date_format = _text(journal.get("dateFormat")) or "y.MM.dd"
+        # Dendron accepts `y` for the year
+        date_format = re.sub(r"\by\b", "yyyy", date_format)
+        conventions.daily_format = f"[{domain}.{name}.]{_from_java(date_format)}"
     conventions.attachments = "assets"
 
 
@@ -495,10 +504,9 @@ def _is_project_of_basic_memory(folder: Path) -> bool:
         return False
     if not isinstance(projects, Mapping):
         return False
-    for value in projects.values():
-        path = value
-        if isinstance(value, Mapping):
-            path = value.get("path")
+    for project in projects.values():
+        # Earlier versions have the path itself
+        path = project.get("path") if isinstance(project, Mapping) else project
         if isinstance(path, str) and os.path.realpath(path) == os.path.realpath(folder):
             return True
     return False

@@ -204,9 +204,10 @@ def remove_left(folder: Path | str, names: re.Pattern[str]) -> None:
 def is_alive(pid: int) -> bool:
     """Whether a process with this number is running.
 
-    A file may name any number. 0 would mean this process's own group, and some are too large for
-    the system. A process that has ended counts as gone before its parent asks for its status.
+    The number may come from a file, so it may be any number. A process that has ended is not
+    running, even if its parent has not asked for its status yet (a zombie).
     """
+    # 0 would mean this process's own group
     if pid <= 0:
         return False
     try:
@@ -224,8 +225,9 @@ def _has_ended(pid: int) -> bool:
         stat_line = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
         return False
-    # The name, in brackets, may hold any character
-    return stat_line.rpartition(b")")[2].split()[:1] == [b"Z"]
+    # `4711 (name) Z ...`, where the name may contain any character
+    fields_after_name = stat_line.rpartition(b")")[2].split()
+    return fields_after_name[:1] == [b"Z"]
 
 
 def read_fd(fd: int) -> bytes:
@@ -246,17 +248,18 @@ def read_fd(fd: int) -> bytes:
 
 def make_private(folder: Path) -> None:
     """Make `folder` and missing parents, each 0700 whatever the umask, durably. Raises OSError."""
-    missing = []
+    missing_folders = []
     while not folder.exists():
-        missing.append(folder)
+        missing_folders.append(folder)
         folder = folder.parent
-    for this_folder in reversed(missing):
+    # The outermost first
+    for missing_folder in reversed(missing_folders):
         try:
-            os.mkdir(this_folder, 0o700)
-            os.chmod(this_folder, 0o700)
+            os.mkdir(missing_folder, 0o700)
+            os.chmod(missing_folder, 0o700)
         except FileExistsError:
             continue
-        sync_folder(this_folder.parent)
+        sync_folder(missing_folder.parent)
 
 
 def sync_folder(folder: Path) -> None:
@@ -302,23 +305,18 @@ class Owner(NamedTuple):
     command: str = ""
 
     def __str__(self) -> str:
-        """Return the holder in words: `process 4711 (memory serve) since 2026-05-07T10:00:00Z, for
-        9 seconds`.
+        """Return the holder in words, for an error.
+
+        `process 4711 (memory serve) since 2026-05-07T10:00:00Z, for 9 seconds`
         """
-        if self.pid:
-            name = f"process {self.pid}"
-        else:
-            name = "another program"
+        name = f"process {self.pid}" if self.pid else "another program"
         if self.command:
-            command = f" ({self.command})"
-        else:
-            command = ""
+            name = f"{name} ({self.command})"
         if not self.since:
-            return name + command
+            return name
         since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.since))
-        return (
-            f"{name}{command} since {since}, for {max(0, round(time.time() - self.since))} seconds"
-        )
+        seconds = max(0, round(time.time() - self.since))
+        return f"{name} since {since}, for {seconds} seconds"
 
 
 class Closable(Protocol):
@@ -398,7 +396,7 @@ def lock_file(path: Path | str, how: int, *, access: int = os.O_RDWR, make: bool
 
 
 def _seconds_left_of(owner: Owner) -> float:
-    """Return how long the holder of a lock may still keep it."""
+    """Return for how many seconds the holder of a lock may still keep it."""
     held_seconds = time.time() - owner.since if owner.since else 0.0
     return max(_MIN_LOCK_WAIT_SECONDS, LOCK_WAITS - held_seconds)
 
@@ -427,10 +425,10 @@ def take_lock(fd: int, how: int) -> None:
     while not wait_for(is_taken, _seconds_left_of(owner)):
         former_owner = owner
         owner = _owner(fd)
-        # With many callers the lock goes from holder to holder. Only one that keeps it too long is
-        # an error.
-        is_same_holding = owner[:2] == former_owner[:2]
-        if is_same_holding or not may_wait():
+        # With many callers the lock goes from holder to holder. Only a holder that keeps it too
+        # long is an error.
+        is_same_holder = (owner.pid, owner.since) == (former_owner.pid, former_owner.since)
+        if is_same_holder or not may_wait():
             raise Busy(str(owner))
 
 
@@ -439,13 +437,20 @@ def _command(*arguments: str) -> str:
     """Return the program and its first argument, if that is a plain word: `memory serve`.
 
     Further arguments may be private, so they are left out.
+
+    arguments: the command line, as in `sys.argv`.
     """
-    words = [
-        os.path.basename(sys.executable if argument.startswith("-") else argument)
-        for argument in arguments[:1]
-    ]
-    words += [argument for argument in arguments[1:2] if argument and _WORD.issuperset(argument)]
-    return " ".join(words)[:_MAX_COMMAND_CHARACTERS]
+    if not arguments:
+        return ""
+    program = arguments[0]
+    # For `python -c` and `python -m`, Python puts the option there
+    if program.startswith("-"):
+        program = sys.executable
+    command = os.path.basename(program)
+    first_argument = arguments[1] if len(arguments) > 1 else ""
+    if first_argument and _WORD.issuperset(first_argument):
+        command = f"{command} {first_argument}"
+    return command[:_MAX_COMMAND_CHARACTERS]
 
 
 def _signature(fd: int) -> bytes:
@@ -478,20 +483,33 @@ def _owner(fd: int) -> Owner:
     signed = _SIGNED.match(_signature(fd))
     # If the process of the signature has ended, another one holds the lock
     if signed and is_alive(int(signed[1])):
+        command = signed[3] or b""
         return Owner(
-            signed[1].decode(), float(signed[2] or 0), (signed[3] or b"").decode("utf-8", "replace")
+            pid=signed[1].decode(),
+            since=float(signed[2] or 0),
+            command=command.decode("utf-8", "replace"),
         )
     try:
-        status = os.fstat(fd)
-        place = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
-        rows = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
-        pids = [row[4] for row in rows if row[1] == "FLOCK" and row[5] == place]
-        pid = next((pid_text for pid_text in pids if is_alive(int(pid_text))), "")
-        return Owner(
-            pid, 0.0, _command(*Path(f"/proc/{pid}/cmdline").read_text().split("\0")) if pid else ""
-        )
+        return _owner_in_proc(fd)
     except (OSError, ValueError):
-        return Owner("")
+        return Owner(pid="")
+
+
+def _owner_in_proc(fd: int) -> Owner:
+    """Return the holder of the lock on an open file, as /proc of Linux has it.
+
+    Raises OSError, ValueError.
+    """
+    status = os.fstat(fd)
+    file_id = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    for line in Path("/proc/locks").read_text().splitlines():
+        # `1: FLOCK ADVISORY WRITE 4711 08:02:1234 0 EOF`
+        fields = line.split()
+        pid = fields[4]
+        if fields[1] == "FLOCK" and fields[5] == file_id and is_alive(int(pid)):
+            arguments = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+            return Owner(pid, command=_command(*arguments))
+    return Owner(pid="")
 
 
 def lock_owner(path: Path | str) -> Owner | None:
@@ -530,7 +548,8 @@ def lock_folders(folders: Iterable[str]) -> Iterator[None]:
     Every home has a lock of its own, but several homes may share a folder. A folder that is
     missing, or on a disk without locks, is skipped.
     """
-    held_locks: dict[tuple[int, int], int] = {}
+    # By device and inode
+    descriptors: dict[tuple[int, int], int] = {}
     try:
         for folder in folders:
             try:
@@ -538,15 +557,19 @@ def lock_folders(folders: Iterable[str]) -> Iterator[None]:
             except OSError:
                 continue
             status = os.fstat(fd)
-            if held_locks.setdefault((status.st_dev, status.st_ino), fd) != fd:
+            folder_id = (status.st_dev, status.st_ino)
+            if folder_id in descriptors:
+                # The same folder under another path
                 os.close(fd)
+            else:
+                descriptors[folder_id] = fd
         # All processes take them in the same order, or two could wait for each other
-        for _, fd in sorted(held_locks.items()):
+        for _, fd in sorted(descriptors.items()):
             with suppress(OSError):
                 take_lock(fd, fcntl.LOCK_EX)
         yield
     finally:
-        for fd in held_locks.values():
+        for fd in descriptors.values():
             os.close(fd)
 
 
@@ -561,8 +584,9 @@ class ThreadLock:
         self._counting = threading.Lock()
         # The threads that wait: (thread, a lock that is released when its turn comes)
         self._queue: deque[tuple[int, threading.Lock]] = deque()
-        # The thread that holds the lock, 0 for none, and how often it has entered
+        # The thread that holds the lock, 0 for none
         self._owner = 0
+        # How often that thread has entered
         self._depth = 0
 
     @property
@@ -572,32 +596,39 @@ class ThreadLock:
 
     def __enter__(self) -> None:
         """Wait for the lock, after the threads that came before, and enter. Raises Busy."""
-        me = threading.get_ident()
+        this_thread = threading.get_ident()
         turn = None
-        if self._owner != me:
+        if self._owner != this_thread:
             with self._counting:
                 if self._owner:
                     turn = threading.Lock()
                     turn.acquire()
-                    self._queue.append((me, turn))
+                    self._queue.append((this_thread, turn))
                 else:
-                    self._owner = me
-        # Released by the one inside, who passes the lock on to this thread
+                    self._owner = this_thread
         if turn is not None:
-            try:
-                if not acquires(turn, _TURN_SECONDS):
-                    raise Busy(f"another call of this process ({os.getpid()})")
-            except BaseException:
-                with self._counting:
-                    is_waiting = (me, turn) in self._queue
-                    if is_waiting:
-                        self._queue.remove((me, turn))
-                # The lock was passed on to this thread at the last moment: pass it on
-                if not is_waiting:
-                    self._depth = 1
-                    self.__exit__()
-                raise
+            self._wait_for(turn)
         self._depth += 1
+
+    def _wait_for(self, turn: threading.Lock) -> None:
+        """Wait until the thread that holds the lock passes it on to this thread. Raises Busy.
+
+        turn: the lock that is released then.
+        """
+        place_in_queue = (threading.get_ident(), turn)
+        try:
+            if not acquires(turn, _TURN_SECONDS):
+                raise Busy(f"another call of this process ({os.getpid()})")
+        except BaseException:
+            with self._counting:
+                is_waiting = place_in_queue in self._queue
+                if is_waiting:
+                    self._queue.remove(place_in_queue)
+            if not is_waiting:
+                # The lock was passed on to this thread at the last moment, so leave it
+                self._depth = 1
+                self.__exit__()
+            raise
 
     def __exit__(self, *_: object) -> None:
         self._depth -= 1
@@ -609,7 +640,7 @@ class ThreadLock:
                     turn.release()
 
     def take_if_free(self) -> bool:
-        """Enter if no thread holds the lock, without waiting. Returns whether that was so."""
+        """Enter if no thread holds the lock, without waiting. Returns whether it entered."""
         with self._counting:
             if self._owner:
                 return False

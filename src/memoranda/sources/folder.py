@@ -45,9 +45,9 @@ class FolderSource:
     every_text: whether each visible file counts as a note, not only `*.md` and `*.markdown`.
     links: whether paths may lead through symlinks that stay inside (contract 000a, 3). If not,
         symlinks are refused.
-    optional: whether the folder may be missing, and holds nothing then. Such a folder belongs to
-        this home, so no other program has settings for it.
-    ignored: patterns in gitignore's form, from the configuration.
+    optional: whether the folder may be missing, which means that it has no notes. Such a folder
+        belongs to this home, so no other program has settings for it.
+    ignored: patterns of files to leave out, in the format of .gitignore, from the configuration.
     """
 
     holds_entities = False
@@ -83,16 +83,17 @@ class FolderSource:
         marks = marks_of(self.root, has_programs=has_programs)
         if marks == self._marks:
             return False
-        is_first = self._marks is None
+        is_first_look = self._marks is None
         self._marks = marks
-        # Most folders have no settings, so the empty defaults are right
-        if is_first and not any(marks) and not self._ignored:
+        has_settings = any(marks) or bool(self._ignored)
+        if is_first_look and not has_settings:
+            # The empty defaults are right
             return False
         self._conventions = conventions_of(self.root, has_programs=has_programs)
-        before = self._rules.patterns
+        patterns_before = self._rules.patterns
         own_patterns = gitignore_patterns(self._ignored, "the configuration")
         self._rules = IgnoreRules((*self._conventions.rules.patterns, *own_patterns))
-        return not is_first and self._rules.patterns != before
+        return not is_first_look and self._rules.patterns != patterns_before
 
     @property
     def conventions(self) -> Conventions:
@@ -136,32 +137,30 @@ class FolderSource:
         return nullcontext()
 
     def steps(self, edit: FileEdit) -> Sequence[Step]:
-        """Return the one step that makes an edit (see `EditableSource.steps`)."""
+        """Return the one step that makes an edit."""
         step = Step(
-            edit.do,
-            self.name,
-            self.root,
-            edit.path,
-            edit.to,
-            edit.data,
-            edit.old,
-            edit.mode,
-            edit.scope,
-            edit.link,
-            edit.kept,
-            edit.is_passing,
-            self.away,
+            do=edit.do,
+            project=self.name,
+            root=self.root,
+            path=edit.path,
+            to=edit.to,
+            data=edit.data,
+            old=edit.old,
+            mode=edit.mode,
+            scope=edit.scope,
+            link=edit.link,
+            kept=edit.kept,
+            is_passing=edit.is_passing,
+            away=self.away,
             by=edit.by,
         )
         return [step]
 
     def is_note(self, path: str) -> bool:
         """Whether a file at this path would be a note, by its path alone (contract 000b, 1)."""
-        if (
-            path.startswith(".")
-            or "/." in path
-            or not SKIPPED_FOLDERS.isdisjoint(path.split("/")[:-1])
-        ):
+        is_hidden = path.startswith(".") or "/." in path
+        folder_names = path.split("/")[:-1]
+        if is_hidden or not SKIPPED_FOLDERS.isdisjoint(folder_names):
             return False
         if self.rules.reason(path):
             return False
@@ -175,11 +174,13 @@ class FolderSource:
         return folded.endswith(NOTE_SUFFIXES) and not folded.endswith(DRAWING_SUFFIX)
 
     def list(self, below: str = "") -> Listing:
-        """List the notes below a folder (see `Source`).
+        """Return the notes below a folder with their stamps.
 
         If the folder does not exist, the listing is empty. If the folder of the whole project does
-        not exist, it counts as unreadable: a disk may not be mounted, and no note counts as
-        removed.
+        not exist, it is named as unreadable, so that no note counts as removed: its disk may not be
+        mounted.
+
+        below: the path of the folder. "" lists all notes.
         """
         listing = Listing()
         for _ in self.parts(below, listing):
@@ -187,7 +188,13 @@ class FolderSource:
         return listing
 
     def parts(self, below: str, listing: Listing) -> Iterator[None]:
-        """Add the notes below a folder to `listing`, some before each `yield` (see `Source.parts`)."""
+        """Add the notes below a folder to `listing`, some before each `yield`.
+
+        The caller may empty `listing` in between.
+
+        below: the path of the folder. "" for all notes.
+        listing: takes the notes, and the folders that cannot be read.
+        """
         # Files behind a link are listed only at their real place
         if below and (has_link(self.root, below) or self.rules.reason(below, is_folder=True)):
             waiting = []
@@ -204,13 +211,12 @@ class FolderSource:
     ) -> Iterator[None]:
         """Add the notes directly in a folder to `listing`, and its folders to `waiting`.
 
+        folder: the path of the folder. "" is the project's own.
         size: how many entries are added before each `yield`. None for all.
         """
+        place = os.path.join(self.root, folder) if folder else self.root
         try:
-            fd = os.open(
-                os.path.join(self.root, folder) if folder else self.root,
-                os.O_RDONLY | os.O_DIRECTORY,
-            )
+            fd = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
             try:
                 # Scanning the descriptor is faster: the system need not walk the path for each file
                 with os.scandir(fd) as entries:
@@ -220,7 +226,8 @@ class FolderSource:
             finally:
                 os.close(fd)
         except (FileNotFoundError, NotADirectoryError):
-            if not folder and not self.optional:
+            is_missing_project = not folder and not self.optional
+            if is_missing_project:
                 listing.unreadable.append(folder)
         except OSError:
             listing.unreadable.append(folder)
@@ -234,7 +241,7 @@ class FolderSource:
     ) -> None:
         """Add the notes among a folder's entries to `listing`, and the folders to `waiting`.
 
-        As little as possible is done per note, since there are thousands.
+        As little as possible is done for each note, since there are thousands.
         """
         prefix = f"{folder}/" if folder else ""
         visible = _visible(entries)
@@ -247,8 +254,8 @@ class FolderSource:
         ]
         has_other_entries = len(notes) < len(visible)
         if has_other_entries:
-            inner = [prefix + name for name in _folder_names(visible)]
-            waiting += self._not_left_out(inner, is_folder=True)
+            inner_folders = [prefix + name for name in _folder_names(visible)]
+            waiting += self._not_left_out(inner_folders, is_folder=True)
         if self.rules:
             allowed = set(self._not_left_out([prefix + entry.name for entry in notes]))
             notes = [entry for entry in notes if prefix + entry.name in allowed]
@@ -286,17 +293,14 @@ class FolderSource:
         while waiting:
             folder = waiting.pop()
             yield folder
-            try:
-                with os.scandir(folder) as entries:
-                    for entry in entries:
-                        is_shown = entry.name[0] != "." and entry.name not in SKIPPED_FOLDERS
-                        if not (is_shown and entry.is_dir(follow_symlinks=False)):
-                            continue
-                        path = entry.path[len(self.root) :].lstrip("/")
-                        if not self.rules.reason(path, is_folder=True):
-                            waiting.append(entry.path)
-            except OSError:
-                continue
+            with suppress(OSError), os.scandir(folder) as entries:
+                for entry in entries:
+                    is_skipped = entry.name.startswith(".") or entry.name in SKIPPED_FOLDERS
+                    if is_skipped or not entry.is_dir(follow_symlinks=False):
+                        continue
+                    path = entry.path.removeprefix(self.root).lstrip("/")
+                    if not self.rules.reason(path, is_folder=True):
+                        waiting.append(entry.path)
 
     def stamp(self, path: str) -> Stamp | None:
         try:
@@ -334,14 +338,20 @@ class FolderSource:
         return open_folder(self.root, path.rpartition("/")[0], self.name, links=self._links)
 
     def spelled(self, path: str) -> str:
-        """Return `path` with its names as they are on disk (see `path_guard.as_on_disk`)."""
+        """Return `path` with each name as the disk spells it.
+
+        For example, the disk may have `é` as two characters.
+        """
         # Such names have only one form, so the disk need not be asked
         if path.isascii() and " " not in path:
             return path
         return as_on_disk(self.root, path)
 
     def place(self, path: str) -> PathInfo:
-        """Return the kind of thing at a path of the project (see `Source.place`)."""
+        """Return the kind of thing at a path of the project. "" is the project's own folder.
+
+        A symlink itself is not followed. Raises OutsideError, StorageError.
+        """
         if not path:
             return PathInfo("folder", "")
         real_path = path
@@ -382,13 +392,14 @@ class FolderSource:
                 return place
             folder = os.path.join(self.root, place.path.rpartition("/")[0])
             target = os.path.normpath(os.path.join(os.path.realpath(folder), place.link))
-            base = os.path.realpath(self.root)
-            if not _is_inside(target, base):
+            real_root = os.path.realpath(self.root)
+            if not _is_inside(target, real_root):
                 # The way outside may lead back inside through another link
                 target = os.path.realpath(target)
-                if not _is_inside(target, base):
+                if not _is_inside(target, real_root):
                     raise OutsideError(start, self.name)
-            place = self.place(target[len(base) + 1 :])
+            path_of_target = target[len(real_root) + 1 :]
+            place = self.place(path_of_target)
         raise OutsideError(start, self.name)
 
     def entries(self, path: str) -> builtins.list[PathInfo]:
@@ -413,9 +424,10 @@ def _visible(entries: Iterable[os.DirEntry[str]]) -> builtins.list[os.DirEntry[s
     """Return the entries that are not hidden and whose names are valid Unicode."""
     visible = [entry for entry in entries if entry.name[0] != "."]
     # Printable text is valid Unicode. One call tests all names, and nearly always that is enough.
-    if not "".join(map(_NAME, visible)).isprintable():
-        visible = [entry for entry in visible if is_valid_unicode(entry.name)]
-    return visible
+    all_names = "".join(map(_NAME, visible))
+    if all_names.isprintable():
+        return visible
+    return [entry for entry in visible if is_valid_unicode(entry.name)]
 
 
 def _folder_names(entries: Iterable[os.DirEntry[str]]) -> builtins.list[str]:

@@ -13,7 +13,7 @@ import logging
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from itertools import chain
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -66,9 +66,9 @@ class NotAGraphFile(InvalidInput):
 class EntityLine(NamedTuple):
     """An entity of the file.
 
-    number: its line, from 0.
-    order: sorts entities by when they came. It stays when other lines are removed, and when the
-        file is read again.
+    number: the number of its line, from 0.
+    order: sorts entities by when they were added. Unlike `number`, it stays when other lines are
+        removed.
     lowered: name, type and observations in lower case, for searching.
     """
 
@@ -83,14 +83,14 @@ class EntityLine(NamedTuple):
 class LineEdit:
     """The edits that one call makes to the lines of a graph file.
 
-    Several lines may have one name, twins. A name means the first of them.
+    Several entities may have the same name (twins). Then a name means the first of them.
 
     names: the names of entities that the call is about.
     verb: the kind of the change in the history.
     lines: number of a line (from 0) -> its new bytes. Empty for a line to remove.
     added: lines to add at the end.
     inserted: number of a line -> lines to insert before it.
-    known: the names among `names` that are entities of the file.
+    present_names: the names among `names` that are entities of the file.
     """
 
     def __init__(self, source: GraphFileSource, names: Iterable[str] = (), verb: str = "edit"):
@@ -110,7 +110,7 @@ class LineEdit:
         """Return the observations of an entity, with the edits made so far."""
         if name in self._observations:
             return self._observations[name]
-        return list(self._source.entities[self._source.named[name][0]].observations)
+        return list(self._source.first_entity(name).observations)
 
     def add_observations(self, name: str, texts: Sequence[str]) -> None:
         """Add observations to an entity."""
@@ -121,7 +121,10 @@ class LineEdit:
         self._observations[name] = [text for text in self.observations(name) if text not in texts]
 
     def create(self, entity: Entity, more: dict[str, Any]) -> None:
-        """Add a new entity. Its JSON object has the further keys `more`, too."""
+        """Add a new entity.
+
+        more: further keys of its JSON object.
+        """
         self.added.append(graph_lines.entity_line(entity, more).encode() + b"\n")
 
     def add_keys(self, name: str, more: dict[str, Any]) -> None:
@@ -133,10 +136,10 @@ class LineEdit:
     def _lines_of(self, relation: GraphRelation) -> list[int]:
         """Return the numbers of the lines that have this relation."""
         ends = self._source.ends
-        at_source = ends.get(relation.source, {})
-        at_target = ends.get(relation.target, {})
-        # Both have the relation, so the shorter list is searched
-        candidates = min(at_source, at_target, key=len)
+        lines_at_source = ends.get(relation.source, {})
+        lines_at_target = ends.get(relation.target, {})
+        # Both have the relation, so only the shorter one is searched
+        candidates = min(lines_at_source, lines_at_target, key=len)
         return [
             line for line in candidates if self._source.relations[line].triple == relation.triple
         ]
@@ -160,9 +163,9 @@ class LineEdit:
     def remove_entities(self, names: Sequence[str]) -> None:
         """Remove all entities with these names, and every relation from or to them."""
         for name in names:
-            self.lines |= dict.fromkeys(
-                [*self._source.named.get(name, ()), *self._source.ends.get(name, ())], b""
-            )
+            lines_of_entities = self._source.named.get(name, ())
+            lines_of_relations = self._source.ends.get(name, ())
+            self.lines |= dict.fromkeys([*lines_of_entities, *lines_of_relations], b"")
 
     def finish(self) -> None:
         """Set the new lines of the entities whose observations were edited.
@@ -170,19 +173,24 @@ class LineEdit:
         All other keys of a line stay.
         """
         for name, texts in self._observations.items():
-            entity = self._source.entities[self._source.named[name][0]]
-            if tuple(texts) != entity.observations:
-                line = self._source.lines[entity.number]
-                value = graph_lines.parse_line(line) or {}
-                members: dict[str, Any] = {"observations": texts}
-                # Other programs need the type, so a missing one is added
-                if value.get("entityType") is None:
-                    members = {"entityType": entity.type, **members}
-                self.lines[entity.number] = graph_lines.with_members(line, **members)
+            entity = self._source.first_entity(name)
+            if tuple(texts) == entity.observations:
+                continue
+            line = self._source.lines[entity.number]
+            value = graph_lines.parse_line(line) or {}
+            members: dict[str, Any] = {"observations": texts}
+            # Other programs need the type, so a missing one is added
+            if value.get("entityType") is None:
+                members = {"entityType": entity.type, **members}
+            self.lines[entity.number] = graph_lines.with_members(line, **members)
 
 
 class _PlannedEdit(NamedTuple):
-    """An edit that is under way, the lines after it, and the change that writes them."""
+    """An edit that is being made.
+
+    lines: the lines of the file after it.
+    change: writes these lines into the file.
+    """
 
     edit: LineEdit
     lines: list[bytes]
@@ -192,9 +200,9 @@ class _PlannedEdit(NamedTuple):
 class GraphFileSource:
     """The entities of the graph file `file` (absolute) as notes of project `name`.
 
-    Each note is at `NAME.md` (contract 002, 5.3). If several lines have one name, twins, only the
-    first has the relations. A note's stamp is the size and a digest of its lines. Only for one
-    thread at a time. Methods raise NotAGraphFile and StorageError.
+    Each note is at `NAME.md` (contract 002, 5.3). If several entities have the same name (twins),
+    only the first has the relations. A note's stamp is the size and a digest of its lines. Only for
+    one thread at a time. Methods raise NotAGraphFile and StorageError.
 
     optional: whether the file may be missing.
     logs: whether lines that are ignored are logged each time the file is read.
@@ -252,6 +260,10 @@ class GraphFileSource:
     def __fspath__(self) -> str:
         return self.root
 
+    def first_entity(self, name: str) -> EntityLine:
+        """Return the first entity with this name, which must exist."""
+        return self.entities[self.named[name][0]]
+
     def fresh(self) -> None:
         """Read the file again if it changed.
 
@@ -291,52 +303,55 @@ class GraphFileSource:
             return
 
         # Only the lines that were added since the last call are read, if nothing else changed.
-        known_lines = self._lines_kept_in(data)
-        known_size = sum(map(len, known_lines))
-        new_lines = _lines_of(data[known_size:])
-        all_lines = [*known_lines, *new_lines]
+        old_lines = self._unchanged_lines(data)
+        old_size = sum(map(len, old_lines))
+        new_lines = _lines_of(data[old_size:])
+        all_lines = [*old_lines, *new_lines]
         self._other_form = None
         shape = graph_lines.shape_of(data, all_lines)
         self._refusal = NotAGraphFile(self.root, shape) if shape else None
-        if not shape and (new_lines or not known_lines):
-            self._read(all_lines, len(known_lines))
+        if not shape and (new_lines or not old_lines):
+            self._read(all_lines, first=len(old_lines))
 
-    def _lines_kept_in(self, data: bytes) -> Sequence[bytes]:
-        """Return the present lines if the bytes of the changed file begin with them. Else return ().
+    def _unchanged_lines(self, data: bytes) -> Sequence[bytes]:
+        """Return the present lines if the file only grew after them. Else return ().
 
-        Most changes only append lines. Then only the new lines have to be looked up.
+        Most changes only append lines. Then only the new lines have to be parsed.
+
+        data: the bytes of the changed file.
         """
         if self._other_form is not None:
             return ()
-        known_bytes = b"".join(self.lines)
+        old_data = b"".join(self.lines)
         # If the last line is not complete, the change may have continued it.
-        if known_bytes.endswith(b"\n") and data.startswith(known_bytes):
+        if old_data.endswith(b"\n") and data.startswith(old_data):
             return self.lines
         return ()
 
     def _read(self, lines: list[bytes], first: int = 0) -> None:
-        """Look up the entities and relations of `lines`, which are the lines from now on.
+        """Parse `lines`, which are the lines of the file from now on.
 
-        first: the number of the first new line. The lines before it are looked up already.
+        first: the number of the first new line. The lines before it were parsed already.
         """
         self.lines = lines
         # name -> the orders of its entities so far, which they keep
         orders: dict[str, list[int]] = {}
-        highest = self._last_order
-        if not first:
+        highest_order = self._last_order
+        if first == 0:
             for entity in self.entities.values():
                 orders.setdefault(entity.name, []).append(entity.order)
             self._forget()
             self._last_order = 0
         for number in range(first, len(lines)):
-            self._take(number, orders)
-        self._last_order = max(highest, self._last_order)
+            self._parse(number, orders)
+        self._last_order = max(highest_order, self._last_order)
         self.changes += 1
-        for text in self.warnings() if self._logs else ():
-            _log.warning("%s", text)
+        if self._logs:
+            for text in self.warnings():
+                _log.warning("%s", text)
 
-    def _take(self, number: int, orders: dict[str, list[int]]) -> None:
-        """Look up the entity or relation in line `number`.
+    def _parse(self, number: int, orders: dict[str, list[int]]) -> None:
+        """Parse line `number`: add its entity or relation, or the reason why the line is ignored.
 
         orders: name -> the orders that its entities had before, the first one first. The order that
             the entity of the line gets is removed.
@@ -357,23 +372,31 @@ class GraphFileSource:
                 self.ends.setdefault(name, {})[number] = None
             self._touched.add(graph_object.source)
         elif graph_object is not None:
-            self._take_entity(number, graph_object, orders)
+            self._add_entity(number, graph_object, orders)
 
-    def _take_entity(self, number: int, entity: Entity, orders: dict[str, list[int]]) -> None:
-        """Look up the entity of line `number`. Its order stays if it had one before.
+    def _add_entity(self, number: int, entity: Entity, orders: dict[str, list[int]]) -> None:
+        """Add the entity of line `number`, or replace it. Its order stays if it had one before.
 
         orders: name -> the orders that its entities had before, the first one first. The order that
             this entity gets is removed.
         """
+        next_order = self._last_order + 1
         earlier_orders = orders.get(entity.name)
-        order = earlier_orders.pop(0) if earlier_orders else self._last_order + 1
-        if number not in self.entities:
-            order = self._last_order = max(order, self._last_order + 1)
+        order = earlier_orders.pop(0) if earlier_orders else next_order
+        is_new_line = number not in self.entities
+        if is_new_line:
+            # Entities of later lines have greater orders
+            order = max(order, next_order)
+            self._last_order = order
             self.named.setdefault(entity.name, []).append(number)
         texts = (entity.name, entity.type, *entity.observations)
-        lowered = _SEPARATOR.join(texts).lower()
         self.entities[number] = EntityLine(
-            number, order, entity.name, entity.type, entity.observations, lowered
+            number=number,
+            order=order,
+            name=entity.name,
+            type=entity.type,
+            observations=entity.observations,
+            lowered=_SEPARATOR.join(texts).lower(),
         )
         self._touched.add(entity.name)
 
@@ -382,12 +405,10 @@ class GraphFileSource:
 
         `memory.jsonl line 7: not JSON, kept and ignored`
         """
-        # number of a line -> its number in the file, from 1: removed lines do not count
-        numbers_in_file = {}
-        count = 0
-        for number, line in enumerate(self.lines if self.bad else ()):
-            count += bool(line)
-            numbers_in_file[number] = count
+        if not self.bad:
+            return []
+        # For each line, its number in the file, from 1: removed lines do not count
+        numbers_in_file = list(accumulate(1 if line else 0 for line in self.lines))
         texts = [
             f"{self._file.name} line {numbers_in_file[number]}: {why}, kept and ignored"
             for number, why in self.bad.items()
@@ -411,7 +432,7 @@ class GraphFileSource:
                 self._open(make=False)
                 yield
                 if self._planned is not None:
-                    self._take_up(self._planned)
+                    self._follow_change(self._planned)
         except OSError as error:
             raise StorageError(self._file.name, reason(error)) from None
         finally:
@@ -434,7 +455,8 @@ class GraphFileSource:
         """
         if not edit:
             return []
-        if self._fd is None:
+        is_missing = self._fd is None
+        if is_missing:
             self._open(make=True)
             if self.lines:
                 raise Conflict(self._file.name, "of another program", "none")
@@ -446,13 +468,14 @@ class GraphFileSource:
         self._planned = _PlannedEdit(edit, lines, change)
         return [Step(StepKind.LINES, self.name, "", self._file.name, lines=change)]
 
-    def _take_up(self, planned: _PlannedEdit) -> None:
-        """Use the lines after a change that was written."""
+    def _follow_change(self, planned: _PlannedEdit) -> None:
+        """Use the lines after an edit that was written to the file."""
         write = planned.change.write
         is_append = write.size is not None
         if not is_append:
+            # A file in another form was converted into lines
             self._other_form = None
-        self._follow(planned.lines, planned.edit)
+        self._follow_edit(planned.lines, planned.edit)
         self._stamp = write.stamp or _UNKNOWN
 
     def inverse(self, kept_lines: KeptLines) -> LineEdit | None:
@@ -465,33 +488,33 @@ class GraphFileSource:
     def _lines_after(self, edit: LineEdit) -> list[bytes]:
         """Return the lines after an edit. A removed line is empty, unless lines are inserted."""
         lines = [*self.lines]
-        for slot, line in edit.lines.items():
-            lines[slot] = line
-        last = _last_slot(lines)
-        if last is not None and (edit.added or edit.inserted) and not lines[last].endswith(b"\n"):
+        for number, line in edit.lines.items():
+            lines[number] = line
+        last = _last_line(lines)
+        has_new_lines = bool(edit.added or edit.inserted)
+        if has_new_lines and last is not None and not lines[last].endswith(b"\n"):
             lines[last] += b"\n"
         if edit.inserted:
-            merged: list[bytes] = []
-            for slot in range(len(lines) + 1):
-                merged += [*edit.inserted.get(slot, ()), *lines[slot : slot + 1]]
-            lines = list(filter(None, merged))
+            lines = _with_insertions(lines, edit.inserted)
         return lines + edit.added
 
     def _line_change(self, fd: int, edit: LineEdit, lines: list[bytes]) -> LineChange:
         """Return the change that makes an edit.
 
         fd: the descriptor of the file.
-        lines: the lines after it.
+        lines: the lines after the edit.
         """
-        slots = sorted(edit.lines)
-        # The file does not have the empty lines
-        numbers = [slot - self.lines[:slot].count(b"") for slot in slots]
-        inserted = (edit.inserted[slot] for slot in sorted(edit.inserted))
-        added = [*chain.from_iterable(inserted), *edit.added]
-        old = [self.lines[slot] for slot in slots]
-        new = [edit.lines[slot] for slot in slots]
-        write = self._file_write(fd, edit, lines)
-        return LineChange(self._file.target, numbers, old, new, added, write)
+        numbers = sorted(edit.lines)
+        inserted = chain.from_iterable(edit.inserted[number] for number in sorted(edit.inserted))
+        return LineChange(
+            place=self._file.target,
+            # The file does not have the lines that are empty here
+            numbers=[number - self.lines[:number].count(b"") for number in numbers],
+            old=[self.lines[number] for number in numbers],
+            new=[edit.lines[number] for number in numbers],
+            added=[*inserted, *edit.added],
+            write=self._file_write(fd, edit, lines),
+        )
 
     def _file_write(self, fd: int, edit: LineEdit, lines: list[bytes]) -> FileWrite:
         """Return the way to write the lines after an edit: an append if possible.
@@ -500,7 +523,7 @@ class GraphFileSource:
         lines: the lines after the edit.
         """
         data = b"".join(edit.added)
-        last = _last_slot(self.lines)
+        last = _last_line(self.lines)
         if last is not None and not self.lines[last].endswith(b"\n"):
             data = b"\n" + data
         # New lines can be appended if no other line changes.
@@ -529,8 +552,8 @@ class GraphFileSource:
             if not self.ends[name]:
                 del self.ends[name]
 
-    def _follow(self, lines: list[bytes], edit: LineEdit) -> None:
-        """Look up `lines`, which `edit` made of the lines before. Only edited ones are parsed."""
+    def _follow_edit(self, lines: list[bytes], edit: LineEdit) -> None:
+        """Use `lines` from now on. If possible, only the lines that `edit` changed are parsed."""
         if edit.inserted:
             # The numbers of all later lines changed
             self._read(lines)
@@ -546,9 +569,9 @@ class GraphFileSource:
                 orders: dict[str, list[int]] = {}
                 if entity_before is not None:
                     orders[entity_before.name] = [entity_before.order]
-                self._take(number, orders)
+                self._parse(number, orders)
         for number in range(len(lines) - len(edit.added), len(lines)):
-            self._take(number, {})
+            self._parse(number, orders={})
 
     def path(self, name: str, twin: int = 0) -> str:
         """Return the path of the note of an entity. It stays the same while the object exists.
@@ -570,34 +593,33 @@ class GraphFileSource:
     def entity(self, path: str) -> EntityLine | None:
         """Return the entity whose note is at `path`, None if it does not exist."""
         if path not in self._places:
-            # Paths are given out when they are needed: give out all
+            # `path` chooses a path when it is first called, so call it for all entities
             for name, numbers in self.named.items():
                 for twin in range(len(numbers)):
                     self.path(name, twin)
-        name, twin = self._places.get(path, ("", 0))
-        if path in self._places:
-            numbers = self.named.get(name, [])
-        else:
-            numbers = []
-        if twin < len(numbers):
-            return self.entities[numbers[twin]]
-        return None
+        if path not in self._places:
+            return None
+        name, twin = self._places[path]
+        numbers = self.named.get(name, [])
+        if twin >= len(numbers):
+            return None
+        return self.entities[numbers[twin]]
 
     def _relations_of(self, entity: EntityLine) -> list[GraphRelation]:
         """Return the relations from an entity, in the order of the file. Only a first twin has any."""
-        if self.named[entity.name][0] != entity.number:
+        is_first_twin = self.named[entity.name][0] == entity.number
+        if not is_first_twin:
             return []
         relations = [self.relations[number] for number in self.ends.get(entity.name, ())]
-        return sorted(
-            (relation for relation in relations if relation.source == entity.name),
-            key=lambda relation: relation.order,
-        )
+        outgoing = [relation for relation in relations if relation.source == entity.name]
+        outgoing.sort(key=lambda relation: relation.order)
+        return outgoing
 
     def _stamp_of(self, entity: EntityLine) -> Stamp:
         """Return a stamp made from the lines of an entity and of its relations.
 
-        The time is left 0. The time of the file changes with every entity in it, so with that time
-        all of them would seem changed.
+        Its times are 0. With the time of the file, all entities would seem changed after a change
+        of one.
         """
         numbers = [entity.number, *(relation.order[0] for relation in self._relations_of(entity))]
         lines = b"".join([self.lines[number] for number in numbers])
@@ -608,20 +630,21 @@ class GraphFileSource:
         entity = self.entity(path)
         if entity is None:
             return None
+        fields = {"title": entity.name, "type": entity.type, **self._validity_of(entity)}
         relations = [(relation.type, relation.target) for relation in self._relations_of(entity)]
+        body = sections(entity.observations, relations)
+        data = f"---\n{frontmatter.dump(fields)}---\n{body}".encode()
+        changed_ns = self._stamp.mtime_ns if self._stamp is not None else 0
+        return File(data, self._stamp_of(entity), sha256(data), changed_ns=changed_ns)
+
+    def _validity_of(self, entity: EntityLine) -> dict[str, Any]:
+        """Return the keys of an entity's line that say from when until when it holds."""
         line = self.lines[entity.number]
-        if any(key.encode() in line for key in VALIDITY_KEYS):
-            value = json.loads(line)
-        else:
-            value = {}
-        validity = {key: value[key] for key in VALIDITY_KEYS if value.get(key)}
-        header = frontmatter.dump({"title": entity.name, "type": entity.type} | validity)
-        data = f"---\n{header}---\n{sections(entity.observations, relations)}".encode()
-        if self._stamp is not None:
-            changed = self._stamp.mtime_ns
-        else:
-            changed = 0
-        return File(data, self._stamp_of(entity), sha256(data), changed_ns=changed)
+        # Most lines have none, and need not be parsed again
+        if not any(key.encode() in line for key in VALIDITY_KEYS):
+            return {}
+        value = json.loads(line)
+        return {key: value[key] for key in VALIDITY_KEYS if value.get(key)}
 
     def changed_since(self, version: Stamp | None) -> list[str] | None:
         """Return the paths of the notes that changed since `version`, None if that is not known.
@@ -629,22 +652,27 @@ class GraphFileSource:
         Only the first caller with a version gets the paths: then they are forgotten.
         """
         self.fresh()
-        if self._last_version == version:
-            names = self._touched
-        else:
-            names = None
+        is_known = self._last_version == version
+        names = self._touched
         self._last_version = self._stamp
         self._touched = set()
-        if names is None:
+        if not is_known:
             return None
-        changed = []
+        changed_paths = []
+        # In the order of their first lines
         for name in sorted(names, key=lambda name: self.named.get(name, (0,))[0]):
-            # Also the paths of twins that are removed by now
-            twin = 0
-            while not twin or (name, twin) in self._paths or twin < len(self.named.get(name, ())):
-                changed.append(self.path(name, twin))
-                twin += 1
-        return changed
+            changed_paths += self._paths_of(name)
+        return changed_paths
+
+    def _paths_of(self, name: str) -> list[str]:
+        """Return the paths of all twins with this name, also of twins that are removed by now.
+
+        At least the path of the first one, which may be removed.
+        """
+        twin_count = max(1, len(self.named.get(name, ())))
+        while (name, twin_count) in self._paths:
+            twin_count += 1
+        return [self.path(name, twin) for twin in range(twin_count)]
 
     def folders(self) -> Iterator[str]:
         # No folder need be watched: `version` is compared before each call
@@ -694,10 +722,10 @@ class GraphFileSource:
         raise ReadOnlyProject(self.name, self._file.name)
 
     def list(self, below: str = "") -> Listing:
-        """List the notes with their stamps (`Source.list`): one note for each entity.
+        """Return the notes with their stamps: one note for each entity, also for each twin.
 
-        Entities with the same name, twins, have a note each. The result is empty for any folder
-        `below`, since all notes are in the top folder.
+        below: the folder whose notes are wanted. All notes are in the top folder, which is "". Any
+            other folder is empty.
         """
         self.fresh()
         listing = Listing()
@@ -710,7 +738,7 @@ class GraphFileSource:
         return listing
 
     def parts(self, below: str, listing: Listing) -> Iterator[None]:
-        """Add all notes to `listing` at once (`Source.parts`): one file is read in one part.
+        """Add all notes to `listing`, then yield once: one file is read as a whole.
 
         below: the folder whose notes are wanted. "" is the top folder, which has all notes.
         """
@@ -718,9 +746,26 @@ class GraphFileSource:
         yield
 
 
-def _last_slot(lines: Sequence[bytes]) -> int | None:
-    """Return the index of the last line that is not empty, None if all are."""
-    return next((slot for slot in reversed(range(len(lines))) if lines[slot]), None)
+def _last_line(lines: Sequence[bytes]) -> int | None:
+    """Return the number of the last line that is not empty, None if all are."""
+    for number in reversed(range(len(lines))):
+        if lines[number]:
+            return number
+    return None
+
+
+def _with_insertions(lines: Sequence[bytes], inserted: dict[int, list[bytes]]) -> list[bytes]:
+    """Return lines with further ones inserted, and without empty ones.
+
+    inserted: number of a line -> lines to insert before it. The number after the last line is for
+        lines at the end.
+    """
+    result: list[bytes] = []
+    for number, line in enumerate(lines):
+        result += inserted.get(number, ())
+        result.append(line)
+    result += inserted.get(len(lines), ())
+    return list(filter(None, result))
 
 
 def _lines_of(data: bytes) -> list[bytes]:
@@ -738,73 +783,78 @@ def _inverse_edit(source: GraphFileSource, kept_lines: KeptLines) -> LineEdit | 
     kept_lines: the lines of the change, from the history.
 
     None if one of its lines has changed since, or if an entity or relation that it removed exists
-    again. A slot is the index of a line in `source.lines`.
+    again.
     """
-    slots = _slots_by_line(source)
+    numbers_by_line = _numbers_by_line(source)
     edit = LineEdit(source, verb="undo")
 
-    # Of equal lines, the last ones were added
+    # Remove the added lines. Of equal lines, the last ones were added.
     for line in reversed(kept_lines.added):
-        line_slots = slots.get(line.rstrip(b"\r\n"))
-        if not line_slots:
+        numbers = numbers_by_line.get(line.rstrip(b"\r\n"))
+        if not numbers:
             return None
-        edit.lines[line_slots.pop()] = b""
+        edit.lines[numbers.pop()] = b""
 
-    # (number, line) of the removed lines
-    returning: list[tuple[int, bytes]] = []
-    for number, old, new in kept_lines.replaced:
+    # Put the old text of the changed lines back
+    removed_lines: list[tuple[int, bytes]] = []
+    for former_number, old, new in kept_lines.replaced:
         if not new:
-            returning.append((number, old))
+            removed_lines.append((former_number, old))
             continue
-        line_slots = slots.get(new.rstrip(b"\r\n"))
-        if not line_slots:
+        numbers = numbers_by_line.get(new.rstrip(b"\r\n"))
+        if not numbers:
             return None
-        edit.lines[line_slots.pop(0)] = old
-    for _, old in returning:
-        if _is_there_again(source, edit, old):
+        edit.lines[numbers.pop(0)] = old
+
+    # Insert the removed lines
+    for _, line in removed_lines:
+        if _is_there_again(source, edit, line):
             return None
-    _insert(source, edit, returning)
+    _insert(source, edit, removed_lines)
     return edit
 
 
-def _slots_by_line(source: GraphFileSource) -> dict[bytes, list[int]]:
-    """Return line without its line break -> its slots. Equal lines have several slots."""
-    slots: dict[bytes, list[int]] = {}
-    for slot, line in enumerate(source.lines):
+def _numbers_by_line(source: GraphFileSource) -> dict[bytes, list[int]]:
+    """Return line without its line break -> its numbers. Equal lines have several numbers."""
+    numbers_by_line: dict[bytes, list[int]] = {}
+    for number, line in enumerate(source.lines):
         if line:
-            slots.setdefault(line.rstrip(b"\r\n"), []).append(slot)
-    return slots
+            numbers_by_line.setdefault(line.rstrip(b"\r\n"), []).append(number)
+    return numbers_by_line
 
 
 def _is_there_again(source: GraphFileSource, edit: LineEdit, line: bytes) -> bool:
-    """Whether the entity or relation of a line is in the file, in a line that `edit` does not change."""
-    entity_or_relation = graph_lines.said_by(line)
-    slots: list[int] = []
+    """Whether the entity or relation of a line is in the file, in a line that `edit` does not change.
+
+    line: a line that was removed.
+    """
+    entity_or_relation = graph_lines.graph_object_in(line)
+    numbers: list[int] = []
     if isinstance(entity_or_relation, GraphRelation):
-        slots = [
-            slot
-            for slot in source.ends.get(entity_or_relation.source, ())
-            if source.relations[slot].triple == entity_or_relation.triple
+        numbers = [
+            number
+            for number in source.ends.get(entity_or_relation.source, ())
+            if source.relations[number].triple == entity_or_relation.triple
         ]
     elif entity_or_relation is not None:
-        slots = source.named.get(entity_or_relation.name, [])
-    return any(slot not in edit.lines for slot in slots)
+        numbers = source.named.get(entity_or_relation.name, [])
+    return any(number not in edit.lines for number in numbers)
 
 
 def _insert(
-    source: GraphFileSource, edit: LineEdit, returning: Sequence[tuple[int, bytes]]
+    source: GraphFileSource, edit: LineEdit, removed_lines: Sequence[tuple[int, bytes]]
 ) -> None:
     """Add to `edit` the insertion of removed lines at their former places.
 
-    returning: (number, line), with the number that the line had when it was removed.
+    removed_lines: (number, line), with the number that the line had when it was removed.
     """
-    remaining_slots = [
-        slot for slot, line in enumerate(source.lines) if line and edit.lines.get(slot) != b""
+    remaining_numbers = [
+        number for number, line in enumerate(source.lines) if line and edit.lines.get(number) != b""
     ]
-    numbers = [number for number, _ in returning]
-    places = former_places(numbers, remaining_slots, len(source.lines))
-    for slot, (_, line) in zip(places, returning, strict=True):
-        edit.inserted.setdefault(slot, []).append(line)
+    former_numbers = [number for number, _ in removed_lines]
+    places = former_places(former_numbers, remaining_numbers, len(source.lines))
+    for place, (_, line) in zip(places, removed_lines, strict=True):
+        edit.inserted.setdefault(place, []).append(line)
 
 
 def _digest_of(lines: bytes) -> int:

@@ -25,7 +25,7 @@ from memoranda.text.unicode import is_valid_unicode, repair_surrogates
 ENTITY_KEYS = ("type", "name", "entityType", "observations")
 _BLANK = (" ", "\t", "\r")
 _EMPTY = (b"{}", b"[]")
-# Cheap signs that a line, or a file, may be in one of the forms that `as_lines` converts.
+# A line or file without a match is certainly in none of the forms that `as_lines` converts.
 _MAYBE_OTHER_FORM = re.compile(rb'[}\]][ \t]*\{|"(?:entities|relations)"|\A\s*(?:\{\s*\}|\[\s*\])')
 # The lists of an object with a whole graph -> the type of their elements.
 _MEMBERS = {"entities": "entity", "relations": "relation"}
@@ -95,18 +95,20 @@ def holds_graph(file: Path) -> bool:
     if it is an empty `.json` file.
     """
     with file.open("rb") as lines:
-        if any(said_by(lines.readline(_MAX_LINE_BYTES)) is not None for _ in range(_FIRST_LINES)):
-            return True
+        for _ in range(_FIRST_LINES):
+            if graph_object_in(lines.readline(_MAX_LINE_BYTES)) is not None:
+                return True
     if file.suffix.lower() != ".json":
         return False
     data = file.read_bytes()
     return not data.strip() or as_lines(data) is not None
 
 
-def said_by(line: bytes) -> Entity | GraphRelation | None:
+def graph_object_in(line: bytes) -> Entity | GraphRelation | None:
     """Return the entity or relation in a line, None for any other line."""
     try:
-        return parse_graph_object(parse_line(line) or {})
+        value = parse_line(line)
+        return parse_graph_object(value) if value else None
     except BadLine:
         return None
 
@@ -133,16 +135,18 @@ def dump_line(value: Any) -> str:
 
 
 def entity_line(entity: Entity, other_keys: dict[str, Any]) -> str:
-    """Return an entity as one line of JSON. `other_keys` are added, unless they are its own keys."""
+    """Return an entity as one line of JSON.
+
+    other_keys: further keys of the object, and their values. Those in ENTITY_KEYS are ignored.
+    """
     value = {
         "type": "entity",
         "name": entity.name,
         "entityType": entity.type,
         "observations": entity.observations,
     }
-    return dump_line(
-        value | {key: item for key, item in other_keys.items() if key not in ENTITY_KEYS}
-    )
+    further_keys = {key: item for key, item in other_keys.items() if key not in ENTITY_KEYS}
+    return dump_line(value | further_keys)
 
 
 def relation_line(relation: GraphRelation) -> str:
@@ -156,27 +160,29 @@ def with_members(line: bytes, **members: Any) -> bytes:
 
     `{"name": "Ann", "x":1}` with `x=2, y=3` becomes `{"name": "Ann", "x":2,"y":3}`.
     """
-    if line.startswith(_BOM):
-        bom = _BOM
-    else:
-        bom = b""
+    bom = _BOM if line.startswith(_BOM) else b""
     text = line.removeprefix(_BOM).decode()
     for key, value in members.items():
-        new_value = dump_line(value)
-        spans = [(start, end) for name, start, end in _members(text) if name == key]
-        if spans:
-            # Of a repeated key, the last value counts
-            start, end = spans[-1]
-            text = text[:start] + new_value + text[end:]
-        else:
-            brace = text.rindex("}")
-            head = text[:brace].rstrip()
-            if head.endswith("{"):
-                comma = ""
-            else:
-                comma = ","
-            text = f"{head}{comma}{json.dumps(key)}:{new_value}{text[brace:]}"
-    return bom + text.encode() + (b"" if text.endswith("\n") else b"\n")
+        text = _with_member(text, key, dump_line(value))
+    if not text.endswith("\n"):
+        text += "\n"
+    return bom + text.encode()
+
+
+def _with_member(text: str, key: str, new_value: str) -> str:
+    """Set one key in a text that is a JSON object.
+
+    new_value: the value as JSON.
+    """
+    spans = [(start, end) for name, start, end in _members(text) if name == key]
+    if spans:
+        # Of a repeated key, the last value counts
+        start, end = spans[-1]
+        return text[:start] + new_value + text[end:]
+    closing_brace = text.rindex("}")
+    head = text[:closing_brace].rstrip()
+    comma = "" if head.endswith("{") else ","
+    return f"{head}{comma}{json.dumps(key)}:{new_value}{text[closing_brace:]}"
 
 
 def _members(text: str) -> Iterator[tuple[str, int, int]]:
@@ -219,21 +225,26 @@ def as_lines(data: bytes) -> list[bytes] | None:
     has_empty_first_line = first_line.strip() in _EMPTY
     if not (has_empty_first_line or _MAYBE_OTHER_FORM.search(text)):
         return None
+    # The whole file may be one object
     members = _graph_members(json_value(text))
     if members is not None:
         return members
-    lines = (later_lines if has_empty_first_line else data).removesuffix(b"\n")
-    all_lines: list[bytes] = []
+
+    remaining_data = later_lines if has_empty_first_line else data
+    remaining_data = remaining_data.removesuffix(b"\n")
+    lines: list[bytes] = []
     is_converted = has_empty_first_line
-    for line in lines.split(b"\n"):
-        parts = _separated(line)
-        is_converted = is_converted or parts is not None
-        all_lines += [line + b"\n"] if parts is None else parts
+    for line in remaining_data.split(b"\n"):
+        separated_lines = _separated(line)
+        if separated_lines is None:
+            lines.append(line + b"\n")
+        else:
+            lines += separated_lines
+            is_converted = True
     if not is_converted:
         return None
-    if lines:
-        return all_lines
-    return []
+    # Without data, `split` returns one empty line
+    return lines if remaining_data else []
 
 
 def _separated(line: bytes) -> list[bytes] | None:
@@ -243,18 +254,19 @@ def _separated(line: bytes) -> list[bytes] | None:
     """
     if not _MAYBE_OTHER_FORM.search(line):
         return None
-    parts = _values(line.removeprefix(_BOM))
-    if parts is None:
+    values = _values(line.removeprefix(_BOM))
+    if values is None:
         return None
     lines: list[bytes] = []
-    is_converted = len(parts) > 1
-    for value, part in parts:
+    is_converted = len(values) > 1
+    for value, data in values:
         members = _graph_members(value)
-        is_converted = is_converted or members is not None
-        lines += [part + b"\n"] if members is None else members
-    if is_converted:
-        return lines
-    return None
+        if members is None:
+            lines.append(data + b"\n")
+        else:
+            lines += members
+            is_converted = True
+    return lines if is_converted else None
 
 
 def _values(line: bytes) -> list[tuple[Any, bytes]] | None:
@@ -287,13 +299,16 @@ def _graph_members(value: Any) -> list[bytes] | None:
     """
     if value in ({}, []):
         return []
-    if not isinstance(value, dict) or "type" in value or not value.keys() & {*_MEMBERS}:
+    # An object with a type is a line of a graph file
+    if not isinstance(value, dict) or "type" in value:
         return None
-    lists = {key: value[key] for key in _MEMBERS if value.get(key) is not None}
-    if not all(map(_holds_objects, lists.values())):
+    if value.keys().isdisjoint(_MEMBERS):
+        return None
+    members_by_key = {key: value[key] for key in _MEMBERS if value.get(key) is not None}
+    if not all(map(_holds_objects, members_by_key.values())):
         return None
     lines: list[bytes] = []
-    for key, members in lists.items():
+    for key, members in members_by_key.items():
         lines += [_member_line(_MEMBERS[key], member) for member in members]
     other_keys = {key: item for key, item in value.items() if key not in _MEMBERS}
     if other_keys:
@@ -309,12 +324,12 @@ def _holds_objects(value: Any) -> bool:
 def _member_line(kind: str, member: dict[str, Any]) -> bytes:
     """Return an element of `entities` or `relations` as a line.
 
-    kind: `entity` or `relation`. In such lists some programs write the type of an entity as `type`,
-        which becomes `entityType`.
+    kind: `entity` or `relation`.
     member: the element.
     """
     own_type = member.get("type")
     if kind == "entity" and "entityType" not in member and own_type not in (None, kind):
+        # Some programs write the type of an entity as `type` in such lists
         member = member | {"entityType": own_type}
     # `type` comes first, and replaces the element's own
     return _raw_line({"type": kind} | member | {"type": kind})
@@ -329,11 +344,12 @@ def _raw_line(value: Any) -> bytes:
 
 
 def shape_of(data: bytes, lines: Sequence[bytes]) -> str:
-    """Return what a file is if it is not a graph file, such as `a JSON array`. "" for a graph file.
+    """Describe a file that is not a graph file, such as `a JSON array`. "" for a graph file.
 
     A graph file has one JSON object in each line. The result is for an error message.
 
-    data, lines: the bytes of the file, whole and by line.
+    data: the bytes of the file.
+    lines: the same bytes by line.
     """
     stripped_lines = (line.removeprefix(_BOM).strip() for line in lines)
     full_lines = filter(None, stripped_lines)
@@ -348,8 +364,9 @@ def shape_of(data: bytes, lines: Sequence[bytes]) -> str:
 
 
 def _shape_of_lines(data: bytes, full_lines: Sequence[bytes]) -> str:
-    """Return what a file is whose first line is not an object of a graph (see `shape_of`).
+    """Describe a file whose first line is not an object of a graph. "" for a graph file.
 
+    data: the bytes of the file.
     full_lines: its lines that are not blank, without blanks around them. There is at least one.
     """
     document = json_value(data.removeprefix(_BOM).strip())
@@ -392,10 +409,11 @@ class GraphText:
 
 
 def parse_graph(text: str) -> GraphText:
-    """Read the graph in a text: one object a line, an array of objects, or one object with
-    `entities` and `relations`.
+    """Read the graph in a text.
 
-    Lines and elements of an array are counted from 1. Objects of another type are bad, too.
+    The text is one object a line, an array of objects, or one object with `entities` and
+    `relations`. Lines and elements of an array are counted from 1. Objects of another type are bad,
+    too.
     """
     text = text.removeprefix("\ufeff")
     document = json_value(text) if text.lstrip()[:1] in ("[", "{") else None
@@ -403,20 +421,28 @@ def parse_graph(text: str) -> GraphText:
         return _collect(enumerate(document, 1))
     if isinstance(document, dict) and "type" not in document:
         return _collect((1, member) for member in _typed_members(document))
-    lines = ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
-    return _collect(
-        (number, json_value(line) if is_valid_unicode(line) else None) for number, line in lines
-    )
+    return _collect(_values_of_lines(text))
+
+
+def _values_of_lines(text: str) -> Iterator[tuple[int, Any]]:
+    """Yield the number and the JSON value of each line that is not blank. None if it is invalid."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            yield number, json_value(line) if is_valid_unicode(line) else None
 
 
 def _typed_members(document: dict[str, Any]) -> Iterator[Any]:
     """Yield the entities and relations of an object with a whole graph, each with its type."""
     for list_name, kind in _MEMBERS.items():
         values = document.get(list_name)
-        for value in values if isinstance(values, list) else ():
+        if not isinstance(values, list):
+            continue
+        for value in values:
+            # Anything else is reported as bad later
             yield {**value, "type": kind} if isinstance(value, dict) else value
 
 
+# Type of an object -> why it is bad.
 _BAD = {
     "entity": "no entity: it needs a name, and observations that are texts",
     "relation": "no relation: it needs from, to and relationType",
@@ -424,7 +450,10 @@ _BAD = {
 
 
 def _collect(values: Iterable[tuple[int, Any]]) -> GraphText:
-    """Sort JSON values, each with the number of its line, into a GraphText."""
+    """Sort JSON values into a GraphText.
+
+    values: (number of its line, value).
+    """
     graph_text = GraphText()
     for number, value in values:
         if not isinstance(value, dict):
@@ -435,13 +464,11 @@ def _collect(values: Iterable[tuple[int, Any]]) -> GraphText:
         except BadLine:
             graph_object = None
         if isinstance(graph_object, Entity):
-            graph_text.entities.append(
-                (graph_object, {key: item for key, item in value.items() if key not in ENTITY_KEYS})
-            )
+            other_keys = {key: item for key, item in value.items() if key not in ENTITY_KEYS}
+            graph_text.entities.append((graph_object, other_keys))
         elif graph_object is not None:
             graph_text.relations.append(graph_object)
         else:
-            graph_text.bad.append(
-                (number, _BAD.get(str(value.get("type")), "neither entity nor relation"))
-            )
+            reason = _BAD.get(str(value.get("type")), "neither entity nor relation")
+            graph_text.bad.append((number, reason))
     return graph_text

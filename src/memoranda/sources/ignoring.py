@@ -1,7 +1,8 @@
 """Leaves files of a project's folder out, by lists in the format of .gitignore and by Obsidian's.
 
 A path that is left out is neither indexed nor shown, and no note can be written there. As in git, a
-later pattern wins over an earlier one, and nothing below a folder that is left out comes back.
+later pattern overrides an earlier one. But below a folder that is left out, no pattern brings a file
+back.
 """
 
 from __future__ import annotations
@@ -41,10 +42,9 @@ class Pattern(NamedTuple):
 
 @dataclass(slots=True, eq=False, repr=False)
 class IgnoreRules(ValueObject):
-    """The patterns by which files of one project are left out. Of those that match, the last
-    decides.
+    """The patterns by which files of one project are left out.
 
-    patterns: the patterns in their order.
+    patterns: the patterns in their order. Of those that match a path, the last decides.
     """
 
     patterns: tuple[Pattern, ...] = ()
@@ -55,7 +55,7 @@ class IgnoreRules(ValueObject):
         return bool(self.patterns)
 
     def reason(self, path: str, *, is_folder: bool = False) -> str:
-        """Return the `Pattern.reason` why a path is left out, "" if it is not left out.
+        """Return why a path is left out, such as `.memoryignore, line 3`. "" if it is not.
 
         If a folder is left out, so is everything below it.
 
@@ -128,7 +128,8 @@ def _gitignore_pattern(line: str, reason: str) -> Pattern | None:
     only_folders = text.endswith("/")
     if only_folders:
         text = text.rstrip("/")
-    # A slash at the beginning or inside ties the pattern to the folder of the list
+    # A pattern with a slash at the beginning or inside is relative to the folder of the list.
+    # Without one, it matches in every folder.
     is_anchored = "/" in text
     text = text.removeprefix("/")
     if not text:

@@ -74,8 +74,8 @@ class LeftOut(NamedTuple):
     """A file or folder that is left out of the project.
 
     path: its path in the project.
-    reason: the list and the line that say so (`ignoring.Pattern`).
-    notes: how many files with the name of a note it has.
+    reason: the list and the line that leave it out: `.memoryignore, line 3`.
+    notes: how many files with the name of a note are in it, or 1 if it is such a file.
     """
 
     path: str
@@ -88,7 +88,9 @@ class Inventory:
     """The contents of a folder. All paths are relative to the project.
 
     notes: the number of notes.
-    attachments, symlinks, left_out: other files, symlinks, and what the rules leave out.
+    attachments: files that are not notes.
+    symlinks: symlinks to folders, or with the name of a note.
+    left_out: files and folders that the rules leave out.
     unreadable: folders and notes that may not be read; `/` is the project's own folder.
     """
 
@@ -153,9 +155,9 @@ def inventory_of(source: FolderSource, below: str = "") -> Inventory:
         for entry in sorted_entries:
             if entry.name.startswith(".") or not is_valid_unicode(entry.name):
                 continue
-            inner_folder = _take(source, folder, entry, inventory)
-            if inner_folder:
-                waiting.append(inner_folder)
+            is_folder_to_list = _add_entry(source, folder, entry, inventory)
+            if is_folder_to_list:
+                waiting.append(posixpath.join(folder, entry.name))
     inventory.attachments.sort()
     return inventory
 
@@ -169,21 +171,21 @@ def attachments_of_folder(source: FolderSource, folder: str) -> list[Attachment]
         names = os.listdir(place)
     except OSError:
         return []
-    # A folder may have very many notes, so names like theirs are sorted out first
-    names = [
-        name for name in names if not name.endswith(".md") or name.lower().endswith(DRAWING_SUFFIX)
-    ]
     inventory = Inventory()
     for name in names:
+        # A folder may have very many notes, so names like theirs are sorted out first
+        if name.endswith(".md") and not name.lower().endswith(DRAWING_SUFFIX):
+            continue
+        if name.startswith(".") or not is_valid_unicode(name):
+            continue
         path = posixpath.join(folder, name)
-        is_shown = not name.startswith(".") and is_valid_unicode(name)
-        if is_shown and not source.has_note_name(path) and not source.rules.reason(path):
-            _take_attachment(path, os.path.join(place, name), inventory)
+        if not source.has_note_name(path) and not source.rules.reason(path):
+            _add_attachment(path, os.path.join(place, name), inventory)
     inventory.attachments.sort()
     return inventory.attachments
 
 
-def _take_attachment(path: str, place: str, inventory: Inventory) -> None:
+def _add_attachment(path: str, place: str, inventory: Inventory) -> None:
     """Add a file to an inventory, if it is a regular file that still exists.
 
     path: its path in the project.
@@ -198,31 +200,35 @@ def _take_attachment(path: str, place: str, inventory: Inventory) -> None:
         inventory.attachments.append(Attachment(path, kind, status.st_size, status.st_mtime_ns))
 
 
-def _take(source: FolderSource, folder: str, entry: os.DirEntry[str], inventory: Inventory) -> str:
+def _add_entry(
+    source: FolderSource, folder: str, entry: os.DirEntry[str], inventory: Inventory
+) -> bool:
     """Add one entry of a folder to the inventory.
 
-    Returns the path of a folder to list next. "" for anything else.
+    Returns whether the entry is a folder, whose entries must be added next.
+
+    folder: the path of the folder in the project.
+    entry: the entry as `os.scandir` lists it.
     """
     path = posixpath.join(folder, entry.name)
     is_folder = entry.is_dir(follow_symlinks=False)
     if is_folder and entry.name in SKIPPED_FOLDERS:
-        return ""
+        return False
     reason = source.rules.reason(path, is_folder=is_folder)
     if reason:
-        notes = int(source.has_note_name(path))
-        if is_folder:
-            notes = _notes_below(source, path)
+        notes = _notes_below(source, path) if is_folder else int(source.has_note_name(path))
         inventory.left_out.append(LeftOut(path, reason, notes))
-    elif is_folder:
-        return path
-    elif entry.is_symlink():
-        _take_symlink(source, path, entry, inventory)
+        return False
+    if is_folder:
+        return True
+    if entry.is_symlink():
+        _add_symlink(source, path, entry, inventory)
     elif entry.is_file(follow_symlinks=False):
-        _take_file(source, path, entry, inventory)
-    return ""
+        _add_file(source, path, entry, inventory)
+    return False
 
 
-def _take_file(
+def _add_file(
     source: FolderSource, path: str, entry: os.DirEntry[str], inventory: Inventory
 ) -> None:
     """Add a file to an inventory, as a note or as an attachment.
@@ -236,10 +242,10 @@ def _take_file(
         else:
             inventory.unreadable.append(path)
         return
-    _take_attachment(path, entry.path, inventory)
+    _add_attachment(path, entry.path, inventory)
 
 
-def _take_symlink(
+def _add_symlink(
     source: FolderSource, path: str, entry: os.DirEntry[str], inventory: Inventory
 ) -> None:
     """Add a symlink to an inventory if it leads to a folder or has the name of a note.
@@ -254,15 +260,15 @@ def _take_symlink(
 
 def symlink_at(source: FolderSource, path: str) -> Symlink:
     """Return the symlink at `path` of a project."""
-    base = os.path.realpath(source.root)
+    real_root = os.path.realpath(source.root)
     place = os.path.join(source.root, path)
     target = os.path.realpath(place)
-    if target.startswith(f"{base}/"):
-        return Symlink(path, target[len(base) + 1 :], True)
+    if target.startswith(f"{real_root}/"):
+        return Symlink(path, target.removeprefix(f"{real_root}/"), is_inside=True)
     try:
-        return Symlink(path, os.readlink(place), False)
+        return Symlink(path, os.readlink(place), is_inside=False)
     except OSError:
-        return Symlink(path, target, False)
+        return Symlink(path, target, is_inside=False)
 
 
 def _notes_below(source: FolderSource, folder: str) -> int:
@@ -277,9 +283,10 @@ def _notes_below(source: FolderSource, folder: str) -> int:
 
 
 def _key(path: str) -> str:
-    """Return a path for comparison: without regard to case, Unicode form, and a drawing's `.md`.
+    """Return the form of a path in which paths are compared.
 
-    Obsidian's links name the drawing `Plan.excalidraw.md` as `Plan.excalidraw`.
+    Case and the form of Unicode do not matter. Obsidian's links name the drawing
+    `Plan.excalidraw.md` as `Plan.excalidraw`, so the `.md` of a drawing is left out.
     """
     folded = unicodedata.normalize("NFC", path).casefold()
     if folded.endswith(DRAWING_SUFFIX):

@@ -115,8 +115,10 @@ class JsonFiles:
     def name_of(self, row: Row, stem: str) -> str:
         """Return the key under which reads of an entry are counted.
 
-        It contains the entry's time, so an entry that is written again begins at zero.
+        It depends on the time at which the entry was written. So the count of an entry that is
+        written again begins at zero.
 
+        row: the entry.
         stem: the name of the file without `.json`.
         """
         parts = (str(self.root), namespace_in(row, stem), row["key"], str(row.get("created_at")))
@@ -125,7 +127,7 @@ class JsonFiles:
     def write_count(self, count: Callable[[], EntryCount]) -> None:
         """Write into `_meta.json` how many entries there are, unless it holds no JSON object.
 
-        count: counts them. It is called while `_meta.json` is locked: of two processes, the one
+        count: counts them. It is called while `_meta.json` is locked. So of two processes, the one
             that counts later also writes later.
 
         Raises OSError, ValueError.
@@ -135,10 +137,7 @@ class JsonFiles:
             assert fd is not None
             entry_count = count()
             data = file.read(fd)
-            if data.strip():
-                meta = json.loads(data)
-            else:
-                meta = {}
+            meta = json.loads(data) if data.strip() else {}
             if not isinstance(meta, dict):
                 return
             new_meta = meta | {
@@ -162,8 +161,8 @@ class JsonFiles:
         status = os.fstat(fd)
         data = file.read(fd)
         text = data.decode("utf-8-sig")
-        end = "\n" if text.endswith("\n") else ""
-        content = Content(_rows_in(text), len(data), status.st_mtime, end)
+        ending = "\n" if text.endswith("\n") else ""
+        content = Content(_rows_in(text), len(data), status.st_mtime, ending)
         # A file that changed within the last tick of the clock may change again under the same
         # time.
         if time.time_ns() - status.st_mtime_ns > _TICK_NANOSECONDS:
@@ -208,9 +207,8 @@ class JsonFile:
                 self._fd = fd
                 yield
         except OSError as error:
-            error_class: type[StorageError] = CannotOpen
-            if is_open or error.errno in _FULL_DISK_ERRORS:
-                error_class = StorageError
+            is_about_opening = not is_open and error.errno not in _FULL_DISK_ERRORS
+            error_class = CannotOpen if is_about_opening else StorageError
             raise error_class(self._file.name, files.reason(error)) from None
         finally:
             self._fd = None
@@ -221,11 +219,16 @@ class JsonFile:
             return []
         rows = self.content.rows
         numbers = sorted(edit.removed)
-        old = [history_line(rows[number]) for number in numbers]
-        added = [history_line(row) for row in edit.coming]
         text = self._text_of(edit.applied(rows))
-        write = Replacement(self._file, self._open_fd, text)
-        lines = LineChange(self._file.target, numbers, old, [b""] * len(old), added, write)
+        lines = LineChange(
+            place=self._file.target,
+            numbers=numbers,
+            old=[history_line(rows[number]) for number in numbers],
+            # These rows are removed
+            new=[b""] * len(numbers),
+            added=[history_line(row) for row in edit.new_rows],
+            write=Replacement(self._file, self._open_fd, text),
+        )
         root = os.path.realpath(self._folder.root)
         return [Step(StepKind.LINES, self.name, root, self._about, lines=lines)]
 
@@ -233,8 +236,8 @@ class JsonFile:
         return RowUndo(self.content.rows, self._stem).edit(kept_lines)
 
     def counted(self, edit: RowEdit) -> Sequence[str]:
-        changed = [*(self.content.rows[number] for number in sorted(edit.removed)), *edit.coming]
-        return [self._folder.name_of(row, self._stem) for row in changed]
+        removed_rows = [self.content.rows[number] for number in sorted(edit.removed)]
+        return [self._folder.name_of(row, self._stem) for row in [*removed_rows, *edit.new_rows]]
 
     @property
     def _open_fd(self) -> int:
@@ -256,7 +259,7 @@ def refuse_constant(constant: str) -> Any:
 
 
 def _rows_in(text: str) -> tuple[dict[str, Any], ...]:
-    """Return the rows of a JSON text. Blanks alone have none.
+    """Return the rows of a JSON text. A text without characters, or only blanks, has no rows.
 
     Raises ValueError if it is not an array of objects whose `key` is a text.
     """
@@ -266,9 +269,11 @@ def _rows_in(text: str) -> tuple[dict[str, Any], ...]:
         rows = json.loads(text, parse_constant=refuse_constant)
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    is_valid = isinstance(rows, list) and all(
-        isinstance(row, dict) and isinstance(row.get("key"), str) for row in rows
-    )
-    if not is_valid:
+    if not isinstance(rows, list) or not all(map(_is_row, rows)):
         raise ValueError("no array of entries with keys")
     return tuple(rows)
+
+
+def _is_row(value: Any) -> bool:
+    """Whether a JSON value is an object whose `key` is a text."""
+    return isinstance(value, dict) and isinstance(value.get("key"), str)

@@ -76,10 +76,10 @@ class RowEdit:
         return bool(self.removed or self.inserted or self.added)
 
     @property
-    def coming(self) -> list[Row]:
+    def new_rows(self) -> list[Row]:
         """All new rows, in their order."""
-        inserted = (self.inserted[number] for number in sorted(self.inserted))
-        return [*chain.from_iterable(inserted), *self.added]
+        inserted = chain.from_iterable(self.inserted[number] for number in sorted(self.inserted))
+        return [*inserted, *self.added]
 
     def applied(self, rows: Sequence[Row]) -> list[Row]:
         """Return the rows of a file after this edit."""
@@ -110,18 +110,19 @@ class RowUndo:
         has no value of the row.
         """
         edit = RowEdit("undo")
-        if not self._remove_added(edit, kept_lines):
+        has_all_added = self._remove_added(edit, kept_lines)
+        if not has_all_added:
             return None
-        removed = [(number, json.loads(old)) for number, old, _ in kept_lines.replaced]
-        returning = [(number, row) for number, row in removed if not _is_passing(row)]
-        # The change replaced a row whose value is not kept: the old value cannot return
-        is_old_value_lost = bool(kept_lines.added) and len(returning) < len(removed)
-        has_nothing_to_do = not (returning or edit.removed)
+        removed_rows = [(number, json.loads(old)) for number, old, _ in kept_lines.replaced]
+        rows_to_insert = [(number, row) for number, row in removed_rows if not _is_passing(row)]
+        # The change replaced a row whose value is not kept, so the old value cannot return
+        is_old_value_lost = bool(kept_lines.added) and len(rows_to_insert) < len(removed_rows)
+        has_nothing_to_do = not rows_to_insert and not edit.removed
         if is_old_value_lost or has_nothing_to_do:
             raise NotKept(PASSING)
-        if any(self._is_taken(row, edit.removed) for _, row in returning):
+        if any(self._is_taken(row, edit.removed) for _, row in rows_to_insert):
             return None
-        self._insert(edit, returning)
+        self._insert(edit, rows_to_insert)
         return edit
 
     def _remove_added(self, edit: RowEdit, kept_lines: KeptLines) -> bool:
@@ -138,40 +139,43 @@ class RowUndo:
             edit.removed.add(number)
         return True
 
-    def _insert(self, edit: RowEdit, returning: Sequence[tuple[int, Row]]) -> None:
+    def _insert(self, edit: RowEdit, removed_rows: Sequence[tuple[int, Row]]) -> None:
         """Add to `edit` the insertion of removed rows at their former places.
 
-        returning: (number, row), with the number that the row had when it was removed.
+        removed_rows: (number, row), with the number that the row had when it was removed.
         """
-        remaining = [number for number in range(len(self._rows)) if number not in edit.removed]
-        numbers = [number for number, _ in returning]
-        places = former_places(numbers, remaining, len(self._rows))
-        for place, (_, row) in zip(places, returning, strict=True):
+        remaining_numbers = [
+            number for number in range(len(self._rows)) if number not in edit.removed
+        ]
+        former_numbers = [number for number, _ in removed_rows]
+        places = former_places(former_numbers, remaining_numbers, len(self._rows))
+        for place, (_, row) in zip(places, removed_rows, strict=True):
             edit.inserted.setdefault(place, []).append(row)
 
-    def _number_of(self, kept_row: Row, numbers_in_use: Collection[int]) -> int | None:
-        """Return the number of a row of the history in the file, the last of equal ones.
+    def _number_of(self, kept_row: Row, excluded: Collection[int]) -> int | None:
+        """Return the number that a row of the history has in the file, the last of equal rows.
 
         kept_row: the row as the history has it.
-        numbers_in_use: numbers that do not count.
+        excluded: numbers that do not count.
 
         None if the file does not have it.
         """
         for number in reversed(range(len(self._rows))):
-            if number not in numbers_in_use and _is_same(kept_row, self._rows[number]):
+            if number not in excluded and _is_same(kept_row, self._rows[number]):
                 return number
         return None
 
-    def _is_taken(self, row: Row, leaving: Collection[int]) -> bool:
-        """Whether the file has another entry with the key of a row that is to return.
+    def _is_taken(self, row: Row, removed_numbers: Collection[int]) -> bool:
+        """Whether the file has another entry with the key of a row that is to be inserted.
 
-        leaving: the numbers of rows that the edit removes.
+        removed_numbers: the numbers of the rows that the edit removes.
         """
         namespace = namespace_in(row, self._stem)
-        return any(
-            number not in leaving and is_entry(file_row, self._stem, namespace, row["key"])
-            for number, file_row in enumerate(self._rows)
-        )
+        for number, file_row in enumerate(self._rows):
+            is_removed = number in removed_numbers
+            if not is_removed and is_entry(file_row, self._stem, namespace, row["key"]):
+                return True
+        return False
 
 
 def _is_passing(row: Row) -> bool:
@@ -192,9 +196,14 @@ def _is_same(kept_row: Row, row: Row) -> bool:
     kept_row: the row as the history has it.
     """
     if _is_passing(kept_row):
+        # The history has only some of its fields
         return all(row.get(name) == value for name, value in kept_row.items())
-    kept_fields = {name: value for name, value in kept_row.items() if name not in _COUNT_FIELDS}
-    return kept_fields == {name: value for name, value in row.items() if name not in _COUNT_FIELDS}
+    return _without_counts(kept_row) == _without_counts(row)
+
+
+def _without_counts(row: Row) -> Row:
+    """Return a row without the fields that change when it is recalled."""
+    return {name: value for name, value in row.items() if name not in _COUNT_FIELDS}
 
 
 def is_entry(row: Row, stem: str, namespace: str, key: str) -> bool:

@@ -115,9 +115,8 @@ class Layout:
         """
         if not extra and not only:
             return self.index
-        digest = sha256(
-            "\0".join([f"{name}\0{extra[name]}" for name in sorted(extra)] + sorted(only)).encode()
-        )
+        extra_names = [f"{name}\0{extra[name]}" for name in sorted(extra)]
+        digest = sha256("\0".join([*extra_names, *sorted(only)]).encode())
         return self.index.with_name(f"index-{digest[:12]}.db")
 
     def indexes(self) -> list[Path]:

@@ -66,13 +66,13 @@ class KeptLines(NamedTuple):
 
 
 def former_places(numbers: Sequence[int], remaining: Sequence[int], end: int) -> list[int]:
-    """Return for each line that returns to a file the present line that it goes before.
+    """Return for each removed line before which present line it must be inserted again.
 
     If the first of three lines was removed, `former_places([0], [0, 1], 2)` is `[0]`.
 
     numbers: the numbers that the lines had when they were removed, in ascending order.
     remaining: the present numbers of the lines that stay, in ascending order.
-    end: the number for a line that goes after all others.
+    end: the number to return for a line that goes after all others.
     """
     places: list[int] = []
     for inserted_before, number in enumerate(numbers):

@@ -92,14 +92,15 @@ class LockedFile:
     def locked(self, *, write: bool, make: bool = False) -> Iterator[int | None]:
         """Open and lock the file until the end of the block. Yields its descriptor.
 
-        write: whether to keep readers out, too. If not, readers share the lock; and a reader whom a
-            writer keeps waiting reads without it.
+        write: whether to keep readers out, too. If not, several readers share the lock. A reader
+            that waits too long for a writer reads without the lock.
         make: whether to make a missing file, empty and private, with its folders. If the block
             fails before the file has content, it is removed. Without `make`, None is yielded for a
             missing file.
         """
         was_made = False
         fd = self._locked_fd_or_none(write)
+        # Others may delete the file before it is locked
         while fd is None:
             if not make:
                 yield None
@@ -142,7 +143,7 @@ class LockedFile:
         return files.read_fd(fd)
 
     def replace(self, fd: int, data: bytes) -> None:
-        """Replace the content of the file by `data`, durable on return (see `Replacement`).
+        """Rename a new file with `data` over the file, durable on return.
 
         fd: the descriptor of the open file.
 
@@ -191,6 +192,7 @@ class LockedFile:
                 return False
             content = self.read(fd)
             before = content[:size]
+            # The bytes after that, of which the first `written` are ours
             tail = content[size:]
             written = _common_length(tail, data)
             is_torn = len(tail) <= len(data) and _is_unwritten(tail[written:])
@@ -208,19 +210,14 @@ class LockedFile:
                     Append(self, fd, data[written:]).run()
                 return written > 0
 
+            if written == 0:
+                return False
             # A part was written, and others appended after it.
-            text_of_others = tail[written:]
-            has_extra_break = text_of_others[:1] == b"\n" != data[written - 1 : written]
-            if has_extra_break:
-                # They ended our torn line before their own text.
-                text_of_others = text_of_others[1:]
-            else:
-                # Only whole lines are surely ours: theirs may begin like our next line.
-                written = data.rfind(b"\n", 0, written) + 1
-                text_of_others = tail[written:]
-            if written:
+            text_of_others = _text_of_others(tail, data, written)
+            has_written = text_of_others != tail
+            if has_written:
                 self._put(fd, before + data + text_of_others)
-            return written > 0
+            return has_written
 
     def complete_overwrite(self, old: bytes, new: bytes, inode: int) -> bool:
         """Finish an interrupted overwriting of `old` by `new`, in the file with this inode.
@@ -248,18 +245,36 @@ def _common_length(first: bytes, second: bytes) -> int:
     return min(len(first), len(second))
 
 
+def _text_of_others(tail: bytes, data: bytes, written: int) -> bytes:
+    """Return the part of `tail` that others appended after an append that was interrupted.
+
+    All of `tail` if none of it is surely ours.
+
+    tail: the bytes from the beginning of the append on.
+    data: the bytes of the append.
+    written: how many bytes at the beginning of both are equal. At least 1.
+    """
+    text_after = tail[written:]
+    ends_with_break = data[written - 1 : written] == b"\n"
+    has_ended_our_line = text_after.startswith(b"\n") and not ends_with_break
+    if has_ended_our_line:
+        # They ended our torn line before they appended their own text
+        return text_after[1:]
+    # Only whole lines are surely ours: their text may begin like our next line
+    size_of_our_lines = data.rfind(b"\n", 0, written) + 1
+    return tail[size_of_our_lines:]
+
+
 def _is_unwritten(data: bytes) -> bool:
     """Whether these are only zero bytes, which a power failure may leave in a file that grew."""
     return bool(data) and not data.strip(b"\0")
 
 
 def _is_mixture(content: bytes, old: bytes, new: bytes) -> bool:
-    """Whether each byte of `content` is from the old text, from the new text, or zero.
-
-    Overwriting makes a file no shorter than both texts: a shorter one was cut by somebody.
-    """
-    lengths = sorted((len(old), len(new)))
-    if not lengths[0] <= len(content) <= lengths[1]:
+    """Whether each byte of `content` is from the old text, from the new text, or zero."""
+    # A file that is shorter or longer than both texts was changed by somebody
+    shortest, longest = sorted((len(old), len(new)))
+    if not shortest <= len(content) <= longest:
         return False
     bytes_side_by_side = zip_longest(content, old[: len(content)], new[: len(content)])
     return all(byte in (0, before, after) for byte, before, after in bytes_side_by_side)
@@ -314,11 +329,15 @@ class FileWrite:
         """Take back what `prepare` did: the change will not be made."""
 
     def instead(self) -> FileWrite | None:
-        """Return another way to write, for use after CannotReplace. None if there is only one way."""
+        """Return another way to write the same bytes, after CannotReplace. None if none exists."""
         return None
 
     def _set_stamp(self, size: int) -> None:
-        """Set `stamp`, if the file has the expected size: others may have written without the lock."""
+        """Set `stamp` after the bytes were written.
+
+        size: the expected size of the file. If it differs, others have written without the lock,
+            and `stamp` stays None.
+        """
         stamp = files.stamp_of(os.fstat(self._fd))
         if stamp.size == size:
             self.stamp = stamp
@@ -336,14 +355,17 @@ class Append(FileWrite):
         self.size = os.fstat(self._fd).st_size
 
     def run(self) -> None:
-        """Append the bytes in one write, and wait for the disk. After an error, the file is as it
-        was.
+        """Append the bytes in one write, and wait for the disk.
+
+        After an error, the file is as it was.
         """
         fd = self._fd
         size = os.lseek(fd, 0, os.SEEK_END)
-        fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_APPEND)
+        flags = fcntl.fcntl(fd, fcntl.F_GETFL)
+        fcntl.fcntl(fd, fcntl.F_SETFL, flags | os.O_APPEND)
         try:
-            if os.write(fd, self.data) != len(self.data):
+            written_bytes = os.write(fd, self.data)
+            if written_bytes != len(self.data):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.fsync(fd)
         except OSError:
@@ -422,7 +444,8 @@ class Replacement(FileWrite):
             os.unlink(temp)
         files.write_file(temp, content, mode=stat.S_IMODE(status.st_mode))
         try:
-            if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
+            has_other_owner = (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid())
+            if has_other_owner:
                 with suppress(PermissionError):
                     os.chown(temp, status.st_uid, status.st_gid)
             return files.stamp_of(os.stat(temp))
@@ -440,10 +463,11 @@ class Replacement(FileWrite):
             with suppress(FileNotFoundError):
                 os.unlink(temp)
             raise
+        # The rename changed the change time, which is a part of the stamp
         with suppress(OSError):
-            renamed = files.stamp_of(os.stat(self.file.target))
-            if renamed.is_same_file(stamp):
-                stamp = renamed
+            stamp_after = files.stamp_of(os.stat(self.file.target))
+            if stamp_after.is_same_file(stamp):
+                return stamp_after
         return stamp
 
 

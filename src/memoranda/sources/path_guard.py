@@ -17,12 +17,12 @@ from memoranda.text.pattern import lazy_pattern
 from memoranda.text.unicode import flat
 from memoranda.value_object import ValueObject
 
-# The limit of Linux and macOS for one name.
 NAME_BYTES = 255
-# Many programs fail on deeper paths.
+"""The greatest number of bytes in one name, on Linux and macOS."""
 SEGMENTS = 64
+"""The greatest number of names in a path. Many programs fail on deeper paths."""
 PATH_BYTES = 1024
-"""The greatest number of names in a path, and of bytes in all."""
+"""The greatest number of bytes in a path."""
 # A folder is opened, so that nobody can exchange it between the check and the use.
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # The folder of a namespace without Latin letters (contract 004, 7)
@@ -93,8 +93,9 @@ def as_on_disk(root: str, path: str) -> str:
 
 
 def _name_on_disk(folder: str, name: str) -> str:
-    """Return one name as the disk spells it in `folder` (see `as_on_disk`)."""
-    if (name.isascii() and " " not in name) or os.path.lexists(os.path.join(folder, name)):
+    """Return one name as the disk spells it in `folder`, or unchanged if that is unclear."""
+    has_one_spelling = name.isascii() and " " not in name
+    if has_one_spelling or os.path.lexists(os.path.join(folder, name)):
         return name
     shown_name = _name_shown(name)
     try:
@@ -203,12 +204,12 @@ def open_folder(root: str, path: str, project: str, *, links: bool = False) -> F
 
 def _real_root(root: str) -> str:
     """Return the path of a project's folder without symlinks."""
-    # This takes one question to the system, and `os.path.realpath` one for each part of the path.
+    # This takes one system call, and `os.path.realpath` takes one for each part of the path
     try:
         with Folder(os.open(root, _FOLDER), "") as folder:
             return real_path(folder.fd)
     except OSError:
-        # The folder may be passed through, but not read.
+        # Somebody may enter the folder without the right to read it
         return os.path.realpath(root)
 
 

@@ -86,7 +86,7 @@ class Source(EditableSource[Any], Protocol):
     """Whether the folder or file may be missing."""
 
     def trouble(self) -> str:
-        """Return a sentence why the notes cannot be listed now, "" if they can.
+        """Return a sentence that says why the notes cannot be listed now, "" if they can.
 
         Meanwhile, the index keeps the notes that it saw last.
         """

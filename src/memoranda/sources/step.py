@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class StepKind(StrEnum):
-    """The operations that the ledger carries out. Its tables hold the words."""
+    """The operations that the ledger carries out. Its tables contain these words."""
 
     PUT = "put"
     """Write the bytes of a file."""
@@ -54,7 +54,7 @@ class Step(ValueObject):
     away: whether other processes do not know the project at `root`, so that the ledger must name
         it.
     temp, temp_folder: name and folder of the temporary file of a PUT or REMOVE.
-    etag, stamp: those values of the new file, set when a PUT is prepared.
+    etag, stamp: the SHA-256 and the stamp of the new file, set when a PUT is prepared.
     written_ns: when the new file says it was written, in nanoseconds since 1970. None for the time
         at which it is written.
     by: who wrote the text, in addition to what the change says about its origin.

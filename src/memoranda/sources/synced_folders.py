@@ -10,7 +10,7 @@ import os
 import re
 from pathlib import Path
 
-# Files that a program puts into the top folder of those it copies -> the program.
+# Names of files that a program puts into the top folder that it copies -> the program.
 _MARKS = {
     ".stfolder": "Syncthing",
     ".dropbox": "Dropbox",
@@ -18,6 +18,7 @@ _MARKS = {
     ".owncloudsync.log": "Nextcloud",
     ".nextcloudsync.log": "Nextcloud",
 }
+# Paths of folders that a program copies. Without a name here, the group is the program.
 _FOLDERS = (
     (re.compile(r"/Library/Mobile Documents(/|$)|/iCloud ?Drive(/|$)"), "iCloud Drive"),
     (re.compile(r"/Library/CloudStorage/([A-Za-z]+)"), ""),
@@ -28,7 +29,7 @@ _FOLDERS = (
 # File systems on which SQLite's locks cannot be trusted.
 _NETWORK = {"nfs": "NFS", "nfs4": "NFS", "cifs": "SMB", "smb3": "SMB", "smbfs": "SMB"}
 _MOUNTS = Path("/proc/mounts")
-# A sign that /proc/mounts writes by its number, such as a blank.
+# A character that /proc/mounts writes as an octal number, such as a blank.
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
@@ -39,16 +40,16 @@ def synced_by(folder: Path, mounts: Path = _MOUNTS) -> str:
 
     mounts: a file in the format of /proc/mounts, which names the file system of each mounted disk.
     """
-    real = Path(os.path.realpath(folder))
-    for place in (real, *real.parents):
+    real_folder = Path(os.path.realpath(folder))
+    for place in (real_folder, *real_folder.parents):
         for name, program in _MARKS.items():
             if os.path.lexists(place / name):
                 return program
     for pattern, program in _FOLDERS:
-        match = pattern.search(f"{real}")
+        match = pattern.search(str(real_folder))
         if match is not None:
             return program or match[1]
-    return _NETWORK.get(_file_system(real, mounts), "")
+    return _NETWORK.get(_file_system(real_folder, mounts), "")
 
 
 def _file_system(place: Path, mounts: Path) -> str:

@@ -8,7 +8,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-# From this many bytes on, OpenSSL is so much faster that loading it pays.
+# From this many bytes on, OpenSSL saves more time than loading it takes.
 _LARGE_BYTES = 500_000
 # The interpreter's own module for SHA-256, in Python 3.12 and later, and in 3.11.
 _OWN_MODULES = ("_sha2", "_sha256")

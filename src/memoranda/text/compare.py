@@ -29,28 +29,27 @@ class _Bounded(SequenceMatcher[str]):
 
     def __init__(self, old: Sequence[str], new: Sequence[str]):
         super().__init__(None, old, new, autojunk=False)
-        in_new = Counter(new)
-        pairs = (1 + in_new[line] for line in old)
         self._old_lines = len(old)
-        self._pairs_before = [0, *accumulate(pairs)]
-        self._left = STEPS
+        # For each line of `old`, how many pairs of equal lines all lines before it have
+        counts_in_new = Counter(new)
+        self._pairs_before = [0, *accumulate(1 + counts_in_new[line] for line in old)]
+        self._remaining_steps = STEPS
 
     def find_longest_match(
         self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None
     ) -> Match:
         """Return the result of difflib's method, after counting its steps. Raises _TooManySteps."""
-        if ahi is None:
-            end = self._old_lines
-        else:
-            end = ahi
-        self._left -= self._pairs_before[end] - self._pairs_before[alo]
-        if self._left < 0:
+        end = self._old_lines if ahi is None else ahi
+        self._remaining_steps -= self._pairs_before[end] - self._pairs_before[alo]
+        if self._remaining_steps < 0:
             raise _TooManySteps
         return super().find_longest_match(alo, ahi, blo, bhi)
 
 
 def changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
-    """Return how `old` becomes `new`: `["a", "b"]`, `["a", "c"]` → line 0 equal, line 1 replaced.
+    """Return how `old` becomes `new`, as opcodes of difflib.
+
+    `["a", "b"]`, `["a", "c"]` → `[("equal", 0, 1, 0, 1), ("replace", 1, 2, 1, 2)]`.
 
     If comparing takes too long, all lines between the common beginning and the common end are one
     changed block.
@@ -72,12 +71,14 @@ def _as_one_block(old: Sequence[str], new: Sequence[str]) -> list[Change]:
         tag = "insert"
     elif start == new_end:
         tag = "delete"
-    blocks: list[Change] = [
-        ("equal", 0, start, 0, start),
-        (tag, start, old_end, start, new_end),
-        ("equal", old_end, len(old), new_end, len(new)),
-    ]
-    return [block for block in blocks if block[1] < block[2] or block[3] < block[4]]
+    blocks: list[Change] = []
+    if start:
+        blocks.append(("equal", 0, start, 0, start))
+    if start < old_end or start < new_end:
+        blocks.append((tag, start, old_end, start, new_end))
+    if end:
+        blocks.append(("equal", old_end, len(old), new_end, len(new)))
+    return blocks
 
 
 def count_of_equal(old: Sequence[str], new: Sequence[str]) -> int:

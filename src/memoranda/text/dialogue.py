@@ -58,15 +58,15 @@ def spoken(text: str) -> str:
         messages = json.loads(text)
     except (ValueError, RecursionError):
         return text
+    # An object is a request to a model, or a single message
     if isinstance(messages, dict):
         messages = messages.get("messages", [messages])
-    if isinstance(messages, list):
-        turns = list(_turns_of(messages))
-    else:
-        turns = []
-    if turns:
-        return as_dialogue(turns[-MOST_TURNS:])
-    return text
+    if not isinstance(messages, list):
+        return text
+    turns = list(_turns_of(messages))
+    if not turns:
+        return text
+    return as_dialogue(turns[-MOST_TURNS:])
 
 
 def _turns_of(messages: Sequence[object]) -> Iterator[Turn]:
@@ -102,12 +102,13 @@ def turns_of(text: str) -> list[str]:
     said last.
     """
     lines = [line for line in text.split("\n") if line.strip()]
-    starts = [line_index for line_index, line in enumerate(lines) if _TURN.match(line)]
+    starts = [index for index, line in enumerate(lines) if _TURN.match(line)]
     if len(starts) < _MIN_TURNS or len(starts) * 2 < len(lines):
         return []
+    # Lines before the first name belong to the first turn
     starts[0] = 0
     ends = [*starts[1:], len(lines)]
-    turns = ["\n".join(lines[line_index:end]) for line_index, end in zip(starts, ends, strict=True)]
+    turns = ["\n".join(lines[start:end]) for start, end in zip(starts, ends, strict=True)]
     # If the newest turn has few informative words, the turn before it says what it is about.
     first = len(turns) - 1
     word_total = _words_said(turns[first])
@@ -120,19 +121,22 @@ def turns_of(text: str) -> list[str]:
 
 
 def _last_turn_of_same_speaker(turns: Sequence[str], first: int) -> int:
-    """Return the position of the turn at which the newest turn and those it refers to begin.
+    """Return the index of the turn in which the speaker of the newest turn spoke before.
 
     "And what did we decide about that?" refers to what the person asked before, not to the "Let me
-    look" of the assistant in between. Returns `first` if no turn close before it has the speaker of
-    the newest turn, or if the turns from `first` on have that already.
+    look" of the assistant in between. Returns `first` if the speaker spoke in a turn from `first`
+    on, or in none of a few turns before `first`.
 
-    first: the position of the first turn that is joined with the newest turn so far.
+    first: the index of the first turn that is joined with the newest turn so far.
     """
     speaker = _speaker_of(turns[-1])
     if speaker in map(_speaker_of, turns[first:-1]):
         return first
-    earlier = range(first - 1, max(-1, first - 1 - _MAX_TURNS_BETWEEN), -1)
-    return next((at for at in earlier if _speaker_of(turns[at]) == speaker), first)
+    earliest = max(0, first - _MAX_TURNS_BETWEEN)
+    for index in range(first - 1, earliest - 1, -1):
+        if _speaker_of(turns[index]) == speaker:
+            return index
+    return first
 
 
 def _speaker_of(turn: str) -> str:
@@ -142,5 +146,5 @@ def _speaker_of(turn: str) -> str:
 
 
 def _words_said(turn: str) -> int:
-    """Return how many informative words a turn has after the name of who speaks."""
+    """Return how many informative words a turn has after the name of its speaker."""
     return len(words(_TURN.sub("", turn)))

@@ -16,6 +16,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from memoranda.text.pattern import lazy_pattern
@@ -47,10 +48,14 @@ _BASE64 = lazy_pattern(r"[A-Za-z0-9+/_-]{20,}={0,2}")
 _HEX = lazy_pattern(r"(?:[0-9a-fA-F]{2}){16,}")
 # A word with fewer characters is not decoded.
 _SHORTEST_BLOCK = 20
-# Only this many characters of a decoded block are looked at.
+# Only this many characters of a block are decoded.
 _LONGEST_BLOCK = 20_000
+# A decoded text with fewer characters is ignored: random bytes may look like a short text.
+_SHORTEST_DECODED = 6
+# Words by which a text says that it, or a part of it, is rotated or reversed.
 _ROTATED = ("rot13", "rot-13", "rot 13", "caesar", "reversed", "backwards")
-# Marks and fillers that letters of Latin, Greek, Cyrillic, Arabic and Hebrew can do without.
+# The (first, last) codes of marks and fillers without which Latin, Greek, Cyrillic, Arabic and Hebrew
+# words can still be read.
 _MARKS = (
     (0x0300, 0x036F),
     (0x0483, 0x0489),
@@ -95,32 +100,40 @@ class _Folding(dict[int, str]):
 
 
 def _fold_character(char: str, code: int) -> str:
-    """Return the form in which a character is looked for. "" for a mark or hidden character."""
-    if any(first <= code <= last for first, last in _MARKS):
+    """Return the form in which a character is looked for. "" for a mark or hidden character.
+
+    code: the code of the character.
+    """
+    if _is_mark(code):
         return ""
-    # Tags repeat ASCII where nobody sees it
+    # A tag character hides a character of ASCII
     if 0xE0020 <= code <= 0xE007E:
         return _fold_character(chr(code - 0xE0000), code - 0xE0000)
-    known_look_alike = _look_alikes()[0].get(char)
-    if known_look_alike is not None:
-        return known_look_alike
+    latin_letter = _look_alikes().disguised.get(char)
+    if latin_letter is not None:
+        return latin_letter
     category = unicodedata.category(char)
     if category in ("Cf", "Co", "Cn", "Cs"):
         return ""
-    wide = unicodedata.normalize("NFKC", char).casefold()
+    # A compatibility form may become several letters
+    plain_letters = unicodedata.normalize("NFKC", char).casefold()
     letters = []
-    for part in unicodedata.normalize("NFD", wide):
-        if any(first <= ord(part) <= last for first, last in _MARKS):
-            continue
-        letters.append(_STROKED.get(part, part))
+    for part in unicodedata.normalize("NFD", plain_letters):
+        if not _is_mark(ord(part)):
+            letters.append(_STROKED.get(part, part))
     text = unicodedata.normalize("NFC", "".join(letters))
     if text in ("，", "："):
         text = ","
-    return "".join(_sign(letter) for letter in text)
+    return "".join(_word_character(letter) for letter in text)
 
 
-def _sign(char: str) -> str:
-    """Return a letter or digit as it is, and a blank or a mark between blanks for a sign."""
+def _is_mark(code: int) -> bool:
+    """Whether a character is a mark or filler that is removed."""
+    return any(first <= code <= last for first, last in _MARKS)
+
+
+def _word_character(char: str) -> str:
+    """Return a letter or digit as it is, and a blank or a word between blanks for a sign."""
     if char in _KEPT_SIGNS:
         if char in ":;":
             return " , "
@@ -130,21 +143,29 @@ def _sign(char: str) -> str:
     if char == "_":
         return char
     # The vowel signs of Indic scripts are parts of words
-    if char.isalnum() or unicodedata.category(char)[0] == "M":
+    is_vowel_sign = unicodedata.category(char)[0] == "M"
+    if char.isalnum() or is_vowel_sign:
         return char
     return " "
 
 
 _FOLDING = _Folding()
-_PARTED = "\0"
-# Separates two sentences. It is a separate word of two characters, so that it cannot be taken for a
-# spaced letter.
-_SENTENCE_BREAK = _PARTED * 2
-_BETWEEN = f" {_SENTENCE_BREAK} "
-_BLANKED = bytes(
-    code if code > 127 or chr(code).isalnum() or chr(code) in ("_", _PARTED) else 32
-    for code in range(256)
-)
+# Stands between two sentences. No text has this character.
+_NUL = "\0"
+# It is doubled, so that `has_spaced_letters` does not take it for a word of one letter.
+_SENTENCE_BREAK = _NUL * 2
+_BETWEEN_SENTENCES = f" {_SENTENCE_BREAK} "
+
+
+def _blanked_byte(code: int) -> int:
+    """Return the byte of a blank for an ASCII sign. Other bytes stay."""
+    if code > 127 or chr(code).isalnum() or chr(code) in ("_", _NUL):
+        return code
+    return ord(" ")
+
+
+# For `bytes.translate`.
+_BLANKED = bytes(_blanked_byte(code) for code in range(256))
 
 
 def plain(sentence: str) -> str:
@@ -165,11 +186,13 @@ class FoldedText:
     """
 
     def __init__(self, text: str):
-        self._sentences = SENTENCE_END.split(text.replace(_PARTED, " "))
-        ascii_sentences = filter(str.isascii, self._sentences)
-        self._ascii = _BETWEEN.join(ascii_sentences).lower().encode().translate(_BLANKED).decode()
+        self._sentences = SENTENCE_END.split(text.replace(_NUL, " "))
+        ascii_text = _BETWEEN_SENTENCES.join(filter(str.isascii, self._sentences))
+        # All ASCII sentences, folded
+        self._ascii = ascii_text.lower().encode().translate(_BLANKED).decode()
         self.words = self._ascii.split()
-        self._others = []
+        # The words of each other sentence
+        self._others: list[list[str]] = []
         if not text.isascii():
             self._others = [plain(part).split() for part in self._sentences if not part.isascii()]
             for words in self._others:
@@ -221,7 +244,7 @@ def look_alike(word: str) -> str:
         if word.isalpha() or word.isdigit():
             return word
         return word.translate(_digits())
-    return word.translate(_look_alikes()[1])
+    return word.translate(_look_alikes().alike)
 
 
 def look_alikes(words: Sequence[str]) -> list[str]:
@@ -231,16 +254,24 @@ def look_alikes(words: Sequence[str]) -> list[str]:
 
 @cache
 def _digits() -> dict[int, str]:
+    """Return the codes of digits -> the letters that they look like, for `str.translate`."""
     return {ord(digit): letter for digit, letter in zip("013457", "oieast", strict=True)}
 
 
-@cache
-def _look_alikes() -> tuple[dict[str, str], dict[int, str]]:
-    """Return two tables from characters to the Latin letters that they look like.
+class _LookAlikes(NamedTuple):
+    """Characters that look like Latin letters.
 
-    The first has characters that are only used in place of Latin letters. The second has letters of
-    other alphabets, which also occur in ordinary words, by code.
+    disguised: character -> letter, for characters that are only used in place of Latin letters.
+    alike: code -> letter, for letters of other alphabets, which also occur in ordinary words.
     """
+
+    disguised: dict[str, str]
+    alike: dict[int, str]
+
+
+@cache
+def _look_alikes() -> _LookAlikes:
+    """Return the characters of look-alikes.txt, and the letters in circles, squares and flags."""
     disguised: dict[str, str] = {}
     alike: dict[int, str] = {}
     text = Path(__file__).with_name("look-alikes.txt").read_text(encoding="utf-8")
@@ -253,10 +284,11 @@ def _look_alikes() -> tuple[dict[str, str], dict[int, str]]:
                 disguised[char] = letter
             else:
                 alike[ord(char)] = letter
+    # Four alphabets of signs: in a square, in a black circle, in a black square, and of flags
     for first in (0x1F130, 0x1F150, 0x1F170, 0x1F1E6):
         for number in range(26):
             disguised[chr(first + number)] = chr(ord("a") + number)
-    return disguised, alike
+    return _LookAlikes(disguised, alike)
 
 
 def uncovered(text: str) -> str:
@@ -291,15 +323,12 @@ def joined_letters(text: str) -> str | None:
 
 
 def decoded(text: str) -> Iterator[str]:
-    """Yield the texts that are hidden in a text: its decoded blocks of base64 and of hexadecimal digits.
+    """Yield the texts that are hidden in a text, in Base64 and in hexadecimal digits.
 
     If the text says that it is rotated or reversed, yield the text itself rotated and reversed, too.
     """
-    words = text.split()
-    # Few texts have a word that is long enough
-    if max(map(len, words), default=0) < _SHORTEST_BLOCK:
-        words = []
-    for word in [word for word in words if len(word) >= _SHORTEST_BLOCK]:
+    long_words = [word for word in text.split() if len(word) >= _SHORTEST_BLOCK]
+    for word in long_words:
         for block in _BASE64.finditer(word):
             yield from _readable(_from_base64(block[0][:_LONGEST_BLOCK]))
         for block in _HEX.finditer(word):
@@ -311,11 +340,14 @@ def decoded(text: str) -> Iterator[str]:
 
 
 def _from_base64(block: str) -> bytes:
-    """Decode base64, with or without padding. b"" if the block cannot be decoded."""
+    """Decode Base64, with or without padding. Returns b"" if the block cannot be decoded."""
     letters = block.rstrip("=").replace("-", "+").replace("_", "/")
-    whole_quads = letters[: len(letters) - (len(letters) % 4 == 1)]
+    # Four letters are three bytes. One letter more says nothing.
+    if len(letters) % 4 == 1:
+        letters = letters[:-1]
+    padding = "=" * (-len(letters) % 4)
     try:
-        return base64.b64decode(whole_quads + "=" * (-len(whole_quads) % 4))
+        return base64.b64decode(letters + padding)
     except (binascii.Error, ValueError):
         return b""
 
@@ -326,5 +358,6 @@ def _readable(data: bytes) -> Iterator[str]:
         text = data.decode()
     except UnicodeDecodeError:
         return
-    if len(text) >= 6 and text.replace("\n", "").replace("\r", "").isprintable():
+    text_without_breaks = text.replace("\n", "").replace("\r", "")
+    if len(text) >= _SHORTEST_DECODED and text_without_breaks.isprintable():
         yield text

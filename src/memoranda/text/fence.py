@@ -13,7 +13,7 @@ OPEN = (
     'It may be stale: check what matters.">'
 )
 CLOSE = f"</{TAG}>"
-# Finds our marks in a text, where they would end the fence.
+# Our marks in a text from memory. Unchanged, they would end the fence around it.
 _MARKS = lazy_pattern(rf"</?(?P<blanks>\s*){TAG}[^>\n]*>?", re.I)
 _PLAIN_MARK = f"[{TAG}]"
 
@@ -25,7 +25,12 @@ def fenced(text: str) -> str:
 
 def without_marks(text: str) -> str:
     """Return `text` with our marks in it made harmless. It keeps its number of lines."""
-    return _MARKS.sub(lambda match: _PLAIN_MARK + "\n" * match["blanks"].count("\n"), text)
+
+    def plain_mark(match: re.Match[str]) -> str:
+        line_breaks = "\n" * match["blanks"].count("\n")
+        return f"{_PLAIN_MARK}{line_breaks}"
+
+    return _MARKS.sub(plain_mark, text)
 
 
 def cut(text: str, most_characters: int) -> str:

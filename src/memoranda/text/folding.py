@@ -32,13 +32,14 @@ _BLANKS = str.maketrans("™®©℠", "    ")
 _NASALS = lazy_pattern("ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-ढ])|न्(?=[त-ध])|म्(?=[प-भ])")
 # A Thai or Lao nikhahit typed before its tone mark.
 _SARA_AM = lazy_pattern("([\u0e4d\u0ecd])([\u0e48-\u0e4b\u0ec8-\u0ecb])")
-# The cache of folded forms has at most this many entries, of at most so many characters each.
+# The cache of folded forms has at most this many entries, and each has at most this many characters.
 _MOST_REMEMBERED_WORDS = 20_000
 _MOST_REMEMBERED_CHARACTERS = 64
 # In a text with at most this many different characters beyond ASCII, each of them is replaced in
 # the whole text, which is faster than folding each run.
 _FEW_FOREIGN_CHARACTERS = 120
-_GONE = ("Cf", "Co")
+# The Unicode categories of characters that folding removes: invisible and private ones.
+_REMOVED_CATEGORIES = ("Cf", "Co")
 _ASCII = bytes(range(128))
 # Characters whose folded form does not depend on their neighbors: most letters of Europe and East
 # Asia. Characters that can be part of a sequence are not among them.
@@ -53,6 +54,7 @@ def _pattern_of_changes() -> re.Pattern[str]:
 
 @cache
 def _mark() -> re.Pattern[str]:
+    """Return the pattern of a mark that folding removes."""
     return re.compile(f"[{_MARKS}]")
 
 
@@ -114,34 +116,32 @@ def fold(text: str) -> str:
     """
     if text.isascii():
         return text.lower()
-    low = unicodedata.normalize("NFC", text.lower())
-    foreign = set(beyond_ascii(low))
+    lower = unicodedata.normalize("NFC", text.lower())
+    foreign_characters = set(beyond_ascii(lower))
     folded: dict[str, str | None] = {}
-    if len(foreign) <= _FEW_FOREIGN_CHARACTERS:
-        folded = {character: _ALONE_FOLDED[character] for character in foreign}
-    if not folded or None in folded.values():
-        return _pattern_of_changes().sub(lambda run: _RUNS[run[0]], low)
+    if len(foreign_characters) <= _FEW_FOREIGN_CHARACTERS:
+        folded = {character: _ALONE_FOLDED[character] for character in foreign_characters}
+    has_dependent_character = None in folded.values()
+    if not folded or has_dependent_character:
+        return _pattern_of_changes().sub(lambda run: _RUNS[run[0]], lower)
     # Replacing each character in the whole text is much faster than folding each run.
     for character, folded_character in folded.items():
         if folded_character is not None and folded_character != character:
-            low = low.replace(character, folded_character)
-    return low
+            lower = lower.replace(character, folded_character)
+    return lower
 
 
 def beyond_ascii(text: str) -> str:
     """Return the characters of `text` beyond ASCII: `Öl für Ø` → `ÖüØ`. Faster than a pattern."""
-    return (
-        text.encode("utf-8", "surrogatepass")
-        .translate(None, _ASCII)
-        .decode("utf-8", "surrogatepass")
-    )
+    data = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
+    return data.decode("utf-8", "surrogatepass")
 
 
 def fold_places(text: str) -> tuple[str, list[int] | None]:
-    """Return (folded text, positions).
+    """Return the folded text, and where in `text` each of its characters comes from.
 
-    The positions say where in `text` each folded character comes from: `ﬁx` → `fix`, [0, 0, 1].
-    None if each character is at its own place, as in ASCII.
+    `ﬁx` → (`fix`, [0, 0, 1]). In place of the positions, None says that each character is at its
+    own place, as in ASCII text.
     """
     folded = fold(text)
     if text.isascii():
@@ -173,10 +173,10 @@ def is_changed(text: str) -> bool:
     """Whether folding changes more of `text` than the case of ASCII letters."""
     if text.isascii():
         return False
-    low = text.lower()
-    if low.isascii() or not unicodedata.is_normalized("NFC", low):
+    lower = text.lower()
+    if lower.isascii() or not unicodedata.is_normalized("NFC", lower):
         return True
-    return any(_RUNS[run[0]] != run[0] for run in _pattern_of_changes().finditer(low))
+    return any(_RUNS[run[0]] != run[0] for run in _pattern_of_changes().finditer(lower))
 
 
 def _folded_run(run: str) -> str:
@@ -194,7 +194,7 @@ def _folded_character(character: str) -> str:
     table, _ = _table()
     if character in table:
         return table[character]
-    if unicodedata.category(character) in _GONE or _mark().match(character):
+    if unicodedata.category(character) in _REMOVED_CATEGORIES or _mark().match(character):
         return ""
     digit = unicodedata.decimal(character, None)
     if digit is not None:

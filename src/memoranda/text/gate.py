@@ -1,8 +1,8 @@
 """Find secrets and injected instructions in a text, by the rules of the write gate (docs/gate.md).
 
-A rule has a regular expression, and words (`near`) of which a text must have one for the expression
-to be tried. Rules are read from `gate.rules` in this folder and from the owner's own file. An
-expression is compiled when a text has one of its words, so that most texts cost microseconds.
+A rule has a regular expression and words (`near`). The expression is tried only if a text has one of
+these words, so that most texts cost microseconds. Rules are read from `gate.rules` in this folder and
+from the owner's own file.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -32,13 +31,13 @@ SPAN = 500_000
 A write holds the lock while it waits for the gate.
 """
 _DIGITS = "0123456789"
-# Up to this number, words are looked for one by one.
+# If there are fewer words of `near`, each is looked for, whatever its signs.
 _FEW_WORDS = 30
-# The shortest number of a card.
+# The fewest digits of the number of a card.
 _CARD_DIGITS = 13
-# Characters behind a cut that are looked at, too, for a secret that goes over it.
+# A secret may go over a cut. So this many characters behind the cut are looked at, too.
 _LONGEST_SECRET = 4_000
-# Different words that a seed phrase has at least.
+# The fewest different words of a seed phrase.
 _SEED_WORDS = 9
 # Signs that people put into passwords.
 _SYMBOLS = frozenset("!@#$%^&*+~")
@@ -46,8 +45,8 @@ _SYMBOLS = frozenset("!@#$%^&*+~")
 _CHECK = r"(luhn|entropy|value|given|token|words)(?: ([0-9.]+))?"
 # Words of `near` that mean a kind of character, and not the word itself.
 _KINDS_OF_CHARACTERS = ("unseen", "digits")
-# The common signs of texts, the most common last. All other signs are rarer.
-_COMMON_SIGNS = "zqjx0987654321vkw:/-_.ybpgfmculdhr isnoate"
+# The common characters of texts, the most common last. All other characters are rarer.
+_COMMON_CHARACTERS = "zqjx0987654321vkw:/-_.ybpgfmculdhr isnoate"
 # The keys of a rule in a rules file.
 _KEYS = (
     "kind",
@@ -62,8 +61,9 @@ _KEYS = (
     "yes",
     "no",
 )
-# The signs between the words of a name, and the blanks in the shortest order.
+# The signs between the words of a name.
 _NAME_SIGNS = lazy_pattern(r"[\W_]+")
+# The shortest order has this many blanks.
 _FEWEST_ORDER_BLANKS = 2
 # A part of a name that reads as a word: passwords have few of them.
 _WORDLIKE = lazy_pattern(r"[A-Z]?[a-z]{2,}\d{0,5}|[A-Z]{2,}\d{0,3}")
@@ -84,12 +84,13 @@ class GateRule:
 
     kind: SECRET, SUSPICIOUS, or OFF for a rule that the owner switched off.
     why: the reason shown to the user.
-    near: words of which a text must have one, in lower case.
-    then: a regular expression for the text directly behind such a word; "" for any text.
+    near: the words in lower case. A text must have one of them.
+    then: a regular expression for the text directly behind such a word. "" for any text.
     match: the regular expression of the text to find.
-    parts: combinations of words in a sentence (see orders.py).
-    likeness: the least score around a match of `parts`, or alone (likeness.py). None means any.
-    longer: the number of characters beyond which a text matches, whatever it says. None: no number.
+    parts: combinations of words in a sentence, such as `drop + earlier|every + orders` (orders.py).
+    likeness: how much like an order the words around a match of `parts` must be, as a score from
+        about -5 to 5 (likeness.py). Without `parts`, any words of the text. None means no limit.
+    longer: a text with more characters than this matches, whatever it says. None means no limit.
     checks: further checks of a match, each with its name and the least value that passes.
     yes, no: example texts that the rule must match, and must not match.
     """
@@ -112,8 +113,8 @@ class GateRule:
     def may_match(self, text: str) -> bool:
         """Whether the text behind one of the words of `near` matches `then`.
 
-        A quick check before `pattern`: finding a word is much quicker than trying an expression at
-        each place of a text.
+        This is a quick check before `pattern` is tried: finding a word is much faster than trying
+        an expression at each place of a text.
         """
         lower = text.lower()
         # A few letters become two in lower case. Then positions in `lower` are wrong in `text`.
@@ -134,7 +135,9 @@ class GateRule:
     def pattern(self) -> re.Pattern[str]:
         """The regular expression `match`, compiled at first use."""
         if self._compiled is None:
-            self._compiled = re.compile(self.match, 0 if self.kind == SUSPICIOUS else re.ASCII)
+            # Secrets are ASCII. Instructions may be in any script.
+            flags = 0 if self.kind == SUSPICIOUS else re.ASCII
+            self._compiled = re.compile(self.match, flags)
         return self._compiled
 
 
@@ -148,7 +151,10 @@ class GateMatch:
 
 
 class _NearWord(NamedTuple):
-    """A word of `near`, and the indexes, in the list of their kind, of the rules that have it."""
+    """A word of `near`, and the rules that have it.
+
+    rule_indexes: the indexes of these rules in the list of the rules of their kind.
+    """
 
     word: str
     rule_indexes: set[int]
@@ -163,13 +169,11 @@ class Rules:
         self._by_kind: dict[str, list[GateRule]] = {kind: [] for kind in _KINDS}
         for rule in rules.values():
             self._by_kind[rule.kind].append(rule)
-        # Kind → the words of `near` by their rarest character.
-        self._near = {kind: _by_sign(self._by_kind[kind]) for kind in _KINDS}
-        # Kind → the indexes of the rules by a word of `near`.
-        self._near_words = {
-            kind: dict(chain.from_iterable(words for sign, words in signs.items() if sign))
-            for kind, signs in self._near.items()
-        }
+        # Kind → the words of `near` by their rarest character
+        self._near = {kind: _by_rarest_character(self._by_kind[kind]) for kind in _KINDS}
+        # Kind → the indexes of the rules by a word of `near`
+        self._near_words = {kind: _rule_indexes(self._near[kind]) for kind in _KINDS}
+        # Made when it is first needed
         self._orders: Orders | None = None
 
     def __iter__(self) -> Iterator[GateRule]:
@@ -184,16 +188,15 @@ class Rules:
 
         own_rules = parse(file.read_text(encoding="utf-8-sig"))
         for rule in own_rules.values():
-            key = "match"
-            try:
-                _ = rule.pattern
-                key = "then"
-                re.compile(rule.then, re.ASCII)
-            except re.error as error:
-                raise ValueError(
-                    f"rule {rule.id}: {key} is no regular expression: {error}"
-                ) from None
-            Orders([combination(rule.id, line) for line in rule.parts], {})
+            for key, expression in (("match", rule.match), ("then", rule.then)):
+                try:
+                    re.compile(expression)
+                except re.error as error:
+                    raise ValueError(
+                        f"rule {rule.id}: {key} is no regular expression: {error}"
+                    ) from None
+            # This raises ValueError for a part that does not exist
+            Orders([combination(rule.id, line) for line in rule.parts], likeness={})
         return Rules(self._rules | own_rules)
 
     @remembered
@@ -208,13 +211,15 @@ class Rules:
         near_words: the words that `words_near` returned for this text; None to look for them here.
         """
         if kind == SUSPICIOUS:
-            whole_span = (0, len(text))
-            return [GateMatch(self._rules[name], *whole_span) for name in self.suspicions(text)]
+            return [
+                GateMatch(self._rules[name], start=0, end=len(text))
+                for name in self.suspicions(text)
+            ]
         if len(text) > 2 * SPAN:
-            shift = len(text) - SPAN
+            end_start = len(text) - SPAN
             matches_at_end = [
-                GateMatch(match.rule, match.start + shift, match.end + shift)
-                for match in self.find(text[shift:], kind, near_words=near_words)
+                GateMatch(match.rule, match.start + end_start, match.end + end_start)
+                for match in self.find(text[end_start:], kind, near_words=near_words)
             ]
             return self.find(text[:SPAN], kind, near_words=near_words) + matches_at_end
         matches = self._matches(text, kind, _kinds_of_characters_in(text), near_words)
@@ -229,9 +234,10 @@ class Rules:
     def suspicions(self, text: str) -> tuple[str, ...]:
         """Return the ids of the rules by which `text` seems to give orders to its reader.
 
-        Only the first and the last SPAN characters of a long text are searched. That it was not
-        looked at whole is a reason of its own: the rule `unread-middle`.
+        Only the first and the last SPAN characters of a long text are searched. A text whose middle
+        was not searched matches the rule `unread-middle`.
         """
+        # Dicts in place of sets, since they keep the order
         too_long = dict.fromkeys(
             rule.id
             for rule in self._by_kind[SUSPICIOUS]
@@ -240,23 +246,26 @@ class Rules:
         if len(text) > 2 * SPAN:
             rules_at_ends = self.suspicions(text[:SPAN]) + self.suspicions(text[-SPAN:])
             return tuple(dict.fromkeys(rules_at_ends) | too_long)
-        names = too_long | {
-            match.rule.id: None
-            for match in self._matches(text, SUSPICIOUS, _kinds_of_characters_in(text))
-        }
         # These imports take a hook 5 ms, and most hooks check only for secrets.
         from memoranda.text.disguise import uncovered, visible_letters
+
+        # The text with its entities and escapes replaced, and without hidden characters
+        uncovered_text = uncovered(text)
+        clear_text = uncovered_text
+        if not uncovered_text.isascii():
+            clear_text = visible_letters(uncovered_text)
+
+        matches = self._matches(text, SUSPICIOUS, _kinds_of_characters_in(text))
+        for view in dict.fromkeys((uncovered_text, clear_text)):
+            if view != text:
+                matches += self._matches(view, SUSPICIOUS, kinds_of_characters=set())
+        names = too_long | dict.fromkeys(match.rule.id for match in matches)
+        return tuple(names | self._order_rules().rules(clear_text))
+
+    def _order_rules(self) -> Orders:
+        """Return the search for sentences that meet the combinations of suspicious rules."""
         from memoranda.text.orders import Orders, combination
 
-        # Text without entities and hidden characters.
-        clear = uncovered(text)
-        if clear.isascii():
-            unmarked_text = clear
-        else:
-            unmarked_text = visible_letters(clear)
-        for view in dict.fromkeys((clear, unmarked_text)):
-            if view != text:
-                names |= {match.rule.id: None for match in self._matches(view, SUSPICIOUS, set())}
         if self._orders is None:
             combinations = []
             likeness = {}
@@ -265,7 +274,7 @@ class Rules:
                 if rule.likeness is not None:
                     likeness[rule.id] = rule.likeness
             self._orders = Orders(combinations, likeness)
-        return tuple(names | self._orders.rules(unmarked_text))
+        return self._orders
 
     def name_suspicions(self, path: str) -> tuple[str, ...]:
         """Return the ids of the rules by which a name seems to give orders to its reader.
@@ -273,11 +282,13 @@ class Rules:
         path: the name, or a path, in which each name counts, and all names together.
         """
         path = path.removesuffix(".md")
-        names = dict.fromkeys(map(words_of_name, [*path.split("/"), path]))
-        sentences = [words for words in names if may_be_order(words)]
-        if not sentences:
+        names = [*path.split("/"), path]
+        sentences = dict.fromkeys(words_of_name(name) for name in names)
+        possible_orders = [sentence for sentence in sentences if may_be_order(sentence)]
+        if not possible_orders:
             return ()
-        return self.suspicions("\n\n".join(sentences))
+        # As paragraphs, so that they are not read as one sentence
+        return self.suspicions("\n\n".join(possible_orders))
 
     def _matches(
         self,
@@ -291,15 +302,16 @@ class Rules:
         kinds_of_characters: the words that `_kinds_of_characters_in` returned.
         near_words: the words that `words_near` returned; None to look for them here.
         """
-        to_try: list[set[int]] = []
-        for near_word in self._near[kind].get("", ()):
-            if near_word.word in kinds_of_characters:
-                to_try.append(near_word.rule_indexes)
         if near_words is None:
             near_words = self.words_near(kind, text)
-        to_try += [self._near_words[kind][word] for word in near_words]
+        rules_to_try: set[int] = set()
+        for near_word in self._near[kind].get("", ()):
+            if near_word.word in kinds_of_characters:
+                rules_to_try |= near_word.rule_indexes
+        for word in near_words:
+            rules_to_try |= self._near_words[kind][word]
         matches = []
-        for rule_index in sorted(set[int]().union(*to_try)):
+        for rule_index in sorted(rules_to_try):
             rule = self._by_kind[kind][rule_index]
             if not rule.may_match(text):
                 continue
@@ -319,8 +331,8 @@ class Rules:
     def redacted_beginning(self, text: str, length: int) -> str:
         """Return the first `length` characters of a text after its secrets are replaced.
 
-        A secret that goes over the cut is replaced, too. Cut first, it would have lost the form by
-        which it is known, and its beginning would be left.
+        A secret that goes over the cut is replaced, too. If the text were cut first, the beginning
+        of such a secret would not be recognized, and would stay.
         """
         return self.redacted(text[: length + _LONGEST_SECRET])[:length]
 
@@ -336,17 +348,29 @@ class Rules:
         lower = text.lower()
         if len(self._near_words[kind]) < _FEW_WORDS:
             return {word for word in self._near_words[kind] if word in lower}
-        by_sign = self._near[kind]
+        by_character = self._near[kind]
         words: set[str] = set()
-        # Only words whose rarest sign is in the text need to be looked for, which are few.
-        for sign in by_sign.keys() & set(lower):
-            for word, _ in by_sign[sign]:
+        # Only words whose rarest character is in the text need to be looked for, which are few
+        for character in by_character.keys() & set(lower):
+            for word, _ in by_character[character]:
                 if word in lower:
                     words.add(word)
         return words
 
 
-def _by_sign(rules: list[GateRule]) -> dict[str, list[_NearWord]]:
+def _rule_indexes(words_by_character: dict[str, list[_NearWord]]) -> dict[str, set[int]]:
+    """Return word of `near` → indexes of its rules, without words that mean a kind of character.
+
+    words_by_character: the result of `_by_rarest_character`.
+    """
+    rule_indexes: dict[str, set[int]] = {}
+    for character, near_words in words_by_character.items():
+        if character:
+            rule_indexes |= dict(near_words)
+    return rule_indexes
+
+
+def _by_rarest_character(rules: list[GateRule]) -> dict[str, list[_NearWord]]:
     """Group the words of `near` in these rules by their rarest character.
 
     Words that mean a kind of character are under "".
@@ -355,14 +379,14 @@ def _by_sign(rules: list[GateRule]) -> dict[str, list[_NearWord]]:
     for index, rule in enumerate(rules):
         for word in rule.near:
             indexes_by_word.setdefault(word, set()).add(index)
-    words_by_sign: dict[str, list[_NearWord]] = {}
+    words_by_character: dict[str, list[_NearWord]] = {}
     for word, rule_indexes in indexes_by_word.items():
-        if word in _KINDS_OF_CHARACTERS:
-            sign = ""
-        else:
-            sign = min(word, key=_COMMON_SIGNS.find)
-        words_by_sign.setdefault(sign, []).append(_NearWord(word, rule_indexes))
-    return words_by_sign
+        character = ""
+        if word not in _KINDS_OF_CHARACTERS:
+            # For a character that is not common, `find` returns -1
+            character = min(word, key=_COMMON_CHARACTERS.find)
+        words_by_character.setdefault(character, []).append(_NearWord(word, rule_indexes))
+    return words_by_character
 
 
 def words_of_name(name: str) -> str:
@@ -381,8 +405,8 @@ def may_be_order(words: str) -> bool:
 def _secret_span(match: re.Match[str]) -> tuple[int, int]:
     """Return the start and end of the part of a match to redact.
 
-    This is the group `secret`, or a group whose name is one letter, if the match has one. If not, it
-    is the whole match.
+    A rule names this part as the group `secret`, or as `a`, `b` and so on in alternatives. Without
+    such a group, it is the whole match.
     """
     for group in match.re.groupindex:
         if match[group] is not None and (group == "secret" or len(group) == 1):
@@ -403,7 +427,7 @@ def _kinds_of_characters_in(text: str) -> set[str]:
 def redact(text: str, findings: list[GateMatch]) -> str:
     """Replace each finding in `text` by `[redacted: id]`.
 
-    findings: in the order of the text. A finding that overlaps the one before is passed over.
+    findings: the matches, in the order of the text. One that overlaps the one before is skipped.
     """
     parts = []
     copied_to = 0
@@ -502,14 +526,17 @@ def _passes(text: str, check: str, least: float) -> bool:
     if check == "entropy":
         return _bits_per_character(text) >= least
     if check == "words":
-        return len(set(re.findall("[a-z]{3,}", text))) >= _SEED_WORDS
+        different_words = set(re.findall("[a-z]{3,}", text))
+        return len(different_words) >= _SEED_WORDS
     value = text.rstrip(".!?):")
-    if len(value) < 3 or re.match(_PLACEHOLDER, value):
+    is_placeholder = re.match(_PLACEHOLDER, value) is not None
+    if len(value) < 3 or is_placeholder:
         return False
     if check == "token":
         return _is_random(value)
     if check == "given":
         return True
+    # The check `value`
     return len(value) > 3 and any(char.isdigit() or char in _SYMBOLS for char in value)
 
 
@@ -529,8 +556,8 @@ def _bits_per_character(text: str) -> float:
 def _is_random(value: str) -> bool:
     """Whether a value looks drawn by a machine: `a8Xk2PqZ9w`, but not `tests/note_2024/data`.
 
-    It must mix digits and letters. At most half of it may be words between signs, as in the names of
-    files, modules and settings.
+    It must have several digits, or a digit among letters of both cases. At most half of it may be
+    words between signs, as in the names of files, modules and settings.
     """
     digits = sum(char.isdigit() for char in value)
     uppers = sum(char.isupper() for char in value)

@@ -14,8 +14,8 @@ from typing import NamedTuple
 from memoranda.text.pattern import lazy_pattern
 
 _HAN = lazy_pattern("[\u4e00-\u9fff]")
-# A simplified character may stand for several traditional ones: 发 for 發 and 髮. Of a long text, only
-# so many combinations are tried, the most usual ones first.
+# A simplified character may stand for several traditional ones: 发 for 發 and 髮. Only this many
+# combinations of a text are tried, the most usual ones first.
 _MAX_FORMS = 12
 
 
@@ -54,9 +54,11 @@ def other_forms(text: str) -> list[str]:
     """
     if text.isascii() or not _HAN.search(text):
         return []
-    characters = _characters()
-    choices = [characters.traditional.get(character, character) for character in text]
-    traditional = map("".join, islice(product(*choices), _MAX_FORMS))
-    forms = dict.fromkeys([text.translate(characters.simplified), *traditional])
+    table = _characters()
+    simplified_form = text.translate(table.simplified)
+    # For each character, all that it may be in traditional writing
+    choices = [table.traditional.get(character, character) for character in text]
+    traditional_forms = map("".join, islice(product(*choices), _MAX_FORMS))
+    forms = dict.fromkeys([simplified_form, *traditional_forms])
     forms.pop(text, None)
     return list(forms)

@@ -1,7 +1,7 @@
-"""Find the shortest parts of a text that a test still recognizes.
+"""Find the shortest parts of a text that a test still matches.
 
-The rules for injected instructions judge a whole text. For a person, the words that made a rule
-match are looked for afterwards: a part is shortened for as long as the rule still matches it.
+The rules for injected instructions judge a whole text. A person wants to see the words that made a
+rule match. To find them, a part of the text is shortened as long as the rule still matches it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from memoranda.text.pattern import lazy_pattern
 
 MOST_SPANS = 20
 """How many parts are found at most."""
-# A longer text is shortened only within its sentences. Trying all of it often takes long.
+# A longer text is only shortened within its sentences, because trying the whole text takes long.
 _LONGEST_WHOLE = 20_000
 # The units by which a part is shortened: a word, a sign, or a character of a script without blanks.
 _UNIT = lazy_pattern(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\w+|[^\w\s]")
@@ -31,8 +31,7 @@ def narrowed(text: str, is_matched: Callable[[str], bool]) -> list[Span]:
     """Return the shortest parts of a text that are matched, in the order of the text.
 
     They are looked for in each sentence. If no sentence is matched by itself, one part of the whole
-    text is returned. A part is short in this sense: without its first or its last word it would not
-    be matched.
+    text is returned. A shortest part would not be matched without its first or its last word.
 
     is_matched: the test. Returns whether a text is matched.
     """
@@ -46,17 +45,19 @@ def narrowed(text: str, is_matched: Callable[[str], bool]) -> list[Span]:
 
 
 def united(spans: list[Span]) -> list[Span]:
-    """Return spans in their order, with those that overlap made one."""
+    """Return spans in the order of the text. Those that overlap or touch are joined."""
     result: list[Span] = []
     for span in sorted(spans):
-        if result and span.start <= result[-1].stop:
-            result[-1] = Span(result[-1].start, max(result[-1].stop, span.stop))
+        last = result[-1] if result else None
+        if last is not None and span.start <= last.stop:
+            result[-1] = Span(last.start, max(last.stop, span.stop))
         else:
             result.append(span)
     return result
 
 
 def _sentences(text: str) -> Iterator[Span]:
+    """Yield the sentences of a text, each with the sign at its end."""
     start = 0
     for match in SENTENCE_END.finditer(text):
         if match.end() > start:
@@ -71,21 +72,27 @@ def _shortened(text: str, span: Span, is_matched: Callable[[str], bool]) -> Span
     units = [match.span() for match in _UNIT.finditer(text, span.start, span.stop)]
     if not units:
         return span
+
+    # The first end at which the span is matched
     stops = [stop for _, stop in units]
-    last = _first_that(len(stops), lambda number: is_matched(text[span.start : stops[number]]))
-    # The whole span is matched, but perhaps only with blanks around its words.
-    stop = span.stop if last is None else stops[last]
-    starts = [start for start, unit_stop in units if unit_stop <= stop]
-    starts.reverse()
-    first = _first_that(len(starts), lambda number: is_matched(text[starts[number] : stop]))
-    return Span(span.start if first is None else starts[first], stop)
+    index = _first_true(len(stops), lambda number: is_matched(text[span.start : stops[number]]))
+    # Without an index, the span is only matched together with the blanks around its words
+    stop = span.stop if index is None else stops[index]
+
+    # The last start at which it is matched
+    starts = [start for start, unit_stop in reversed(units) if unit_stop <= stop]
+    index = _first_true(len(starts), lambda number: is_matched(text[starts[number] : stop]))
+    start = span.start if index is None else starts[index]
+    return Span(start, stop)
 
 
-def _first_that(count: int, is_true: Callable[[int], bool]) -> int | None:
-    """Return a number below `count` for which a test is true and before which it is not.
+def _first_true(count: int, is_true: Callable[[int], bool]) -> int | None:
+    """Return the first number below `count` for which a test is true, by bisection.
 
-    That is the smallest such number if the test stays true from there on, as it mostly does. None
-    if the test is not even true for the last number.
+    The test should be true for all numbers after that. If it is not, another number may be returned
+    for which it is true, and for whose predecessor it is not.
+
+    Returns None if the test is not even true for the last number.
     """
     if not is_true(count - 1):
         return None

@@ -40,39 +40,43 @@ from memoranda.text.tokens import is_cjk
 from memoranda.text.words import runs
 
 WITHIN = 18
-"""Words among which the parts of a rule must stand, unless it says otherwise."""
-# Words between the two parts of `a>b`, at most.
+"""The parts of a combination must be among this many words, unless it says otherwise."""
+# In a pair `a>b`, at most this many words may be between the two.
 _NEXT_TO = 3.5
-# Results that each cache here keeps. Texts bring ids and numbers without end, each seen once.
-_MOST_KNOWN = 8_000
-# Characters of words that are worth remembering, at most.
+# How many results each cache here keeps. Texts bring ids and numbers without end, each seen once.
+_MOST_REMEMBERED = 8_000
+# Words with this many characters or more are not remembered.
 _LONG = 40
+# A word of another alphabet with at most this many letters may look like an English one by chance.
 _SHORT = 3
-# Words before a match, of the same clause, in which a part that rules it out counts.
+# A part that rules a match out counts up to this many words before it, in the same clause.
 _BEFORE = 5
-# Characters of a word by which the stems are looked up that it may begin with.
+# The stems that a word may begin with are looked up by this many of its first characters.
 _HEAD = 2
 # Characters of the longest Chinese or Japanese entry.
 _LONGEST_RUN = 12
-# Characters matched at once, so that patterns stay fast.
+# Words with more letters are not looked for in words that are written together.
+_LONGEST_SEGMENT = 14
+# Characters of a sentence that are matched together, so that patterns stay fast.
 _LONGEST_SENTENCE = 4_000
+# In place of a language: words that are used in every language.
 _EVERYWHERE = "any"
 _COMMA = ","
 # A part, a part whose verb is told to somebody, or two parts of which one follows the other.
 _ALTERNATIVE = lazy_pattern(r"[a-z]+!?|[a-z]+>[a-z]+")
 # The end of a part's name that counts only where its verb gives an order.
 _ORDERED = "!"
-# The part of a name by which somebody is spoken to, found by its place in the sentence.
+# The part of a name by which somebody is spoken to. It depends on the place in the sentence.
 _CALLED = "called"
-# Words that a sign of code counts for: what it parts does not belong together.
+# A sign of code counts for this many words, since the words on its two sides seldom belong together.
 _GAP = 6
-# Words of a text for which its score must be larger, at most.
+# The score must be larger for a longer text, but only up to this many words.
 _MOST_WORDS_ALLOWED_FOR = 1_000
-# Matches of a rule in one text that are scored, at most.
+# At most this many matches of a rule in one text are scored.
 _MOST_TRIES = 200
-# By how much a score must be larger in a text of several windows, times the logarithm of their number.
+# In a text of several windows, the score must be larger by this, times the logarithm of their number.
 _LENGTH_WEIGHT = 0.5
-# The sign in an address of mail.
+# The `@` of a mail address.
 _MAIL = lazy_pattern(r"@(?=[\w-]{1,64}\.\w)")
 # A host named without `https://`.
 _HOST = lazy_pattern(
@@ -87,7 +91,7 @@ _KEY_FILE = lazy_pattern(
     r"\.(?:env|netrc|npmrc|pypirc|pgpass|git-credentials)\b|(?<!\w)\.(?:ssh|aws|kube|gnupg)\b"
     r"|\bid_(?:rsa|ed25519|ecdsa)\b|authorized_keys|/etc/(?:passwd|shadow|sudoers)"
 )
-# Words that a text has wherever one of these patterns matches, or a sign that it must have.
+# Where one of the patterns matches, the text has one of these words or values.
 _KEY_FILE_WORDS = frozenset(
     [
         "env",
@@ -168,7 +172,7 @@ _ADVERBS = frozenset(
 # Words that begin a clause, whose verb may be an order.
 _CLAUSE_BEGINS = frozenset([_COMMA, BREAK, "and", "or", "but", "so", "then", "-"])
 _MODALS = frozenset(["must", "should", "shall", "may", "can", "will", "could", "might"])
-# Who is told what to do.
+# Names and pronouns of those to whom orders are given.
 _TELLERS = frozenset(
     [
         "you",
@@ -184,7 +188,7 @@ _TELLERS = frozenset(
         "everybody",
     ]
 )
-# Words after which `to` and a verb tell somebody what to do or what is allowed.
+# Words before `to` and a verb that tells somebody to do something: `you are allowed to delete`.
 _LICENCES = frozenset(
     [
         "expected",
@@ -215,6 +219,7 @@ _LICENCES = frozenset(
         "is",
     ]
 )
+# The ends of participles, such as `deleted` and `sent`.
 _PARTICIPLES = ("ed", "ing", "ent", "aid", "old", "ought", "itten", "given", "taken", "shown")
 
 
@@ -236,7 +241,7 @@ class Combination:
 
     rule: the name of the rule.
     terms: the conditions, all of which must be met.
-    without: parts of which no word may be near.
+    without: parts that rule a match out if one of their words is near.
     within: the number of words among which all terms must be met.
     """
 
@@ -280,6 +285,7 @@ class _Entry(NamedTuple):
 
     words: its words in order, each with whether any ending may follow.
     main: the index in `words` of the main word, by which the entry is looked up.
+    others: the words except the main one that allow no other ending. A sentence must have them all.
     """
 
     language: str
@@ -287,7 +293,6 @@ class _Entry(NamedTuple):
     words: tuple[tuple[str, bool], ...]
     main: int
     others: frozenset[str]
-    """The words except the main one that allow no other ending. A sentence must have them all."""
 
 
 _Row = tuple[str, str, str]
@@ -298,9 +303,12 @@ def _entry_of(row: _Row) -> _Entry:
     """Return the entry of a row. Its main word is the longest, the first if several are longest."""
     language, part, text = row
     words = tuple((word.rstrip("*"), word.endswith("*")) for word in text.split("_"))
-    main = max(range(len(words)), key=lambda number: len(words[number][0]))
+    lengths = [len(word) for word, _ in words]
+    main = lengths.index(max(lengths))
     others = frozenset(
-        other for at, (other, may_end) in enumerate(words) if at != main and not may_end
+        word
+        for index, (word, may_have_ending) in enumerate(words)
+        if index != main and not may_have_ending
     )
     return _Entry(language, part, words, main, others)
 
@@ -321,24 +329,26 @@ def _length(word: str) -> int:
     return len(word.rstrip("*"))
 
 
-class _Known(NamedTuple):
-    """The parts to which a word belongs, as bits."""
+class _WordParts(NamedTuple):
+    """The parts to which a word belongs, as bits.
+
+    bits: all parts in any language, including the parts of longer entries whose main word it is.
+    alone_bits: the parts that list it as an entry of one word.
+    alone: the same by language, as (language, bits).
+    entries: the entries whose main word it is.
+    longer_entries: those of `entries` that have several words.
+    beside: the parts of `longer_entries` by the other words that an entry needs, as (words, bits).
+    """
 
     bits: int
-    """All parts in any language, including parts of longer entries whose main word it is."""
     alone_bits: int
-    """The parts that list it as an entry of one word."""
     alone: tuple[tuple[str, int], ...]
-    """The parts that list it as an entry of one word, by language: (language, bits)."""
     entries: tuple[_Entry, ...]
-    """The entries whose main word it is."""
     longer_entries: tuple[_Entry, ...]
-    """Those of `entries` that have several words."""
     beside: tuple[tuple[frozenset[str], int], ...]
-    """The parts of `longer_entries`, by the other words that each entry needs: (words, bits)."""
 
 
-_OF_NO_PART = _Known(0, 0, (), (), (), ())
+_OF_NO_PART = _WordParts(bits=0, alone_bits=0, alone=(), entries=(), longer_entries=(), beside=())
 
 
 class Vocabulary:
@@ -349,10 +359,13 @@ class Vocabulary:
 
     def __init__(self, text: str):
         self.parts: dict[str, int] = {}
-        # By main word. Few of them are ever asked for, so entries are made then
+        # The rows of entries by their main word. Few are ever looked up, so `_Entry` objects are
+        # made only then. The main words of `_stems` allow any ending.
         self._exact: dict[str, list[_Row]] = {}
         self._stems: dict[str, list[_Row]] = {}
+        # The (language, part) of Chinese and Japanese entries
         self._runs: dict[str, list[tuple[str, str]]] = {}
+        # By language, what may be written together with a word, in front of it
         self._prefixes: dict[str, tuple[str, ...]] = {}
         language = _EVERYWHERE
         for number, line in enumerate(text.splitlines(), 1):
@@ -375,16 +388,18 @@ class Vocabulary:
                     self._exact.setdefault(entry, []).append((language, part, entry))
                 else:
                     self._add(language, part, entry)
+        # These two kinds of parts depend on the place of a word. Here each has the bit of the part
+        # whose words may be of it.
         self.parts[_CALLED] = self.parts["who"]
-        # Whether a verb gives an order is seen from its place: a word may give one by any part
         self.parts |= {f"{part}{_ORDERED}": bit for part, bit in self.parts.items()}
-        self._lengths = _lengths_by_head(self._stems)
-        self._known_short = lru_cache(_MOST_KNOWN)(self._look_up)
-        lengths: dict[str, set[int]] = {}
+        # The lengths of stems by their first characters, and of runs by their first character
+        self._stem_lengths = _lengths_by_head(self._stems)
+        run_lengths: dict[str, set[int]] = {}
         for run in self._runs:
             if len(run) <= _LONGEST_RUN:
-                lengths.setdefault(run[0], set()).add(len(run))
-        self._run_lengths = {first: sorted(found) for first, found in lengths.items()}
+                run_lengths.setdefault(run[0], set()).add(len(run))
+        self._run_lengths = {first: sorted(lengths) for first, lengths in run_lengths.items()}
+        self._cached_parts_of = lru_cache(_MOST_REMEMBERED)(self._look_up)
 
     def _add(self, language: str, part: str, entry: str) -> None:
         """Add an entry of order-words.txt: to `_runs`, `_stems` or `_exact`, by its kind."""
@@ -409,64 +424,72 @@ class Vocabulary:
     def bits(self, word: str) -> int:
         """Return the bits of all parts in any language to which a word may belong.
 
-        A word may belong to the part of an entry of several words whose main word it is.
+        The part of an entry of several words counts if the word is its main word.
         """
-        return self.known(word).bits
+        return self.parts_of(word).bits
 
-    def known(self, word: str) -> _Known:
+    def parts_of(self, word: str) -> _WordParts:
         """Return the parts to which a word may belong. The result is cached for a short word."""
         if len(word) < _LONG:
-            return self._known_short(word)
+            return self._cached_parts_of(word)
         return self._look_up(word)
 
-    def _look_up(self, word: str) -> _Known:
-        """Find the parts to which a word may belong, without the cache of `known`."""
-        bits_by_language: dict[str, int] = {}
-        several: list[_Entry] = []
+    def _look_up(self, word: str) -> _WordParts:
+        """Find the parts to which a word may belong, without a cache."""
         entries = self._entries(word)
-        # Most words that are new, such as parts of an id, are of this kind
+        # Most new words, such as parts of an id, are in no entry
         if not entries and word.isascii():
             return _OF_NO_PART
+        bits_by_language: dict[str, int] = {}
+        longer_entries: list[_Entry] = []
         for entry in entries:
             if len(entry.words) > 1:
-                several.append(entry)
+                longer_entries.append(entry)
             else:
-                bits_by_language[entry.language] = (
-                    bits_by_language.get(entry.language, 0) | self.parts[entry.part]
-                )
+                bits = bits_by_language.get(entry.language, 0)
+                bits_by_language[entry.language] = bits | self.parts[entry.part]
         if not word.isascii() and runs().search(word):
             for language, part, _ in self._in_run(word):
                 bits_by_language[language] = bits_by_language.get(language, 0) | self.parts[part]
+
         alone_bits = 0
-        for part_bits in bits_by_language.values():
-            alone_bits |= part_bits
-        bits = alone_bits
+        for language_bits in bits_by_language.values():
+            alone_bits |= language_bits
+        all_bits = alone_bits
         beside: dict[frozenset[str], int] = {}
-        for entry in several:
+        for entry in longer_entries:
             bit = self.parts[entry.part]
-            bits |= bit
+            all_bits |= bit
             beside[entry.others] = beside.get(entry.others, 0) | bit
-        by_language = tuple(bits_by_language.items())
-        return _Known(bits, alone_bits, by_language, entries, tuple(several), tuple(beside.items()))
+        return _WordParts(
+            bits=all_bits,
+            alone_bits=alone_bits,
+            alone=tuple(bits_by_language.items()),
+            entries=entries,
+            longer_entries=tuple(longer_entries),
+            beside=tuple(beside.items()),
+        )
 
     def of_no_part(self, words: Iterable[str]) -> set[str]:
-        """Return the ASCII words that match no entry and look like none, so that they have no part.
+        """Return the ASCII words that belong to no part, because no entry has them as main word.
 
-        This is `known` for many words at once, without looking up each. Ids and numbers, of which
-        a long text may have very many different ones, are such words.
+        This is faster than calling `parts_of` for each word. Ids and numbers, of which a long text
+        may have very many different ones, are such words.
         """
         ascii_words = list(filter(str.isascii, words))
-        return {
-            word
-            for word, alike in zip(ascii_words, look_alikes(ascii_words), strict=True)
-            if not (self._has_entry(word) or (alike != word and self._has_entry(alike)))
-        }
+        words_of_no_part: set[str] = set()
+        for word, alike in zip(ascii_words, look_alikes(ascii_words), strict=True):
+            if self._has_entry(word):
+                continue
+            if alike == word or not self._has_entry(alike):
+                words_of_no_part.add(word)
+        return words_of_no_part
 
     def _has_entry(self, form: str) -> bool:
         """Whether a word is the main word of an entry, or begins as one that ends in `*`."""
         if form in self._exact:
             return True
-        lengths = self._lengths.get(form[:_HEAD], ())
+        lengths = self._stem_lengths.get(form[:_HEAD], ())
         return any(form[:length] in self._stems for length in lengths)
 
     def parts_by_language(self, words: Iterable[str], sentence: set[str]) -> dict[str, int]:
@@ -477,24 +500,26 @@ class Vocabulary:
         words: the words to look at.
         sentence: all words of the sentence.
         """
-        there = self.with_forms(sentence)
-        found: dict[str, int] = {}
+        sentence_forms = self.with_forms(sentence)
+        bits_by_language: dict[str, int] = {}
         for word in words:
-            known_word = self.known(word)
-            for language, bits in known_word.alone:
-                found[language] = found.get(language, 0) | bits
-            for entry in known_word.longer_entries:
-                if entry.others <= there:
-                    bits = found.get(entry.language, 0)
-                    found[entry.language] = bits | self.parts[entry.part]
-        return found
+            word_parts = self.parts_of(word)
+            for language, bits in word_parts.alone:
+                bits_by_language[language] = bits_by_language.get(language, 0) | bits
+            for entry in word_parts.longer_entries:
+                if entry.others <= sentence_forms:
+                    bits = bits_by_language.get(entry.language, 0)
+                    bits_by_language[entry.language] = bits | self.parts[entry.part]
+        return bits_by_language
 
     def with_forms(self, words: set[str]) -> set[str]:
         """Return these words with the words that they look like: `payment` for `pаymеnt`."""
+        # A word of ASCII letters looks like no other, and a number is no word in disguise
         odd_words = [word for word in words if not word.isalpha() or not word.isascii()]
-        forms = [word for word in odd_words if not word.isdecimal()]
-        ascii_forms = look_alikes([word for word in forms if word.isascii()])
-        return words.union(ascii_forms, *map(self._forms, filterfalse(str.isascii, forms)))
+        odd_words = [word for word in odd_words if not word.isdecimal()]
+        ascii_forms = look_alikes([word for word in odd_words if word.isascii()])
+        other_forms = map(self._forms, filterfalse(str.isascii, odd_words))
+        return words.union(ascii_forms, *other_forms)
 
     def _entries(self, word: str) -> tuple[_Entry, ...]:
         """Return the entries whose main word is `word`, or a word that it looks like."""
@@ -502,7 +527,7 @@ class Vocabulary:
         for form in self._forms(word):
             rows += self._exact.get(form, ())
             # Few words begin as a stem does
-            for length in self._lengths.get(form[:_HEAD], ()):
+            for length in self._stem_lengths.get(form[:_HEAD], ()):
                 if length <= len(form):
                     rows += self._stems.get(form[:length], ())
         return tuple(map(_entry_of, rows))
@@ -546,25 +571,25 @@ class Vocabulary:
         places_by_language: dict[str, dict[str, list[float]]] = {}
         for place in self._places_of_calls(words):
             places_by_language.setdefault(_EVERYWHERE, {}).setdefault(_CALLED, []).append(place)
-        spoken = [word for word in words if word != _COMMA]
-        orders = _places_of_orders(words)
-        text_place = 0.0
-        for number, word in enumerate(spoken):
-            for entry in self.known(word).entries:
-                if len(entry.words) == 1 or self._is_here(entry, spoken, number):
-                    parts = places_by_language.setdefault(entry.language, {})
-                    parts.setdefault(entry.part, []).append(text_place)
-                    if entry.language != "en" or number - entry.main in orders:
-                        parts.setdefault(entry.part + _ORDERED, []).append(text_place)
+        words_without_commas = [word for word in words if word != _COMMA]
+        order_indexes = _indexes_of_orders(words)
+        place = 0.0
+        for index, word in enumerate(words_without_commas):
+            for entry in self.parts_of(word).entries:
+                if len(entry.words) > 1 and not self._is_here(entry, words_without_commas, index):
+                    continue
+                parts = places_by_language.setdefault(entry.language, {})
+                parts.setdefault(entry.part, []).append(place)
+                # Only for English, the place of a verb shows whether it gives an order
+                gives_order = entry.language != "en" or index - entry.main in order_indexes
+                if gives_order:
+                    parts.setdefault(entry.part + _ORDERED, []).append(place)
             if not word.isascii() and runs().search(word):
                 for language, part, offset in self._in_run(word):
-                    place = text_place + offset / 2
                     parts = places_by_language.setdefault(language, {})
-                    parts.setdefault(part, []).append(place)
-                    parts.setdefault(part + _ORDERED, []).append(place)
-                text_place += len(word) / 2
-            else:
-                text_place += _GAP if word == BREAK else 1
+                    parts.setdefault(part, []).append(place + offset / 2)
+                    parts.setdefault(part + _ORDERED, []).append(place + offset / 2)
+            place += _places_taken(word)
         return places_by_language
 
     def _places_of_calls(self, words: Sequence[str]) -> Iterator[float]:
@@ -572,10 +597,12 @@ class Vocabulary:
 
         Such names are in `Assistant: …`, `To the agent, …` and `…, assistant`.
         """
-        who = self.parts["who"]
-        opener = self.parts["opener"] | who
+        name_bit = self.parts["who"]
+        opener_bits = self.parts["opener"] | name_bit
+        hidden_bit = self.parts["hidden"]
         place = 0.0
-        is_open = True
+        # Whether the words so far may come before a name at the beginning, as `To the`
+        is_beginning = True
         for number, word in enumerate(words):
             if word == _COMMA:
                 continue
@@ -583,9 +610,11 @@ class Vocabulary:
                 place += _GAP
                 continue
             bits = self.bits(word)
-            if bits & who and self._is_whole(word) and _is_set_off(words, number, is_open=is_open):
+            is_name = bits & name_bit and self._is_whole(word)
+            if is_name and _is_set_off(words, number, is_beginning=is_beginning):
                 yield place
-            is_open = bool(is_open and bits & opener) or bool(bits & self.parts["hidden"])
+            # After a mark that hides text, a sentence may begin again
+            is_beginning = bool(bits & hidden_bit) or (is_beginning and bool(bits & opener_bits))
             place += 1
 
     def _is_whole(self, word: str) -> bool:
@@ -595,9 +624,10 @@ class Vocabulary:
     def _is_here(self, entry: _Entry, words: Sequence[str], number: int) -> bool:
         """Whether the words of an entry follow each other here, with the main word at `number`."""
         begin = number - entry.main
-        if begin < 0 or begin + len(entry.words) > len(words):
+        end = begin + len(entry.words)
+        if begin < 0 or end > len(words):
             return False
-        for (entry_word, is_stem), word in zip(entry.words, words[begin:], strict=False):
+        for (entry_word, is_stem), word in zip(entry.words, words[begin:end], strict=True):
             if word == entry_word or (is_stem and word.startswith(entry_word)):
                 continue
             if entry_word not in self._forms(word):
@@ -611,42 +641,48 @@ class Vocabulary:
 
         Parts whose words belong to no language are added to each language. English is added to
         languages of other scripts, whose writers use English for technical words.
+
+        places_by_language: the result of `places`: language -> part -> places.
         """
         shared = places_by_language.get(_EVERYWHERE, {})
         for language, parts in places_by_language.items():
             if language == _EVERYWHERE:
                 continue
-            groups = [shared, parts]
+            sources = [shared, parts]
             if language in _BESIDE_ENGLISH and "en" in places_by_language:
-                groups.append(places_by_language["en"])
-            together: dict[str, list[float]] = {}
-            for group in groups:
-                for part, places in group.items():
-                    together[part] = sorted([*together.get(part, ()), *places])
-            yield together
+                sources.append(places_by_language["en"])
+            all_places: dict[str, list[float]] = {}
+            for source in sources:
+                for part, places in source.items():
+                    all_places[part] = sorted([*all_places.get(part, ()), *places])
+            yield all_places
 
     def segmented(self, run: str) -> list[str]:
-        """Find the known words in a run of letters: `deletefiles` becomes `delete`, `files`."""
+        """Find the words of entries in a run of letters: `deletefiles` → `delete`, `files`."""
         words = []
         start = 0
         while start < len(run):
-            for length in range(min(14, len(run) - start), 1, -1):
-                piece = run[start : start + length]
-                if piece in self._exact or piece in self._stems:
-                    words.append(piece)
-                    start += length
-                    break
-            else:
-                start += 1
+            word = self._longest_word_at(run, start)
+            if word:
+                words.append(word)
+            start += len(word) or 1
         return words
+
+    def _longest_word_at(self, run: str, start: int) -> str:
+        """Return the longest word of an entry that is in a run of letters at `start`, else ""."""
+        for length in range(_LONGEST_SEGMENT, 1, -1):
+            piece = run[start : start + length]
+            if len(piece) == length and (piece in self._exact or piece in self._stems):
+                return piece
+        return ""
 
 
 def _lengths_by_head(stems: Iterable[str]) -> dict[str, list[int]]:
     """Return the lengths of the stems, longest first, by their first _HEAD characters."""
-    lengths: dict[str, set[int]] = {}
+    lengths_by_head: dict[str, set[int]] = {}
     for stem in stems:
-        lengths.setdefault(stem[:_HEAD], set()).add(len(stem))
-    return {head: sorted(found, reverse=True) for head, found in lengths.items()}
+        lengths_by_head.setdefault(stem[:_HEAD], set()).add(len(stem))
+    return {head: sorted(lengths, reverse=True) for head, lengths in lengths_by_head.items()}
 
 
 # Languages whose speakers mix English words into their sentences.
@@ -660,15 +696,18 @@ def vocabulary() -> Vocabulary:
 
 
 class _Need(NamedTuple):
-    """The parts, as bits, that a sentence must have for a combination to be tried on it."""
+    """The parts, as bits, that a sentence must have for a combination to be tried on it.
+
+    line: the combination.
+    first: the alternatives of its first term: the bits of a part, or of both parts of a pair.
+    any_of: for each term without pairs, the bits of its parts. The sentence needs one of them.
+    with_pairs: for each term with pairs, its alternatives. The sentence needs all bits of one.
+    """
 
     line: Combination
     first: tuple[int, ...]
-    """The alternatives of its first term: the bits of a part, or of both parts of a pair."""
     any_of: tuple[int, ...]
-    """For each term without pairs, the bits of its parts. The sentence needs one of them."""
     with_pairs: tuple[tuple[int, ...], ...]
-    """For each term with pairs, its alternatives. The sentence needs all bits of one of them."""
 
     def is_met(self, mask: int) -> bool:
         """Whether a sentence whose parts are the bits of `mask` has all that the line needs."""
@@ -687,22 +726,24 @@ class Orders:
     """
 
     def __init__(self, combinations: Sequence[Combination], likeness: Mapping[str, float]):
-        """likeness: by the name of a rule, the least score of text (text/likeness.py).
+        """Take the combinations and the least scores of rules.
 
-        A rule that has combinations counts only where a window around them has this score. A rule
-        without combinations matches wherever a window has it.
+        likeness: by the name of a rule, the least score of a text (text/likeness.py). A rule with
+            combinations matches only where a window around one has this score. A rule without
+            combinations matches wherever a window has it.
         """
         self._combinations = combinations
         self._likeness = likeness
-        rules_with_parts = {line.rule for line in combinations}
+        rules_with_combinations = {line.rule for line in combinations}
         self._by_score_alone = {
-            rule: least for rule, least in likeness.items() if rule not in rules_with_parts
+            rule: least for rule, least in likeness.items() if rule not in rules_with_combinations
         }
-        self._words = vocabulary()
-        self._candidates = lru_cache(_MOST_KNOWN)(self._find_candidates)
+        self._vocabulary = vocabulary()
+        self._candidates = lru_cache(_MOST_REMEMBERED)(self._find_candidates)
         # Words of no part, of which most sentences are made
         self._plain_words: set[str] = set()
-        # By a part of its first term, which is its rarest, each line with all that it needs
+        # The bit of a part -> what the combinations need whose first term has this part. The first
+        # term is the one that texts have least. Of a pair, the part with the higher bit is taken.
         self._by_first_part: dict[int, list[_Need]] = {}
         for line in combinations:
             need = self._need(line)
@@ -722,16 +763,17 @@ class Orders:
 
         Raises ValueError if the combination names a part that does not exist.
         """
-        bit = self._words.parts
+        bits = self._vocabulary.parts
         any_of: list[int] = []
         with_pairs: list[tuple[int, ...]] = []
         first: tuple[int, ...] = ()
         for term in line.terms:
+            # The alternatives of the term, each as the parts that it needs
             groups = [(part,) for part in term.parts] + list(term.pairs)
-            unknown = [part for part in chain.from_iterable(groups) if part not in bit]
-            if unknown:
-                raise ValueError(f"rule {line.rule}: no part is called {unknown[0]}")
-            masks = tuple(sum({bit[part] for part in group}) for group in groups)
+            unknown_parts = [part for part in chain.from_iterable(groups) if part not in bits]
+            if unknown_parts:
+                raise ValueError(f"rule {line.rule}: no part is called {unknown_parts[0]}")
+            masks = tuple(sum({bits[part] for part in group}) for group in groups)
             first = first or masks
             if term.pairs:
                 with_pairs.append(masks)
@@ -742,10 +784,11 @@ class Orders:
     def _find_candidates(self, mask: int) -> tuple[Combination, ...]:
         """Return the combinations that a sentence may meet whose parts are the bits of `mask`."""
         lines: dict[Combination, None] = {}
-        to_try = mask & self._first_parts
-        while to_try:
-            first_part = to_try & -to_try
-            to_try ^= first_part
+        parts_to_try = mask & self._first_parts
+        while parts_to_try:
+            # Take the lowest bit
+            first_part = parts_to_try & -parts_to_try
+            parts_to_try ^= first_part
             for need in self._by_first_part[first_part]:
                 if need.is_met(mask):
                     lines[need.line] = None
@@ -806,33 +849,31 @@ class Orders:
         """
         different_words = set(words)
         bits_of: dict[str, int] = {}
-        there: set[str] | None = None
+        # The words with the words that they look like. Few texts need them.
+        forms: set[str] | None = None
         new_words = different_words - self._plain_words
-        words_of_no_part = self._words.of_no_part(new_words)
+        words_of_no_part = self._vocabulary.of_no_part(new_words)
         self._remember_plain(words_of_no_part)
         for word in new_words - words_of_no_part:
-            known_word = self._words.known(word)
-            bits = known_word.alone_bits
-            if known_word.beside:
-                if there is None:
-                    there = self._words.with_forms(different_words)
-                for others, bits_beside in known_word.beside:
-                    if others <= there:
-                        bits |= bits_beside
+            word_parts = self._vocabulary.parts_of(word)
+            bits = word_parts.alone_bits
+            if word_parts.beside and forms is None:
+                forms = self._vocabulary.with_forms(different_words)
+            for others, bits_beside in word_parts.beside:
+                if forms is not None and others <= forms:
+                    bits |= bits_beside
             if bits:
                 bits_of[word] = bits
-            elif not known_word.bits:
+            elif not word_parts.bits:
                 self._remember_plain({word})
         return bits_of
 
     def _remember_plain(self, words: set[str]) -> None:
-        """Keep words of no part, unless they are long, so that they are not looked up again.
-
-        More words than are kept come from a text of ids, which are not met again.
-        """
-        if len(words) > _MOST_KNOWN:
+        """Keep words of no part, unless they are long, so that they are not looked up again."""
+        # So many words come from a text of ids, which are not met again
+        if len(words) > _MOST_REMEMBERED:
             return
-        if len(self._plain_words) + len(words) > _MOST_KNOWN:
+        if len(self._plain_words) + len(words) > _MOST_REMEMBERED:
             self._plain_words.clear()
         self._plain_words.update(word for word in words if len(word) < _LONG)
 
@@ -841,25 +882,25 @@ class Orders:
 
         bits_of: the bits of the parts of each word in the whole text.
         """
-        telling_words = bits_of.keys() & words
+        words_with_parts = bits_of.keys() & words
         mask = 0
-        for word in telling_words:
+        for word in words_with_parts:
             mask |= bits_of[word]
         # Few sentences have the parts of any combination, even in several languages at once
         if not self._candidates(mask):
             return ()
         lines: dict[Combination, None] = {}
-        parts_by_language = self._words.parts_by_language(telling_words, set(words))
+        parts_by_language = self._vocabulary.parts_by_language(words_with_parts, set(words))
         shared = parts_by_language.pop(_EVERYWHERE, 0)
         # A name by which somebody is called counts in each language, as in `places`
         for parts in parts_by_language.values():
-            shared |= parts & self._words.parts[_CALLED]
+            shared |= parts & self._vocabulary.parts[_CALLED]
         # Sorted, because the order of a set of words differs between two processes
         for language, parts in sorted(parts_by_language.items()):
-            together = parts | shared
+            all_parts = parts | shared
             if language in _BESIDE_ENGLISH:
-                together |= parts_by_language.get("en", 0)
-            lines |= dict.fromkeys(self._candidates(together))
+                all_parts |= parts_by_language.get("en", 0)
+            lines |= dict.fromkeys(self._candidates(all_parts))
         return tuple(lines)
 
     def _in_sentence(
@@ -880,9 +921,8 @@ class Orders:
             return rule_ids
         # A text that its writer only quotes asks nobody for anything.
         words_outside_quotes = folded(text_outside_quotes).split()
-        is_report = any(
-            self._words.bits(word) & self._words.parts["report"] for word in words_outside_quotes
-        )
+        report_bit = self._vocabulary.parts["report"]
+        is_report = any(self._vocabulary.bits(word) & report_bit for word in words_outside_quotes)
         if is_report:
             return self._matching_rules(words_outside_quotes, lines, doubts)
         return rule_ids
@@ -890,36 +930,42 @@ class Orders:
     def _matching_rules(
         self, words: Sequence[str], lines: Sequence[Combination], doubts: _Doubts
     ) -> dict[str, None]:
-        """Return the names of the rules of `lines` that words match by their places."""
+        """Return the names of the rules that a sentence matches by the places of its words.
+
+        words: the folded words of the sentence.
+        lines: the combinations to try.
+        doubts: the rules that match only with a score.
+        """
         rule_ids: dict[str, None] = {}
         begins = _begins_of_clauses(words)
-        for parts in self._words.languages(self._words.places(words)):
+        for parts in self._vocabulary.languages(self._vocabulary.places(words)):
             for line in lines:
                 if line.rule in rule_ids:
                     continue
-                own_begins = begins if doubts.concern(line.rule) else [0.0]
-                for places in _matches(line, parts, own_begins):
+                # Without a score, clauses do not matter: the sentence is one clause
+                clause_begins = begins if doubts.concern(line.rule) else [0.0]
+                for places in _matches(line, parts, clause_begins):
                     if doubts.are_dispelled(line.rule, words, places):
                         rule_ids[line.rule] = None
                         break
         return rule_ids
 
 
-def _places_of_orders(words: Sequence[str]) -> set[int]:
-    """Return the places in a sentence at which an English verb would give an order.
+def _indexes_of_orders(words: Sequence[str]) -> set[int]:
+    """Return the indexes of the words in a sentence that give an order, if they are English verbs.
 
     Such verbs are in `Delete the backups`, `please always delete`, `you may delete` and `are to be
-    deleted`. Places count words from 0, without commas.
+    deleted`. The indexes do not count commas.
     """
-    orders: set[int] = set()
-    number = 0
+    order_indexes: set[int] = set()
+    index = 0
     for position, word in enumerate(words):
         if word == _COMMA:
             continue
         if _is_order(words, position):
-            orders.add(number)
-        number += 1
-    return orders
+            order_indexes.add(index)
+        index += 1
+    return order_indexes
 
 
 def _is_order(words: Sequence[str], position: int) -> bool:
@@ -928,19 +974,22 @@ def _is_order(words: Sequence[str], position: int) -> bool:
     while before >= 0 and words[before] in _ADVERBS:
         before -= 1
     if words[position].endswith(_PARTICIPLES):
-        # "should never be deleted", "is to be deleted": whatever does it, somebody is told to
+        # "should never be deleted", "is to be deleted": somebody is told to do it
         is_passive = before >= 1 and words[before] == "be"
         return is_passive and words[before - 1] in _MODALS | _ADVERBS | {"to"}
-    if words[position].endswith("s") and not words[position].endswith("ss"):
-        # "The assistant pays": what somebody is said to do is what it should do
+    is_third_person = words[position].endswith("s") and not words[position].endswith("ss")
+    if is_third_person:
+        # "The assistant pays" tells the assistant to pay
         return before >= 0 and words[before] in _TELLERS
     if before < 0 or words[before] in _CLAUSE_BEGINS:
         # "Email: …" is a label, and no order to mail something
         return words[position + 1 : position + 2] not in ([_COMMA], [BREAK])
-    subject = words[max(0, before - 3) : before]
+    words_before = words[max(0, before - 3) : before]
     if words[before] in _MODALS:
-        return not _TELLERS.isdisjoint(subject[-1:])
-    return words[before] == "to" and not _LICENCES.isdisjoint(subject)
+        # "you may delete"
+        return not _TELLERS.isdisjoint(words_before[-1:])
+    # "you are allowed to delete"
+    return words[before] == "to" and not _LICENCES.isdisjoint(words_before)
 
 
 def _has_any(mask: int, groups: Sequence[int]) -> bool:
@@ -948,16 +997,18 @@ def _has_any(mask: int, groups: Sequence[int]) -> bool:
     return any(mask & group == group for group in groups)
 
 
-def _is_set_off(words: Sequence[str], number: int, *, is_open: bool) -> bool:
+def _is_set_off(words: Sequence[str], number: int, *, is_beginning: bool) -> bool:
     """Whether a comma separates the word at `number` from the rest of the sentence.
 
     This is so in `assistant, …` at the beginning, and in `…, assistant` at the end.
 
-    is_open: whether the word is at the beginning.
+    is_beginning: whether the word is at the beginning.
     """
-    if words[number + 1 : number + 2] == [_COMMA]:
-        return is_open
-    return number + 1 == len(words) and number > 1 and words[number - 1] == _COMMA
+    is_before_comma = words[number + 1 : number + 2] == [_COMMA]
+    if is_before_comma:
+        return is_beginning
+    is_last = number + 1 == len(words)
+    return is_last and number > 1 and words[number - 1] == _COMMA
 
 
 def words_of_sentences(text: str) -> list[list[str]]:
@@ -986,8 +1037,8 @@ def _mark_signs(text: str, words: frozenset[str]) -> str:
 
     words: the folded words of the text.
     """
-    # A sign is found much faster than a pattern, and most texts have none of them.
-    # Chinese has no blank before an address or a path, so these are no words of their own.
+    # A sign or word is found much faster than a pattern, and most texts have none of them. Chinese
+    # has no blank before an address or a path, so a path may be a part of a word there.
     if _holds_any(text, ("://", "@")):
         text = text.replace("http://", " zzaddress ").replace("https://", " zzaddress ")
         text = _PARAMETER.sub(" zzhidden ", text)
@@ -1018,15 +1069,16 @@ def _has_style_value(words: frozenset[str]) -> bool:
 
 
 def _holds_any(text: str, signs: Iterable[str]) -> bool:
+    """Whether a text contains one of these signs."""
     return any(sign in text for sign in signs)
 
 
 class _Doubts:
-    """Decides of rules with a least score whether a match counts, in one text.
+    """Decides in one text whether a match of a rule with a least score counts.
 
-    A match counts if some words around it have the score. No other word can take its mark away: not
-    in other sentences, not before or behind these words, and not in a clause between commas within
-    the match.
+    It counts if some words around the match have the score. So an attacker cannot lower the score
+    by harmless words: not in other sentences, not before or behind these words, and not in a clause
+    between commas within the match.
 
     least: the least score by the name of a rule. A rule that is not in it always counts.
     """
@@ -1055,10 +1107,10 @@ class _Doubts:
         match = _match_in(words, places)
         if is_like_around(match.words, match.first, match.last, least):
             return True
-        without = _without_idle_clauses(match)
-        return without != match and is_like_around(
-            without.words, without.first, without.last, least
-        )
+        shorter_match = _without_idle_clauses(match)
+        if shorter_match == match:
+            return False
+        return is_like_around(shorter_match.words, shorter_match.first, shorter_match.last, least)
 
 
 class _Match(NamedTuple):
@@ -1083,22 +1135,24 @@ def _match_in(words: Sequence[str], places: Sequence[float]) -> _Match:
     words: the words of the sentence, with commas.
     places: the places of its parts, in order, as `Vocabulary.places` counts them.
     """
-    spoken: list[str] = []
+    words_without_commas: list[str] = []
     clauses: list[int] = []
+    # The indexes of the words at these places
     indexes: list[int] = []
     clause = 0
-    end = 0.0
+    end_place = 0.0
     for word in words:
         if word == _COMMA:
             clause += 1
             continue
-        end += _places_taken(word)
-        while len(indexes) < len(places) and places[len(indexes)] < end:
-            indexes.append(len(spoken))
-        spoken.append(word)
+        end_place += _places_taken(word)
+        # A word of Chinese may have several places
+        while len(indexes) < len(places) and places[len(indexes)] < end_place:
+            indexes.append(len(words_without_commas))
+        words_without_commas.append(word)
         clauses.append(clause)
     busy_clauses = frozenset(clauses[index] for index in indexes)
-    return _Match(spoken, indexes[0], indexes[-1], clauses, busy_clauses)
+    return _Match(words_without_commas, indexes[0], indexes[-1], clauses, busy_clauses)
 
 
 def _places_taken(word: str) -> float:
@@ -1112,27 +1166,27 @@ def _places_taken(word: str) -> float:
 
 def _without_idle_clauses(match: _Match) -> _Match:
     """Return a match without the clauses within it that have none of its parts."""
-    kept = [
+    indexes = [
         index
         for index, clause in enumerate(match.clauses)
         if not match.first < index < match.last or clause in match.busy_clauses
     ]
     return _Match(
-        [match.words[index] for index in kept],
-        match.first,
-        kept.index(match.last),
-        [match.clauses[index] for index in kept],
-        match.busy_clauses,
+        words=[match.words[index] for index in indexes],
+        first=match.first,
+        last=indexes.index(match.last),
+        clauses=[match.clauses[index] for index in indexes],
+        busy_clauses=match.busy_clauses,
     )
 
 
-def _allowance(number: int) -> float:
-    """Return by how much the best score of a text of so many words must be larger.
+def _allowance(word_count: int) -> float:
+    """Return by how much the best score must be larger for a text of this many words.
 
-    A long text has many windows, of which one may look like an order by chance. Padding does not
-    raise it without end.
+    A long text has many windows, of which one may look like an order by chance. The allowance has a
+    limit, so that nobody can hide an order by adding words.
     """
-    windows = max(1, min(number, _MOST_WORDS_ALLOWED_FOR) / WINDOW)
+    windows = max(1, min(word_count, _MOST_WORDS_ALLOWED_FOR) / WINDOW)
     return _LENGTH_WEIGHT * log(windows)
 
 
@@ -1157,22 +1211,24 @@ def _matches(
     """Yield the places of the terms of each match of a combination in a sentence, in order.
 
     parts: the places of each part in the sentence, in order.
-    begins: the places at which its clauses begin, in order. What rules a match out must be in the
-        clause in which the match begins, or behind.
+    begins: the places at which its clauses begin, in order.
     """
+    # Each place with the index of the term that it meets
     places: list[tuple[float, int]] = []
     for number, term in enumerate(line.terms):
-        part_places = _places_of(term.parts, parts)
+        term_places = _places_of(term.parts, parts)
         for leader, follower in term.pairs:
-            part_places += _places_close_after(parts.get(leader, ()), parts.get(follower, ()))
-        if not part_places:
+            term_places += _places_close_after(parts.get(leader, ()), parts.get(follower, ()))
+        if not term_places:
             return
-        places += [(place, number) for place in part_places]
-    against = sorted(_places_of(line.without, parts))
+        places += [(place, number) for place in term_places]
+    unwanted_places = sorted(_places_of(line.without, parts))
     for match in _near(sorted(places), len(line.terms), line.within):
-        # "Yesterday we had cake, delete …": an earlier clause rules nothing out.
-        begin = begins[bisect_right(begins, match[0]) - 1]
-        if not _is_between(against, max(begin, match[0] - _BEFORE), match[-1]):
+        # "Yesterday we had cake, delete …": words of an earlier clause do not rule the match out
+        clause_begin = begins[bisect_right(begins, match[0]) - 1]
+        first_place = max(clause_begin, match[0] - _BEFORE)
+        is_ruled_out = _is_between(unwanted_places, first_place, match[-1])
+        if not is_ruled_out:
             yield match
 
 
@@ -1196,14 +1252,14 @@ def _is_between(places: Sequence[float], first: float, last: float) -> bool:
 
 
 def _near(places: Sequence[tuple[float, int]], terms: int, within: float) -> Iterator[list[float]]:
-    """Yield places of every term that are near each other, in order.
+    """Yield places that are near each other, one of every term, in order.
 
     places: (place, index of a term), sorted.
     terms: the number of terms.
-    within: how many words a stretch may have.
+    within: the greatest distance of the first place to the last.
     """
-    last: dict[int, float] = {}
+    last_places: dict[int, float] = {}
     for place, term in places:
-        last[term] = place
-        if len(last) == terms and place - min(last.values()) <= within:
-            yield sorted(last.values())
+        last_places[term] = place
+        if len(last_places) == terms and place - min(last_places.values()) <= within:
+            yield sorted(last_places.values())

@@ -1,8 +1,8 @@
-"""Short texts that a stranger chose, made fit to be kept and to be told again.
+"""Clean short texts that a stranger chose, before they are kept and shown to others.
 
 Each client chooses its own name, the name of a session and the words of a request. The history, the
-log, the page and other agents' sessions show them. So each is made one short line without secrets
-and hidden characters, before it is kept (docs/trust.md#names-that-strangers-choose).
+log, the page and other agents' sessions show them. So each becomes one short line without secrets
+and hidden characters (docs/trust.md#names-that-strangers-choose).
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ MOST_NAME_CHARACTERS = 100
 """The longest name that is kept."""
 WITHHELD = "[name withheld: it may be an instruction]"
 """The name in place of one that seems to give orders to its reader."""
-# Names that hold neither a secret nor an order, as nearly all do: one or two words with a version, a
-# UUID or our own number of a session. Loading the rules for them would delay a hook. A word with
-# capitals inside may be several words: `ignoreAllRules`.
+# Names that certainly have no secret and no order, as nearly all names: one or two words with a
+# version, a UUID, or our own number of a session. Loading the rules for them would delay a hook. A
+# word with capitals inside does not match, as it may be several words: `ignoreAllRules`.
 _PLAIN_WORD = r"(?:[A-Za-z][a-z]{0,19}|[A-Z]{2,20})"
 _PLAIN_NAME = lazy_pattern(
     rf"{_PLAIN_WORD}(?:[ -]{_PLAIN_WORD})?(?: v?\d{{1,4}}(?:\.\d{{1,4}}){{0,3}})?"
     r"|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{8}",
     re.ASCII,
 )
-# Characters of a text that are looked at, at most. A secret that begins within the limit ends here.
+# At most this many characters of a text are looked at, so that a secret is found whole.
 _MOST_READ_CHARACTERS = 6_000
 
 
@@ -51,9 +51,10 @@ def _name(name: str) -> str:
 def outside_text(text: str, length: int) -> str:
     """Return the first `length` characters of a text, as one line without secrets.
 
-    A secret that goes over the cut is replaced, too. Control characters become blanks, and hidden
-    characters go: between the characters of a secret they would keep it from being known.
-    The text may be an order: use it only where a person reads it as a stranger's words.
+    A secret that goes over the cut is replaced, too. Control characters become blanks. Hidden
+    characters are removed, since a secret that contains them would not be recognized.
+
+    The text may be an order. So it must not be shown to an agent, only to a person.
     """
     from memoranda.text.gate import default_rules
 

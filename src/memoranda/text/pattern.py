@@ -21,7 +21,7 @@ class _Uncompiled:
 
     def __getattr__(self, name: str) -> Any:
         compiled = re.compile(self.pattern, self._flags)
-        # The methods become attributes of this object, so the next call finds them directly.
+        # The methods become attributes of this object, so that `__getattr__` is not called again
         for method in _METHODS:
             setattr(self, method, getattr(compiled, method))
         return getattr(compiled, name)

@@ -1,8 +1,8 @@
 """A cache of the results of pure functions, for the time in which one change is made.
 
-A large change is checked before others have to wait for it, and again when its turn has come
-(`HomeSession.change`). The second check reuses the results of the first. So do the old and the new
-text of a long note, most of whose passages are the same.
+A large change is checked twice: before it takes the lock, so that others need not wait, and again
+when it has the lock. The second check reuses the results of the first. If a long note is edited, most
+of its passages stay the same, so the results for its old text are reused for the new one.
 """
 
 from __future__ import annotations

@@ -35,25 +35,26 @@ _BLANK = lazy_pattern(r"\s")
 
 PASSAGE_WORDS = 200
 """About how many words a passage has. A Chinese character counts as two thirds of a word."""
-# A passage may have this share more words before it ends, so that few paragraphs are cut off.
+# A passage may have this many words, so that a last short paragraph is not cut off.
 _MOST_PASSAGE_WORDS = PASSAGE_WORDS * 1.25
-# At a heading, a passage ends already with this share of the words, so that few are tiny.
+# At a heading, a passage ends if it has more words than this. So few passages are tiny.
 _LEAST_WORDS_BEFORE_HEADING = PASSAGE_WORDS * 0.4
 # A paragraph with more words is cut.
 _MOST_PARAGRAPH_WORDS = PASSAGE_WORDS * 1.5
 # A paragraph with fewer characters cannot have that many words. So its words are not counted.
 _LEAST_CHARACTERS_TO_CUT = PASSAGE_WORDS * 2
-# The longest pieces of a paragraph that is cut: about PASSAGE_WORDS in ASCII, and in other texts.
+# The longest pieces of a paragraph that is cut, in ASCII text and in other text. Each has about
+# PASSAGE_WORDS words.
 _MOST_ASCII_PIECE_CHARACTERS = 1200
 _MOST_PIECE_CHARACTERS = 450
 # The shortest piece that may end at a line end.
 _LEAST_PIECE_CHARACTERS = 300
-# A line end so near to the longest piece is looked for first.
+# A line end is looked for first in this many characters before the end of the longest piece.
 _NEAR_CHARACTERS = 100
 
-# How many characters of a text are cut at headings and paragraphs, which takes long.
+# Up to this many characters, a text is cut at headings and paragraphs, which takes long.
 _DETAILED_CHARACTERS = 1_000_000
-# The length of the pieces into which the text after these characters is cut, at blanks.
+# The rest of a longer text is cut at blanks, into pieces of this length.
 _TAIL_CHARACTERS = 8_000
 
 # The end of a block of Markdown: blank lines, or the line break before a heading.
@@ -90,9 +91,9 @@ def fts_text(text: str) -> str:
 def query_text(text: str) -> tuple[str, bool]:
     """Return a query as a phrase of the index, and whether its last word is a prefix.
 
-    `Use 重跑后` becomes `("use 重跑 跑后", False)`. A query that ends with a single Chinese character
-    looks for it as the first of a pair: `Use 重` becomes `("use 重", True)`. `("", False)` for a
-    query without words.
+    `Use 重跑后` becomes `("use 重跑 跑后", False)`. If the query ends with a single Chinese character,
+    this is searched as the first of a pair: `Use 重` becomes `("use 重", True)`. A query without
+    words becomes `("", False)`.
     """
     return phrase_of(fold(text.replace("\0", " ")))
 
@@ -148,15 +149,15 @@ def words(text: str) -> list[str]:
     `Where is the tea?` gives `["tea"]`. Stop words and single Latin letters are left out, and a run
     is cut at its stop words. If no word would remain, all words are returned.
     """
-    latin_stop_words = stop_words()
+    words_to_leave_out = stop_words()
     informative_words: list[str] = []
     all_tokens = tokens(text)
     for word in all_tokens:
         is_single_letter = len(word) == 1 and word.isalpha()
-        # No run is ASCII, and asking first saves most of the calls.
+        # No run is ASCII. Checking that first saves most of the calls.
         if not word.isascii() and is_cjk(word):
             informative_words += filter(None, _run_stop_words().split(word))
-        elif word not in latin_stop_words and not is_single_letter:
+        elif word not in words_to_leave_out and not is_single_letter:
             informative_words.append(word)
     return list(dict.fromkeys(informative_words or all_tokens))
 
@@ -176,10 +177,12 @@ def passages(text: str) -> list[Passage]:
     passages cover the whole text, except for blanks before the first.
     """
     result: list[Passage] = []
+    # The latest heading so far
     heading = ""
-    passage_heading = ""
+    # The passage that is being filled: its beginning, its words so far, and its heading
     passage_start = 0
     passage_words = 0.0
+    passage_heading = ""
     for block_start, block_end in _blocks(text):
         block = text[block_start:block_end]
         heading_match = _HEADING.match(block) if block.startswith("#") else None
@@ -191,7 +194,8 @@ def passages(text: str) -> list[Passage]:
             passage_words = 0.0
         if heading_match:
             heading = heading_match.group(1)
-        if not passage_words:
+        is_first_block = not passage_words
+        if is_first_block:
             passage_start = block_start
             passage_heading = heading
         passage_words += block_words
@@ -217,6 +221,7 @@ def _blocks(text: str) -> list[tuple[int, int]]:
         elif block.strip():
             blocks.append((position, end))
         position = end
+    # The rest of a very long text
     while position < len(text):
         end = _blank_after(text, position + _TAIL_CHARACTERS)
         if not text[position:end].isspace():
@@ -226,7 +231,7 @@ def _blocks(text: str) -> list[tuple[int, int]]:
 
 
 def _blank_after(text: str, position: int) -> int:
-    """Return the end of the next blank after `position`; `position` itself if none is near."""
+    """Return the end of the next blank after `position`, or `position` if no blank is near."""
     blank = _BLANK.search(text, position, position + _TAIL_CHARACTERS)
     if blank:
         return blank.end()
@@ -234,41 +239,44 @@ def _blank_after(text: str, position: int) -> int:
 
 
 def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Cut a long paragraph into pieces, each (start, end).
+    """Cut a long paragraph into pieces. Returns the (start, end) of each.
 
     It is cut at line ends, or else at ends of sentences or words, or else anywhere.
+
+    start, end: the place of the paragraph in `text`.
     """
     pieces = []
     while start < end:
-        reach = start + _MOST_ASCII_PIECE_CHARACTERS
-        if not text[start:reach].isascii():
-            reach = start + _MOST_PIECE_CHARACTERS
-        if reach >= end:
+        latest_end = start + _MOST_ASCII_PIECE_CHARACTERS
+        if not text[start:latest_end].isascii():
+            latest_end = start + _MOST_PIECE_CHARACTERS
+        if latest_end >= end:
             pieces.append((start, end))
             break
-        cut = _cut_before(text, start, reach)
-        pieces.append((start, cut))
-        start = cut
+        piece_end = _piece_end(text, start, latest_end)
+        pieces.append((start, piece_end))
+        start = piece_end
     return pieces
 
 
-def _cut_before(text: str, start: int, reach: int) -> int:
-    """Return where to end the piece that begins at `start`: at `reach` or before."""
-    least_end = start + _LEAST_PIECE_CHARACTERS
-    # The search for a near line end must not begin inside a run of blanks, which is one match.
-    earliest = reach - _NEAR_CHARACTERS
-    while earliest < reach and (text[earliest].isspace() or text[earliest - 1].isspace()):
+def _piece_end(text: str, start: int, latest_end: int) -> int:
+    """Return where to end the piece that begins at `start`: at `latest_end` or before."""
+    # Most pieces end at a line end near the latest end, which is found quickly
+    earliest = latest_end - _NEAR_CHARACTERS
+    # The search must not begin inside of several blanks, since together they are one match
+    while earliest < latest_end and (text[earliest].isspace() or text[earliest - 1].isspace()):
         earliest += 1
-    near_line_ends = _line_ends(text, earliest, reach)
+    least_end = start + _LEAST_PIECE_CHARACTERS
+    near_line_ends = _line_ends(text, earliest, latest_end)
     if near_line_ends and near_line_ends[-1] > least_end:
         return near_line_ends[-1]
-    line_ends = [end for end in _line_ends(text, start + 1, reach) if end > least_end]
+    line_ends = [end for end in _line_ends(text, start + 1, latest_end) if end > least_end]
     if line_ends:
         return line_ends[-1]
-    ends = [match.end() for match in _SENTENCE_END.finditer(text, start + 1, reach)]
+    ends = [match.end() for match in _SENTENCE_END.finditer(text, start + 1, latest_end)]
     if ends:
         return ends[-1]
-    return reach
+    return latest_end
 
 
 def _line_ends(text: str, start: int, end: int) -> list[int]:
@@ -300,8 +308,8 @@ def _listed_stop_words() -> tuple[str, ...]:
 @cache
 def _run_stop_words() -> re.Pattern[str]:
     """Return the pattern of the stop words of scripts without blanks, the longest first."""
-    cjk = [word for word in _listed_stop_words() if is_cjk(word)]
-    return re.compile("|".join(sorted(cjk, key=len, reverse=True)))
+    run_words = [word for word in _listed_stop_words() if is_cjk(word)]
+    return re.compile("|".join(sorted(run_words, key=len, reverse=True)))
 
 
 def tokens_in(text: str) -> int:
@@ -309,8 +317,9 @@ def tokens_in(text: str) -> int:
 
     Four characters count as a token, and so does each Chinese or Japanese character.
     """
-    if text.isascii():
-        wide = 0
-    else:
-        wide = sum(map(is_cjk, text))
-    return wide + (len(text) - wide + 3) // 4
+    run_characters = 0
+    if not text.isascii():
+        run_characters = sum(map(is_cjk, text))
+    other_characters = len(text) - run_characters
+    # Rounded up
+    return run_characters + (other_characters + 3) // 4

@@ -22,19 +22,24 @@ CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
 SURROGATES = r"\ud800-\udfff"
 # Blanks inside a line. Blanks that indent a line do not match.
 _BLANKS = lazy_pattern(r"(?<=[^ \t])[ \t]+")
-_BASIC = r"[^\x00-\u024f\u2000-\u206f\ufeff]"
-_KEPT = (
-    rf"(?<={_BASIC})[\u200c\u200d](?={_BASIC})"
+# A character of a script that may need invisible characters: none of Latin, no punctuation.
+_BEYOND_LATIN = r"[^\x00-\u024f\u2000-\u206f\ufeff]"
+# Invisible characters that a script needs: joiners between letters or emoji, the tags of a flag, the
+# variant of an ideograph.
+_NEEDED = (
+    rf"(?<={_BEYOND_LATIN})[\u200c\u200d](?={_BEYOND_LATIN})"
     r"|(?<=\U0001f3f4)[\U000e0061-\U000e007a]{2,6}\U000e007f"
     r"|(?<=[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])[\U000e0100-\U000e01ef]"
 )
+# Control, bidi and other invisible characters.
 _UNSEEN = (
     r"\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     r"\U000e0000-\U000e0fff"
 )
+# An escape that `flat` writes.
 _ESCAPED = r"\\(?:[nr]|x[0-9a-f]{2}|u[0-9a-f]{4}|U000[0-9a-f]{5})"
 # The source of a pattern that is compiled at its first use.
-_KEPT_OR_UNSEEN = f"(?:{_KEPT})|(?P<unseen>[{_UNSEEN}])"
+_NEEDED_OR_UNSEEN = f"(?:{_NEEDED})|(?P<unseen>[{_UNSEEN}])"
 
 
 def is_valid_unicode(text: str) -> bool:
@@ -69,10 +74,8 @@ def sqlite_value(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(map(sqlite_value, value))
     if is_dataclass(value) and not isinstance(value, type):
-        return replace(
-            value,
-            **{field.name: sqlite_value(getattr(value, field.name)) for field in fields(value)},
-        )
+        names = [field.name for field in fields(value)]
+        return replace(value, **{name: sqlite_value(getattr(value, name)) for name in names})
     return value
 
 
@@ -84,7 +87,8 @@ def one_line(text: str) -> str:
 def unescaped(text: str) -> str:
     r"""Undo `flat`: replace escapes such as `\x1b`, `\n` and `\u202e` by their characters.
 
-    Escapes that `flat` never writes are left unchanged."""
+    Escapes that `flat` never writes are left unchanged.
+    """
     if "\\" not in text:
         return text
 
@@ -98,7 +102,7 @@ def unescaped(text: str) -> str:
 
 
 def cut_bytes(text: str, limit: int) -> str:
-    """Return the longest beginning of `text` of whole characters in `limit` UTF-8 bytes."""
+    """Return the longest beginning of `text` that has at most `limit` bytes in UTF-8."""
     data = text.encode("utf-8", "replace")
     if len(data) <= limit:
         return text
@@ -111,10 +115,9 @@ def compared_lines(text: str) -> tuple[str, ...]:
     Differences of line ends, blanks at line ends, runs of blanks inside a line, and blank lines are
     removed. Case, indentation, order and all other characters are kept.
     """
-    lines = (
-        _BLANKS.sub(" ", line.rstrip(" \t")) for line in text.replace("\r\n", "\n").split("\n")
-    )
-    return tuple(line for line in lines if line)
+    lines = text.replace("\r\n", "\n").split("\n")
+    compared = [_BLANKS.sub(" ", line.rstrip(" \t")) for line in lines]
+    return tuple(line for line in compared if line)
 
 
 def escape(character: str) -> str:
@@ -133,7 +136,7 @@ def visible(text: str, escaped: Callable[[str], str] = escape) -> str:
     """Escape control, bidi and other invisible characters.
 
     Line feeds and tabs stay, and CR LF becomes a line feed. Invisible characters that a script needs
-    stay, too (see the module).
+    stay, too, such as a joiner between Persian letters.
 
     escaped: returns the escape of a character.
     """
@@ -148,7 +151,7 @@ def visible(text: str, escaped: Callable[[str], str] = escape) -> str:
         return text
     if "\r\n" in text:
         text = text.replace("\r\n", "\n")
-    return re.sub(_KEPT_OR_UNSEEN, shown, text)
+    return re.sub(_NEEDED_OR_UNSEEN, shown, text)
 
 
 def flat(text: str) -> str:

@@ -25,18 +25,21 @@ def user_path(path: str | os.PathLike[str]) -> Path:
     if os.name == "posix":
         _refuse_windows_path(text)
     expanded = os.path.expanduser(text)
-    # `~draft`, if there is no user `draft`, is the name of a file, as in a shell.
-    is_folder = expanded == "~" or "/" in expanded
-    if expanded.startswith("~") and is_folder:
+    # As in a shell, `~draft` is the name of a file if no user is called `draft`
+    is_file_name = expanded != "~" and "/" not in expanded
+    if expanded.startswith("~") and not is_file_name:
+        user = expanded.partition("/")[0]
         raise InvalidInput(
-            f"{text}: no home folder is known for {expanded.partition('/')[0]}."
-            " Set HOME, or give the path from /."
+            f"{text}: no home folder is known for {user}. Set HOME, or give the path from /."
         )
     return Path(expanded)
 
 
 def absolute_path(path: str | os.PathLike[str]) -> str:
-    """Return the path from the root of the file system. Raises InvalidInput (`user_path`)."""
+    """Return the path from the root of the file system, with `~` expanded.
+
+    Raises InvalidInput as `user_path` does.
+    """
     return os.path.abspath(user_path(path))
 
 

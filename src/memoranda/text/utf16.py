@@ -18,12 +18,13 @@ def utf16_coding(data: bytes) -> str | None:
     sample = data[:_SAMPLE_BYTES]
     if len(data) % 2 or b"\0" not in sample:
         return None
+    # In most languages, the high byte of nearly every character is zero
     pairs = len(sample) // 2
-    low = sample[::2].count(0)
-    high = sample[1::2].count(0)
-    if 2 * high > pairs and not low:
+    zeros_first = sample[::2].count(0)
+    zeros_second = sample[1::2].count(0)
+    if 2 * zeros_second > pairs and not zeros_first:
         return "utf-16-le"
-    if 2 * low > pairs and not high:
+    if 2 * zeros_first > pairs and not zeros_second:
         return "utf-16-be"
     return None
 

@@ -1,10 +1,11 @@
 """Find the words of a folded text in every script, and bring them into the form of the index.
 
 Most scripts put blanks between words. Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese are
-written without blanks, in runs. A run is searched by pairs of its units: a unit is what a reader
-takes for one character, a letter with its marks. `c++`, `c#`, `.net`, `€` and each emoji are words
-too. In the form of the index, a private character replaces each sign of such a word, because
-SQLite's tokenizer takes it as a letter.
+treated as written without blanks, in runs. A run is searched by pairs of its units. A unit is a
+letter with its marks, which a reader takes for one character.
+
+`c++`, `c#`, `.net`, `€` and each emoji are words, too. SQLite's tokenizer would drop their signs. So
+in the form of the index, each sign is replaced by a private character, which counts as a letter.
 """
 
 from __future__ import annotations
@@ -64,15 +65,15 @@ JOINER = "\uf8f0"
 Without this mark, a search for `ปู` would also find `ปู่`.
 """
 
-# How many pieces of text are cached with their further forms, and how long they are at most. A text
-# without a blank, such as an attached image, is one piece of any length.
+# How many texts without blanks are cached with their further forms, and their greatest length. An
+# attached image, for example, is a very long text without blanks.
 _MOST_REMEMBERED_WORDS = 30_000
 _MOST_REMEMBERED_CHARACTERS = 64
-# Different signs of a text from which on they are replaced by an expression.
+# If a text has more different signs, they are replaced by a pattern and not one by one.
 _MANY_SIGNS = 64
 # The parts of a word with one change from letters to digits, or back.
 _TWO_PARTS = 2
-# How many parts splitting may add to a word; a code that splits into more is not split.
+# How many parts splitting may add to a word. A word that would split into more is a code and stays.
 _MOST_JOINED_PARTS = 6
 # The longest word that is also found without its signs: "wi-fi" by "wifi".
 _MOST_JOINED_CHARACTERS = 40
@@ -82,9 +83,9 @@ _MOST_JOINED_CHARACTERS = 40
 def runs() -> re.Pattern[str]:
     """Return the pattern of a run of letters of scripts without blanks.
 
-    All patterns here are compiled when first needed, as this takes long.
+    As compiling takes long, all patterns here are compiled when they are first needed.
     """
-    # `re` finds the beginning of a run twice as fast this way as with `+`.
+    # `re` finds the beginning of a run twice as fast this way as with `+`
     return re.compile(f"[{_CJK}{_SYLLABIC}][{_CJK}{_SYLLABIC}]*")
 
 
@@ -193,8 +194,9 @@ _AROUND = "\"'()[]{}<>,;:!?*`|~…“”‘’«»"
 class Compound(NamedTuple):
     """The further forms by which a compound is found. `Wi-Fi` has the joined form `wifi`.
 
-    joined: its parts as one word; "" if it is not joined.
-    parts: the words into which it splits, with blanks between; "" if it does not split further.
+    joined: its parts as one word, as `wifi`. "" if its parts are not joined.
+    parts: the words into which it splits, with blanks between them, as `get user` for `getUser`. ""
+        if it does not split further than at its signs.
     """
 
     joined: str = ""
@@ -236,20 +238,21 @@ def compound(word: str) -> Compound:
 
     word: the word as written, before folding.
     """
-    # The parts between signs are words of the index anyway.
-    written_parts = [word] if word.isalnum() else _JOINTS.split(word)
+    parts_at_signs = [word] if word.isalnum() else _JOINTS.split(word)
     joined = ""
-    may_join = len(written_parts) > 1 and written_parts[0].isalpha() and "." not in word
+    # A number with signs, such as a date or a version, is not joined
+    may_join = len(parts_at_signs) > 1 and parts_at_signs[0].isalpha() and "." not in word
     if may_join and len(word) <= _MOST_JOINED_CHARACTERS:
-        joined = fold("".join(written_parts))
+        joined = fold("".join(parts_at_signs))
 
-    pieces: list[str] = []
-    for written_part in written_parts:
-        pieces += _parts(written_part)
+    all_parts: list[str] = []
+    for part in parts_at_signs:
+        all_parts += _parts(part)
     parts = ""
-    added_parts = len(pieces) - len(written_parts)
+    # The parts at signs are words of the index anyway, so only more parts are worth to be named
+    added_parts = len(all_parts) - len(parts_at_signs)
     if 0 < added_parts <= _MOST_JOINED_PARTS:
-        parts = fold(" ".join(pieces))
+        parts = fold(" ".join(all_parts))
     return Compound(joined, parts)
 
 
@@ -258,8 +261,9 @@ def _parts(word: str) -> list[str]:
 
     A word with more changes between letters and digits, such as `a1b2`, is a code and stays.
     """
-    # Most words are in one case and without digits, so that they cannot be split.
-    if word.isdecimal() or (word.isalpha() and (word.islower() or word.isupper())):
+    # Most words are in one case and without digits, so they cannot be split
+    is_in_one_case = word.isalpha() and (word.islower() or word.isupper())
+    if is_in_one_case or word.isdecimal():
         return [word]
     pieces: list[str] = []
     for part in hump().split(word):
@@ -299,7 +303,11 @@ class _Extras(dict[str, tuple[str, ...]]):
         return piece_extras
 
     def _remember(self, piece: str, piece_extras: tuple[str, ...]) -> None:
-        # A long text may have more words, and needs them twice: for itself and for its passages.
+        """Keep the further words of a text without blanks. A full cache is emptied before.
+
+        A long text may have more words than the cache, and needs them twice: for itself and for its
+        passages. So inside of `remembering` the cache is not emptied.
+        """
         is_full = len(self) + len(_WITHOUT_EXTRAS) >= _MOST_REMEMBERED_WORDS
         if is_full and not is_remembering():
             self.clear()
@@ -311,7 +319,7 @@ class _Extras(dict[str, tuple[str, ...]]):
 
 
 _EXTRAS = _Extras()
-# Most texts have no further words. In a set, they are sorted out all at once.
+# The texts without further words, as most have none. One difference of sets sorts them out.
 _WITHOUT_EXTRAS: set[str] = set()
 
 
@@ -324,8 +332,8 @@ def extras(text: str) -> str:
     pieces_with_extras = pieces.keys() - _WITHOUT_EXTRAS
     if not pieces_with_extras:
         return ""
-    in_order = [piece for piece in pieces if piece in pieces_with_extras]
-    all_extras = chain.from_iterable(map(_EXTRAS.__getitem__, in_order))
+    pieces_in_order = [piece for piece in pieces if piece in pieces_with_extras]
+    all_extras = chain.from_iterable(map(_EXTRAS.__getitem__, pieces_in_order))
     return " ".join(dict.fromkeys(all_extras))
 
 
@@ -345,7 +353,7 @@ def _extras_of(piece: str) -> tuple[str, ...]:
 def words_to_index(folded: str) -> str:
     """Bring folded text into the form of the index: runs as pairs, signs as private characters.
 
-    `重跑qx7z后` becomes `重跑 跑 qx7z 后`: the pairs of each run, then its last character alone.
+    A run becomes its pairs and its last character: `重跑qx7z后` becomes `重跑 跑 qx7z 后`.
     """
     text = folded
     if ("+" in text or "#" in text) and _has_sign_behind_letter(text):
@@ -369,7 +377,7 @@ def _with_words_for(text: str, signs: set[str]) -> str:
     """
     if len(signs) > _MANY_SIGNS:
         return _signs().sub(_sign_match, text)
-    # Faster than an expression by a factor of ten where a sign repeats
+    # If a sign repeats, this is ten times as fast as a pattern
     for sign in signs:
         text = text.replace(sign, f" {_sign_word(sign)} ")
     return text
@@ -395,7 +403,7 @@ def phrase_of(folded: str) -> tuple[str, bool]:
     """Return folded text as a phrase of the index, and whether its last word is a prefix.
 
     `use 重跑后` becomes `("use 重跑 跑后", False)`. `use 重` becomes `("use 重", True)`: a single
-    character has to be looked for as the first of a pair. `("", False)` for text without words.
+    character has to be looked for as the first of a pair. Text without words becomes `("", False)`.
     """
     words = words_in(folded)
     if not words:
@@ -405,21 +413,26 @@ def phrase_of(folded: str) -> tuple[str, bool]:
     if len(words) == 1 and words[0].startswith("."):
         return _sign_word(words[0]), False
 
-    pieces = " ".join(words_to_index(word.removeprefix(".")) for word in words).split()
-    if not is_run(words[-1]):
-        return " ".join(pieces), False
-    if len(units(words[-1])) > 1:
-        return " ".join(pieces[:-1]), False
-    return " ".join(pieces), True
+    phrase = " ".join(words_to_index(word.removeprefix(".")) for word in words)
+    index_words = phrase.split()
+    last_word = words[-1]
+    if not is_run(last_word):
+        return " ".join(index_words), False
+    # A run becomes its pairs and its last character. After pairs, that character is not needed.
+    has_pairs = len(units(last_word)) > 1
+    if has_pairs:
+        return " ".join(index_words[:-1]), False
+    return " ".join(index_words), True
 
 
 def _sign_match(match: re.Match[str]) -> str:
     """Return a match of `_signed` or `_signs` in the form of the index, as a separate word."""
     word = match[0]
-    if not word[0].isalpha():
+    is_sign_alone = not word[0].isalpha()
+    if is_sign_alone:
         return f" {_sign_word(word)} "
-    is_followed = match.string[match.end() : match.end() + 1].isalnum()
-    if is_followed:
+    next_character = match.string[match.end() : match.end() + 1]
+    if next_character.isalnum():
         return f"{_sign_word(word)} "
     return _sign_word(word)
 
@@ -452,7 +465,9 @@ def _pairs(match: re.Match[str]) -> str:
     if not _syllabic().search(run):
         # Without "a " at its beginning, `a ab bc c` is the pairs and the last character.
         return f" {run.translate(_TWICE)[2:]} "
-    marked_units = [f"{unit}{JOINER}" if _syllabic().match(unit) else unit for unit in units(run)]
-    second_units = [unit.removesuffix(JOINER) for unit in marked_units[1:]]
-    pairs = [f"{first}{second}" for first, second in zip(marked_units, second_units, strict=False)]
-    return f" {' '.join([*pairs, marked_units[-1]])} "
+    # Each unit of a syllabic script is followed by JOINER, but not at the end of a pair
+    run_units = units(run)
+    first_units = [f"{unit}{JOINER}" if _syllabic().match(unit) else unit for unit in run_units]
+    second_units = run_units[1:]
+    pairs = [f"{first}{second}" for first, second in zip(first_units, second_units, strict=False)]
+    return f" {' '.join([*pairs, first_units[-1]])} "

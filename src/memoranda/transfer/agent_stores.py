@@ -90,6 +90,7 @@ def _read_store(file: Path) -> str:
 
 
 def _change_time(file: Path) -> datetime:
+    """Return when a file was last changed."""
     return datetime.fromtimestamp(file.stat().st_mtime, UTC)
 
 
@@ -142,14 +143,16 @@ def _rows(text: str) -> Iterator[dict[str, Any]]:
     except (ValueError, RecursionError):
         values = [_json(line) for line in text.splitlines() if line.strip()]
 
-    # A list of objects, an object with such a list, or one object.
+    # Each value is a list of objects, an object with such a list, or one object.
     for value in values:
         rows = value if isinstance(value, list) else [value]
         if isinstance(value, dict):
-            inner = value.get("data", value.get("memories"))
-            if isinstance(inner, list):
-                rows = inner
-        yield from (row for row in rows if isinstance(row, dict))
+            inner_list = value.get("data", value.get("memories"))
+            if isinstance(inner_list, list):
+                rows = inner_list
+        for row in rows:
+            if isinstance(row, dict):
+                yield row
 
 
 def _json(line: str) -> Any:
@@ -197,9 +200,8 @@ def _deja_vu_note(row: dict[str, Any]) -> Exported:
     if title and not text.startswith(title):
         text = f"{title}\n\n{text}"
 
-    # Its project is kept as a tag.
-    tags = row.get("tags")
-    tags = [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
+    values = row.get("tags")
+    tags = [tag for tag in values if isinstance(tag, str)] if isinstance(values, list) else []
     if row.get("project"):
         tags.append(str(row["project"]))
     written = _moment(row.get("ts"))
@@ -259,11 +261,12 @@ def _memory_sections(text: str) -> Iterator[str]:
         if not _MEMORIES.search(heading[2]):
             continue
         depth = len(heading[1])
-        # Headings of a lower level are in this part of the text.
-        next_headings = (
-            next_heading for next_heading in headings[number + 1 :] if len(next_heading[1]) <= depth
-        )
-        end = next((next_heading.start() for next_heading in next_headings), len(text))
+        end = len(text)
+        for next_heading in headings[number + 1 :]:
+            # A deeper heading belongs to this section
+            if len(next_heading[1]) <= depth:
+                end = next_heading.start()
+                break
         yield text[heading.end() : end]
 
 

@@ -1,8 +1,8 @@
 """Import the exports of other assistants and memory servers, such as ChatGPT and mem0.
 
 A text that a program remembers becomes a memory here, and a conversation becomes a note. Texts are
-taken as they are; nothing is summed up. Each program has a reader (`READERS`) that yields `Exported`
-items. Source: docs/moving-in.md.
+not changed or shortened. Each program has a reader (`READERS`) that yields `Exported` items. Source:
+docs/moving-in.md.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ _CATEGORIES = {
     "skill": "skills",
 }
 _NEWER_HERE = "another text is there"
-# The texts that ChatGPT is given about its user in a conversation, with their category.
+# Characters of a text that names it.
+_MOST_TITLE_CHARACTERS = 60
+# The texts about its user that ChatGPT gets in a conversation -> the category here.
 _CONTEXTS = {
     "model_set_context": "knowledge",
     "user_profile": "people",
@@ -61,8 +63,7 @@ _CITED = re.compile("[ \\t]*\ue200[^\ue201]*\ue201")
 _DIGEST = re.compile(r" ([0-9a-f]{8})\.md\Z")
 # The names of the archives that Claude splits a large export into.
 _PART = re.compile(r"(?:conversations|memories|projects)-\d+.*\.zip")
-# Times in seconds since 1970 are below this number until the year 5138, times in milliseconds are
-# above it since 1973.
+# A greater number is a time in milliseconds. In seconds, it would be after the year 5138.
 _LEAST_MILLISECONDS = 1e11
 
 
@@ -97,7 +98,7 @@ class Exported:
 
         source: the name of the program.
         """
-        title = " ".join(self.text.split())[:60]
+        title = _short(self.text)
         label = f"{source} {self.ref}"
         if title:
             label = f"{label} ({title})"
@@ -121,13 +122,18 @@ class Exported:
         return self.updated or max(times, default=self.created)
 
     def age(self) -> tuple[datetime, int]:
-        """Return a key that is larger for the newer of two copies, or, without times, the longer."""
+        """Return a key that is greater for the newer of two copies. Without times, for the longer."""
         length = len(self.text) + sum(len(turn_text) for _, _, turn_text in self.turns)
         return self.changed() or EPOCH, length
 
 
 Found = Iterator[Exported | tuple[str, str]]
-"""The items of a reader. (name, reason) takes the place of an item that cannot be imported."""
+"""The items of a reader. In place of an item that cannot be imported, its (name, reason)."""
+
+
+def _short(text: str) -> str:
+    """Return the beginning of a text in one line, to name it."""
+    return " ".join(text.split())[:_MOST_TITLE_CHARACTERS]
 
 
 def plan_export(
@@ -157,13 +163,14 @@ def plan_export(
     read = reader or READERS[kind]
     newest = _newest_copies(kind, read(path), plan)
 
-    # What has no turns is a memory, the rest are conversations.
-    records = [_record(kind, item, memory.clock()) for item in newest if not item.turns]
+    memories = [item for item in newest if not item.turns]
+    records = [_record(kind, item, memory.clock()) for item in memories]
     _plan_records(plan, exchange, records)
+
+    conversations = [item for item in newest if item.turns]
     paths_by_digest = _conversations(exchange, name, kind)
-    for item in newest:
-        if item.turns:
-            _plan_note(plan, exchange, name, kind, item, paths_by_digest)
+    for item in conversations:
+        _plan_note(plan, exchange, name, kind, item, paths_by_digest)
     return plan
 
 
@@ -201,15 +208,16 @@ def _plan_records(plan: MovePlan, exchange: Exchange, records: Sequence[Record])
     exchange: finds the memories that are here already.
     records: the memories.
     """
-    known_records = exchange.known(record.id for record in records)
+    existing_memories = exchange.known(record.id for record in records)
     for record in records:
-        existing = known_records.get(record.id)
-        title = f"memory {' '.join(record.content.split())[:60]}"
-        if existing is None:
+        title = f"memory {_short(record.content)}"
+        if record.id not in existing_memories:
             plan.items.append(MoveAction(IMPORT, title, len(record.content), record))
-        elif existing[1] == record.content:
+            continue
+        info, content = existing_memories[record.id]
+        if content == record.content:
             plan.unchanged += 1
-        elif record.updated > parse_stamp(existing[0].updated or existing[0].changed):
+        elif record.updated > parse_stamp(info.updated or info.changed):
             plan.items.append(MoveAction(UPDATE, title, len(record.content), record))
         else:
             plan.skipped.append((title, _NEWER_HERE))
@@ -260,11 +268,11 @@ def _record(kind: str, item: Exported, now: datetime) -> Record:
 
     created = item.created or item.updated or now
     return Record(
-        str(uuid5(NAMESPACE_URL, f"memoranda:{kind}:{item.ref}")),
-        item.text,
-        item.category,
-        created,
-        item.updated or created,
+        id=str(uuid5(NAMESPACE_URL, f"memoranda:{kind}:{item.ref}")),
+        content=item.text,
+        category=item.category,
+        created=created,
+        updated=item.updated or created,
         tags=(kind, *item.tags),
         source=kind,
         further={SOURCE_REF: f"{kind}:{item.ref}"},
@@ -277,8 +285,12 @@ def _conversations(exchange: Exchange, project: str, kind: str) -> dict[str, str
     exchange: lists the files of the project.
     kind: the folder in the project, which is named after the program.
     """
-    matches = ((_DIGEST.search(path), path) for path in exchange.paths_in(project, kind))
-    return {match[1]: path for match, path in matches if match}
+    paths_by_digest: dict[str, str] = {}
+    for path in exchange.paths_in(project, kind):
+        match = _DIGEST.search(path)
+        if match is not None:
+            paths_by_digest[match[1]] = path
+    return paths_by_digest
 
 
 def _plan_note(
@@ -391,9 +403,8 @@ def _zipped(file: Path | BytesIO, pattern: str) -> Iterator[tuple[str, bytes]]:
                 elif isinstance(file, Path) and _PART.fullmatch(name.rpartition("/")[2]):
                     yield from _zipped(BytesIO(archive.read(name)), pattern)
     except (OSError, zipfile.BadZipFile, RuntimeError) as error:
-        raise WrongStore(
-            f"cannot read {file if isinstance(file, Path) else 'a zip in the zip'}: {error}"
-        ) from None
+        name = str(file) if isinstance(file, Path) else "a zip in the zip"
+        raise WrongStore(f"cannot read {name}: {error}") from None
 
 
 def _json(name: str, data: bytes) -> Any:
@@ -403,7 +414,9 @@ def _json(name: str, data: bytes) -> Any:
     """
     try:
         is_gzip = data[:2] == b"\x1f\x8b"
-        text = (gzip.decompress(data) if is_gzip else data).decode("utf-8-sig")
+        if is_gzip:
+            data = gzip.decompress(data)
+        text = data.decode("utf-8-sig")
         try:
             return json.loads(text)
         except ValueError:
@@ -418,13 +431,20 @@ def _rows(value: Any) -> Iterator[dict[str, Any]]:
     The value is a list of objects, an object with such a list as `results`, `memories` or `items`,
     or a single object.
     """
-    rows = value if isinstance(value, list) else [value]
+    for row in _row_list(value):
+        if isinstance(row, dict):
+            yield row
+
+
+def _row_list(value: Any) -> list[Any]:
+    """Return the list in a value of JSON. Any other value is the only item of a list."""
+    if isinstance(value, list):
+        return value
     if isinstance(value, dict):
         for key in ("results", "memories", "items"):
             if isinstance(value.get(key), list):
-                rows = value[key]
-                break
-    yield from (row for row in rows if isinstance(row, dict))
+                return value[key]
+    return [value]
 
 
 def _objects(path: Path, pattern: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -442,6 +462,7 @@ def _objects(path: Path, pattern: str) -> Iterator[tuple[str, dict[str, Any]]]:
 def _time(value: Any) -> datetime | None:
     """Read a time: seconds or milliseconds since 1970, or ISO 8601. None for anything else."""
     try:
+        # A number may also be written as a text
         is_number = not isinstance(value, str) or value.replace(".", "", 1).isdigit()
         if not is_number:
             return parse_stamp(value)
@@ -458,8 +479,8 @@ def _time(value: Any) -> datetime | None:
 def _chatgpt(path: Path) -> Found:
     """Read an export of ChatGPT: its memories, and the shown branch of each conversation.
 
-    The memories are the texts that calls of the tool `bio` save, and the newest list of memories and
-    custom instructions that ChatGPT is given in a conversation.
+    There are two kinds of memories: texts that calls of the tool `bio` save, and the newest list of
+    memories and custom instructions that ChatGPT got in a conversation.
     """
     rows = _chatgpt_rows(path)
     saved_texts = set[str]()
@@ -471,7 +492,8 @@ def _chatgpt(path: Path) -> Found:
             yield f"{name} ({title})" if title else name, "it is no conversation of ChatGPT"
             continue
         for context in talk.contexts():
-            if context.age >= newest_contexts.get(context.key, context).age:
+            newest = newest_contexts.get(context.key)
+            if newest is None or context.age >= newest.age:
                 newest_contexts[context.key] = context
         for memory in talk.saved():
             saved_texts.add(memory.text)
@@ -516,11 +538,11 @@ class _Message(NamedTuple):
 
 
 class _Context(NamedTuple):
-    """A text that ChatGPT is given about its user.
+    """A text about its user that ChatGPT got in a conversation.
 
     key: one of _CONTEXTS.
     text: the text.
-    when: when it was valid.
+    when: the time of the conversation. None if unknown.
     """
 
     key: str
@@ -542,18 +564,22 @@ def _message(identity: str, message: Mapping[str, Any]) -> _Message:
     content = message.get("content")
     author = message.get("author")
     metadata = message.get("metadata")
+    recipient = message.get("recipient")
     text = _parts(content)
-    to = message.get("recipient")
-    if isinstance(author, dict):
-        role = author.get("role")
-    else:
-        role = None
+    role = author.get("role") if isinstance(author, dict) else None
     is_hidden = isinstance(metadata, dict) and metadata.get("is_visually_hidden_from_conversation")
-    speaker = _SPEAKERS.get(str(role), "")
-    if is_hidden or to not in (None, "all") or not text.strip():
-        speaker = ""
-    when = _time(message.get("create_time"))
-    return _Message(identity, speaker, to, text, when, content if isinstance(content, dict) else {})
+    is_to_tool = recipient not in (None, "all")
+    speaker = ""
+    if text.strip() and not is_hidden and not is_to_tool:
+        speaker = _SPEAKERS.get(str(role), "")
+    return _Message(
+        id=identity,
+        speaker=speaker,
+        to=recipient,
+        text=text,
+        when=_time(message.get("create_time")),
+        content=content if isinstance(content, dict) else {},
+    )
 
 
 class _Talk(NamedTuple):
@@ -603,9 +629,9 @@ def _talk(row: Mapping[str, Any]) -> _Talk | None:
 
 
 def _context_memories(context: _Context) -> Iterator[Exported]:
-    """Turn a text that ChatGPT is given about its user into memories.
+    """Turn a text about its user that ChatGPT got in a conversation into memories.
 
-    A list of memories has one in each line. Other texts are one memory.
+    A list of memories has one in each line. Any other text is one memory.
     """
     lines = [context.text]
     if context.key == "model_set_context":
@@ -628,17 +654,17 @@ def _branch(mapping: Mapping[str, Any], last: Any) -> list[tuple[str, dict[str, 
     parents = _parents(nodes)
     names = list(nodes)
     if parents:
-        is_known = isinstance(last, str) and last in nodes
-        end = last if is_known else _newest_leaf(nodes, parents)
+        has_last = isinstance(last, str) and last in nodes
+        end = last if has_last else _newest_leaf(nodes, parents)
         names = _way_to(end, parents)
 
-    # A node may have no message.
-    messages = [(name, nodes[name].get("message")) for name in names]
-    return [
-        (str(message.get("id") or name), message)
-        for name, message in messages
-        if isinstance(message, dict)
-    ]
+    branch = []
+    for name in names:
+        message = nodes[name].get("message")
+        # A node may have no message
+        if isinstance(message, dict):
+            branch.append((str(message.get("id") or name), message))
+    return branch
 
 
 def _parents(nodes: Mapping[str, dict[str, Any]]) -> dict[str, str]:
@@ -646,7 +672,9 @@ def _parents(nodes: Mapping[str, dict[str, Any]]) -> dict[str, str]:
     parents: dict[str, str] = {}
     for name, node in nodes.items():
         children = node.get("children")
-        for child in children if isinstance(children, list) else ():
+        if not isinstance(children, list):
+            continue
+        for child in children:
             if isinstance(child, str) and child in nodes:
                 parents.setdefault(child, name)
     for name, node in nodes.items():
@@ -662,16 +690,19 @@ def _newest_leaf(nodes: Mapping[str, dict[str, Any]], parents: Mapping[str, str]
     nodes: the nodes of the conversation by id.
     parents: the parent of each node, by id.
     """
-    inner = set(parents.values())
-    leaves = [name for name in nodes if name not in inner] or list(nodes)
+    nodes_with_children = set(parents.values())
+    leaves = [name for name in nodes if name not in nodes_with_children]
+    # In a circle of parents, every node has a child
+    candidates = leaves or list(nodes)
 
-    def age(position: int) -> tuple[datetime, int]:
-        """Return the time of a leaf's message, and its position."""
-        message = nodes[leaves[position]].get("message")
+    def time_of(name: str) -> datetime:
+        """Return the time of a node's message."""
+        message = nodes[name].get("message")
         when = _time(message.get("create_time")) if isinstance(message, dict) else None
-        return when or EPOCH, position
+        return when or EPOCH
 
-    return leaves[max(range(len(leaves)), key=age)]
+    # `max` returns the first of equal ones
+    return max(reversed(candidates), key=time_of)
 
 
 def _way_to(last: str, parents: Mapping[str, str]) -> list[str]:
@@ -693,14 +724,18 @@ def _parts(content: Any) -> str:
     parts = content.get("parts")
     if not isinstance(parts, list):
         return str(content.get("text") or "")
-    texts = []
-    for part in filter(None, parts):
-        # Spoken parts have a text.
-        if isinstance(part, dict):
-            texts.append(str(part.get("text") or f"[{part.get('content_type', 'part')}]"))
-        else:
-            texts.append(part if isinstance(part, str) else "[part]")
+    texts = [_part_text(part) for part in parts if part]
     return _CITED.sub("", "\n".join(texts))
+
+
+def _part_text(part: Any) -> str:
+    """Return the text of a part of a message, or its kind in brackets."""
+    if isinstance(part, str):
+        return part
+    if not isinstance(part, dict):
+        return "[part]"
+    # Spoken parts have a text
+    return str(part.get("text") or f"[{part.get('content_type', 'part')}]")
 
 
 _CLAUDE_FILES = r"(conversations|memories|projects)\.json|[0-9a-f]{8}-[0-9a-f-]{27}\.json"
@@ -732,8 +767,9 @@ def _claude_memories(row: Mapping[str, Any]) -> Iterator[Exported]:
     if isinstance(text, str) and text:
         yield Exported(f"memory:{account}", text, updated)
     projects = row.get("project_memories")
-    for project, memory in projects.items() if isinstance(projects, dict) else ():
-        yield Exported(f"memory:{account}:{project}", str(memory), updated, category="project")
+    if isinstance(projects, dict):
+        for project, memory in projects.items():
+            yield Exported(f"memory:{account}:{project}", str(memory), updated, category="project")
 
 
 def _claude_talk(row: Mapping[str, Any]) -> Exported | None:
@@ -761,7 +797,8 @@ def _claude_project(row: Mapping[str, Any]) -> Exported | None:
     instructions = str(row.get("prompt_template") or row.get("description") or "")
     if instructions.strip():
         turns.append(("Instructions", None, instructions))
-    turns += map(_claude_document, filter(_is_document, docs if isinstance(docs, list) else ()))
+    if isinstance(docs, list):
+        turns += [_claude_document(document) for document in docs if _is_document(document)]
     return _claude_item(row, turns, "project")
 
 
@@ -808,13 +845,13 @@ def _claude_text(message: Mapping[str, Any]) -> str:
 
 def _mem0(path: Path) -> Found:
     """Read the output of mem0's `get_all`, or OpenMemory's export: JSON, JSON Lines or a zip."""
-    count = 0
+    has_memories = False
     for _, row in _objects(path, r".*\.(json|jsonl|jsonl\.gz)"):
         item = _mem0_memory(row)
         if item is not None:
-            count += isinstance(item, Exported)
+            has_memories = has_memories or isinstance(item, Exported)
             yield item
-    if not count:
+    if not has_memories:
         raise WrongStore(f"{path} holds no memories of mem0")
 
 
@@ -823,12 +860,12 @@ def _mem0_memory(row: Mapping[str, Any]) -> Exported | tuple[str, str] | None:
 
     None for rows about users, apps and so on, which are in the same file.
     """
-    text = row.get("memory") or row.get("content") or row.get("text")
-    ref = row.get("id")
     if not row.keys() & {"memory", "content", "text"}:
         return None
+    text = row.get("memory") or row.get("content") or row.get("text")
+    ref = row.get("id")
     if not isinstance(text, str) or ref is None:
-        label = ref or " ".join(str(text or "").split())[:60]
+        label = ref or _short(str(text or ""))
         return f"mem0 {label}", "it has no id or no text"
     if row.get("state") == "deleted" or row.get("deleted_at"):
         return f"mem0 {ref}", "it was deleted there"
@@ -854,7 +891,7 @@ def _mcp_memory(row: Mapping[str, Any]) -> Exported | tuple[str, str]:
     text = row.get("content")
     ref = row.get("content_hash") or row.get("id")
     if not isinstance(text, str) or ref is None:
-        label = ref or " ".join(str(text or "").split())[:60]
+        label = ref or _short(str(text or ""))
         return f"mcp-memory-service {label}", "it has no id or no content"
     if row.get("deleted_at"):
         return f"mcp-memory-service {ref}", "it was deleted there"
@@ -913,7 +950,8 @@ def _observed(
     if observation.get("project"):
         tags.append(str(observation["project"]))
     tags += _tags(observation.get("concepts"))
-    text = "\n".join(str(line).strip() for line in lines if line and str(line).strip())
+    texts = [str(line).strip() for line in lines if line]
+    text = "\n".join(filter(None, texts))
     moment = _time(observation.get("created_at_epoch")) or _time(observation.get("created_at"))
     category = _CATEGORIES.get(str(observation.get("type")).lower(), "knowledge")
     return Exported(
@@ -955,15 +993,11 @@ def _table(path: Path, name: str, key: str) -> list[dict[str, Any]] | None:
         with path.open("rb") as file:
             if file.read(16) != b"SQLite format 3\0":
                 return None
-        return [
-            foreign_row
-            for foreign_row in foreign_rows(path, name)
-            if foreign_row.get(key) is not None
-        ]
-    except (OSError, ValueError) as error:
-        raise WrongStore(
-            f"cannot read {path}: {reason(error) if isinstance(error, OSError) else error}"
-        ) from None
+        return [row for row in foreign_rows(path, name) if row.get(key) is not None]
+    except OSError as error:
+        raise WrongStore(f"cannot read {path}: {reason(error)}") from None
+    except ValueError as error:
+        raise WrongStore(f"cannot read {path}: {error}") from None
 
 
 READERS: dict[str, Callable[[Path], Found]] = {

@@ -1,7 +1,7 @@
 """The commits of a mirror: one for each run that changed something, made by the `git` program.
 
-The files of the mirror become a tree, the tree a commit, and then the branch moves: a run that is
-killed leaves the branch as it was, or with its one new commit. The state of the branch is noted in
+A run makes a tree of the files, makes a commit of the tree, and then moves the branch. So if a run
+is killed, the branch is as it was, or has one new commit. The state of the branch is recorded in
 `commits.json`. The machine's configuration, hooks and filters are not used, and neither is git's
 own index, since somebody else may be using it.
 """
@@ -250,7 +250,7 @@ class GitHistory:
         self._put_record(commits)
 
     def _put_record(self, commits: _Commits) -> None:
-        """Record the state of the branch for the next run, and do nothing else (see `_settle`)."""
+        """Record the state of the branch for the next run."""
         self._commits = commits
         put_derived(self._record, json.dumps(asdict(commits), indent=0).encode() + b"\n")
 
@@ -349,21 +349,21 @@ def _message(changes: Sequence[Change], last: int) -> str:
 
     last: the number of the latest change.
     """
-    lines = [_words(change) for change in _visible_changes(changes)]
-    if not lines:
+    visible_changes = _visible_changes(changes)
+    if not visible_changes:
         subject = _OUTSIDE
-    elif len(lines) == 1:
-        subject = lines[0]
+    elif len(visible_changes) == 1:
+        subject = _words(visible_changes[0])
     else:
-        subject = f"{len(lines)} changes up to #{last}"
-    body = [
-        f"#{change.number} {line} ({change.agent or 'owner'}, {change.time})"
-        for change, line in zip(_visible_changes(changes), lines, strict=True)
-    ][:_MOST_LINES]
-    if len(lines) > _MOST_LINES:
-        body.append(f"and {len(lines) - _MOST_LINES} more")
-    parts = [one_line(subject)[:_SUBJECT_CHARACTERS], "\n".join(body), f"{_CHANGE}: {last}\n"]
-    return "\n\n".join(filter(None, parts))
+        subject = f"{len(visible_changes)} changes up to #{last}"
+    lines = [
+        f"#{change.number} {_words(change)} ({change.agent or 'owner'}, {change.time})"
+        for change in visible_changes[:_MOST_LINES]
+    ]
+    if len(visible_changes) > _MOST_LINES:
+        lines.append(f"and {len(visible_changes) - _MOST_LINES} more")
+    paragraphs = [one_line(subject)[:_SUBJECT_CHARACTERS], "\n".join(lines), f"{_CHANGE}: {last}\n"]
+    return "\n\n".join(filter(None, paragraphs))
 
 
 def _words(change: Change) -> str:

@@ -83,8 +83,9 @@ class ParsedRecord:
     def over(self, existing: Record, now: datetime) -> Record:
         """Return the record to store over an existing one. Missing fields come from `existing`.
 
-        A line with `updated_at` is a whole record. Without it, the line's further header keys are
-        added to the existing ones, and a change of the content is dated `now`.
+        A line with `updated_at` is a whole record. Without it, the line only changes some fields of
+        the existing record: its further header keys are added to the existing ones, and the change
+        gets the time `now`.
         """
         fields_of_existing = set(Record.__slots__) - self.fields - {"further"}
         if "category" in self.fields and "phase" not in self.fields:
@@ -93,13 +94,13 @@ class ParsedRecord:
             if self.record.phase == ORGANIZED:
                 # An organized memory does not expire, unless the line says when.
                 fields_of_existing.discard("expires")
-        kept_values = {name: getattr(existing, name) for name in fields_of_existing}
+        existing_values = {name: getattr(existing, name) for name in fields_of_existing}
         if "updated" in self.fields:
-            return replace(self.record, **kept_values)
+            return replace(self.record, **existing_values)
 
         # Without a time of its own, the line only changes some fields of the record.
         further = existing.further | self.record.further
-        record = replace(self.record, **kept_values, further=further)
+        record = replace(self.record, **existing_values, further=further)
         if record != existing:
             record = replace(record, updated=now)
         if record.content != existing.content and "version" not in self.fields:
@@ -133,11 +134,10 @@ def _further_keys(header: Mapping[str, Any]) -> dict[str, Any]:
 def compared(document: dict[str, Any]) -> dict[str, Any]:
     """Return the values by which records are compared: all except the count of reads and the hash.
 
-    document: a line, or an exported record.
+    document: the values of a line, or of an exported record.
     """
-    return {
-        key: value for key, value in document.items() if key not in ("access_count", "content_hash")
-    }
+    ignored_keys = ("access_count", "content_hash")
+    return {key: value for key, value in document.items() if key not in ignored_keys}
 
 
 def _fields_of(values: Mapping[str, Any]) -> dict[str, str]:
@@ -236,8 +236,7 @@ def _content(values: Mapping[str, Any]) -> str:
 
 
 def _check_words(category: Any, phase: Any, scope: Any, sees: Callable[[str], bool]) -> None:
-    """Raise InvalidInput for a category or phase that does not exist, or a scope that is not
-    visible.
+    """Raise InvalidInput for an unknown category or phase, or a scope that is not visible.
 
     sees: whether the caller may see notes of a scope.
     """
@@ -327,19 +326,18 @@ def _id(values: dict[str, Any]) -> str:
     identity = values.get("id")
     if identity is None:
         return ""
-    is_short_text = (
-        isinstance(identity, str)
-        and 0 < len(identity) <= _MOST_ID_CHARACTERS
-        and identity.isprintable()
-    )
-    if (
-        not is_short_text
-        or identity != identity.strip()
-        or ".." in identity
-        or not {"/", "\\"}.isdisjoint(identity)
-    ):
+    if not isinstance(identity, str) or not _is_file_name(identity):
         raise InvalidInput(f"invalid id {json.dumps(identity, ensure_ascii=False)}")
     return identity
+
+
+def _is_file_name(identity: str) -> bool:
+    """Whether an id can be the name of a file."""
+    if not 0 < len(identity) <= _MOST_ID_CHARACTERS or not identity.isprintable():
+        return False
+    has_blanks_around = identity != identity.strip()
+    leads_elsewhere = ".." in identity or "/" in identity or "\\" in identity
+    return not has_blanks_around and not leads_elsewhere
 
 
 def _time(values: dict[str, Any], key: str) -> datetime | None:
@@ -365,7 +363,8 @@ def _texts(values: dict[str, Any], key: str) -> list[str]:
         value = value.split(",")
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise InvalidInput(f"{key} must be a list of texts")
-    return list(dict.fromkeys(text for item in value if (text := item.strip())))
+    texts = [item.strip() for item in value]
+    return list(dict.fromkeys(filter(None, texts)))
 
 
 def _number(values: dict[str, Any], key: str, least: int) -> int:
@@ -373,13 +372,14 @@ def _number(values: dict[str, Any], key: str, least: int) -> int:
     value = values.get(key)
     if value is None:
         return least
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value < _NUMBER_LIMIT:
+    is_whole_number = isinstance(value, int) and not isinstance(value, bool)
+    if not is_whole_number or not least <= value < _NUMBER_LIMIT:
         raise InvalidInput(f"{key} must be a whole number from {least}")
     return value
 
 
 def _further(values: dict[str, Any], has_old_phase: bool) -> dict[str, Any]:
-    """Return the header keys after `version`: the keys of contract 001, 2 in order, then the rest.
+    """Return the header keys that not every memory has, those of contract 001, 2 first.
 
     They are in the line itself, or in its object `extra`. Raises InvalidInput if `extra` is not an
     object, or has a key that every memory has.
@@ -485,6 +485,16 @@ class Tally:
     skipped: int = 0
 
 
+# The verb of an action -> the field of Tally that counts it.
+_COUNTED_AS = {
+    NEW: "imported",
+    UPDATE: "updated",
+    UNCHANGED: "unchanged",
+    OLDER: "skipped",
+    SKIP: "skipped",
+}
+
+
 class _Action(NamedTuple):
     """The action for one record.
 
@@ -527,9 +537,9 @@ class Import:
         for actions in self._batches(tally, warn, remembers=True):
             for action in actions:
                 if action.verb in (NEW, UPDATE):
-                    say(
-                        f"would {action.verb} {action.record.id[:8] or 'new'} {first_line(action.record.content)[:60]}"
-                    )
+                    short_id = action.record.id[:8] or "new"
+                    title = first_line(action.record.content)[:60]
+                    say(f"would {action.verb} {short_id} {title}")
         return tally
 
     def run(self, tally: Tally, warn: Say, progress: Progress | None = None) -> None:
@@ -655,9 +665,7 @@ class Import:
                 self._refuse(BadRecord(number, str(error)), tally, warn)
         yield actions
         for action in actions:
-            name = {NEW: "imported", UPDATE: "updated", UNCHANGED: "unchanged"}.get(
-                action.verb, "skipped"
-            )
+            name = _COUNTED_AS[action.verb]
             setattr(tally, name, getattr(tally, name) + 1)
 
     def _action(
@@ -709,8 +717,8 @@ class Import:
         # The caller may learn that the id is taken, and nothing else about the memory.
         if not memory.sees(info.scope):
             raise InvalidInput(f"the id {info.id} is taken")
-        before = compared(row(memory, info, content))
-        if compared(parsed.values) == before:
+        values_of_memory = compared(row(memory, info, content))
+        if compared(parsed.values) == values_of_memory:
             return _Action(UNCHANGED, parsed.record, info)
 
         # The line may lack fields, which the memory completes.
@@ -723,7 +731,7 @@ class Import:
             path=f"{record.category}/x.md",
             changed=self._now,
         )
-        if compared(row(memory, note, note.content)) == before:
+        if compared(row(memory, note, note.content)) == values_of_memory:
             return _Action(UNCHANGED, record, info)
 
         # The record differs from the memory. The newer one counts.

@@ -85,10 +85,10 @@ class SourceFile(NamedTuple):
 class MoveAction:
     """One planned action.
 
-    verb: `import`, `update`, or `keep` for a text that only the history takes.
-    name: the thing that is moved, and its target.
+    verb: `import`, `update`, or `keep` for a text that only goes into the history.
+    name: the name of the imported thing, for people.
     size: its size in bytes.
-    content: the data of the mover that planned it.
+    content: the thing itself, in a form that `MovePlan.act` knows.
     """
 
     verb: str
@@ -120,10 +120,14 @@ class MovePlan:
 
     def lines(self) -> Iterator[str]:
         """Yield the plan for people, one action a line: `would import notes/Plan.md`."""
-        return (f"would {item.verb} {item.name}" for item in self.items if item.verb != KEEP)
+        for item in self.items:
+            if item.verb != KEEP:
+                yield f"would {item.verb} {item.name}"
 
     def carry_out(self, progress: Progress | None = None) -> None:
         """Carry out the plan, each batch as one change.
+
+        progress: called with the number of items done, and of all items. None calls nothing.
 
         Raises StorageError and others. Earlier batches stay then.
         """
@@ -135,7 +139,10 @@ class MovePlan:
 
 
 def folder_at(path: Path, noun: str) -> Path:
-    """Return `path` if it is a folder. Raises WrongStore with the message that `noun` was expected."""
+    """Return `path` if it is a folder, or raise WrongStore.
+
+    noun: the kind of folder that was expected, for the error: `a folder of notes`.
+    """
     if path.is_dir():
         return path
     if path.exists():
@@ -162,9 +169,9 @@ def files_below(
 
     Links are not followed. Links and folders that cannot be read come with the reason (`refused`).
 
-    skipped: whether to leave out a file or folder of a name.
-    kept: whether to include a file or folder of a name, even a hidden one. It replaces the other
-        rules.
+    skipped: whether to leave out a file or folder with this name.
+    kept: whether to include a file or folder with this name, even a hidden one. It replaces the
+        other rules. None uses these rules.
     """
     waiting = [""]
     while waiting:
@@ -188,7 +195,7 @@ def files_below(
                 inner_folders.append(path)
             else:
                 yield _source_file(entry, path, is_text)
-        # The last one is taken next, so the first one must be last.
+        # The last one waiting is listed next
         waiting += reversed(inner_folders)
 
 
@@ -338,10 +345,11 @@ def _bank_places(path: Path, name_bank: Callable[[Path], tuple[str, str]]) -> li
 
     name_bank: returns the kind (one of BANK_KINDS) and the id of a single bank.
     """
-    entries = [entry for entry in path.iterdir() if entry.is_file()]
-    notes = [entry.name.lower() for entry in entries if _is_note(entry.name)]
+    files = [entry for entry in path.iterdir() if entry.is_file()]
+    note_names = [file.name.lower() for file in files if _is_note(file.name)]
     # A root of banks may have a readme, but no other note.
-    if not notes or notes == ["readme.md"]:
+    may_be_root = not note_names or note_names == ["readme.md"]
+    if may_be_root:
         places: list[_BankPlace] = []
         for kind in BANK_KINDS:
             places += _banks_below(path / kind, kind)
@@ -349,11 +357,11 @@ def _bank_places(path: Path, name_bank: Callable[[Path], tuple[str, str]]) -> li
             return places
 
     # A folder with notes is a single bank, one without notes contains banks of one kind.
-    if notes:
-        return [_BankPlace(*name_bank(path), path)]
-    kind = path.resolve().name
-    if kind not in BANK_KINDS:
-        kind = "projects"
+    if note_names:
+        kind, bank_id = name_bank(path)
+        return [_BankPlace(kind, bank_id, path)]
+    folder_name = path.resolve().name
+    kind = folder_name if folder_name in BANK_KINDS else "projects"
     return _banks_below(path, kind)
 
 
@@ -384,6 +392,7 @@ def _bank_folders(path: Path) -> list[Path]:
 
 
 def _is_note(name: str) -> bool:
+    """Whether a file with this name or path is a note."""
     return name.lower().endswith(NOTE_SUFFIXES)
 
 
@@ -584,7 +593,7 @@ def _united_entities(graph_text: GraphText) -> dict[str, tuple[Entity, dict[str,
 
 
 class _Lacking:
-    """Find what a graph lacks of the entities that are imported.
+    """Find the observations and keys of imported entities that a graph does not have yet.
 
     names: all names that are imported, also of entities that only a relation names.
     entities: the imported entities by name, each with its unknown keys.
@@ -622,9 +631,7 @@ class _Lacking:
         if has_all and name not in self._gaining:
             plan.unchanged += 1
             return
-        verb = IMPORT
-        if is_there:
-            verb = UPDATE
+        verb = UPDATE if is_there else IMPORT
         size = sum(map(len, entity.observations))
         plan.items.append(MoveAction(verb, f"entity {name}", size, self._entities[name]))
 
@@ -719,7 +726,7 @@ def _why_unusable(entry: Entry, now: datetime) -> str:
 
 
 def _decide(incoming: _Incoming, entries: NoteEntries, plan: MovePlan) -> None:
-    """Plan one incoming entry. If an entry here has its key, the newer of the two counts."""
+    """Add an incoming entry to a plan. If an entry here has its key, the newer of the two counts."""
     entry = incoming.entry
     name = incoming.name
     size = len(entry.value)

@@ -24,7 +24,7 @@ from memoranda.sources.base import File
 from memoranda.text.gate import redact
 from memoranda.transfer.jsonl import PAGE, BadRecord, Tally, is_note_line
 
-# The project that takes in the notes of a project there is not, in a folder of its name.
+# Notes of a project that does not exist here go into a folder of this project.
 _ELSEWHERE = "notes"
 _BOM = b"\xef\xbb\xbf"
 
@@ -63,13 +63,19 @@ def exported_notes(
 def notes_of(
     memory: MemorySession, projects: Sequence[str] = (), scope: str | None = None
 ) -> list[NoteInfo]:
-    """Return the notes that `exported_notes` writes."""
+    """Return the notes that `exported_notes` writes.
+
+    projects, scope: only these. Empty and None return all.
+    """
     query = Query(projects=tuple(projects) or None, scope=scope, archived=False, order="path")
     infos, _ = memory.list(query, limit=0)
     exchange = Exchange(memory)
-    with_files = {project.name for project in memory.projects if exchange.files_of(project.name)}
-    with_files -= {*MEMORY_PROJECTS}
-    return [info for info in infos if info.project in with_files]
+    # A graph file has no files of notes, and memories are exported as memories
+    exported_projects = {
+        project.name for project in memory.projects if exchange.files_of(project.name)
+    }
+    exported_projects -= {*MEMORY_PROJECTS}
+    return [info for info in infos if info.project in exported_projects]
 
 
 def _row(info: NoteInfo, text: str) -> dict[str, Any]:
@@ -144,7 +150,11 @@ class NoteImport:
             if new.verb in ("unchanged", "skipped"):
                 setattr(tally, new.verb, getattr(tally, new.verb) + 1)
                 continue
-            if batch and (batch[0].project != new.project or len(batch) >= PAGE):
+            # A batch is one change of one project
+            is_batch_complete = len(batch) >= PAGE or (
+                bool(batch) and batch[0].project != new.project
+            )
+            if is_batch_complete:
                 self._write(batch, tally, say)
                 batch = []
             batch.append(new)
@@ -158,29 +168,29 @@ class NoteImport:
 
         batch: the files.
         tally: counts them.
-        say: for a trial run: called with a sentence for each file. None writes them.
+        say: called with a sentence for each file of a trial run. None writes the files.
         """
         project = batch[0].project
-        for new in batch:
-            if say is not None:
+        if say is not None:
+            for new in batch:
                 say(f"would import {project}/{new.path}")
-        if say is None:
-            over = {new.path: new.before for new in batch if new.before is not None}
-            self._exchange.add_files(project, [(new.path, new.data) for new in batch], over)
+        else:
+            files = [(new.path, new.data) for new in batch]
+            replaced_files = {new.path: new.before for new in batch if new.before is not None}
+            self._exchange.add_files(project, files, replaced_files)
+            for new in batch:
+                if new.time is not None:
+                    self._exchange.set_time(project, new.path, new.time)
         for new in batch:
-            if say is None and new.time is not None:
-                self._exchange.set_time(project, new.path, new.time)
             setattr(tally, new.verb, getattr(tally, new.verb) + 1)
 
     def _lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield the number and the values of each line about a note. Blank lines do not count."""
         number = 0
         self._source.seek(0)
-        for data in iter(self._source.readline, b""):
+        for line in iter(self._source.readline, b""):
             if number == 0:
-                line = data.removeprefix(_BOM)
-            else:
-                line = data
+                line = line.removeprefix(_BOM)
             if not line.strip():
                 continue
             number += 1
@@ -224,6 +234,10 @@ class NoteImport:
         return name, path
 
     def _is_newer(self, time: datetime | None, project: str, path: str) -> bool:
+        """Whether a line is newer than the existing note at its place.
+
+        time: when the note of the line was last changed. None if the line does not say it.
+        """
         with suppress(MemorandaError):
             existing = self._memory.find((project, path))
             return time is not None and time > parse_stamp(existing.updated or existing.changed)

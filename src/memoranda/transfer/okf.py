@@ -126,19 +126,19 @@ def _packed_text(text: str, about: About) -> bytes:
     head = text[: parts.body_at]
     header = _header(parts.yaml)
     head_above, _, last_line = head.rstrip("\r\n").rpartition("\n")
-    is_usual = last_line.rstrip("\r") == "---" and parts.yaml.endswith("\n")
-    if header is None or not is_usual or not _fits(header):
+    ends_as_usual = last_line.rstrip("\r") == "---" and parts.yaml.endswith("\n")
+    if header is None or not ends_as_usual or not _fits(header):
         # Keys cannot be added without a change of the note itself.
         return _enclosed(head, body, about, {})
 
     # The keys go right above the last line of the header.
     newline = "\r\n" if "\r\n" in head else "\n"
-    added = {key: value for key, value in about.keys().items() if key not in header}
-    added[_META] = {"project": about.project, "path": about.path}
-    rows = [_MARK, *(f"{key}: {_flow(value)}" for key, value in added.items())]
-    block = "".join(f"{row}{newline}" for row in rows)
+    new_keys = {key: value for key, value in about.keys().items() if key not in header}
+    new_keys[_META] = {"project": about.project, "path": about.path}
+    rows = [_MARK, *(f"{key}: {_flow(value)}" for key, value in new_keys.items())]
+    new_rows = "".join(f"{row}{newline}" for row in rows)
     last_line_start = len(head_above) + 1
-    return (head[:last_line_start] + block + head[last_line_start:] + body).encode()
+    return (head[:last_line_start] + new_rows + head[last_line_start:] + body).encode()
 
 
 def unpack(path: str, data: bytes) -> Unpacked:
@@ -272,16 +272,18 @@ def about(memory: MemorySession, info: NoteInfo) -> About:
     provenance = info.provenance
     time = provenance.time or info.changed
     is_confirmed = provenance.trust == "owner"
+    # The format writes the type of a plain note with a capital
+    has_plain_type = info.type in ("", "note")
     return About(
-        info.type.capitalize() if info.type == "note" else info.type or _PLAIN_TYPE,
-        info.title,
-        info.project,
-        info.path,
-        {"by": _generator(info), "at": time},
-        {"by": "human:owner", "at": time} if is_confirmed else None,
-        _status(info, is_confirmed),
-        _stale_after(info),
-        _sources(info),
+        type=_PLAIN_TYPE if has_plain_type else info.type,
+        title=info.title,
+        project=info.project,
+        path=info.path,
+        generated={"by": _generator(info), "at": time},
+        verified={"by": "human:owner", "at": time} if is_confirmed else None,
+        status=_status(info, is_confirmed),
+        stale_after=_stale_after(info),
+        sources=_sources(info),
     )
 
 
@@ -297,6 +299,10 @@ def _generator(info: NoteInfo) -> str:
 
 
 def _status(info: NoteInfo, is_confirmed: bool) -> str:
+    """Return the status of a note: `draft`, `stable` or `deprecated`.
+
+    is_confirmed: whether the owner wrote or confirmed it.
+    """
     if info.phase == "archived":
         return "deprecated"
     return "stable" if is_confirmed else "draft"
@@ -323,14 +329,15 @@ def documents(
 
     projects: the names of projects. Empty means all.
     """
-    names = tuple(projects) or tuple(
-        project.name for project in memory.projects if project.name != TRACE_PROJECT
-    )
+    names = tuple(projects)
+    if not names:
+        names = tuple(project.name for project in memory.projects if project.name != TRACE_PROJECT)
     infos, _ = memory.list(Query(projects=names, order="path"), limit=0)
-    archived, _ = memory.list(Query(projects=names, archived=True, order="path"), limit=0)
-    taken_names: set[str] = set()
-    for info in {info.row: info for info in (*infos, *archived)}.values():
-        path = bundle_path(info.project, info.path, taken_names)
+    archived_infos, _ = memory.list(Query(projects=names, archived=True, order="path"), limit=0)
+    infos_by_row = {info.row: info for info in (*infos, *archived_infos)}
+    used_paths: set[str] = set()
+    for info in infos_by_row.values():
+        path = bundle_path(info.project, info.path, used_paths)
         yield path, packed(_bytes(memory, info), about(memory, info)), info
 
 
@@ -344,6 +351,9 @@ def _bytes(memory: MemorySession, info: NoteInfo) -> bytes:
 
 def write_bundle(memory: MemorySession, folder: Path, projects: Sequence[str] = ()) -> int:
     """Write a bundle into a folder that is empty or does not exist. Returns the number of notes.
+
+    projects: the names of projects. Empty means all.
+
     Raises InvalidInput for any other folder, StorageError.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -363,6 +373,10 @@ def write_bundle(memory: MemorySession, folder: Path, projects: Sequence[str] = 
 
 
 def _index(listed: Mapping[str, Iterable[tuple[str, str]]]) -> str:
+    """Return the text of the index of a bundle.
+
+    listed: the (path, title) of each note in the bundle, by its project.
+    """
     lines = ["---", f'okf_version: "{VERSION}"', "---"]
     for project, rows in listed.items():
         lines += ["", f"# {flat(project)}", ""]
@@ -420,10 +434,8 @@ def _files(folder: Path, plan: MovePlan) -> Iterator[tuple[str, bytes]]:
         if any(part.startswith(".") for part in Path(path).parts) or file.is_symlink():
             continue
         try:
-            if file.stat().st_size <= _MOST_FILE_BYTES:
-                data = file.read_bytes()
-            else:
-                data = b""
+            is_too_large = file.stat().st_size > _MOST_FILE_BYTES
+            data = b"" if is_too_large else file.read_bytes()
         except OSError as error:
             plan.skipped.append((path, reason(error)))
             continue
@@ -431,8 +443,9 @@ def _files(folder: Path, plan: MovePlan) -> Iterator[tuple[str, bytes]]:
             yield path, data
 
 
-def _present_file(memory: MemorySession, result: Unpacked) -> File | None:
+def _present_file(memory: MemorySession, note: Unpacked) -> File | None:
+    """Return the file that is at the place of a note. None if none is there."""
     try:
-        return Files(memory, result.project).read(result.path)
+        return Files(memory, note.project).read(note.path)
     except MemorandaError:
         return None

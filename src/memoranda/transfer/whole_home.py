@@ -1,7 +1,7 @@
 """Move, back up or mirror a whole home: `memory move-home`, `backup`, `mirror` (docs/teams.md).
 
-A move copies a home with its history, and proves that the copy is complete. A home is moved to a
-database by `IntoDatabase` of engine/exchange.py. To move it to a folder, everything is copied into
+A move copies a home with its history, and checks that the copy is complete. `IntoDatabase` of
+engine/exchange.py moves a home to a database. To move a home to a folder, everything is copied into
 `.moving` of the target, compared with the source, and renamed into place at the end. An interrupted
 move can be resumed. The source is only read.
 
@@ -76,7 +76,8 @@ _NAMES_OF_A_COPY = (
     f"{PRIVATE}/erased",
 )
 _CONFIG = "config.yaml"
-# Takes the place of the times of a ledger, so that a ledger never counts as unchanged.
+# The mtime and inode in the stamp of a copied ledger. No file has them, so a ledger is always copied
+# again.
 _NEVER_THE_SAME = (-1, -1)
 # Files that may name the home by its path.
 _FILES_WITH_PATHS = (_CONFIG,)
@@ -123,16 +124,16 @@ def move(
                 "Move from one database to another by way of a folder, or with pg_dump."
             )
         with open_session(_home_at(Path(source)), watch=False) as home:
-            into = IntoDatabase(home, target)
-            into.run(dry_run=dry_run, progress=progress)
+            database_move = IntoDatabase(home, target)
+            database_move.run(dry_run=dry_run, progress=progress)
             return HomeMoved(
-                files=len(into.digests),
-                bytes=into.size,
-                changes=into.changes,
-                texts=into.texts,
-                checksum="" if dry_run else checksum(into.digests),
-                outside=into.outside,
-                left=into.left,
+                files=len(database_move.digests),
+                bytes=database_move.size,
+                changes=database_move.changes,
+                texts=database_move.texts,
+                checksum="" if dry_run else checksum(database_move.digests),
+                outside=database_move.outside,
+                left=database_move.left,
             )
     with ExitStack() as locks:
         memory = None
@@ -153,10 +154,9 @@ def back_up(memory: MemorySession, target: Path, progress: Progress | None = Non
 
     Raises InvalidInput if `target` is not empty, StorageError. Then the backup can be run again.
     """
-    is_in_database = memory.settings.url is not None
-    folder_move = FolderMove(
-        memory.home, target, memory if is_in_database else None, relocates=False
-    )
+    # `FolderMove` opens a home in a folder itself
+    open_home = memory if memory.settings.url is not None else None
+    folder_move = FolderMove(memory.home, target, open_home, relocates=False)
     return folder_move.run(progress=progress)
 
 
@@ -219,8 +219,9 @@ class FolderMove:
 
     def _overlap(self) -> bool:
         """Whether source and target are one folder, or one of them is inside the other."""
-        is_source_around = self.source in (self.target, *self.target.parents)
-        return is_source_around or self.target in self.source.parents
+        is_target_in_source = self.source in (self.target, *self.target.parents)
+        is_source_in_target = self.target in self.source.parents
+        return is_target_in_source or is_source_in_target
 
     def _is_target_occupied(self) -> bool:
         """Whether something is in the way at the target: a file, or a folder that is not empty.
@@ -244,7 +245,8 @@ class FolderMove:
         for path in (self._record, self._finished / _RECORD):
             with suppress(OSError, ValueError, KeyError, TypeError):
                 record: dict[str, Any] = json.loads(path.read_bytes())
-                return record if record["from"] == str(self.source) else {}
+                is_of_this_move = record["from"] == str(self.source)
+                return record if is_of_this_move else {}
         return {}
 
     def run(self, *, dry_run: bool = False, progress: Progress | None = None) -> HomeMoved:
@@ -306,8 +308,8 @@ class FolderMove:
     ) -> None:
         """Copy everything to `.moving` of the target.
 
-        Most is copied while the home is in use. Then the home is locked, and what changed in the
-        meantime is copied again.
+        Most is copied while the home is in use. Then the home is locked, and everything that
+        changed in the meantime is copied again.
 
         memory: the open home.
         contents: everything in it.
@@ -352,9 +354,9 @@ class FolderMove:
         self._put_record({"moved": asdict(moved)})
 
     def _put_record(self, result: Mapping[str, Any]) -> None:
-        """Write the record of the move (see `_record_of_move`).
+        """Write the record of the move: its source, and its result once the copy was checked.
 
-        result: `moved` with the result after the check. Empty before it.
+        result: `{"moved": …}` after the check. Empty before it.
         """
         put_derived(self._record, json.dumps({"from": str(self.source), **result}).encode())
 
@@ -408,9 +410,10 @@ class FolderMove:
         return self._layout.place(name.rstrip("/"))
 
     def _copy(self, progress: Progress | None) -> None:
-        """Copy everything that changed since the last call, and remove what the home has no longer.
+        """Copy everything that changed since the last call, and remove what the home no longer has.
 
-        progress: called with the work done and all work, of which copying is half. None shows none.
+        progress: called with the work done so far and all work, of which copying is half. None
+            calls nothing.
         """
         names = list(self._names())
         for number, name in enumerate(names):
@@ -448,16 +451,21 @@ class FolderMove:
                 self._put_file(name, file.data, file.mode, file.stamp.mtime_ns)
         self._seen[name] = stamp
 
-    def _remove_all_but(self, kept_names: set[str]) -> None:
-        """Remove from the copy what the home no longer has."""
-        for name in self._seen.keys() - kept_names:
+    def _remove_all_but(self, names_to_keep: set[str]) -> None:
+        """Remove everything from the copy that is not one of these names."""
+        for name in self._seen.keys() - names_to_keep:
             del self._seen[name]
             self._digests.pop(name, None)
-        for folder, folders, file_names in walk(self._staged, top_down=False):
-            for place in map(Path(folder).joinpath, (*folders, *file_names)):
-                is_folder = place.is_dir() and not place.is_symlink()
-                if f"{place.relative_to(self._staged)}{'/' if is_folder else ''}" not in kept_names:
-                    place.rmdir() if is_folder else place.unlink()
+        # The contents of a folder come before the folder
+        for folder, folder_names, file_names in walk(self._staged, top_down=False):
+            for entry_name in (*folder_names, *file_names):
+                place = Path(folder, entry_name)
+                name = str(place.relative_to(self._staged))
+                if place.is_dir() and not place.is_symlink():
+                    if f"{name}/" not in names_to_keep:
+                        place.rmdir()
+                elif name not in names_to_keep:
+                    place.unlink()
 
     def _put_file(self, name: str, data: bytes, mode: int, changed_ns: int) -> None:
         """Write a file of the copy.
@@ -472,8 +480,10 @@ class FolderMove:
         os.replace(temp, self._staged / name)
 
     def _forget_state(self) -> None:
-        """Make the copy keep its state inside itself, since it must not use the state of the
-        source."""
+        """Remove the setting `storage.state` from the configuration of the copy.
+
+        It names a folder outside the source, which the copy must not use.
+        """
         if not self._layout.is_apart or _CONFIG not in self._digests:
             return
         file = read_file(str(self._staged / _CONFIG))
@@ -546,12 +556,12 @@ class FolderMove:
         """
         with storing(str(self.target)):
             if (self.target / MOVING).exists():
-                names = os.listdir(self._staged)
-                for name in sorted(names, key=lambda name: (name == PRIVATE, name)):
+                names = sorted(os.listdir(self._staged), key=lambda name: (name == PRIVATE, name))
+                for name in names:
                     os.rename(self._staged / name, self.target / name)
                 os.sync()
                 os.rename(self.target / MOVING, self._finished)
-            # The record goes last: without it nobody knows what the folder is.
+            # The record is removed last: without it, the move could not be resumed
             shutil.rmtree(self._finished / _STAGED, ignore_errors=True)
             shutil.rmtree(self._finished)
 
@@ -579,11 +589,9 @@ def _stays(entry: os.DirEntry[str], folder: str) -> bool:
     folder: the path below the home of the folder with the entry.
     """
     parts = folder.rstrip("/").split("/")
-    if PRIVATE in parts:
-        patterns = _DERIVED_NAMES
-    else:
-        patterns = _NAMES_OF_PROGRAMS
-    if not any(fnmatch(entry.name, pattern) for pattern in patterns):
+    patterns = _DERIVED_NAMES if PRIVATE in parts else _NAMES_OF_PROGRAMS
+    has_such_name = any(fnmatch(entry.name, pattern) for pattern in patterns)
+    if not has_such_name:
         return False
     is_file = entry.is_file(follow_symlinks=False)
     return is_file or parts[-1] == PRIVATE or entry.name == MOVING
@@ -595,17 +603,18 @@ def _is_ledger(name: str) -> bool:
 
 
 def checksum(digests: Mapping[str, str]) -> str:
-    """Return the checksum of a home, as `HomeMoved` has it.
+    """Return the checksum of a home: a SHA-256 of the names and digests of its files.
 
     digests: the SHA-256 of each file, by name. Only files of projects count.
     """
     layout = Layout(Path("/"))
-    folders = (OWN, *(str(place.relative_to("/")) for place in layout.built_in.values()))
-    lines = (
-        f"{digest}  {name}\n"
-        for name, digest in sorted(digests.items())
-        if name.partition("/")[0] in folders
-    )
+    built_in_folders = [str(place.relative_to("/")) for place in layout.built_in.values()]
+    folders = {OWN, *built_in_folders}
+    lines = []
+    for name, digest in sorted(digests.items()):
+        top_folder = name.partition("/")[0]
+        if top_folder in folders:
+            lines.append(f"{digest}  {name}\n")
     return sha256("".join(lines).encode("utf-8", "surrogateescape"))
 
 
@@ -692,9 +701,11 @@ class Mirror:
 
             changes = self._contents.changes(last_change)
             listed = self._contents.listed()
-            mirrored = Mirrored(
-                change=changes[-1].number if changes else max(last_change, state.change)
-            )
+            if changes:
+                last_change = changes[-1].number
+            else:
+                last_change = max(last_change, state.change)
+            mirrored = Mirrored(change=last_change)
             mirrored.left += listed.unreadable
 
             self._copy(state, listed, mirrored, progress)
@@ -715,12 +726,11 @@ class Mirror:
         state_folder = self.folder / MIRROR
         with storing(str(self.folder)):
             is_mirror = state_folder.is_dir()
-            if not is_mirror and self.folder.exists():
-                is_empty_folder = self.folder.is_dir() and not os.listdir(self.folder)
-                if not is_empty_folder:
-                    raise InvalidInput(
-                        f"{self.folder} is not empty and no mirror; name a new or an empty folder."
-                    )
+            is_empty_folder = self.folder.is_dir() and not os.listdir(self.folder)
+            if self.folder.exists() and not is_mirror and not is_empty_folder:
+                raise InvalidInput(
+                    f"{self.folder} is not empty and no mirror; name a new or an empty folder."
+                )
             make_private(state_folder)
             # Raises OutsideError if the folder is a symlink.
             open_folder(str(self.folder), MIRROR, "the mirror").close()
@@ -743,15 +753,16 @@ class Mirror:
         settings = self._memory.settings
         if settings.url is None:
             return str(self._memory.home)
-        parts = urlsplit(settings.url)
-        where = [
+        address = urlsplit(settings.url)
+        host = address.netloc.rpartition("@")[2]
+        # The parameters that say which database it is
+        parameters = [
             (key, value)
-            for key, value in parse_qsl(parts.query)
+            for key, value in parse_qsl(address.query)
             if key in ("host", "port", "dbname", "service")
         ]
-        query = urlencode([*where, ("space", settings.space)])
-        host = parts.netloc.rpartition("@")[2]
-        return f"postgresql://{host}{parts.path}?{query}"
+        query = urlencode([*parameters, ("space", settings.space)])
+        return f"postgresql://{host}{address.path}?{query}"
 
     def _load(self) -> _State:
         """Return the state that the last run recorded, or an empty one before the first run.
@@ -806,6 +817,7 @@ class Mirror:
         state: the state that the last run recorded.
         listed: the files that the home has now.
         mirrored: counts the files.
+        progress: called with the number of files done, and of all that differ. None calls nothing.
         """
         changed, removed = self._differences(state, listed)
         if not changed and not removed:
@@ -815,14 +827,14 @@ class Mirror:
         syncs_each_file = len(changed) <= _FILES_SYNCED_ALONE
         for number, name in enumerate(removed):
             self._remove(name)
-            mirrored.removed += state.files.pop(name, None) is not None
+            was_recorded = state.files.pop(name, None) is not None
+            if was_recorded:
+                mirrored.removed += 1
             if progress is not None:
                 progress(number, len(removed) + len(changed))
         for number, name in enumerate(changed, len(removed) + 1):
-            if (
-                self._copy_file(name, state, listed, mirrored, syncs_each_file)
-                and progress is not None
-            ):
+            is_copied = self._copy_file(name, state, listed, mirrored, syncs_each_file)
+            if is_copied and progress is not None:
                 progress(number, len(removed) + len(changed))
         if not syncs_each_file:
             os.sync()
@@ -836,12 +848,14 @@ class Mirror:
 
         Raises InvalidInput if a new file would replace one that did not come from the memory.
         """
-        ours = {*state.files, *state.writing}
+        copied_names = {*state.files, *state.writing}
         changed = [
-            name for name, row in listed.files.items() if not self._is_same(name, row[2], state)
+            name
+            for name, (_, _, stamp) in listed.files.items()
+            if not self._is_same(name, stamp, state)
         ]
         for name in changed:
-            if name not in ours and os.path.lexists(self.folder / name):
+            if name not in copied_names and os.path.lexists(self.folder / name):
                 raise InvalidInput(
                     f"{self.folder / name} is not from the memory; move it away and run this again."
                 )
@@ -849,7 +863,7 @@ class Mirror:
         unread_folders = tuple(f"{folder.rstrip('/')}/" for folder in listed.unreadable)
         removed = [
             name
-            for name in ours
+            for name in copied_names
             if name not in listed.files and not f"{name}/".startswith(unread_folders)
         ]
         return changed, removed
@@ -874,29 +888,32 @@ class Mirror:
         except MemorandaError as error:
             mirrored.left.append(f"{name} ({error})")
             return False
-        before = state.files.get(name)
-        if self._write(name, file.data, file.mode, file.stamp.mtime_ns, is_synced_alone):
-            if before is not None and before[0] == file.etag:
-                mirrored.restored += 1
-            else:
-                mirrored.copied += 1
+        former_etag = state.files[name][0] if name in state.files else None
+        is_written = self._write(
+            name, file.data, file.mode, file.stamp.mtime_ns, durable=is_synced_alone
+        )
+        if is_written and former_etag == file.etag:
+            # The home's file is as it was, so somebody changed the copy
+            mirrored.restored += 1
+        elif is_written:
+            mirrored.copied += 1
         state.files[name] = (file.etag, *file.stamp)
         return True
 
     def _is_same(self, name: str, stamp: Values, state: _State) -> bool:
         """Whether neither the home's file nor the copy changed since it was copied."""
-        known_stamp = state.files.get(name)
-        if known_stamp is None or known_stamp[1:] != tuple(stamp):
+        if name not in state.files:
+            return False
+        _, size, mtime_ns, inode, ctime_ns = state.files[name]
+        if (size, mtime_ns, inode, ctime_ns) != tuple(stamp):
             return False
         with suppress(OSError):
             status = os.lstat(self.folder / name)
-            return (
-                stat.S_ISREG(status.st_mode)
-                and (status.st_size, status.st_mtime_ns) == known_stamp[1:3]
-            )
+            is_file = stat.S_ISREG(status.st_mode)
+            return is_file and (status.st_size, status.st_mtime_ns) == (size, mtime_ns)
         return False
 
-    def _write(self, name: str, data: bytes, mode: int, changed_ns: int, durable: bool) -> bool:
+    def _write(self, name: str, data: bytes, mode: int, changed_ns: int, *, durable: bool) -> bool:
         """Write `data` to the copy of a file. Returns False if the copy has this data already.
 
         mode: the permissions.
@@ -923,26 +940,19 @@ class Mirror:
         return not is_there
 
     def _open(self, parent: str) -> Folder:
-        """Open a folder of the mirror. Missing folders on the way are made."""
-        parent_path = parent
-        missing: list[str] = []
-        # Go up to the first folder that exists, then down again.
-        while True:
-            try:
-                folder = open_folder(str(self.folder), parent_path, "the mirror")
-                break
-            except NotFound:
-                if not parent_path:
-                    raise
-                parent_path, _, last = parent_path.rpartition("/")
-                missing.append(last)
-        while missing:
-            name = missing.pop()
-            with folder:
-                os.mkdir(name, 0o700, dir_fd=folder.fd)
-                parent_path = folder.at(name)
-            folder = open_folder(str(self.folder), parent_path, "the mirror")
-        return folder
+        """Open a folder of the mirror. Missing folders on the way are made.
+
+        parent: the path of the folder. "" is the mirror itself.
+        """
+        try:
+            return open_folder(str(self.folder), parent, "the mirror")
+        except NotFound:
+            if not parent:
+                raise
+        path_above, _, name = parent.rpartition("/")
+        with self._open(path_above) as folder_above:
+            os.mkdir(name, 0o700, dir_fd=folder_above.fd)
+        return open_folder(str(self.folder), parent, "the mirror")
 
     def _remove(self, name: str) -> None:
         """Remove a copy, and the folders that become empty by that."""

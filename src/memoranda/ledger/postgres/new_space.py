@@ -21,7 +21,7 @@ from memoranda.ledger.change_rows import (
     step_values,
     with_steps,
 )
-from memoranda.ledger.postgres.server_connection import SETTINGS
+from memoranda.ledger.postgres.server_connection import SETTINGS, single_value
 from memoranda.ledger.postgres.space_database import _PARTITIONED, SpaceDatabase
 from memoranda.ledger.postgres.space_rows import FileRow, marks_of
 from memoranda.sources.base import sha256
@@ -57,23 +57,20 @@ class NewSpace(SpaceDatabase):
 
         Raises InvalidInput if the space has notes, or if another home is being moved there.
         """
-        return self._again(self._check_free)
+        return self._with_retry(self._check_free)
 
     def _check_free(self, db: psycopg.Connection[Any]) -> bool:
         """Do `check_free` on a connection."""
-        state = None
-        has_tables = self._known(db) > 0
-        if has_tables:
-            state = self._newest(db)
-        if state is not None:
-            count_files = "select count(*) from memoranda.shared_file where space = %s"
-            if state.last or db.execute(count_files, [self.space]).fetchall()[0][0]:
-                raise InvalidInput(
-                    f"The space {self.space} of {self.server} is not empty; name another: ?space=NAME"
-                )
-        name = f"memoranda.moving_note_{self._suffix}"
-        sql = "select obj_description(to_regclass(%s), 'pg_class')"
-        mark = db.execute(sql, [name]).fetchall()[0][0]
+        if self._has_contents(db):
+            raise InvalidInput(
+                f"The space {self.space} of {self.server} is not empty; name another: ?space=NAME"
+            )
+        # None if no move has begun
+        mark = single_value(
+            db,
+            "select obj_description(to_regclass(%s), 'pg_class')",
+            [f"memoranda.moving_note_{self._suffix}"],
+        )
         if mark is not None and mark != self._move_mark:
             raise InvalidInput(
                 f"Another home is being moved to the space {self.space} of {self.server} ({mark}). End that move, or "
@@ -81,9 +78,20 @@ class NewSpace(SpaceDatabase):
             )
         return mark is not None
 
+    def _has_contents(self, db: psycopg.Connection[Any]) -> bool:
+        """Whether the space exists, and has changes or shared files."""
+        has_tables = self._last_migration(db) > 0
+        if not has_tables:
+            return False
+        state = self._read_state(db)
+        if state is None:
+            return False
+        count_files = "select count(*) from memoranda.shared_file where space = %s"
+        return state.last > 0 or single_value(db, count_files, [self.space]) > 0
+
     def begin(self) -> None:
         """Make the tables for the move, unless an interrupted one has made them."""
-        self._again(self._migrate)
+        self._with_retry(self._migrate)
         from psycopg import sql
 
         with self._connected() as db, db.transaction():
@@ -100,11 +108,23 @@ class NewSpace(SpaceDatabase):
             note = sql.SQL("comment on table {} is {}")
             db.execute(note.format(self._table("note"), sql.Literal(self._move_mark)))
 
-    def _table(self, name: str, prefix: str = "moving_") -> sql.Identifier:
-        """Return the name of a table of the move. With a prefix of "", of the finished partition."""
+    def _table(self, name: str) -> sql.Identifier:
+        """Return the full name of a table of the move.
+
+        name: the table that all spaces share, such as `note`.
+        """
         from psycopg import sql
 
-        return sql.Identifier("memoranda", f"{prefix}{name}_{self._suffix}")
+        return sql.Identifier("memoranda", f"moving_{name}_{self._suffix}")
+
+    def _partition(self, name: str) -> sql.Identifier:
+        """Return the full name of the partition that a table of the move becomes.
+
+        name: the table that all spaces share, such as `note`.
+        """
+        from psycopg import sql
+
+        return sql.Identifier("memoranda", f"{name}_{self._suffix}")
 
     def _query(self, text: str, table: str = "note") -> list[tuple[Any, ...]]:
         """Return the rows of a query.
@@ -158,10 +178,8 @@ class NewSpace(SpaceDatabase):
 
     def texts(self) -> set[str]:
         """Return the SHA-256 of the history's texts, which the server computes from their bytes."""
-        return {
-            digest
-            for (digest,) in self._query("select encode(sha256(data), 'hex') from {}", table="text")
-        }
+        rows = self._query("select encode(sha256(data), 'hex') from {}", table="text")
+        return {digest for (digest,) in rows}
 
     def put_texts(self, texts: Iterable[tuple[str, bytes]]) -> None:
         """Write texts of the history."""
@@ -195,16 +213,16 @@ class NewSpace(SpaceDatabase):
     def put_changes(self, changes: Sequence[Change]) -> None:
         """Write changes, replacing any with the same numbers."""
         self.remove_changes([change.number for change in changes])
-        names = f"space, id, {CHANGE_COLUMNS}"
+        columns = f"space, id, {CHANGE_COLUMNS}"
         self._execute_many(
             "change",
-            f"insert into {{}} ({names}) values ({marks_of(names)})",
+            f"insert into {{}} ({columns}) values ({marks_of(columns)})",
             ([self.space, uuid4(), *change_values(change)] for change in changes),
         )
-        names = f"space, change, position, {STEP_COLUMNS}"
+        columns = f"space, change, position, {STEP_COLUMNS}"
         self._execute_many(
             "step",
-            f"insert into {{}} ({names}) values ({marks_of(names)})",
+            f"insert into {{}} ({columns}) values ({marks_of(columns)})",
             (
                 [self.space, change.number, position, *step_values(touched)]
                 for change in changes
@@ -228,8 +246,8 @@ class NewSpace(SpaceDatabase):
         """Turn the tables of the move into the space.
 
         last: the number of the latest change.
-        counts, used: how often notes were read, and when they were last used (seconds since 1970),
-            by the key of the note.
+        counts: how often notes were read, by the key of the note.
+        used: when notes were last used (seconds since 1970), by the key of the note.
         shared: name -> bytes of the files that all replicas share.
 
         Raises InvalidInput if somebody wrote to the space in between.
@@ -238,11 +256,12 @@ class NewSpace(SpaceDatabase):
             [self.space, note_id, counts.get(note_id, 0), used.get(note_id, 0)]
             for note_id in sorted({*counts, *used})
         ]
-        parts = (
-            "insert into {} (space, id, count, used) values (%s, %s, %s, %s) on conflict (space, id) do update "
-            "set count = excluded.count, used = excluded.used"
+        self._execute_many(
+            "access",
+            "insert into {} (space, id, count, used) values (%s, %s, %s, %s) "
+            "on conflict (space, id) do update set count = excluded.count, used = excluded.used",
+            reads,
         )
-        self._execute_many("access", parts, reads)
         from psycopg import sql
 
         with self._connected() as db, db.transaction():
@@ -251,10 +270,10 @@ class NewSpace(SpaceDatabase):
             db.execute("select pg_advisory_xact_lock(%s)", [self._writers])
             self._check_free(db)
             # Another process may have opened the space in between, which made empty partitions.
-            has_partitions = self._newest(db) is not None
+            has_partitions = self._read_state(db) is not None
             for table in _PARTITIONED:
                 self._make_partition(db, table, has_partitions)
-            db.execute(sql.SQL("comment on table {} is null").format(self._table("note", "")))
+            db.execute(sql.SQL("comment on table {} is null").format(self._partition("note")))
             db.execute(
                 "insert into memoranda.space (name, last, files) values (%s, %s, 1) on conflict (name) do "
                 "update set id = gen_random_uuid(), last = excluded.last, epoch = space.epoch + 1, "
@@ -268,14 +287,15 @@ class NewSpace(SpaceDatabase):
                 )
 
     def _make_partition(self, db: psycopg.Connection[Any], table: str, has_partition: bool) -> None:
-        """Turn a table of the move into the space's partition of a table such as `note`.
+        """Turn a table of the move into the space's partition.
 
+        table: the table that all spaces share, such as `note`.
         has_partition: whether the space has an empty partition, which is dropped.
         """
         from psycopg import sql
 
         parent = sql.Identifier("memoranda", table)
-        partition = self._table(table, "")
+        partition = self._partition(table)
         if has_partition:
             db.execute(sql.SQL("alter table {} detach partition {}").format(parent, partition))
             db.execute(sql.SQL("drop table {}").format(partition))

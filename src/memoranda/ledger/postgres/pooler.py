@@ -35,19 +35,21 @@ def shares_processes(db: Server, connect: Callable[[], Server]) -> bool:
     Raises psycopg.Error.
     """
     own_process = _process(db)
-    if own_process == db.info.backend_pid:
-        # Both numbers are equal, so this is the server itself and not a pooler.
+    is_server_itself = own_process == db.info.backend_pid
+    if is_server_itself:
         return False
-    with ExitStack() as opened:
+    with ExitStack() as stack:
         for _ in range(_PROBES):
-            other_db = opened.enter_context(connect())
-            # Inside a transaction, a connection keeps its process.
-            opened.enter_context(other_db.transaction())
+            other_db = stack.enter_context(connect())
+            # Inside a transaction, a connection keeps its process
+            stack.enter_context(other_db.transaction())
             if _process(other_db) == own_process:
                 return True
+        # The others may have made the pooler give `db` another process
         return _process(db) != own_process
 
 
 def _process(db: Server) -> int:
     """Return the number of the server process that runs this query."""
-    return int(db.execute("select pg_backend_pid()").fetchall()[0][0])
+    ((process,),) = db.execute("select pg_backend_pid()").fetchall()
+    return int(process)

@@ -22,7 +22,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from heapq import merge
-from itertools import chain, takewhile
+from itertools import takewhile
 from operator import itemgetter
 from pathlib import Path
 from sqlite3 import Connection
@@ -41,7 +41,7 @@ from memoranda.errors import (
 from memoranda.ledger.access_rows import AccessRows
 from memoranda.ledger.change import FIRST_OF_MACHINE, ORIGINS, Change, Touched, is_of_machine
 from memoranda.ledger.database import LedgerDatabase, LedgerRefused
-from memoranda.ledger.history import ABOVE_ALL_NUMBERS, History
+from memoranda.ledger.history import ABOVE_ALL_NUMBERS, History, origins_change
 from memoranda.ledger.postgres.space_database import SpaceDatabase
 from memoranda.ledger.postgres.space_rows import FileRow
 from memoranda.ledger.reads import ReadRow, Reads, sum_of
@@ -70,10 +70,10 @@ Edit by the command (`memory edit`) or your agents. Everything here may be delet
 anew. Only the history of JSON files of entries used in place, which no other machine has, would be gone.
 """
 # An exchange of reads waits this many seconds for the lock of the folder.
-_PATIENCE = 0.25
-# Reads are exchanged with the database at most once in this many seconds. Else every read here
-# would be a write in the database.
-_BETWEEN = 10.0
+_LOCK_SECONDS = 0.25
+# Seconds between two exchanges of reads with the database. Without a pause, every read here would
+# be a write in the database.
+_EXCHANGE_SECONDS = 10.0
 # (process, root, address, space) -> shared files. The process is part of the key, because a forked
 # process must not use the connections of its parent.
 _ATTACHED: dict[tuple[int, Path, str, str], SharedFiles] = {}
@@ -83,11 +83,12 @@ _ATTACHED: dict[tuple[int, Path, str, str], SharedFiles] = {}
 class ReplicaState:
     """The state of the space that the folder is a complete copy of.
 
-    id, epoch: the id and the epoch of the space (`SpaceState`).
-    files: the version of the shared files of the space.
-    boot: identifies the start of this machine after which the copy was made.
+    The number of the last change is not a part of it: the journal has that.
 
-    The number of the last change is not here: the journal has it.
+    id: identifies the space.
+    epoch: a number that grows when earlier changes of the space are revised or purged.
+    files: a number that grows when a shared file of the space changes.
+    boot: identifies the start of this machine after which the copy was made.
     """
 
     id: str
@@ -97,25 +98,29 @@ class ReplicaState:
 
 
 class ReplicaFolder:
-    """The folder of `layout`. For the holder of its lock."""
+    """The folder of a replica, which has the files, folders and links of a space.
+
+    Only the holder of the folder's lock may use it.
+    """
 
     review_rows: ReviewRows
-    """The rows of the ledger that are also rows of the space."""
+    """The answers and requests. In the space they are files, and here they are rows of the ledger."""
 
     def __init__(self, layout: Layout):
         self._layout = layout
         self._built_in = layout.built_in
-        self._state = layout.replica
+        self._state_file = layout.replica
         self._incoming = layout.incoming
-        self._new = layout.incoming / "new"
-        self._parents: set[Path] = set()
+        self._temporary_file = layout.incoming / "new"
+        # Folders that `_make_folder` has checked or made since `begin`
+        self._made_folders: set[Path] = set()
         make_private(layout.private)
         put_derived(layout.root / "README.txt", _README.encode())
 
     def state(self) -> ReplicaState | None:
         """Return the state that the folder is a complete copy of, None if it is incomplete."""
         try:
-            return ReplicaState(**json.loads(self._state.read_bytes()))
+            return ReplicaState(**json.loads(self._state_file.read_bytes()))
         except (FileNotFoundError, ValueError, TypeError):
             return None
 
@@ -125,14 +130,12 @@ class ReplicaFolder:
         None means it is incomplete. Raises StorageError.
         """
         if state is None:
-            self._state.unlink(missing_ok=True)
+            self._state_file.unlink(missing_ok=True)
         else:
-            put_derived(self._state, json.dumps(asdict(state)).encode())
+            put_derived(self._state_file, json.dumps(asdict(state)).encode())
 
     def root(self, project: str) -> Path:
-        """Return the folder of a project. Raises StorageError for a name that a project cannot
-        have.
-        """
+        """Return the folder of a project. Raises StorageError for an invalid name of a project."""
         if project == PRIVATE:
             return self._layout.private
         built_in_root = self._built_in.get(project)
@@ -144,30 +147,28 @@ class ReplicaFolder:
 
     def place(self, project: str, path: str) -> Path:
         """Return the absolute path of a row's file. Raises StorageError for a path that leads out."""
-        own_files = (self._layout.review.name, self._layout.requests.name)
         try:
-            if (
-                clean(path, project, hidden=True) != path
-                or not path
-                or (project == PRIVATE and path not in own_files)
-            ):
-                raise OutsideError(path, project)
+            is_clean = path != "" and clean(path, project, hidden=True) == path
         except OutsideError as error:
             raise StorageError(path, str(error)) from None
+        # Of the private folder, the space has only these files
+        private_files = (self._layout.review.name, self._layout.requests.name)
+        if not is_clean or (project == PRIVATE and path not in private_files):
+            raise StorageError(path, str(OutsideError(path, project)))
         return self.root(project) / path
 
     def begin(self) -> None:
-        """Prepare for `put`: clear the leftovers of a killed process."""
-        self._parents.clear()
+        """Prepare for `put`: make the folder of its temporary file."""
+        self._made_folders.clear()
         make_private(self._incoming)
-        # A file left by a killed process.
-        self._new.unlink(missing_ok=True)
+        # A process that was killed may have left the file
+        self._temporary_file.unlink(missing_ok=True)
 
     def put(self, row: FileRow) -> None:
         """Write the file, folder or link of a row.
 
-        A row may also be an entry of the ledger itself, such as an answer to a question of `memory
-        review`. It is stored there, because it has no place in the folder.
+        An answer to a question of `memory review`, or a request of an agent, is also such a row. It
+        is stored in the ledger.
 
         row: the row, as the database has it.
 
@@ -187,19 +188,20 @@ class ReplicaFolder:
             if stat.S_ISDIR(os.lstat(place).st_mode):
                 shutil.rmtree(place)
 
-        # Written beside first, so that a reader sees the old file or the new one whole.
-        fresh = self._new
+        # It is written elsewhere first, so that a reader sees the old file or the new one whole.
+        temporary_file = self._temporary_file
         if row.kind == "link":
-            os.symlink(row.link or "", fresh)
+            os.symlink(row.link or "", temporary_file)
         else:
-            write_file(str(fresh), bytes(row.body or b""), mode=row.mode or 0o600, durable=False)
+            data = bytes(row.body or b"")
+            write_file(str(temporary_file), data, mode=row.mode or 0o600, durable=False)
             if row.changed_ns is not None:
-                os.utime(fresh, ns=(row.changed_ns, row.changed_ns))
-        os.replace(fresh, place)
+                os.utime(temporary_file, ns=(row.changed_ns, row.changed_ns))
+        os.replace(temporary_file, place)
 
     def _make_folder(self, folder: Path) -> None:
         """Make a folder and the folders above it, in place of any link or file there."""
-        if folder in self._parents:
+        if folder in self._made_folders:
             return
         if folder != self._layout.root:
             self._make_folder(folder.parent)
@@ -207,7 +209,7 @@ class ReplicaFolder:
                 with suppress(FileNotFoundError):
                     os.unlink(folder)
                 os.mkdir(folder, 0o700)
-        self._parents.add(folder)
+        self._made_folders.add(folder)
 
     def remove(self, project: str, path: str) -> None:
         """Remove a file or link, or a folder that is empty. Raises StorageError, OSError."""
@@ -222,52 +224,62 @@ class ReplicaFolder:
             else:
                 os.unlink(place)
 
-    def gone(self, touched: Touched, places_there: Collection[Key]) -> Iterator[Key]:
+    def emptied_by(self, touched: Touched, places_there: Collection[Key]) -> Iterator[Key]:
         """Yield the places that a step emptied, contents of a folder before the folder.
 
         touched: the step.
         places_there: places that the space has now, which are left out.
         """
-        if touched.do in (
+        if touched.do not in (
             StepKind.REMOVE,
             StepKind.UNLINK,
             StepKind.RMDIR,
             StepKind.MOVE,
             StepKind.SET,
         ):
-            # A moved folder took everything in it along.
-            if touched.do == StepKind.MOVE and touched.old is None:
-                for key in reversed(list(self._below(touched.project, touched.path))):
-                    if key not in places_there:
-                        yield key
-            if (touched.project, touched.path) not in places_there:
-                yield touched.project, touched.path
+            return
+        is_moved_folder = touched.do == StepKind.MOVE and touched.old is None
+        if is_moved_folder:
+            # It took everything in it along
+            for key in reversed(list(self._below(touched.project, touched.path))):
+                if key not in places_there:
+                    yield key
+        if (touched.project, touched.path) not in places_there:
+            yield touched.project, touched.path
 
     def _below(self, project: str, path: str) -> Iterator[Key]:
-        """Yield the places of everything below a folder of a project, parents first."""
+        """Yield the places of everything below a folder of a project, parents first.
+
+        path: the folder. "" is the project itself.
+        """
         root = self.root(project)
         for folder, folders, names in walk(root / path if path else root):
-            inside = os.path.relpath(folder, root)
-            if inside == ".":
-                prefix = ""
-            else:
-                prefix = f"{inside}/"
-            yield from ((project, prefix + name) for name in (*folders, *names))
+            path_of_folder = os.path.relpath(folder, root)
+            prefix = "" if path_of_folder == "." else f"{path_of_folder}/"
+            for name in (*folders, *names):
+                yield project, prefix + name
 
-    def listed(self) -> list[Key]:
+    def all_places(self) -> list[Key]:
         """Return the places of everything in all projects, parents first."""
+        projects = [*self._built_in]
         projects_folder = self._layout.root / "projects"
-        names = [
-            *self._built_in,
-            *(sorted(os.listdir(projects_folder)) if projects_folder.is_dir() else ()),
-        ]
-        keys = list(chain.from_iterable(self._below(name, path="") for name in names))
-        private = (self._layout.review, self._layout.requests)
-        keys += [(PRIVATE, private_file.name) for private_file in private if private_file.exists()]
-        return keys + [(PRIVATE, path) for path in self.review_rows.paths()]
+        if projects_folder.is_dir():
+            projects += sorted(os.listdir(projects_folder))
+        keys: list[Key] = []
+        for project in projects:
+            keys += self._below(project, path="")
+
+        private_files = (self._layout.review, self._layout.requests)
+        keys += [(PRIVATE, file.name) for file in private_files if file.exists()]
+        keys += [(PRIVATE, path) for path in self.review_rows.paths()]
+        return keys
 
     def holds(self, key: Key, digest: str | None) -> bool:
-        """Whether the place has a file with this SHA-256. For None, whether it has anything."""
+        """Whether a place has a file with this SHA-256.
+
+        key: the (project, path) of the place.
+        digest: the SHA-256. With None, whether anything is at the place.
+        """
         if is_row(*key):
             data = self.review_rows.bytes_at(key[1])
             return data is not None and digest in (None, sha256(data))
@@ -286,13 +298,13 @@ class ColdStart:
     Only one process of the machine fills the replica. It locks the file at `path`, and writes its
     progress into this file for the other processes.
 
-    bring: fetches the notes. It gets a function, which it must call with (notes so far, all notes).
-        This function returns whether to continue.
+    fill: fetches the notes. Its argument is a function that it must call now and then with (number
+        of notes so far, number of all notes). That function returns whether to continue.
     """
 
-    def __init__(self, path: Path, bring: Callable[[Callable[[int, int], bool]], None]):
+    def __init__(self, path: Path, fill: Callable[[Callable[[int, int], bool]], None]):
         self._path = path
-        self._bring = bring
+        self._fill = fill
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -311,7 +323,7 @@ class ColdStart:
         with suppress(OSError, MemorandaError):
             fd = lock_file(self._path, fcntl.LOCK_EX | fcntl.LOCK_NB)
             try:
-                self._bring(lambda files_done, total: self._tell(fd, files_done, total))
+                self._fill(lambda files_done, total: self._tell(fd, files_done, total))
             finally:
                 os.ftruncate(fd, 0)
                 os.close(fd)
@@ -330,12 +342,11 @@ class ColdStart:
         is_ours = self._thread is not None and self._thread.is_alive()
         with suppress(OSError):
             if is_ours or lock_owner(self._path) is not None:
+                progress = ""
                 if self._path.exists():
-                    progress_text = self._path.read_text().strip()
-                else:
-                    progress_text = ""
+                    progress = self._path.read_text().strip()
                 return (
-                    f"this copy of the notes is being filled, {progress_text or 0} are here; "
+                    f"this copy of the notes is being filled, {progress or 0} are here; "
                     "the others are not found yet"
                 )
         return ""
@@ -358,7 +369,7 @@ class ReplicaHistory(History):
     Changes of files used in place are only in the ledger of this machine, because the files are
     only here. Their numbers begin with FIRST_OF_MACHINE, and `last` does not count them.
 
-    rewritten: called after changes were revised or purged.
+    on_revised: called after changes were revised or purged.
     """
 
     def __init__(
@@ -366,11 +377,11 @@ class ReplicaHistory(History):
         layout: Layout,
         ledger: LedgerDatabase,
         server: SpaceDatabase,
-        rewritten: Callable[[], None],
+        on_revised: Callable[[], None],
     ):
         super().__init__(layout, ledger)
         self._server = server
-        self._rewritten = rewritten
+        self._on_revised = on_revised
 
     def _last_below(self, end: int) -> int:
         return super()._last_below(min(end, FIRST_OF_MACHINE))
@@ -404,24 +415,28 @@ class ReplicaHistory(History):
         return merge(of_machine, shared, key=lambda change: change.time, reverse=True)
 
     def _ends(self, before: int | None) -> tuple[int, int]:
-        """Return the end of each series of numbers for the changes before a change.
+        """Return below which numbers the changes are that come before a change.
 
-        The first end is of the shared changes, the second of the changes of this machine.
+        The first number is for the shared changes, the second for the changes of this machine.
 
         before: the number of the change. None for all changes.
         """
         if before is None:
             return _SHARED.stop, _OF_MACHINE.stop
-        # Of two changes with one time, `merge` yields the one of this machine first.
+        # If a change of each series has the same time, `merge` yields the one of this machine first
         if before in _OF_MACHINE:
-            return self._end_at(_SHARED, "<=", self._earliest_from(_OF_MACHINE, before)), before
-        return before, self._end_at(_OF_MACHINE, "<", self._earliest_from(_SHARED, before))
+            moment = self._earliest_from(_OF_MACHINE, before)
+            return self._end_at(_SHARED, "<=", moment), before
+        moment = self._earliest_from(_SHARED, before)
+        return before, self._end_at(_OF_MACHINE, "<", moment)
 
     def _earliest_from(self, series: range, number: int) -> str:
         """Return the earliest time of the changes of a series from a number on, "" if none is there.
 
-        It is not always the time of the first of them, because the clocks of machines differ. A
-        change of the other series with a later time came before one of these.
+        It need not be the time of the first of these changes, because the clocks of machines
+        differ.
+
+        series: the range of the numbers of the series.
         """
         sql = "select min(time) as earliest from change where number between ? and ?"
         row = self.database.row(sql, (number, series[-1]))
@@ -429,9 +444,10 @@ class ReplicaHistory(History):
         return row["earliest"] or ""
 
     def _end_at(self, series: range, comparison: str, moment: str) -> int:
-        """Return the number that the changes of a series before a moment are below.
+        """Return the number after the last change of a series before a moment.
 
-        comparison: `<` or `<=`; the second counts the changes at the moment, too.
+        series: the range of the numbers of the series.
+        comparison: `<`, or `<=` to count changes at the moment itself, too.
         moment: a time, ISO 8601 in UTC.
         """
         sql = (
@@ -467,24 +483,26 @@ class ReplicaHistory(History):
 
         durable: has no effect. The database always makes changes durable.
         """
-        digests = [touched.old for touched in change.files if touched.old]
-        digests_here = [digest for digest in digests if self.has_text(digest)]
-        texts = {
-            digest: super(ReplicaHistory, self).text(digest, change.path) for digest in digests_here
-        }
+        texts: dict[str, bytes] = {}
+        for touched in change.files:
+            if touched.old and self.has_text(touched.old):
+                texts[touched.old] = super().text(touched.old, change.path)
         self._server.append(change, texts)
         self.append_all([change])
 
     def text(self, digest: str, path: str) -> bytes:
-        """Return the text with this SHA-256. A text that is not here is fetched.
+        """Return the text with this SHA-256. A text that is missing or damaged here is fetched.
 
-        Raises DatabaseAway.
+        path: the file that errors name.
+
+        Raises DatabaseAway, NotFound.
         """
         try:
             return super().text(digest, path)
         except LedgerRefused:
             raise
         except StorageError:
+            # The text here is damaged
             self.forget_text(digest)
         except NotFound:
             pass
@@ -495,14 +513,13 @@ class ReplicaHistory(History):
         return data
 
     def revise(self, revised: Mapping[int, Change], lost: Collection[tuple[str, str, str]]) -> None:
-        """Replace changes in the database and here. Other replicas then fetch them
-        (`History.revise`).
+        """Replace changes in the database and here. Other replicas then fetch them.
 
-        revised: the changes to have in place of others, by number.
-        lost: (project, path, root) of files. The origins of their texts are forgotten.
+        revised: number of a change -> the change to have in its place.
+        lost: (project, path, root) of the files whose texts lose their origin.
         """
-        changes = [change for change in revised.values() if not is_of_machine(change.number)]
-        if not changes and not lost:
+        shared_changes = [change for change in revised.values() if not is_of_machine(change.number)]
+        if not shared_changes and not lost:
             super().revise(revised, lost)
             return
         # Change 0 has the origins of texts whose changes were purged. It is revised, too.
@@ -512,13 +529,17 @@ class ReplicaHistory(History):
                 for touched in origins.files
                 if (touched.project, touched.path, touched.root) not in lost
             ]
-            changes.append(origins)
-        self._server.revise(changes)
+            shared_changes.append(origins)
+        self._server.revise(shared_changes)
         super().revise(revised, lost)
-        self._rewritten()
+        self._on_revised()
 
     def follow_revised(self, revised: Sequence[Change], oldest: int) -> None:
-        """Replace the changes that the database revised, and delete those below the number `oldest`."""
+        """Follow a revision of the history in the database.
+
+        revised: the changes to have in place of those with their numbers.
+        oldest: the number of the oldest change that the database still has. Older ones are deleted.
+        """
         self._last = None
         with self.database.transaction(durable=False) as connection:
             connection.execute("delete from step where change < ?", (oldest,))
@@ -548,18 +569,16 @@ class ReplicaHistory(History):
             # Lines of files have no origins, so nothing changes for other machines.
             super()._forget(numbers, origins)
             return
-        older = next(iter(self._origins()), None)
-        places = [*(older.files if older is not None else ()), *origins]
-        revised = list[Change]()
-        if places:
-            moment = min((touched.by or {}).get("time", "") for touched in places)
-            project = places[0].project
-            revised.append(
-                Change(0, moment, ORIGINS, project, path="", agent=None, face=None, files=places)
-            )
+        # In the database, change 0 has all origins: the earlier ones and the new ones
+        all_origins = [*origins]
+        for earlier_origins in self._origins():
+            all_origins = [*earlier_origins.files, *origins]
+        revised: list[Change] = []
+        if all_origins:
+            revised.append(origins_change(all_origins))
         self._server.revise(revised, shared_numbers)
         super()._forget(numbers, origins)
-        self._rewritten()
+        self._on_revised()
 
     def sweep(self) -> int:
         """Remove unneeded texts, in the database and here.
@@ -589,8 +608,10 @@ class ReplicaReads(Reads):
         super().__init__(database, clock)
         self._server = server
         self._lock = lock
+        # The sums of all machines, as of the last exchange
         self._totals: dict[str, ReadRow] = {}
-        self._next = 0.0
+        # Before this time of `time.monotonic` there is no further exchange
+        self._next_exchange = 0.0
 
     def exchange(self, *, now: bool = False) -> None:
         """Send the reads made here to the database, and fetch the sums of all machines.
@@ -598,10 +619,10 @@ class ReplicaReads(Reads):
         This happens at most every ten seconds, unless `now`. If the database cannot be reached, the
         reads wait for the next exchange.
         """
-        if now or time.monotonic() >= self._next:
-            with suppress(OSError, Busy, StorageError), waits_at_most(_PATIENCE):
+        if now or time.monotonic() >= self._next_exchange:
+            with suppress(OSError, Busy, StorageError), waits_at_most(_LOCK_SECONDS):
                 self._exchange()
-            self._next = time.monotonic() + _BETWEEN
+            self._next_exchange = time.monotonic() + _EXCHANGE_SECONDS
 
     def _exchange(self) -> None:
         """Send the reads made here and fetch the sums of all machines.
@@ -610,6 +631,7 @@ class ReplicaReads(Reads):
         """
         with self._lock():
             self.flush()
+            # First the reads that an interrupted exchange left, then the new ones
             self._send_marked()
             if self._mark_rows():
                 self._send_marked()
@@ -617,7 +639,7 @@ class ReplicaReads(Reads):
         self._totals = {key: ReadRow(count, read_at=0, used_at=used) for key, count, used in rows}
 
     def _mark_rows(self) -> bool:
-        """Give all reads made here a new mark. Return False if nothing was read here."""
+        """Give all reads made here a new mark. Returns False if nothing was read here."""
         with self._database.transaction() as connection:
             connection.execute(
                 "insert into sent_read (mark, key, count, used_at, restarted) "
@@ -658,16 +680,19 @@ class ReplicaReads(Reads):
 
         keys: the keys to return. None for all.
         """
-        rows = {key: row for key, row in self._totals.items() if keys is None or key in keys}
-        sent = self._database.rows("select key, count, used_at, restarted from sent_read")
-        parts = [
-            {row["key"]: ReadRow(row["count"], 0, row["used_at"], row["restarted"])}
-            for row in sent
+        # Reads that an exchange is sending, and reads that no exchange has sent. They are added in
+        # the order in which they were made.
+        marked_rows = self._database.rows("select key, count, used_at, restarted from sent_read")
+        reads_since = [
+            (row["key"], ReadRow(row["count"], 0, row["used_at"], row["restarted"]))
+            for row in marked_rows
             if keys is None or row["key"] in keys
         ]
-        for part in (*parts, super().rows(keys)):
-            for key, row in part.items():
-                rows[key] = sum_of(rows.get(key, ReadRow()), row)
+        reads_since += super().rows(keys).items()
+
+        rows = {key: row for key, row in self._totals.items() if keys is None or key in keys}
+        for key, reads in reads_since:
+            rows[key] = sum_of(rows.get(key, ReadRow()), reads)
         return rows
 
     def whole(self) -> dict[str, ReadRow]:
@@ -682,15 +707,15 @@ class ReplicaReads(Reads):
             self._totals.pop(key, None)
 
     def fold(self, folded: Mapping[str, ReadRow]) -> None:
-        """Subtract reads that headers of notes count now, after a change was committed.
+        """Subtract the reads that a committed change added to headers of notes.
 
         folded: the reads to subtract, by key.
         """
         for key, row in folded.items():
-            remaining = self._totals.get(key, ReadRow())
-            times = max(0, remaining.times - row.times)
+            total = self._totals.get(key, ReadRow())
+            times = max(0, total.times - row.times)
             # The header has the time of use, too, unless the memory was used again since.
-            used = remaining.used_at if remaining.used_at > row.used_at else 0
+            used = total.used_at if total.used_at > row.used_at else 0
             self._totals[key] = ReadRow(times, read_at=0, used_at=used)
 
     def forget(self, keys: Iterable[str]) -> None:
@@ -716,8 +741,10 @@ class ReplicaReads(Reads):
 class SharedFiles:
     """The files of a home that are the same on all machines, such as its configuration.
 
-    They are copies of the files in the space at `url`. Any thread may use this object. It has its
+    They are copies of files in a space of a database. Any thread may use this object. It has its
     own connection.
+
+    url, space: the address of the database, and the name of the space in it.
     """
 
     def __init__(self, layout: Layout, url: str, space: str):
@@ -731,7 +758,8 @@ class SharedFiles:
         self.space = space
         self._database = SpaceDatabase(url, space)
         self._threads = ThreadLock()
-        self._seen = -1
+        # The version of the shared files that was fetched last, -1 before the first time
+        self._version = -1
 
     def hand_over(self) -> SpaceDatabase:
         """Give away the connection, so that the home that is opened next can use it.
@@ -758,13 +786,13 @@ class SharedFiles:
 
     def _follow(self) -> None:
         """Fetch the shared files if they changed in the database. Raises DatabaseAway."""
-        if self._seen < 0:
+        if self._version < 0:
             state = self._database.prepare()
         else:
             state = self._database.newest()
-        if state.files != self._seen:
+        if state.files != self._version:
             self.show(self._database.shared_files())
-            self._seen = state.files
+            self._version = state.files
 
     def show(self, texts_by_name: Mapping[str, bytes]) -> None:
         """Replace the copies of the shared files. Raises StorageError.
@@ -778,11 +806,13 @@ class SharedFiles:
         """Replace the copy of one shared file. None removes it."""
         if path != self._layout.access:
             _put(path, data)
-        elif self._read(path) != data:
+            return
+        # This file of the space is rows of the ledger here
+        if self._read(path) != data:
             self._access_rows().load(data)
 
     def _access_rows(self) -> AccessRows:
-        """Return the access rows of the ledger, which all replicas share as one file."""
+        """Return the access rows of the ledger. All replicas share them as one file."""
         if self._access is None:
             make_private(self._layout.private)
             self._access = AccessRows(LedgerDatabase(self._layout.ledger))
@@ -796,7 +826,10 @@ class SharedFiles:
 
     @contextmanager
     def changing(self, path: Path) -> Iterator[None]:
-        """Change a shared file for all replicas, in the block."""
+        """Let the block change the copy of a shared file, then change it for all replicas.
+
+        If the block or the database fails, the copy is restored.
+        """
         # Other files belong to this machine alone.
         if path not in self._places.values():
             yield

@@ -44,7 +44,7 @@ from memoranda.ledger.postgres.replica import (
     attach,
 )
 from memoranda.ledger.postgres.space_database import SpaceDatabase
-from memoranda.ledger.postgres.space_rows import FileRow, Snapshot, SpaceState
+from memoranda.ledger.postgres.space_rows import ALL_FILES, FileRow, Snapshot, SpaceState
 from memoranda.ledger.reads import ReadRow, Reads
 from memoranda.ledger.review_rows import ReviewRows
 from memoranda.ledger.takeover import Damaged, review_files, review_values, take_over
@@ -67,8 +67,8 @@ _BATCH = 200
 _LARGE = 2000
 # Up to this many different files are fetched one by one.
 _FEW = 500
-# A call waits this many seconds for the folder's lock, to fetch the changes of other replicas.
-_FOLLOWS = 1.0
+# Before a call fetches the changes of other replicas, it waits this long for the folder's lock.
+_FOLLOW_SECONDS = 1.0
 
 
 class ReplicaLedger(Ledger):
@@ -94,8 +94,10 @@ class ReplicaLedger(Ledger):
         self._serves = serves
         self._shared = attach(layout.root, url, space)
         self._database = self._shared.hand_over()
-        self._cold_start = ColdStart(layout.cold_start, self._bring_slowly)
-        self._depth, self._boot = 0, boot_id()
+        self._cold_start = ColdStart(layout.cold_start, self._fill_folder)
+        # 1 inside of `writing`, else 0
+        self._depth = 0
+        self._boot = boot_id()
         with closed_on_error(self._database):
             self._folder = ReplicaFolder(layout)
             super().__init__(layout, clock)
@@ -115,24 +117,24 @@ class ReplicaLedger(Ledger):
                 raise
             # The server cannot be reached. Every call then says that it answers from the copy.
             return
-        if self._serves and state is None and self._database.has_more_than(_LARGE):
+        if state is None and self._serves and self._database.has_more_than(_LARGE):
             self._cold_start.start()
-        elif state is None or state.boot != self._boot or self._lacks(newest):
+            return
+        was_restarted = state is not None and state.boot != self._boot
+        if was_restarted or self._is_behind(newest):
             with self.lock:
-                self._bring()
+                self._update_folder()
 
     def _open_parts(self) -> None:
         self._folder.review_rows = ReviewRows(self.database, str(self.layout.private))
         super()._open_parts()
 
     def _open_history(self) -> History:
-        # When this process revises changes, the space begins a new epoch. The copy here has it, too.
-        return ReplicaHistory(
-            self.layout,
-            self.database,
-            self._database,
-            lambda: self._note_whole(self._database.newest()),
-        )
+        return ReplicaHistory(self.layout, self.database, self._database, self._note_new_epoch)
+
+    def _note_new_epoch(self) -> None:
+        """Record the epoch that began when this process revised changes: the copy has it, too."""
+        self._record_complete_copy(self._database.newest())
 
     def _open_reads(self) -> Reads:
         return ReplicaReads(self.database, self._clock, self._database, lambda: self.lock)
@@ -151,7 +153,7 @@ class ReplicaLedger(Ledger):
     def writing(self) -> Iterator[None]:
         """Take the lock of the space's writers on all machines, then the folder's lock.
 
-        Then fetch the changes of other replicas. Raises Busy, DatabaseAway, DatabaseRefused,
+        Then the changes of other replicas are fetched. Raises Busy, DatabaseAway, DatabaseRefused,
         OSError.
         """
         if self._depth:
@@ -159,13 +161,14 @@ class ReplicaLedger(Ledger):
             return
         # While changes are queued, the lock that was taken for them is still held.
         if not self.queue.changes:
-            if not wait_for(lambda: not self._filling()):
-                raise StorageError("the notes", self._filling())
+            is_filled = wait_for(lambda: not self._filling_progress())
+            if not is_filled:
+                raise StorageError("the notes", self._filling_progress())
             state = self._database.take_lock()
         try:
             with self.lock:
-                if not self.queue.changes and self._lacks(state):
-                    self._bring()
+                if not self.queue.changes and self._is_behind(state):
+                    self._update_folder()
                 self._depth = 1
                 try:
                     self._convert_review()
@@ -183,6 +186,7 @@ class ReplicaLedger(Ledger):
 
     def review_values(self, kind: str) -> dict[str, dict[str, Any]]:
         if self._is_in_file(kind):
+            # Entering `writing` converts the file
             with self.writing():
                 pass
         return self.review_rows.all(kind)
@@ -190,14 +194,14 @@ class ReplicaLedger(Ledger):
     def _convert_review(self) -> None:
         """Turn the files of answers and requests of an earlier version into rows, as one change."""
         steps = list[Step]()
-        for kind, (path, what) in review_files(self.layout).items():
+        for kind, (path, contents) in review_files(self.layout).items():
             if not path.exists():
                 continue
             file = read_file(str(path))
             try:
                 values = review_values(file.data)
             except ValueError:
-                raise Damaged(path.name, what) from None
+                raise Damaged(path.name, contents) from None
             folder = str(self.layout.private)
             steps.append(Step(StepKind.REMOVE, PRIVATE, folder, path.name, old=file, kept=False))
             steps += [
@@ -206,24 +210,28 @@ class ReplicaLedger(Ledger):
                 if self.review_rows.value(kind, key) is None
             ]
         if steps:
-            self.write(FOLD, lambda: steps, ("", ""))
+            self.write(FOLD, lambda: steps, about=("", ""))
 
     def follow(self) -> str:
-        """Fetch the changes that other replicas committed (see `Ledger.follow`).
+        """Fetch the changes that other replicas committed.
 
         This takes one round trip. The folder's lock is taken only if there are such changes.
+
+        Returns the reason why some changes may be missing here, "" if all are here.
         """
+        # The changes were fetched when `writing` took the lock, and nobody else can write now
         if self._depth or self.queue.changes:
             return ""
         try:
-            words = self._filling()
-            if words:
-                return words
-            if self._lacks(newest := self._database.newest()):
-                with waits_at_most(_FOLLOWS), self.lock:
+            progress = self._filling_progress()
+            if progress:
+                return progress
+            newest = self._database.newest()
+            if self._is_behind(newest):
+                with waits_at_most(_FOLLOW_SECONDS), self.lock:
                     # Another process of this machine may have fetched the changes in between.
-                    if self._lacks(newest):
-                        self._bring()
+                    if self._is_behind(newest):
+                        self._update_folder()
             self.reads.exchange()
         except DatabaseAway as error:
             return f"What others changed lately may be missing here: {error.reason} ({error.path})."
@@ -233,16 +241,16 @@ class ReplicaLedger(Ledger):
             return f"What others changed lately may be missing here: {reason(error)}."
         return ""
 
-    def _filling(self) -> str:
+    def _filling_progress(self) -> str:
         """Return a sentence about how far the first copy of a large space is, "" if it is complete."""
-        if self._folder.state() is not None:
+        if self._has_complete_copy():
             return ""
-        words = self._cold_start.words()
-        if not words and self._serves:
+        progress = self._cold_start.words()
+        if not progress and self._serves:
             # The process that filled the folder has ended, or the server could not be reached.
             self._cold_start.start()
-            words = self._cold_start.words()
-        return words
+            progress = self._cold_start.words()
+        return progress
 
     def erased(self) -> bool:
         return self.layout.erased.exists()
@@ -260,7 +268,7 @@ class ReplicaLedger(Ledger):
         """Record the plan of an erasure in a file that all replicas share. None removes the file."""
         record = self.layout.erasing
         # If this process is killed, the next start removes this temporary file.
-        fresh = record.with_name(f".{record.name}-{os.getpid()}")
+        temporary_file = record.with_name(f".{record.name}-{os.getpid()}")
         with (
             storing("the record of what is to be erased"),
             changing_shared(self.layout.root, record),
@@ -268,14 +276,14 @@ class ReplicaLedger(Ledger):
             if plan is None:
                 record.unlink(missing_ok=True)
             else:
-                fresh.unlink(missing_ok=True)
-                write_file(str(fresh), plan.encode())
-                os.replace(fresh, record)
+                temporary_file.unlink(missing_ok=True)
+                write_file(str(temporary_file), plan.encode())
+                os.replace(temporary_file, record)
             sync_folder(record.parent)
 
     def purge_deleted(self) -> tuple[str, ...]:
-        left_places = self._database.rewrite_tables()
-        return (*left_places, *self._database.keeps_elsewhere())
+        remaining_copies = self._database.rewrite_tables()
+        return (*remaining_copies, *self._database.keeps_elsewhere())
 
     def lag(self) -> int | None:
         try:
@@ -293,14 +301,14 @@ class ReplicaLedger(Ledger):
             return False
 
     def trouble(self) -> str:
-        """Describe a fault in the set-up of the server, "" if there is none (`Ledger.trouble`).
+        """Describe a fault in the set-up of the server, "" if there is none.
 
-        Row-level security of PostgreSQL keeps the spaces of a database apart. It does not apply to
-        superusers and similar roles.
+        Row-level security of PostgreSQL keeps the spaces of a database apart. The fault is a role
+        that it does not apply to, such as a superuser.
         """
         role = ""
         with suppress(DatabaseAway):
-            role = self._database.passes_by_policies()
+            role = self._database.role_without_policies()
         if not role:
             return ""
         return (
@@ -309,77 +317,82 @@ class ReplicaLedger(Ledger):
             "and name it in the address (docs/teams.md)"
         )
 
-    def _lacks(self, state: SpaceState) -> bool:
-        """Whether the numbers that the folder has recorded differ from this state of the space."""
-        mine = self._folder.state()
-        if mine is None or not _is_same_state(mine, state):
+    def _is_behind(self, state: SpaceState) -> bool:
+        """Whether the folder has another state than this one, which the space has now."""
+        own_state = self._folder.state()
+        if own_state is None or not _is_same_state(own_state, state):
             return True
         return self.history.last != state.last
 
     # --- bringing what the database has
 
-    def _take_news(self, mine: ReplicaState, last: int) -> bool:
+    def _apply_news(self, own_state: ReplicaState, last: int) -> bool:
         """Fetch and apply the changes after the number `last`, if they are few.
 
-        mine: the state of the space that the folder is a copy of.
+        own_state: the state of the space that the folder is a copy of.
+        last: the number of the last change in the history here.
 
         Returns whether the folder is now up to date.
         """
         news = self._database.news(last, _FEW)
-        if not news:
+        if news is None:
             return False
-        state, changes, rows = news
-        # More than new changes has happened: the space is another one, or was revised.
-        if not _is_same_state(mine, state) or last > state.last:
+        # If the space is another one or was revised, new changes are not enough
+        if not _is_same_state(own_state, news.state) or last > news.state.last:
             return False
-        return self._take(changes, {(row.project, row.path) for row in rows}, rows)
+        places = {(row.project, row.path) for row in news.files}
+        return self._apply(news.changes, places, news.files)
 
-    def _bring(self) -> None:
+    def _update_folder(self) -> None:
         """Bring the folder up to date with the database. The folder's lock must be held.
 
         A few new changes are applied one by one. If there are many, or if the histories differ, all
         files are compared. Raises StorageError, OSError.
         """
-        recorded = self._folder.state()
+        recorded_state = self._folder.state()
         last = self.history.last
         # After a restart of the machine, files may lack bytes that had not reached the disk. So the
         # copy counts as incomplete, and every file is read.
-        mine = recorded
-        if recorded is not None and recorded.boot != self._boot:
-            mine = None
-        if last and mine is not None and self._take_news(mine, last):
+        own_state = recorded_state
+        if recorded_state is not None and recorded_state.boot != self._boot:
+            own_state = None
+        if last and own_state is not None and self._apply_news(own_state, last):
             return
 
         with self._database.snapshot() as snapshot:
             state = snapshot.state()
             # The copy may be of an earlier space of this name.
-            if mine is not None and (mine.id != state.id or last > state.last):
-                mine = None
-            if mine is None or mine.epoch != state.epoch:
+            if own_state is not None and (own_state.id != state.id or last > state.last):
+                own_state = None
+            if own_state is None or own_state.epoch != state.epoch:
                 # The copy is incomplete, or earlier changes were revised, which began an epoch.
-                self._bring_all(snapshot, state, mine)
+                self._update_whole_folder(snapshot, state, own_state)
             else:
+                # The changes begin with the last one here, by which the histories are compared
                 changes = list(snapshot.changes(last or 1))
-                has_taken = self._take(changes, snapshot.places(last), snapshot.rows(last))
-                if not has_taken:
+                is_applied = self._apply(changes, snapshot.places(last), snapshot.rows(last))
+                if not is_applied:
                     # The histories differ.
-                    self._bring_all(snapshot, state, mine=None)
+                    self._update_whole_folder(snapshot, state, own_state=None)
 
-        if recorded is None or recorded.files != state.files:
+        if recorded_state is None or recorded_state.files != state.files:
             self._shared.show(self._database.shared_files())
-        self._note_whole(state)
+        self._record_complete_copy(state)
 
-    def _take(
+    def _apply(
         self,
         changes: Sequence[Change],
         places_there: Collection[Key],
         rows: Iterable[FileRow],
     ) -> bool:
-        """Apply the changes after the last one here. Returns False if the histories do not match.
+        """Apply the changes after the last one here.
 
-        changes: the changes of the space, from the last one here on.
-        places_there: the places that exist in the space now.
-        rows: the files at those places.
+        changes: the changes of the space, beginning with the last one here if there is one.
+        places_there: the places that these changes wrote, and that exist in the space now.
+        rows: the files, folders and links at those places.
+
+        Returns False, and does nothing, if the first change is not the last one here: the histories
+        differ.
         """
         if self.history.last:
             last_change = self.history.change(self.history.last)
@@ -390,7 +403,7 @@ class ReplicaLedger(Ledger):
             return True
         self._folder.begin()
         for touched in chain.from_iterable(change.files for change in changes):
-            for key in self._folder.gone(touched, places_there):
+            for key in self._folder.emptied_by(touched, places_there):
                 self._folder.remove(*key)
         for row in rows:
             self._folder.put(row)
@@ -398,38 +411,46 @@ class ReplicaLedger(Ledger):
         self._note_erased(changes)
         return True
 
-    def _bring_all(self, snapshot: Snapshot, state: SpaceState, mine: ReplicaState | None) -> None:
+    def _update_whole_folder(
+        self, snapshot: Snapshot, state: SpaceState, own_state: ReplicaState | None
+    ) -> None:
         """Compare the whole folder with the space, and fetch the differences.
 
         snapshot: the space at one moment.
         state: its state at this moment.
-        mine: the state of the space of which the folder is a copy, up to the last change here. None
-            if the folder is not a complete copy: then every file is read.
+        own_state: the state of the space of which the folder is a copy, up to the last change here.
+            None if the folder is not a complete copy: then every file is read.
         """
-        last = self.history.last if mine is not None else None
+        last = ALL_FILES
+        if own_state is not None:
+            last = self.history.last
+        # Until the end, the folder is an incomplete copy
         self._folder.set_state(None)
         self._folder.begin()
-        wanted_places = snapshot.places(-1)
-        self._remove_others(wanted_places)
-        if last is not None:
-            differing = list(snapshot.places(last))
+        digests = snapshot.places(ALL_FILES)
+        self._remove_others(digests)
+        if own_state is not None:
+            differing_places = list(snapshot.places(last))
         else:
-            differing = [
-                key for key, digest in wanted_places.items() if not self._folder.holds(key, digest)
+            differing_places = [
+                key for key, digest in digests.items() if not self._folder.holds(key, digest)
             ]
-        self._put_places(snapshot, differing, last)
+        self._fetch_places(snapshot, differing_places, last)
 
         # If only some changes were revised, it is enough to fetch these.
-        if mine is not None and mine.epoch < state.epoch:
-            is_followed = self._follow_revised(snapshot, mine.epoch)
+        if own_state is not None and own_state.epoch < state.epoch:
+            is_followed = self._follow_revised(snapshot, own_state.epoch)
             if is_followed:
                 return
-        self._bring_history(snapshot)
+        self._fetch_history(snapshot)
 
-    def _put_places(self, snapshot: Snapshot, keys: Sequence[Key], last: int | None) -> None:
+    def _fetch_places(self, snapshot: Snapshot, keys: Sequence[Key], last: int) -> None:
         """Fetch the files at these places, and write them into the folder.
 
-        last: the number of the last change that the folder has. None if it is not complete.
+        snapshot: the space at one moment.
+        keys: the places.
+        last: all these files changed after the change with this number. ALL_FILES if that is
+            unknown.
         """
         if len(keys) <= _FEW:
             for key in keys:
@@ -438,19 +459,23 @@ class ReplicaLedger(Ledger):
                     self._folder.put(row)
             return
         # Many files are read faster together than one by one.
-        missing = set(keys)
-        for row in snapshot.rows(-1 if last is None else last):
-            if (row.project, row.path) in missing:
+        missing_places = set(keys)
+        for row in snapshot.rows(last):
+            if (row.project, row.path) in missing_places:
                 self._folder.put(row)
 
-    def _remove_others(self, wanted_places: Collection[Key]) -> None:
-        """Remove everything from the folder that is not at one of these places."""
-        for key in reversed(self._folder.listed()):
-            if key not in wanted_places:
+    def _remove_others(self, places_there: Collection[Key]) -> None:
+        """Remove everything from the folder that is not at one of these places.
+
+        places_there: the places that exist in the space now.
+        """
+        # The contents of a folder come before the folder
+        for key in reversed(self._folder.all_places()):
+            if key not in places_there:
                 self._folder.remove(*key)
 
-    def _bring_history(self, snapshot: Snapshot) -> None:
-        """Fetch the whole history."""
+    def _fetch_history(self, snapshot: Snapshot) -> None:
+        """Replace the history here by the history of the space."""
         before = self.history.last
         changes = list(snapshot.changes(since=0))
         self.history.replace_all(changes)
@@ -462,8 +487,9 @@ class ReplicaLedger(Ledger):
         A space begins a new epoch whenever earlier changes are revised or purged.
 
         snapshot: the space at one moment.
+        epoch: the epoch of the space that the history here is of.
 
-        Return False if the history here still differs from the history of the space.
+        Returns False if the history here still differs from the history of the space.
         """
         before = self.history.last
         oldest, count = snapshot.extent()
@@ -480,7 +506,7 @@ class ReplicaLedger(Ledger):
         self._note_erased(changes[1:])
         return True
 
-    def _bring_slowly(self, tell: Callable[[int, int], bool]) -> None:
+    def _fill_folder(self, tell: Callable[[int, int], bool]) -> None:
         """Fetch all notes for the first time. Between two batches, others may take the folder's lock.
 
         tell: called with (notes so far, all notes). Returns whether to go on.
@@ -489,46 +515,46 @@ class ReplicaLedger(Ledger):
         try:
             with database.snapshot() as snapshot:
                 state = snapshot.state()
-                wanted_places = snapshot.places(-1)
+                places_there = snapshot.places(ALL_FILES)
                 files_done = 0
-                rows = snapshot.rows(-1)
+                rows = snapshot.rows(ALL_FILES)
                 while batch := list(islice(rows, _BATCH)):
-                    if not tell(files_done, len(wanted_places)):
+                    is_to_go_on = tell(files_done, len(places_there))
+                    if not is_to_go_on:
                         return
                     with self.lock:
-                        if self._is_whole():
+                        if self._has_complete_copy():
                             # Another process has fetched all notes in between.
                             return
                         if files_done == 0:
                             self._folder.begin()
-                        self._put_missing(batch)
+                        self._put_missing_files(batch)
                     files_done += len(batch)
 
                 with self.lock:
-                    if self._is_whole():
+                    if self._has_complete_copy():
                         return
-                    self._remove_others(wanted_places)
-                    self._bring_history(snapshot)
+                    self._remove_others(places_there)
+                    self._fetch_history(snapshot)
                     self._shared.show(database.shared_files())
-                    self._note_whole(state)
+                    self._record_complete_copy(state)
         finally:
             database.close()
 
-    def _is_whole(self) -> bool:
+    def _has_complete_copy(self) -> bool:
         """Whether the folder is a complete copy of some state of the space."""
         return self._folder.state() is not None
 
-    def _put_missing(self, rows: Iterable[FileRow]) -> None:
+    def _put_missing_files(self, rows: Iterable[FileRow]) -> None:
         """Write rows of the space into the folder, except files that it has already."""
         for row in rows:
-            is_there = row.kind == "file" and self._folder.holds(
-                (row.project, row.path), row.sha256
-            )
+            place = (row.project, row.path)
+            is_there = row.kind == "file" and self._folder.holds(place, row.sha256)
             if not is_there:
                 self._folder.put(row)
 
     def _note_erased(self, changes: Sequence[Change], before: int = 0) -> None:
-        """If notes were erased, record that everything derived from notes must be removed here.
+        """If another machine erased notes, record that derived data must be removed here.
 
         changes: changes that were fetched.
         before: changes up to this number were here already, and do not count.
@@ -537,7 +563,7 @@ class ReplicaLedger(Ledger):
         if any(change.verb == ERASE and change.details for change in new_changes):
             put_derived(self.layout.erased, b"")
 
-    def _note_whole(self, state: SpaceState) -> None:
+    def _record_complete_copy(self, state: SpaceState) -> None:
         """Record that the folder is a complete copy of this state."""
         self._folder.set_state(ReplicaState(state.id, state.epoch, state.files, self._boot))
 
@@ -546,9 +572,9 @@ class ReplicaLedger(Ledger):
     def make(self, changes: Sequence[PlannedChange]) -> None:
         """Commit changes in the database, all or none, then show them in the folder.
 
-        In addition to the errors of `Ledger.make`, this raises DatabaseAway. It raises
-        OutcomeUnknown if the connection was lost during the commit and the server cannot be asked.
-        Then the next call sees whether the changes were committed.
+        For a change that is not made, `error` is set, as in `Ledger.make`. It is OutcomeUnknown if
+        the connection was lost during the commit and the server cannot be asked. Then the next call
+        sees whether the changes were committed.
         """
         if _are_of_machine(changes):
             super().make(changes)
@@ -560,7 +586,7 @@ class ReplicaLedger(Ledger):
             if made:
                 for planned in made:
                     self.reads.fold(planned.folded)
-                self._show(execution, made)
+                self._show_in_folder(execution, made)
         except KeyboardInterrupt:
             self.lock.leave_torn()
             raise
@@ -581,8 +607,8 @@ class ReplicaLedger(Ledger):
 
         execution: writes the files.
         planned: the change.
-        folders: (root, path) of the folders that earlier changes will make. Those of this change
-            are added.
+        folders: the (root, path) of the folders that earlier changes of this batch will make. The
+            folders of this change are added.
         """
         if planned.lines is not None:
             super()._prepare(execution, planned, folders)
@@ -607,26 +633,33 @@ class ReplicaLedger(Ledger):
             number += 1
             change = planned.change
             change.number = number
-            if change.run == 0:
+            is_first_of_run = change.run == 0
+            if is_first_of_run:
                 change.run = number
             change.files = [touched_by(step) for step in planned.steps]
             folded |= planned.folded
         try:
-            rows = [(planned.change, planned.steps) for planned in changes]
-            self._database.commit(rows, folded)
+            changes_with_steps = [(planned.change, planned.steps) for planned in changes]
+            self._database.commit(changes_with_steps, folded)
         except (Conflict, Exists):
-            self._mend(list(chain.from_iterable(planned.steps for planned in changes)))
+            self._reset_places(list(chain.from_iterable(planned.steps for planned in changes)))
             raise
 
-    def _show(self, execution: Execution, changes: Sequence[PlannedChange]) -> None:
+    def _show_in_folder(self, execution: Execution, changes: Sequence[PlannedChange]) -> None:
+        """Write committed changes to the files of the folder.
+
+        If that fails, the `error` of each change is set to NotPutBack.
+
+        execution: carries out the steps.
+        """
         steps = list(chain.from_iterable(planned.steps for planned in changes))
         try:
-            self._exchange(execution, steps, [planned.change for planned in changes])
+            self._write_to_folder(execution, steps, [planned.change for planned in changes])
         except NotPutBack as error:
             for planned in changes:
                 planned.error = error
 
-    def _exchange(
+    def _write_to_folder(
         self, execution: Execution, steps: Sequence[Step], changes: Sequence[Change]
     ) -> None:
         """Write committed changes to the files of the folder.
@@ -634,7 +667,7 @@ class ReplicaLedger(Ledger):
         If a file cannot be written, the folder is brought up to date from the database instead.
 
         execution: carries out the steps.
-        steps: the steps of all these changes.
+        steps: the steps of all these changes, in their order.
 
         Raises NotPutBack if this fails, too.
         """
@@ -649,14 +682,14 @@ class ReplicaLedger(Ledger):
         except (OSError, MemorandaError):
             # A file that has no row in the database was in the way.
             try:
-                self._bring()
+                self._update_folder()
             except (OSError, MemorandaError) as error:
                 why = reason(error) if isinstance(error, OSError) else str(error)
                 raise NotPutBack(
                     "the copy on this machine", f"{why}; in the database change {last} is made"
                 ) from None
 
-    def _mend(self, steps: Sequence[Step]) -> None:
+    def _reset_places(self, steps: Sequence[Step]) -> None:
         """Reset the places of a refused change to the state of the database.
 
         The change was refused because somebody has edited these files by hand.
@@ -677,12 +710,15 @@ class ReplicaLedger(Ledger):
                     self._folder.put(row)
 
 
-def _is_same_state(mine: ReplicaState, state: SpaceState) -> bool:
-    """Whether a folder is a copy of the same space, at the same count of revisions and shared files.
+def _is_same_state(own_state: ReplicaState, state: SpaceState) -> bool:
+    """Whether a folder is a copy of the same space, with all revisions and shared files.
 
     The copy may still lack the latest changes.
+
+    own_state: the state that the folder is a copy of.
+    state: the state of the space now.
     """
-    return (mine.id, mine.epoch, mine.files) == (state.id, state.epoch, state.files)
+    return (own_state.id, own_state.epoch, own_state.files) == (state.id, state.epoch, state.files)
 
 
 def _are_of_machine(changes: Sequence[PlannedChange]) -> bool:
@@ -698,16 +734,14 @@ def _check_folders(steps: Sequence[Step], folders: Collection[tuple[str, str]]) 
 
     The database would accept it, since its rows do not know what is on this disk.
 
-    folders: (root, path) of folders that earlier changes make.
+    folders: the (root, path) of folders that earlier changes make.
     """
-    made_folders = {
-        *folders,
-        *((step.root, step.path) for step in steps if step.do == StepKind.MKDIR),
-    }
+    made_by_steps = {(step.root, step.path) for step in steps if step.do == StepKind.MKDIR}
+    made_folders = {*folders, *made_by_steps}
     for step in steps:
-        # Only a move has `to`. Then the file comes into the folder of `to`, else into that of `path`.
-        target_path = step.to or step.path
-        parent = target_path.rpartition("/")[0]
+        # Only a move has `to`
+        new_path = step.to or step.path
+        parent = new_path.rpartition("/")[0]
         is_there = os.path.lexists(os.path.join(step.root, parent))
         if is_there and (step.root, parent) not in made_folders:
             _check_folder(step, parent)

@@ -11,7 +11,7 @@ import re
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -32,8 +32,8 @@ OLDEST_SERVER = 150000
 _CONNECT_SECONDS = 3
 # After a failed connection, none is tried for this time.
 _AWAY_SECONDS = 1.0
-# Nor for this number of times the seconds that the failure took. So calls spend at most a sixth of
-# their time waiting for a server that does not answer.
+# If the failure took long, none is tried for this many times its duration. So calls spend at most a
+# sixth of their time waiting for a server that does not answer.
 _AWAY_FACTOR = 5.0
 # Limits that the server enforces, so that no call hangs: for a statement, for waiting for a lock, and
 # for a transaction in which we send nothing.
@@ -51,34 +51,54 @@ SETTINGS = {
     "tcp_keepalives_interval": "5",
     "tcp_keepalives_count": "3",
 }
-"""Settings of every connection. By the plan cache mode, queries are planned for the one partition of
-the space. By the keepalives, the server notices within 25 s that a machine is gone, and frees its
-lock."""
+"""Settings of every connection. With this plan cache mode, a query is planned for the partition of
+its space. With these keepalives, the server notices within 25 s that a machine is gone, and frees
+its lock."""
 # Addresses at which this process found no pooler that shares sessions.
 _KEEPS_SESSIONS: set[str] = set()
 # Without a handler, psycopg would log to stderr what our errors already say.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
+_OUT_OF_CONNECTIONS = "all its connections are in use"
+_WRONG_PASSWORD = "it refuses this user or password"
+_NO_DATABASE = "it has no database of this name; make it with createdb"
+_READ_ONLY = (
+    "it is a read-only standby; name the primary, or all servers with "
+    "target_session_attrs=read-write"
+)
 # SQLSTATE of an error, or its first digits -> the reason in words.
 _REASONS = {
-    "28": "it refuses this user or password",
-    "3D000": "it has no database of this name; make it with createdb",
+    "28": _WRONG_PASSWORD,
+    "3D000": _NO_DATABASE,
     "42501": "this user may not do that; see docs/teams.md for the rights it needs",
-    "25006": "it is a read-only standby; name the primary, or all servers with target_session_attrs=read-write",
+    "25006": _READ_ONLY,
     "53100": "its disk is full",
-    "53300": "all its connections are in use",
+    "53300": _OUT_OF_CONNECTIONS,
     "53": "it is out of resources",
     "54000": "the path is too long for it",
     "57014": f"a statement took longer than {_STATEMENT_SECONDS} s; see in pg_stat_activity what keeps it busy",
     "55P03": f"somebody kept a table locked for more than {_LOCK_SECONDS} s; see pg_locks for who, and end that",
     "25P03": f"this process said nothing for {_IDLE_SECONDS} s in a transaction, so it was ended",
 }
+# A failed connection has no SQLSTATE. Words in the text of its error -> the reason in words.
+_REASONS_BY_WORDS = {
+    "Connection refused": "it refuses connections",
+    "timeout": "it does not answer",
+    "No such file": "it is not running",
+    "too many c": _OUT_OF_CONNECTIONS,
+    "remaining connection slots": _OUT_OF_CONNECTIONS,
+    "password": _WRONG_PASSWORD,
+    'role "': _WRONG_PASSWORD,
+    "does not exist": _NO_DATABASE,
+    "not known": "its name is unknown",
+    "read-only": _READ_ONLY,
+}
 
 
 class Connection:
     """A connection for one space of the database at `url`. Only for one thread at a time.
 
-    It is made when it is needed, and again after it was lost. Except for `_again`, no statement is
-    sent twice. Raises ConfigError if the driver is not installed.
+    It is made when it is needed, and again after it was lost. Except by `_with_retry`, no statement
+    is sent twice. Raises ConfigError if the driver is not installed.
 
     settings: settings of the server for this connection.
     """
@@ -97,7 +117,7 @@ class Connection:
         # Until this time of `time.monotonic`, the server is not asked again
         self._away_until = 0.0
         # Why the last connection failed, "" if it did not
-        self._away = ""
+        self._away_reason = ""
         parts = urlsplit(url)
         self.server = f"{parts.netloc.rpartition('@')[2] or 'the local server'}{parts.path}"
         """Server and database for people, without the password: `db.example.org/memory`."""
@@ -119,12 +139,13 @@ class Connection:
         with closed_on_error(db):
             if db.info.server_version < OLDEST_SERVER:
                 raise DatabaseRefused(self.server, "it must be PostgreSQL 15 or later")
-            self._away = ""
+            self._away_reason = ""
             self._check_for_pooler(db)
-            # All settings in one round trip.
+            # All settings are made in one round trip
             settings = self.settings | {"memoranda.space": self.space}
-            calls = ["set_config(%s, %s, false)"] * len(settings)
-            db.execute("select " + ", ".join(calls), list(chain.from_iterable(settings.items())))
+            calls = ", ".join(["set_config(%s, %s, false)"] * len(settings))
+            names_and_values = list(chain.from_iterable(settings.items()))
+            db.execute(f"select {calls}", names_and_values)
         self._connection = db
         return db
 
@@ -136,16 +157,17 @@ class Connection:
         """
         import psycopg
 
-        if self._away and time.monotonic() < self._away_until:
-            raise DatabaseAway(self.server, self._away)
-        begun = time.monotonic()
+        if self._away_reason and time.monotonic() < self._away_until:
+            raise DatabaseAway(self.server, self._away_reason)
+        begun_at = time.monotonic()
         try:
             return self._connect()
         except psycopg.Error as error:
-            failed = time.monotonic()
-            self._away_until = failed + max(_AWAY_SECONDS, _AWAY_FACTOR * (failed - begun))
-            self._away = reason_of(error)
-            raise DatabaseAway(self.server, self._away) from None
+            failed_at = time.monotonic()
+            pause = max(_AWAY_SECONDS, _AWAY_FACTOR * (failed_at - begun_at))
+            self._away_until = failed_at + pause
+            self._away_reason = reason_of(error)
+            raise DatabaseAway(self.server, self._away_reason) from None
 
     def _connect(self) -> psycopg.Connection[Any]:
         """Open a new connection, without `settings`. Raises psycopg.Error."""
@@ -173,7 +195,7 @@ class Connection:
             # pgbouncer with `pool_mode = statement` refuses a transaction with these words
             is_shared = "pooling mode" in str(error)
             if not is_shared:
-                raise self._translated(db, error) from None
+                raise self._error_of(db, error) from None
         if is_shared:
             raise DatabaseRefused(self.server, REFUSAL)
         _KEEPS_SESSIONS.add(self._url)
@@ -187,22 +209,27 @@ class Connection:
         try:
             yield db
         except psycopg.Error as error:
-            raise self._translated(db, error) from None
+            raise self._error_of(db, error) from None
 
-    def _translated(self, db: psycopg.Connection[Any], error: psycopg.Error) -> DatabaseRefused:
-        """Return DatabaseAway if the connection was lost, which is closed then, else DatabaseRefused."""
-        if db.closed or db.broken:
-            db.close()
-            was_idle = error.sqlstate == "25P03"
-            return DatabaseAway(
-                self.server, reason_of(error) if was_idle else "the connection was lost"
-            )
-        return DatabaseRefused(self.server, reason_of(error))
+    def _error_of(self, db: psycopg.Connection[Any], error: psycopg.Error) -> DatabaseRefused:
+        """Return the error for callers: DatabaseAway for a lost connection, else DatabaseRefused.
 
-    def _again(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
-        """Return the result of `work` on the connection. If that was lost, repeat it on a new one.
+        A lost connection is closed.
+        """
+        is_lost = db.closed or db.broken
+        if not is_lost:
+            return DatabaseRefused(self.server, reason_of(error))
+        db.close()
+        why = "the connection was lost"
+        was_idle_too_long = error.sqlstate == "25P03"
+        if was_idle_too_long:
+            why = reason_of(error)
+        return DatabaseAway(self.server, why)
 
-        Only for work that may be done twice.
+    def _with_retry(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
+        """Return the result of `work`. If the connection was lost, repeat the work on a new one.
+
+        work: called with the connection. It must do no harm if it is done twice.
         """
         had_connection = self._connection is not None
         try:
@@ -210,7 +237,7 @@ class Connection:
                 return work(db)
         except DatabaseAway:
             # A new connection failed already: another would, too
-            if not had_connection or self._away:
+            if not had_connection or self._away_reason:
                 raise
         with self._connected() as db:
             return work(db)
@@ -218,26 +245,24 @@ class Connection:
 
 def reason_of(error: psycopg.Error) -> str:
     """Return why the server refused, in one line: `it refuses this user or password`."""
-    state = error.sqlstate or ""
-    for known_reason, words in _REASONS.items():
-        if state and state.startswith(known_reason):
-            return words
-    # A failed connection has no SQLSTATE, so words in its text are looked for
     text = " ".join(str(error).split())
-    for sign, words in (
-        ("Connection refused", "it refuses connections"),
-        ("timeout", "it does not answer"),
-        ("No such file", "it is not running"),
-        ("too many c", _REASONS["53300"]),
-        ("remaining connection slots", _REASONS["53300"]),
-        ("password", _REASONS["28"]),
-        ('role "', _REASONS["28"]),
-        ("does not exist", _REASONS["3D000"]),
-        ("not known", "its name is unknown"),
-        ("read-only", _REASONS["25006"]),
-    ):
-        if not state and sign in text:
-            return words
+    if error.sqlstate:
+        for first_digits, reason in _REASONS.items():
+            if error.sqlstate.startswith(first_digits):
+                return reason
+    else:
+        for words, reason in _REASONS_BY_WORDS.items():
+            if words in text:
+                return reason
+    # The error's own words, without the address before them and the advice after them
     message = text.rpartition(" failed: ")[2].removeprefix("FATAL: ")
     first_sentence = re.split(" (?:Is the server|This probably)", message)[0]
     return first_sentence[:_MAX_REASON_CHARACTERS] or "it refused"
+
+
+def single_value(
+    db: psycopg.Connection[Any], sql: str, values: Sequence[Any] | Mapping[str, Any] = ()
+) -> Any:
+    """Return the value of a query that returns one row with one column. Raises psycopg.Error."""
+    ((value,),) = db.execute(sql, values).fetchall()
+    return value

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.resources import files
-from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID, uuid4
 
 from memoranda import former_name
 from memoranda.clock import block_for
 from memoranda.errors import Busy, DatabaseAway, DatabaseRefused, MemorandaError, OutcomeUnknown
 from memoranda.ledger.change_rows import with_steps
-from memoranda.ledger.postgres.server_connection import Connection, reason_of
+from memoranda.ledger.postgres.server_connection import Connection, reason_of, single_value
 from memoranda.ledger.postgres.space_rows import (
     CHANGES,
     FILE_ROWS,
@@ -21,6 +20,7 @@ from memoranda.ledger.postgres.space_rows import (
     STEPS,
     FileRow,
     Snapshot,
+    SpaceNews,
     SpaceState,
     SqlStatement,
     of_change,
@@ -62,11 +62,26 @@ _OTHER_SNAPSHOTS = """
 select count(*) from pg_stat_activity
 where backend_xmin is not null and pid <> pg_backend_pid() and datname = current_database()
 """
-# Settings of a server, the values at which it keeps what was written [all but -1], and how.
-_KEEPING = (
-    ("log_statement", ("all", "mod"), "the server writes statements into its log"),
-    ("log_min_duration_statement", None, "the server writes slow statements into its log"),
-    ("archive_mode", ("on", "always"), "the write-ahead log is archived"),
+
+
+class _KeepingSetting(NamedTuple):
+    """A setting by which the server may keep contents of its tables at another place.
+
+    off_values: the values at which it does not.
+    text: what the server does at all other values.
+    """
+
+    name: str
+    off_values: tuple[str, ...]
+    text: str
+
+
+_KEEPING_SETTINGS = (
+    _KeepingSetting("log_statement", ("none", "ddl"), "the server writes statements into its log"),
+    _KeepingSetting(
+        "log_min_duration_statement", ("-1",), "the server writes slow statements into its log"
+    ),
+    _KeepingSetting("archive_mode", ("off",), "the write-ahead log is archived"),
 )
 
 
@@ -75,33 +90,35 @@ class SpaceDatabase(Connection):
 
     def __init__(self, url: str, space: str):
         super().__init__(url, space)
-        self._locked: psycopg.Connection[Any] | None = None
+        # The connection that took the lock of the writers. It may be closed by now.
+        self._lock_connection: psycopg.Connection[Any] | None = None
+        # The state of the space when the lock was taken
         self._state: SpaceState | None = None
         self._has_jobs = False
-        key = sha256(f"memoranda\0{space}".encode())
-        self._writers, self._jobs = (
-            int.from_bytes(bytes.fromhex(key[at : at + 16]), signed=True) for at in (0, 16)
-        )
+        # The keys of the two advisory locks: of the writers, and of the replica that does the upkeep
+        digest = bytes.fromhex(sha256(f"memoranda\0{space}".encode()))
+        self._writers = int.from_bytes(digest[:8], signed=True)
+        self._jobs = int.from_bytes(digest[8:16], signed=True)
 
     def close(self) -> None:
         """End the connection, and with it the locks it holds."""
         db = self._connection
-        # The next one need not wait until the server notices
         if self._has_jobs and db is not None and not db.closed:
+            # So another replica can do the upkeep before the server notices the end
             with suppress(DatabaseRefused), self._connected() as db:
                 db.execute("select pg_advisory_unlock_all()")
         self._has_jobs = False
         super().close()
 
     @property
-    def _locked_connection(self) -> psycopg.Connection[Any]:
+    def _open_lock_connection(self) -> psycopg.Connection[Any]:
         """The connection that took the lock.
 
         Raises DatabaseAway if it was lost, and the lock with it.
         """
-        if self._locked is None or self._locked.closed:
+        if self._lock_connection is None or self._lock_connection.closed:
             raise DatabaseAway(self.server, "the connection was lost")
-        return self._locked
+        return self._lock_connection
 
     # --- spaces and migrations
 
@@ -113,14 +130,15 @@ class SpaceDatabase(Connection):
         """
         from psycopg import sql
 
-        self._again(self._migrate)
-        state = self._newest(self._db)
+        self._with_retry(self._migrate)
+        state = self._read_state(self._db)
         if state is not None:
             return state
         suffix = sha256(self.space.encode())[:12]
         with self._connected() as db, db.transaction():
             db.execute("select pg_advisory_xact_lock(hashtext('memoranda migrations'))")
-            state = self._newest(db)
+            # Another process may have made the space before this one got the lock
+            state = self._read_state(db)
             if state is not None:
                 return state
             for table in _PARTITIONED:
@@ -131,7 +149,7 @@ class SpaceDatabase(Connection):
                 )
                 self._attach(db, parent, table_name)
             db.execute("insert into memoranda.space (name) values (%s)", [self.space])
-            state = self._newest(db)
+            state = self._read_state(db)
         assert state is not None
         return state
 
@@ -155,11 +173,11 @@ class SpaceDatabase(Connection):
 
     def _migrate(self, db: psycopg.Connection[Any]) -> None:
         """Bring the tables of the database up to date."""
-        if self._known(db) >= SCHEMA:
+        if self._last_migration(db) >= SCHEMA:
             return
         with db.transaction():
             db.execute("select pg_advisory_xact_lock(hashtext('memoranda migrations'))")
-            if db.execute(former_name.HAS_FORMER_SCHEMA).fetchall()[0][0]:
+            if single_value(db, former_name.HAS_FORMER_SCHEMA):
                 db.execute(former_name.RENAME_SCHEMA)
             db.execute("create schema if not exists memoranda")
             db.execute(
@@ -169,90 +187,92 @@ class SpaceDatabase(Connection):
             # A long history may take longer than a call is allowed to
             db.execute("set local statement_timeout = 0")
             scripts = files("memoranda.ledger.postgres").joinpath("migrations")
-            for number in range(self._known(db) + 1, SCHEMA + 1):
-                text = scripts.joinpath(f"{number:03}.sql").read_text("utf-8")
-                db.execute(text)
-                oldest = [int(line.partition(": ")[2]) for line in text.splitlines()[:2]]
+            for number in range(self._last_migration(db) + 1, SCHEMA + 1):
+                script = scripts.joinpath(f"{number:03}.sql").read_text("utf-8")
+                db.execute(script)
+                # Its first two lines have the `reads` and `writes` of SpaceState
+                first_lines = script.splitlines()[:2]
+                reads, writes = (int(line.partition(": ")[2]) for line in first_lines)
                 db.execute(
                     "insert into memoranda.version (number, reads, writes) values (%s, %s, %s)",
-                    [number, *oldest],
+                    [number, reads, writes],
                 )
 
-    def _known(self, db: psycopg.Connection[Any]) -> int:
+    def _last_migration(self, db: psycopg.Connection[Any]) -> int:
         """Return the number of the last migration that the database has, 0 for none."""
-        if db.execute("select to_regclass('memoranda.version')").fetchall()[0][0] is None:
+        if single_value(db, "select to_regclass('memoranda.version')") is None:
             return 0
-        return int(
-            db.execute("select coalesce(max(number), 0) from memoranda.version").fetchall()[0][0]
-        )
+        return int(single_value(db, "select coalesce(max(number), 0) from memoranda.version"))
 
     # --- what there is
 
     def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         """Return the rows of a statement that only reads."""
-        return self._again(lambda db: db.execute(sql, values).fetchall())
+        return self._with_retry(lambda db: db.execute(sql, values).fetchall())
 
     def newest(self) -> SpaceState:
         """Return the present state of the space. It takes one round trip.
 
         Raises DatabaseAway, DatabaseRefused.
         """
-        state = self._again(self._newest)
+        state = self._with_retry(self._read_state)
         if state is None:
             raise DatabaseRefused(self.server, f"there is no space {self.space} any more")
         return state
 
-    def _newest(self, db: psycopg.Connection[Any]) -> SpaceState | None:
+    def _read_state(self, db: psycopg.Connection[Any]) -> SpaceState | None:
         """Return the present state of the space. None if the space does not exist."""
         row = db.execute(STATE, [self.space]).fetchone()
-        if row:
-            return self._readable(SpaceState(*row))
-        return None
+        if row is None:
+            return None
+        state = SpaceState(*row)
+        self._check_readable(state)
+        return state
 
-    def _readable(self, state: SpaceState) -> SpaceState:
-        """Return the state. Raises DatabaseRefused if the tables are of a later version."""
+    def _check_readable(self, state: SpaceState) -> None:
+        """Raise DatabaseRefused if the tables are of a later version."""
         if state.reads > SCHEMA:
             raise DatabaseRefused(
                 self.server, "its notes are of a later version; upgrade memoranda"
             )
-        return state
 
     def has_more_than(self, notes: int) -> bool:
         """Whether the space has more notes than this."""
         sql = "select count(*) from (select from memoranda.note where space = %s limit %s) as found"
         return bool(self._rows(sql, self.space, notes + 1)[0][0] > notes)
 
-    def news(self, since: int, most: int) -> tuple[SpaceState, list[Change], list[FileRow]] | None:
-        """Fetch the news of the space, in one round trip. None if there are more than `most`.
+    def news(self, since: int, most: int) -> SpaceNews | None:
+        """Fetch what happened in the space since a change, in one round trip.
 
-        Returns the state of the space, the changes from the number `since` on, and the files that
-        changed after `since`. Raises DatabaseAway, DatabaseRefused.
+        since: the number of the change.
+        most: the highest number of changes, of steps and of files to fetch.
+
+        Returns None if there are more. Raises DatabaseAway, DatabaseRefused.
         """
+        return self._with_retry(lambda db: self._read_news(db, since, most))
+
+    def _read_news(self, db: psycopg.Connection[Any], since: int, most: int) -> SpaceNews | None:
+        """Do `news` on a connection."""
         from psycopg.rows import dict_row
 
-        def read_all(db: psycopg.Connection[Any]) -> list[list[Any]]:
-            """Read the rows of the state, the changes, their steps and the files.
+        # One row more than `most` is enough to see that there are too many
+        values = [self.space, since, most + 1]
+        # All statements are sent before the first answer is read
+        with self._pipeline(db):
+            db.execute("begin isolation level repeatable read, read only")
+            state_cursor = db.execute(STATE, [self.space])
+            change_cursor = db.cursor(row_factory=dict_row).execute(f"{CHANGES} limit %s", values)
+            step_cursor = db.cursor(row_factory=dict_row).execute(f"{STEPS} limit %s", values)
+            file_cursor = db.execute(f"{FILE_ROWS} and number > %s limit %s", values)
+            db.execute("commit")
 
-            One row more than `most` is enough to see that there are too many.
-            """
-            values = [self.space, since, most + 1]
-            # All statements are sent before the first answer is read.
-            with self._pipeline(db):
-                db.execute("begin isolation level repeatable read, read only")
-                cursors = [
-                    db.execute(STATE, [self.space]),
-                    db.cursor(row_factory=dict_row).execute(f"{CHANGES} limit %s", values),
-                    db.cursor(row_factory=dict_row).execute(f"{STEPS} limit %s", values),
-                    db.execute(f"{FILE_ROWS} and number > %s limit %s", values),
-                ]
-                db.execute("commit")
-            return [cursor.fetchall() for cursor in cursors]
-
-        states, changes, steps, files = self._again(read_all)
+        state = SpaceState(*state_cursor.fetchall()[0])
+        changes = change_cursor.fetchall()
+        steps = step_cursor.fetchall()
+        files = file_cursor.fetchall()
         if max(len(changes), len(steps), len(files)) > most:
             return None
-        state = SpaceState(*states[0])
-        return state, [*with_steps(changes, steps)], [FileRow(*row) for row in files]
+        return SpaceNews(state, [*with_steps(changes, steps)], [FileRow(*row) for row in files])
 
     @contextmanager
     def _pipeline(self, db: psycopg.Connection[Any]) -> Iterator[None]:
@@ -266,23 +286,26 @@ class SpaceDatabase(Connection):
             with db.pipeline():
                 yield
         except psycopg.Error as error:
-            refused = self._translated(db, error)
+            # This closes a lost connection
+            error_for_caller = self._error_of(db, error)
             if not db.closed:
                 db.rollback()
-            raise refused from None
+            raise error_for_caller from None
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
-        """Yield one state of the space, to be read from. Raises DatabaseAway, DatabaseRefused."""
-        with self._transaction_begun(
-            "set transaction isolation level repeatable read, read only"
-        ) as db:
+        """Yield the space as it is now, to be read from. Raises DatabaseAway, DatabaseRefused."""
+        isolation = "set transaction isolation level repeatable read, read only"
+        with self._transaction_after(isolation) as db:
             yield Snapshot(db, self.space)
 
     @contextmanager
-    def _transaction_begun(self, first: str, *values: str) -> Iterator[psycopg.Connection[Any]]:
-        """A transaction with this statement done. Raises DatabaseAway, DatabaseRefused."""
-        # A connection that was lost is made again
+    def _transaction_after(self, first: str, *values: str) -> Iterator[psycopg.Connection[Any]]:
+        """Run the block in a transaction. Raises DatabaseAway, DatabaseRefused.
+
+        first: the first statement of the transaction, with placeholders for `values`.
+        """
+        # This makes a lost connection again, which is not possible inside a transaction
         self.newest()
         with self._connected() as db, db.transaction():
             db.execute(first, values)
@@ -316,18 +339,20 @@ class SpaceDatabase(Connection):
         mark: a random number under which they are sent. Under the same mark they are not counted
             again.
         restarted: the ids of notes whose counts begin again from 0.
-        counts, used: how often notes were read, and when they were last used (seconds since 1970),
-            by id.
+        counts: how often notes were read, by id.
+        used: when notes were last used (seconds since 1970), by id.
         """
         rows = [
-            [self.space, id, counts.get(id, 0), used.get(id, 0)] for id in sorted({*counts, *used})
+            [self.space, note_id, counts.get(note_id, 0), used.get(note_id, 0)]
+            for note_id in sorted({*counts, *used})
         ]
         with self._connected() as db, db.transaction():
+            # This fails if the mark was counted
             db.execute(
                 "insert into memoranda.counted (space, mark) values (%s, %s)", [self.space, mark]
             )
-            sql = "delete from memoranda.access where space = %s and id = any(%s)"
             if restarted:
+                sql = "delete from memoranda.access where space = %s and id = any(%s)"
                 db.execute(sql, [self.space, [*restarted]])
             sql = (
                 "insert into memoranda.access (space, id, count, used) values (%s, %s, %s, %s) on conflict "
@@ -354,63 +379,74 @@ class SpaceDatabase(Connection):
             db.execute(sql, [self.space, mark])
 
     def rewrite_tables(self) -> list[str]:
-        """Write the tables of the space again without their dead rows, so far as the role owns them.
+        """Rewrite the tables of the space without the rows that were deleted (dead rows).
 
-        Returns sentences that say what could not be. Raises DatabaseAway, DatabaseRefused.
+        Returns phrases about the dead rows that could not be removed, such as those of tables that
+        the role does not own. Raises DatabaseAway, DatabaseRefused.
         """
-        from psycopg import errors, sql
+        from psycopg import sql
 
         names = {
             "shared": [*_SHARED],
             "partitioned": [*_PARTITIONED],
             "suffix": sha256(self.space.encode())[:12],
         }
-        left: list[str] = []
+        remaining: list[str] = []
         with self._connected() as db:
             tables = [row[0] for row in db.execute(_OWN_TABLES, names).fetchall()]
             missing = len(_SHARED) + len(_PARTITIONED) - len(tables)
             if missing > 0:
-                left.append(f"dead rows of {missing} tables that the role does not own")
+                remaining.append(f"dead rows of {missing} tables that the role does not own")
             # Rewriting needs a table for itself. It does not wait long for other sessions.
             db.execute(sql.SQL("set lock_timeout = {}").format(sql.Literal(_VACUUM_WAITS)))
             try:
                 for table in tables:
-                    name = sql.Identifier(*table.split("."))
-                    try:
-                        db.execute(sql.SQL("vacuum (full) {}").format(name))
-                    except errors.LockNotAvailable:
-                        # This needs no table for itself, and frees the rows without moving others.
-                        db.execute(sql.SQL("vacuum {}").format(name))
-                        left.append(f"dead rows of {table}, which another session is using")
-                sessions = db.execute(_OTHER_SNAPSHOTS).fetchall()[0][0]
+                    is_rewritten = self._rewrite_table(db, table)
+                    if not is_rewritten:
+                        remaining.append(f"dead rows of {table}, which another session is using")
+                sessions = single_value(db, _OTHER_SNAPSHOTS)
             finally:
                 db.execute("reset lock_timeout")
         if sessions:
-            left.append(
+            remaining.append(
                 f"dead rows that {sessions} other sessions with an open transaction may still see"
             )
-        return left
+        return remaining
+
+    def _rewrite_table(self, db: psycopg.Connection[Any], table: str) -> bool:
+        """Rewrite a table without its dead rows. Returns False if another session is using it.
+
+        Then the space of the dead rows is only marked as free.
+
+        table: the name of the table with its schema.
+        """
+        from psycopg import errors, sql
+
+        name = sql.Identifier(*table.split("."))
+        try:
+            db.execute(sql.SQL("vacuum (full) {}").format(name))
+        except errors.LockNotAvailable:
+            db.execute(sql.SQL("vacuum {}").format(name))
+            return False
+        return True
 
     def keeps_elsewhere(self) -> list[str]:
-        """Return sentences about other places where the server keeps former contents of its tables, as far
-        as known.
+        """Return phrases about other places where the server keeps former contents of its tables.
+
+        There may be more places, which the server does not know.
         """
         sql = "select name, setting from pg_settings where name = any(%s)"
-        settings = dict(self._rows(sql, [name for name, _, _ in _KEEPING]))
-        found = ["the server's write-ahead log, until it is recycled", "backups of the server"]
-        for name, values, text in _KEEPING:
-            value = settings.get(name, "")
-            if values is not None:
-                is_on = value in values
-            else:
-                is_on = value not in ("", "-1")
-            if is_on:
-                found.append(f"{text} ({name} = {value})")
+        values = dict(self._rows(sql, [setting.name for setting in _KEEPING_SETTINGS]))
+        places = ["the server's write-ahead log, until it is recycled", "backups of the server"]
+        for setting in _KEEPING_SETTINGS:
+            value = values.get(setting.name, "")
+            if value and value not in setting.off_values:
+                places.append(f"{setting.text} ({setting.name} = {value})")
         replicas = self._rows("select count(*) from pg_stat_replication")[0][0]
         slots = self._rows("select count(*) from pg_replication_slots")[0][0]
         if replicas or slots:
-            found.append("standby servers, until they have replayed it")
-        return found
+            places.append("standby servers, until they have replayed it")
+        return places
 
     def shared_files(self) -> dict[str, bytes]:
         """Return the files that are the same on all replicas: name -> bytes."""
@@ -420,16 +456,19 @@ class SpaceDatabase(Connection):
     # --- locks
 
     def take_lock(self) -> SpaceState:
-        """Keep all other writers of the space out, until `release_lock` or the end of the
-        connection.
+        """Take the lock that keeps all other writers of the space out.
+
+        It is held until `release_lock`, or until the connection ends.
 
         Returns the state of the space. Raises Busy, DatabaseAway, DatabaseRefused.
         """
         try:
-            if not self._again(self._try_lock):
+            was_free = self._with_retry(self._try_lock)
+            if not was_free:
                 block_for(self._wait_for_lock, LOCK_WAITS)
-            self._locked = self._connection
-            state = self._readable(self._state or self.newest())
+            self._lock_connection = self._connection
+            state = self._state or self.newest()
+            self._check_readable(state)
             if state.writes > SCHEMA:
                 raise DatabaseRefused(
                     self.server, "its notes are of a later version; upgrade memoranda to write"
@@ -439,7 +478,8 @@ class SpaceDatabase(Connection):
             self.release_lock()
             raise
         except BaseException:
-            # Interrupted: it is unknown whether the lock was taken.
+            # By an interrupt, it is unknown whether the lock was taken. The end of the connection
+            # releases it.
             self.close()
             raise
 
@@ -449,41 +489,38 @@ class SpaceDatabase(Connection):
         Returns whether the lock was taken.
         """
         with db.pipeline():
-            got = db.execute("select pg_try_advisory_lock(%s)", [self._writers])
-            found_row = db.execute(STATE, [self.space])
-        row = found_row.fetchone()
-        if row:
-            self._state = SpaceState(*row)
-        else:
-            self._state = None
-        return bool(got.fetchall()[0][0])
+            lock_cursor = db.execute("select pg_try_advisory_lock(%s)", [self._writers])
+            state_cursor = db.execute(STATE, [self.space])
+        self._keep_state(state_cursor)
+        return bool(lock_cursor.fetchall()[0][0])
+
+    def _keep_state(self, cursor: psycopg.Cursor[Any]) -> None:
+        """Keep the state of the space from the result of the query `STATE`."""
+        row = cursor.fetchone()
+        self._state = SpaceState(*row) if row is not None else None
 
     def _wait_for_lock(self, seconds: float) -> None:
-        """Wait for a lock that another process holds, and read the space's state. Raises Busy."""
+        """Wait for a lock that another process holds, and read the space's state.
+
+        seconds: how long to wait at most.
+
+        Raises Busy, DatabaseAway, DatabaseRefused.
+        """
         if seconds <= 0:
             raise Busy(self.holder())
         import psycopg
 
         with self._connected() as db:
             try:
-                # The time is for this transaction, the lock for the session
-                with (
-                    db.pipeline(),
-                    db.transaction(),
-                ):
-                    db.execute(
-                        "select set_config('lock_timeout', %s, true)",
-                        [f"{max(1, int(seconds * 1000))}ms"],
-                    )
+                # The time limit ends with the transaction. The lock stays until the session ends.
+                with db.pipeline(), db.transaction():
+                    milliseconds = max(1, int(seconds * 1000))
+                    db.execute("select set_config('lock_timeout', %s, true)", [f"{milliseconds}ms"])
                     db.execute("select pg_advisory_lock(%s)", [self._writers])
-                    found_row = db.execute(STATE, [self.space])
+                    state_cursor = db.execute(STATE, [self.space])
             except psycopg.errors.LockNotAvailable:
                 raise Busy(self.holder()) from None
-            row = found_row.fetchone()
-        if row:
-            self._state = SpaceState(*row)
-        else:
-            self._state = None
+            self._keep_state(state_cursor)
 
     def holder(self) -> str:
         """Return the program that holds the writers' lock, as the server names it."""
@@ -493,9 +530,8 @@ class SpaceDatabase(Connection):
             "select application_name from pg_locks join pg_stat_activity using (pid) where locktype = 'advisory' "
             "and granted and classid = %s and objid = %s and pid <> pg_backend_pid()"
         )
-        key = self._writers & 0xFFFFFFFFFFFFFFFF
         with suppress(psycopg.Error):
-            row = self._db.execute(sql, [key >> 32, key & 0xFFFFFFFF]).fetchone()
+            row = self._db.execute(sql, _halves(self._writers)).fetchone()
             if row:
                 return str(row[0]).removeprefix("memoranda ") or "another program"
         return "another program"
@@ -504,13 +540,13 @@ class SpaceDatabase(Connection):
         """Release the writers' lock. A lost connection has released it already."""
         import psycopg
 
-        db = self._locked
-        self._locked = None
+        db = self._lock_connection
+        self._lock_connection = None
         if db is not None and not db.closed:
             with suppress(psycopg.Error):
                 db.execute("select pg_advisory_unlock(%s)", [self._writers])
 
-    def passes_by_policies(self) -> str:
+    def role_without_policies(self) -> str:
         """Return the role of the connection if row-level security does not apply to it, else ""."""
         sql = "select rolname from pg_roles where rolname = current_user and (rolsuper or rolbypassrls)"
         rows = self._rows(sql)
@@ -521,14 +557,14 @@ class SpaceDatabase(Connection):
     def runs_jobs(self) -> bool:
         """Whether this replica does the upkeep of the space.
 
-        The first replica that asks does, until its connection ends.
+        The first replica that calls this does the upkeep, until its connection ends.
         """
         sql = (
             "select case when exists (select from pg_locks where locktype = 'advisory' and pid = pg_backend_pid() "
             "and classid = %s and objid = %s) then true else pg_try_advisory_lock(%s) end"
         )
-        key = self._jobs & 0xFFFFFFFFFFFFFFFF
-        self._has_jobs = bool(self._rows(sql, key >> 32, key & 0xFFFFFFFF, self._jobs)[0][0])
+        rows = self._rows(sql, *_halves(self._jobs), self._jobs)
+        self._has_jobs = bool(rows[0][0])
         return self._has_jobs
 
     # --- changes
@@ -542,24 +578,27 @@ class SpaceDatabase(Connection):
 
         On return the changes are durable.
 
-        folded: the reads that the new texts count in their headers, by key. None for none.
+        changes: each change with the steps that it consists of.
+        folded: the reads that the changes add to headers of notes, by the key of the note. They are
+            subtracted from the counts of the space. None for no reads.
 
         Raises Conflict when a file is not as it was read, Exists when a destination is taken,
         DatabaseRefused or DatabaseAway: then nothing changed. Raises OutcomeUnknown when the
         connection was lost and the server cannot be asked.
         """
-        statements = [
-            statement
-            for change, steps in changes
-            for step in steps
-            for statement in of_step(self.server, self.space, change.number, step)
-        ]
+        statements: list[SqlStatement] = []
+        for change, steps in changes:
+            for step in steps:
+                statements += of_step(self.server, self.space, change.number, step)
         if folded:
             statements += of_fold(self.space, folded)
         self._write(statements, [change for change, _ in changes])
 
     def append(self, change: Change, texts: Mapping[str, bytes]) -> None:
-        """Commit a change that changes no note, with texts it keeps."""
+        """Commit a change that changes no note.
+
+        texts: the texts that the change refers to, by SHA-256. The history of the space keeps them.
+        """
         sql = "insert into memoranda.text (space, sha256, data) values (%s, %s, %s) on conflict do nothing"
         statements = [
             SqlStatement(sql, [self.space, digest, data]) for digest, data in texts.items()
@@ -569,28 +608,28 @@ class SpaceDatabase(Connection):
     def _write(self, statements: Sequence[SqlStatement], changes: Sequence[Change]) -> None:
         """Commit changes together with other statements, in one round trip. The lock must be held.
 
-        statements: the statements. Each says how many rows it must touch, and the error if it does
-            not.
+        statements: the statements. Each says how many rows it must touch.
 
-        Raises the error of the first statement that did not do what it should; then nothing
+        Raises the error of the first statement that touches another number of rows. Then nothing
         changed.
         """
         ids = [uuid4() for _ in changes]
-        numbers = [change.number for change in changes]
-        statements_of_changes = chain.from_iterable(
-            of_change(self.space, change, change_id)
-            for change, change_id in zip(changes, ids, strict=True)
-        )
+        transaction = [*statements]
+        for change, change_id in zip(changes, ids, strict=True):
+            transaction += of_change(self.space, change, change_id)
         # The number of the last change shows whether another writer came between.
-        update_of_number = SqlStatement(
-            "update memoranda.space set last = %s where name = %s and last = %s",
-            [numbers[-1], self.space, numbers[0] - 1],
-            1,
-            lambda: DatabaseRefused(self.server, "somebody wrote there without the lock"),
+        transaction.append(
+            SqlStatement(
+                "update memoranda.space set last = %s where name = %s and last = %s",
+                [changes[-1].number, self.space, changes[0].number - 1],
+                rows=1,
+                refused=lambda: DatabaseRefused(
+                    self.server, "somebody wrote there without the lock"
+                ),
+            )
         )
-        transaction = [*statements, *statements_of_changes, update_of_number]
 
-        db = self._locked_connection
+        db = self._open_lock_connection
         try:
             # All statements are sent before the first answer is read.
             with self._pipeline(db):
@@ -601,39 +640,42 @@ class SpaceDatabase(Connection):
                     db.rollback()
                     assert statement.refused is not None
                     raise statement.refused()
-            self._acknowledge(ids[-1])
+            self._commit_transaction(ids[-1])
         except MemorandaError:
             raise
         except BaseException:
-            # Interrupted: sent statements must not become part of the next transaction.
+            # After an interrupt, the statements that were sent must not become part of the next
+            # transaction
             self.close()
             raise
 
-    def _acknowledge(self, id: UUID) -> None:
-        """Commit the transaction, whose last change has this id. If the connection is lost, ask the
-        server.
+    def _commit_transaction(self, last_id: UUID) -> None:
+        """Commit the open transaction. If the connection is lost, find out whether that succeeded.
+
+        last_id: the id of its last change.
 
         Raises DatabaseRefused, DatabaseAway, and OutcomeUnknown if the server cannot be asked.
         """
         import psycopg
 
-        db = self._locked_connection
+        db = self._open_lock_connection
         try:
             db.execute("commit")
             return
         except psycopg.Error as error:
-            if not (db.closed or db.broken):
+            is_lost = db.closed or db.broken
+            if not is_lost:
                 raise DatabaseRefused(self.server, reason_of(error)) from None
         self.close()
         try:
-            # Whoever has it, the lost session has ended, so the answer stands
+            # The lock is free only after the lost session ended. So nothing can be committed later.
             self.take_lock()
             sql = "select 1 from memoranda.change where space = %s and id = %s"
             with self._connected() as db:
-                is_there = bool(db.execute(sql, [self.space, id]).fetchall())
+                is_committed = bool(db.execute(sql, [self.space, last_id]).fetchall())
         except (Busy, DatabaseRefused):
             raise OutcomeUnknown(self.server) from None
-        if not is_there:
+        if not is_committed:
             raise DatabaseAway(self.server, "the connection was lost")
 
     def revise(self, revised: Iterable[Change], removed: Collection[int] = ()) -> None:
@@ -642,17 +684,21 @@ class SpaceDatabase(Connection):
         The space begins a new epoch, which the revised changes get. So every replica sees which
         changes to fetch again.
 
+        revised: the changes to have in place of those with their numbers.
         removed: the numbers of changes to delete.
+
+        Raises DatabaseAway, DatabaseRefused.
         """
-        self._locked_connection  # noqa: B018
+        # Without the lock, this raises
+        self._open_lock_connection  # noqa: B018
         with self._connected() as db, db.transaction():
             sql = "update memoranda.space set epoch = epoch + 1 where name = %s returning epoch"
-            epoch = db.execute(sql, [self.space]).fetchall()[0][0]
+            epoch = single_value(db, sql, [self.space])
             changes = list(revised)
             numbers = [*removed, *(change.number for change in changes)]
             ids = self._remove_changes(db, numbers)
             for change in changes:
-                # A writer that lost its connection may still ask for the id
+                # The id stays, since a writer that lost its connection may still look for it
                 change_id = ids.get(change.number) or uuid4()
                 for statement in of_change(self.space, change, change_id, epoch):
                     db.execute(statement.sql, statement.values)
@@ -660,30 +706,36 @@ class SpaceDatabase(Connection):
     def _remove_changes(
         self, db: psycopg.Connection[Any], numbers: Collection[int]
     ) -> dict[int, UUID]:
-        """Delete changes. Returns their ids by number.
-
-        numbers: the numbers of the changes.
-        """
+        """Delete the changes with these numbers. Returns their ids by number."""
         values = [self.space, [*numbers]]
         db.execute("delete from memoranda.step where space = %s and change = any(%s)", values)
         sql = "delete from memoranda.change where space = %s and number = any(%s) returning number, id"
         return dict(db.execute(sql, values).fetchall())
 
     def sweep(self, wanted_digests: set[str]) -> int:
-        """Remove the texts of the history except these, and return their number. The lock must be held."""
+        """Remove the texts of the history except some. The lock must be held.
+
+        wanted_digests: the SHA-256 of the texts that stay.
+
+        Returns how many were removed.
+        """
         sql = "delete from memoranda.text where space = %s and sha256 <> all(%s)"
         with self._connected() as db:
             return db.execute(sql, [self.space, [*wanted_digests]]).rowcount
 
     @contextmanager
     def sharing(self) -> Iterator[None]:
-        """Keep others from changing shared files until the end of the block, which commits."""
+        """Run the block in a transaction in which nobody else can change shared files."""
         lock = "select pg_advisory_xact_lock(hashtext('memoranda files'), hashtext(%s))"
-        with self._transaction_begun(lock, self.space):
+        with self._transaction_after(lock, self.space):
             yield
 
     def put_shared(self, name: str, data: bytes | None) -> None:
-        """Write a shared file, or remove it; inside `sharing`."""
+        """Write a shared file, inside of `sharing`.
+
+        name: the name of the file.
+        data: its bytes. None removes the file.
+        """
         with self._connected() as db:
             db.execute(
                 "delete from memoranda.shared_file where space = %s and name = %s",
@@ -693,3 +745,9 @@ class SpaceDatabase(Connection):
                 sql = "insert into memoranda.shared_file (space, name, data) values (%s, %s, %s)"
                 db.execute(sql, [self.space, name, data])
             db.execute("update memoranda.space set files = files + 1 where name = %s", [self.space])
+
+
+def _halves(lock_key: int) -> tuple[int, int]:
+    """Return the upper and the lower 32 bits of the key of a lock, as `pg_locks` shows them."""
+    bits = lock_key & 0xFFFFFFFFFFFFFFFF
+    return bits >> 32, bits & 0xFFFFFFFF

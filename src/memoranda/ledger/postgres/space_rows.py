@@ -1,5 +1,6 @@
-"""The rows of a space: `Snapshot` reads them as they are at one moment, and other functions make the
-SQL by which a change edits them.
+"""The rows of a space of a database: how they are read, and the SQL by which a change edits them.
+
+A `Snapshot` reads the rows as they are at one moment.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from memoranda.ledger.change_rows import (
     step_values,
     with_steps,
 )
+from memoranda.ledger.execution import mode_of
 from memoranda.sources.step import NEW_MODE, StepKind
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from memoranda.ledger.reads import ReadRow
     from memoranda.sources.step import Step
 
+ALL_FILES = -1
+"""As the number that files changed after: all files, since every number is greater."""
 # Rows fetched from the server at once.
 _ROWS_AT_A_TIME = 200
 _STEP_COLUMNS_OF_S = ", ".join(f"s.{column}" for column in f"change, {STEP_COLUMNS}".split(", "))
@@ -34,11 +38,12 @@ _STEP_COLUMNS_OF_S = ", ".join(f"s.{column}" for column in f"change, {STEP_COLUM
 class SpaceState(NamedTuple):
     """The state of a space, by which a replica sees whether it is up to date.
 
-    id: identifies the space, also if another of its name is made later.
+    id: identifies the space. A later space with the same name has another id.
     last: the number of its latest change.
     epoch: a number that grows when earlier changes are revised or purged.
     files: a number that grows when a shared file changes.
-    reads, writes: the oldest SCHEMA of programs that may read and write the tables.
+    reads, writes: the version of the tables (`SCHEMA`) that a program must know at least, to read
+        and to write them.
     """
 
     id: str
@@ -96,6 +101,19 @@ _STEPS_OF_REVISED = (
 )
 
 
+class SpaceNews(NamedTuple):
+    """What happened in a space since a change.
+
+    state: the state of the space now.
+    changes: that change and all later ones, oldest first.
+    files: the files, folders and links that changed after that change.
+    """
+
+    state: SpaceState
+    changes: list[Change]
+    files: list[FileRow]
+
+
 class Snapshot:
     """Reads the rows of a space as they are at one moment, inside a transaction."""
 
@@ -119,9 +137,11 @@ class Snapshot:
         yield from self._changes(_REVISED, _STEPS_OF_REVISED, epoch)
 
     def _changes(self, changes: str, steps: str, since: int) -> Iterator[Change]:
-        """Yield the changes of two queries, one for rows of changes and one for rows of steps.
+        """Yield the changes of two queries, with their steps.
 
-        since: the second parameter of both, after the space.
+        changes: the SQL that returns rows of changes.
+        steps: the SQL that returns rows of steps.
+        since: the second parameter of both queries. The first is the space.
         """
         from psycopg.rows import dict_row
 
@@ -146,9 +166,11 @@ class Snapshot:
         return oldest, count
 
     def places(self, since: int) -> dict[tuple[str, str], str | None]:
-        """Return (project, path) -> SHA-256 of the files that changed after the number `since`.
+        """Return (project, path) -> SHA-256 of the files that changed after a change.
 
-        A folder or link has None. A number of -1 means all files.
+        Folders and links are included. Their value is None.
+
+        since: the number of the change, or ALL_FILES.
         """
         sql = "select project, path, sha256 from memoranda.note where space = %s and number > %s"
         return {
@@ -157,7 +179,10 @@ class Snapshot:
         }
 
     def rows(self, since: int) -> Iterator[FileRow]:
-        """Yield the rows of the files that changed after the number `since`. -1 means all."""
+        """Yield the rows of the files, folders and links that changed after a change.
+
+        since: the number of the change, or ALL_FILES.
+        """
         sql = f"{FILE_ROWS} and number > %s order by project, path"
         with self._db.cursor("rows") as cursor:
             cursor.itersize = _ROWS_AT_A_TIME
@@ -179,7 +204,7 @@ class SqlStatement:
     sql: the statement, with placeholders.
     values: the values of its placeholders.
     rows: how many rows it must touch. None means that any number is right.
-    refused: a function that returns the error to raise if another number of rows was touched.
+    refused: returns the error to raise if it touches another number of rows.
     """
 
     sql: str
@@ -208,9 +233,9 @@ def of_change(
 ) -> Iterator[SqlStatement]:
     """Yield the SQL that inserts a change and its steps into the history.
 
-    change_id: a new id, by which the row is found after a lost connection.
-    epoch: 0 for a new change. For a revised change, which takes the place of an earlier change with
-        the same number, the epoch that the space had at the revision.
+    change_id: the id by which a writer that lost its connection finds out whether the change was
+        committed.
+    epoch: the epoch of the space that began when the change was revised. 0 for a new change.
     """
     values = [space, change_id, epoch, *change_values(change)]
     yield SqlStatement(_INSERT_CHANGE, values)
@@ -270,7 +295,7 @@ def _new_entry(space: str, number: int, step: Step, kind: str, link: str | None)
     """Return the SQL that makes a folder or a link. A folder may exist already, a link may not.
 
     space: the name of the space.
-    number: the number of the change.
+    number: the number of the change, which the row records.
     kind: `folder` or `link`.
     link: the target of a link. None for a folder.
     """
@@ -307,21 +332,16 @@ def _keep_old_text(space: str, step: Step) -> Iterator[SqlStatement]:
 def _of_put(space: str, number: int, step: Step) -> Iterator[SqlStatement]:
     """Yield the SQL that writes a file.
 
-    If the step replaces a file, its row must still have the text that was read. Else the place must
-    be free.
+    If the step replaces a file, its row must still have the text that was read. Otherwise the place
+    must be free.
 
     space: the name of the space.
+    number: the number of the change, which the row records.
     """
     yield from _keep_old_text(space, step)
     assert step.stamp is not None
-    if step.mode is not None:
-        mode = step.mode
-    elif step.old:
-        mode = step.old.mode
-    else:
-        mode = NEW_MODE
     where = [space, step.project, step.path]
-    values = [step.data, step.etag, mode, step.stamp.mtime_ns, number]
+    values = [step.data, step.etag, mode_of(step), step.stamp.mtime_ns, number]
     if step.old is None:
         yield SqlStatement(
             "insert into memoranda.note (space, project, path, kind, body, sha256, mode, "
@@ -360,27 +380,29 @@ def _of_move(space: str, number: int, step: Step) -> Iterator[SqlStatement]:
     """Yield the SQL that moves a file, or a folder with everything below it, to a free place.
 
     space: the name of the space.
-    number: the number of the change.
+    number: the number of the change, which each moved row records.
     """
+    # The new place must be free
     yield SqlStatement(
         f"select 1 from memoranda.note {_AT}",
         [space, step.project, step.to],
         rows=0,
         refused=lambda: Exists(step.to),
     )
+    # Everything below a folder moves with it
     yield SqlStatement(
         "update memoranda.note set path = %s::text || substr(path, length(%s::text) + 1), "
         f"number = %s {_BELOW}",
         [step.to, step.path, number, space, step.project, step.path, step.path],
     )
-    has_old_text = ""
+    # The file or folder itself. A file must have the text that was read.
+    condition = _AT
     values: list[Any] = [step.to, number, space, step.project, step.path]
-    # A folder has no text
     if step.old is not None:
-        has_old_text = " and sha256 = %s"
+        condition += " and sha256 = %s"
         values.append(step.old.etag)
     yield SqlStatement(
-        f"update memoranda.note set path = %s, number = %s {_AT}{has_old_text}",
+        f"update memoranda.note set path = %s, number = %s {condition}",
         values,
         rows=1,
         refused=lambda: _conflict(step),
@@ -391,6 +413,9 @@ def of_row(space: str, number: int, step: Step) -> Iterator[SqlStatement]:
     """Yield the SQL of a SET step, which sets or removes one row of the ledger.
 
     In a space, such a row is stored in the table of notes, as a file is.
+
+    space: the name of the space.
+    number: the number of the change, which the row records.
     """
     where = [space, step.project, step.path]
     yield from _keep_old_text(space, step)
@@ -412,7 +437,7 @@ def of_row(space: str, number: int, step: Step) -> Iterator[SqlStatement]:
 
 
 def of_fold(space: str, folded: Mapping[str, ReadRow]) -> Iterator[SqlStatement]:
-    """Yield the SQL that subtracts reads which the headers of the notes count now.
+    """Yield the SQL that subtracts the reads that were added to the headers of notes.
 
     space: the name of the space.
     folded: the reads to subtract, by the id of their note. Reads that came later are kept.

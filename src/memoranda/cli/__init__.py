@@ -172,7 +172,7 @@ def main(
 ) -> int:
     """Run the command and return its exit status.
 
-    arguments: the command line without the name of the program. None means that of the process.
+    arguments: the command line without the name of the program. None means the arguments of the process.
     starting: is called once the command line is understood.
     """
     from memoranda.cli import output

@@ -49,7 +49,7 @@ class Invocation:
 
     command: the name of the command, such as `list`.
     home: the folder of the home. None means the usual one.
-    config: the configuration file. None means that of the home.
+    config: the configuration file. None means config.yaml of the home.
     agent: the value of `--agent`. None if it is not given.
     json: whether to print a JSON document instead of text.
     no_pager: whether a long text is printed without a pager.

@@ -491,7 +491,7 @@ def _reading_row(
 def _when_due(reminder: Reminder, zone: tzinfo | None) -> str:
     """Return when a reminder is due, to the minute, or why it has no time.
 
-    zone: the time zone of the minute. None means that of this machine.
+    zone: the time zone of the minute. None means the zone of this machine.
     """
     if reminder.due is not None:
         return minute(reminder.due, zone)
@@ -651,8 +651,8 @@ def _take_back(memory: MemorySession, answers: list[_Answer], index: int) -> int
 
     index: the position of the question that is shown now.
 
-    Returns the position of the question to show next: that of the answer, or `index` if no answer
-    can be taken back.
+    Returns the position of the question to show next: the question of the answer, or `index` if no
+    answer can be taken back.
     """
     if not answers:
         output.text("Nothing answered yet.")

@@ -44,8 +44,7 @@ Run = Callable[["MemorySession", Arguments], Reply]
 class Tool:
     """One tool as clients see it.
 
-    The fields `name`, `description`, `title`, `annotations` and `output_schema` are those of a tool
-    in MCP.
+    The fields `name`, `description`, `title`, `annotations` and `output_schema` are as MCP has them.
 
     schema: the JSON schema of its arguments.
     run: carries out a call.

@@ -104,7 +104,7 @@ def _end_at_interrupt() -> bool:
 
 
 def _raise_at_interrupt() -> None:
-    """Let Ctrl+C raise KeyboardInterrupt, as Python does by itself."""
+    """Let Ctrl+C raise KeyboardInterrupt again, which is Python's default."""
     _signal.signal(_signal.SIGINT, _signal.default_int_handler)
 
 

@@ -489,7 +489,7 @@ def _listener(stack: ExitStack, layout: Layout, service: Service) -> Listener | 
 def _mcp_sessions(memory: MemorySession, callers: MemorySession, served: Registry) -> McpSessions:
     """Return the sessions for clients whose `memory mcp` or hooks call this daemon.
 
-    memory: the home, for its settings.
+    memory: the memory of the home's owner, for its settings.
     callers: the session from which the session of each client is made.
     served: the tools, with the hooks that belong to them.
     """
@@ -548,7 +548,7 @@ def _web(
 ) -> Web:
     """Return the factory of the HTTP server. With a public address, the server has OAuth.
 
-    memory: the home.
+    memory: the memory of the home's owner.
     served: the tools for callers that name no toolset.
     place: the address to serve, and who may call there.
     offered: the toolsets that a caller may choose from.

@@ -159,8 +159,9 @@ def _bundle_folder(form: str, folder: Text, *, has_filter: bool) -> Path:
 
 
 def _warn_of_secrets(count: int, *, are_redacted: bool) -> None:
-    """Warn that so many of the exported memories seem to contain a secret.
+    """Warn that some of the exported memories seem to contain a secret.
 
+    count: how many of them.
     are_redacted: whether the secrets were replaced by marks.
     """
     effect = "is redacted" if are_redacted else "is exported as it is; --redact takes it out"

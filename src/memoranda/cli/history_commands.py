@@ -178,7 +178,7 @@ def _without_traces(runs: Sequence[Sequence[Change]], limit: int) -> Sequence[Se
 
 
 def _changes_of_run(memory: MemorySession, selection: _Selection, run: int) -> list[list[Change]]:
-    """Return the selected changes of one run of a job, newest first, each in a list of its own.
+    """Return the selected changes of one run of a job, newest first, each in a separate list.
 
     run: the number of the run.
     """

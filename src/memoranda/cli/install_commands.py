@@ -774,7 +774,7 @@ def _make_changes(
 def _may_be_skipped(
     target: Target, installer: Installer, adding: Sequence[Target], removing: Sequence[Target]
 ) -> bool:
-    """Whether the server can be connected, or taken out, without a change of this file.
+    """Whether the server can be connected, or removed, without a change of this file.
 
     adding: files that would get our entry or our hooks.
     removing: files that would lose them.
@@ -791,7 +791,7 @@ def _changes_document(
     """Return the keys of a client's row that tell the changes of its files.
 
     changes: each file with its text before and after, which may be the same.
-    is_adding: whether something is put in, and not taken out.
+    is_adding: whether entries are added, and not removed.
     dry_run: whether the changes were only tried.
     """
     changed = [(target, change) for target, change in changes if change.old != change.new]
@@ -811,7 +811,7 @@ def _result(has_changes: bool, is_adding: bool, dry_run: bool) -> str:
     """Return the word for the result of changing a client's files.
 
     has_changes: whether any file changes.
-    is_adding: whether something is put in, and not taken out.
+    is_adding: whether entries are added, and not removed.
     dry_run: whether the changes were only tried.
     """
     if not has_changes:

@@ -274,7 +274,7 @@ class Invocation:
             lines += ["", *(flat(line) for line in last_lines)]
         output.text("\n".join(lines), painted=self.on_terminal, paged=not self.no_pager)
 
-    def listed(self, name: str, listed: Listed, **before: Any) -> None:
+    def answer_list(self, name: str, listed: Listed, **before: Any) -> None:
         """Print the JSON document of a list.
 
         name: the key of the rows.

@@ -394,7 +394,7 @@ def remind(
 ) -> None:
     """Set a reminder at the time TEXT names, in English or Chinese.
 
-    If a word of time in TEXT cannot be used, the text is refused, and the word is named. Several
+    If TEXT has a time that cannot be used, no reminder is set, and the error names the words. Several
     times joined by "and" make several reminders.
     """
     if is_list and done_reminder is not None:

@@ -553,7 +553,7 @@ def _draft(memory: NoteSession, note: Note) -> Path:
     folder = Layout(memory.home).edits
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-        # In a folder of its own, the file can have the name of the note.
+        # In a separate folder, the file can have the name of the note.
         own_folder = tempfile.mkdtemp(prefix="", dir=folder)
         file = Path(own_folder, Path(note.path).name)
         file.write_bytes(note.text.encode("utf-8", "surrogatepass"))

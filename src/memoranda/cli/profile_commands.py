@@ -15,6 +15,8 @@ from memoranda.text.unicode import one_line
 
 _KEYS = ("id", "path", "title", "why", "by", "confirmed", "text")
 _ROW = "{:<8} {:<12} {:<12} {}"
+# More than any profile has.
+_NO_LIMIT = 1 << 30
 
 
 @command("profile", keys={"entries": _KEYS}, example="memory profile")
@@ -27,7 +29,7 @@ def profile_(call: Invocation, *, limit: int) -> None:
     entity of the graph that is you. Notes of agents are unconfirmed until you pin them.
     """
     with call.memory() as memory:
-        entries = entries_about_person(memory, limit or 1 << 30)
+        entries = entries_about_person(memory, limit or _NO_LIMIT)
     if call.json:
         return call.document(entries=[_document(entry) for entry in entries])
     if not entries:

@@ -117,19 +117,21 @@ def list_(
     with call.reading() as memory:
         query = within(memory, query, projects, traces=traces)
         query = query.replace(as_of=as_of_moment(memory, as_of))
-        listed = list_notes(memory, query, limit, needs_noun=not call.json)
+        listed_notes = list_notes(memory, query, limit, needs_noun=not call.json)
         if call.json:
-            call.listed("memories", documents.notes(memory, listed.infos, listed.total))
-        elif not listed.infos:
+            call.answer_list(
+                "memories", documents.notes(memory, listed_notes.infos, listed_notes.total)
+            )
+        elif not listed_notes.infos:
             call.answer("No memories found.")
         else:
-            _show_list(call, memory, listed.infos, _count_line(listed))
-        mention_left_out(listed.left_out)
+            _show_list(call, memory, listed_notes.infos, _count_line(listed_notes))
+        mention_left_out(listed_notes.left_out)
 
 
-def _count_line(listed: ListedNotes) -> str:
+def _count_line(listed_notes: ListedNotes) -> str:
     """Return the line below a list: `Showing 50 of 300 memories`."""
-    return f"Showing {len(listed.infos)} of {listed.total} {listed.noun}"
+    return f"Showing {len(listed_notes.infos)} of {listed_notes.total} {listed_notes.noun}"
 
 
 def _show_list(
@@ -180,16 +182,20 @@ def recent(
     with call.reading() as memory:
         start = moment_of(memory.since, since, "--since date", _TIME_HINT)
         query = within(memory, Query(tags=tuple(tags), after=start), projects, traces=traces)
-        listed = list_notes(memory, query, limit, needs_noun=not call.json)
+        listed_notes = list_notes(memory, query, limit, needs_noun=not call.json)
         if call.json:
-            call.listed(
-                "memories", documents.notes(memory, listed.infos, listed.total), since=stamp(start)
+            call.answer_list(
+                "memories",
+                documents.notes(memory, listed_notes.infos, listed_notes.total),
+                since=stamp(start),
             )
-        elif not listed.infos:
+        elif not listed_notes.infos:
             call.answer(f"Nothing changed since {minute(start, memory.settings.zone)}.")
         else:
-            _show_list(call, memory, listed.infos, _count_line(listed), shows_changed=True)
-        mention_left_out(listed.left_out)
+            _show_list(
+                call, memory, listed_notes.infos, _count_line(listed_notes), shows_changed=True
+            )
+        mention_left_out(listed_notes.left_out)
 
 
 @command(
@@ -286,7 +292,7 @@ def _show_scores(call: Invocation, hits: Hits) -> None:
 
 
 def _passages_of_transcripts(memory: ReadVerbs, text: str, limit: int) -> list[TraceHit]:
-    """Search the transcripts of agents. Nothing is found if the owner does not allow to read them.
+    """Search the transcripts of agents. Returns [] if the owner has not allowed reading them.
 
     limit: how many hits to return at most; 0 means _MOST_PASSAGES.
     """
@@ -346,8 +352,8 @@ def _containing_notes(memory: ReadVerbs, query: Query, text: str, limit: int) ->
 
     limit: how many notes at most; 0 means all.
     """
-    listed = list_notes(memory, query.replace(contains=text or None), limit)
-    return _FoundNotes(listed.infos, Hits([], listed.total), listed.left_out)
+    listed_notes = list_notes(memory, query.replace(contains=text or None), limit)
+    return _FoundNotes(listed_notes.infos, Hits([], listed_notes.total), listed_notes.left_out)
 
 
 def _ranked_notes(
@@ -387,7 +393,7 @@ def _ranked_notes(
 def _traces_left_out(memory: ReadVerbs, query: Query) -> list[str]:
     """Return how many traces `--traces` would find: `["3 traces (--traces)"]`.
 
-    [] if there are none, or if the search is limited to projects.
+    [] if it would find nothing, or if the search is limited to projects.
     """
     has_traces = any(project.name == TRACE_PROJECT for project in memory.projects)
     if query.projects is not None or not has_traces:
@@ -551,7 +557,7 @@ def orphans(call: Invocation, *, projects: tuple[str, ...], limit: int) -> None:
         # 0 means no limit.
         infos = all_orphans[: limit or None]
         if call.json:
-            return call.listed("memories", documents.notes(memory, infos, len(all_orphans)))
+            return call.answer_list("memories", documents.notes(memory, infos, len(all_orphans)))
         if not infos:
             return call.answer("Every note is linked.")
         last_line = f"Showing {len(infos)} of {len(all_orphans)} {noun(all_orphans)}"

@@ -426,7 +426,7 @@ class Group(_Documented, click.Group):
     modules: each command's module below memoranda.cli, imported when asked for. A command `b-c` is
         the function `b_c` there, or `b_c_` if that name is taken in Python. In a group `a` it is
         `a_b_c`.
-    now: whether `--now` may stand before the name of a command, since some of its commands take it.
+    now: whether `--now` may be before the name of a command, because some of its commands take it.
     titles: the section of the help for each command.
     alone: returns the lines to print if no command is named. None prints the help.
     """
@@ -527,6 +527,7 @@ class Group(_Documented, click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands into the help, in sections, each with its aliases and its summary."""
         sections: dict[str, list[tuple[str, str]]] = {}
+        # The file of summaries has only the commands of the main group.
         summaries = _summaries() if ctx.parent is None else {}
         for name in self._modules:
             summary = summaries.get(name)

@@ -90,7 +90,7 @@ def _rows(memory: MemorySession, infos: list[NoteInfo]) -> list[str]:
 def _due_text(memory: MemorySession, now: datetime) -> str:
     """Return the next reminder within a day, and how many more follow: `15:00 Call Bob (+1 more)`.
 
-    Returns `nothing` if there is none.
+    Returns `nothing` if no reminder is due.
     """
     from memoranda.jobs import reminders
 

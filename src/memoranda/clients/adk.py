@@ -263,5 +263,5 @@ def _text(content: Any) -> str:
 
 
 def _digest(*names: str) -> str:
-    """Return 12 hex digits that stand for some names."""
+    """Return a digest of some names: 12 hex digits."""
     return sha256("\0".join(names).encode("utf-8", "surrogatepass")).hexdigest()[:12]

@@ -432,10 +432,11 @@ def _fill(shape: Any, words: Mapping[str, Any]) -> Any:
         return [_fill(part, words) for part in shape]
     if isinstance(shape, str):
         for key, word in words.items():
-            if shape == f"{{{key}}}":
+            placeholder = f"{{{key}}}"
+            if shape == placeholder:
                 return word
             if isinstance(word, str):
-                shape = shape.replace(f"{{{key}}}", word)
+                shape = shape.replace(placeholder, word)
     return shape
 
 

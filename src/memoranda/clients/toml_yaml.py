@@ -342,7 +342,7 @@ class YamlEditor(Editor):
         """Add the member as the last one of its container, or replace it if it is there.
 
         The container may be missing, empty (`mcp:`), in brackets (`mcp: {a: 1}`) or a block of
-        lines. For each form, the new text and the values that it must have are made.
+        lines. `_NewMember` has a method for each form.
 
         path: the key that leads to the container.
         name: the key of the member, or a function that recognizes the item of a list.

@@ -169,8 +169,8 @@ class _Checker:
     ) -> Arguments:
         """Return the arguments under the names of the schema, also those with another accepted name.
 
-        properties: the parameters of the schema. Another name that is mapped to a schema of its own
-            is added here.
+        properties: the parameters of the schema. Another name that is mapped to a separate schema is
+            added here.
         """
         renamed: Arguments = {}
         for name, value in arguments.items():

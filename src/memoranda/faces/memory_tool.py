@@ -505,7 +505,10 @@ def _error_template(error: MemorandaError) -> str:
 
 
 def _numbered(lines: Sequence[str], first: int) -> str:
-    """Return lines with their numbers in front, as `view` shows them. `first` is the first number."""
+    """Return lines with their numbers in front, as `view` shows them.
+
+    first: the number of the first of these lines.
+    """
     return "\n".join(f"{number:6d}\t{line}" for number, line in enumerate(lines, first))
 
 

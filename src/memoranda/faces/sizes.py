@@ -78,10 +78,10 @@ def check_sizes(arguments: Any) -> None:
 
 
 def _check_value(name: str, value: Any) -> list[tuple[str, Any]]:
-    """Check the size of a value, and return the values in it with the names of their limits.
+    """Check the size of a value. Return (name, value) for each value in it, to be checked next.
 
     The elements of a list have the name of the list, the values of an object the names of their
-    keys. Raises InvalidInput.
+    keys. The name decides on the limit. Raises InvalidInput.
     """
     if isinstance(value, str):
         _check_text(name, value)

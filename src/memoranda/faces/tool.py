@@ -88,8 +88,8 @@ _FLAGS = ("shares_commit", "is_for_admins", "is_wide")
 def plain_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return a schema without `additionalProperties`, at any depth.
 
-    Gemini refuses all tools of a client that hands it a schema with this keyword in the field
-    `parameters`, which takes a part of OpenAPI's schemas.
+    Gemini's field `parameters` accepts only a part of OpenAPI's schemas. If one schema has this
+    keyword, Gemini refuses all tools of the client.
     """
     plain = dict(schema)
     plain.pop("additionalProperties", None)
@@ -260,9 +260,9 @@ class Event:
 
     type: agent_start, agent_end, tool_start, tool_end or error.
     timestamp: ISO 8601 in UTC.
-    tool_name: the tool; None if the event is about no tool.
-    data: the arguments of a tool_start, the reply of a tool_end.
-    error: the message of an error.
+    tool_name: the tool. None if the event is about no tool.
+    data: the arguments of a tool_start, or the reply of a tool_end. None for other types.
+    error: the message of an error. None for other types.
     """
 
     type: str

@@ -117,7 +117,7 @@ def _body(parts: SplitResult, address: str) -> bytes:
 
 
 def public_address(host: str) -> str:
-    """Return the IP address to connect to for a host, if possible of IPv4.
+    """Return an IP address of a host to connect to, of IPv4 if the host has one.
 
     Raises NoDocument unless all IP addresses of the host are public.
     """
@@ -148,7 +148,7 @@ def is_public(address: str) -> bool:
 
 
 class _FixedAddressConnection(http.client.HTTPSConnection):
-    """Connects to the IP address `address`, even if the host's name means another one by now."""
+    """Connects to the IP address `address`, even if the host's name now leads to another one."""
 
     def __init__(self, host: str, address: str):
         super().__init__(host, _PORT, timeout=SECONDS, context=ssl.create_default_context())

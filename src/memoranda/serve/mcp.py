@@ -823,7 +823,7 @@ class Handlers:
         return await self._answer(ctx, begin, uri=params.uri)
 
     async def unsubscribe(self, ctx: Any, params: Any) -> Result:
-        """Report no more changes of a resource on the client's connection.
+        """Stop reporting changes of a resource on the client's connection.
 
         ctx: the context of the request, from the SDK.
         params: contains the address of the resource.

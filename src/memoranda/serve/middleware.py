@@ -352,7 +352,11 @@ class Metrics:
         return "".join(families)
 
     def _time_samples(self) -> list[_Sample]:
-        """Return the histogram of each tool: a bucket counts the calls up to its bound."""
+        """Return the histogram of each tool.
+
+        A bucket counts all calls that took at most as long as its bound, also those of the buckets
+        before it.
+        """
         samples: list[_Sample] = []
         bounds = (*map(str, BOUNDS), "+Inf")
         for tool, counts in sorted(self._counts_by_time.items()):

@@ -170,7 +170,7 @@ def _notes_for_context(memory: MemorySession, query: str) -> list[NoteInfo]:
 
 
 def _context_of(memory: MemorySession, notes: Sequence[NoteInfo]) -> str:
-    """Return the contents of these notes, one below the other, as far as there is room.
+    """Return the contents of these notes, one below the other, until the room is used up.
 
     The notes are counted as used.
     """

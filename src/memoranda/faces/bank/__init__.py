@@ -694,7 +694,7 @@ def _check_update(
 ) -> None:
     """Raise BankError for an update that cannot be carried out.
 
-    target: the file that the caller names. None if a file is to be chosen.
+    target: the file that the caller names. None if no file is named.
     """
     if operation not in placement.OPERATIONS:
         names = ", ".join(placement.OPERATIONS)

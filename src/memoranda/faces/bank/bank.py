@@ -385,7 +385,7 @@ def find_repository(path: str) -> Repository | None:
 
 
 def _repository_root(path: str) -> str | None:
-    """Return the nearest folder at or above `path` that has `.git`. None if there is none."""
+    """Return the nearest folder at or above `path` that has `.git`. None if no folder has it."""
     try:
         start = Path(os.path.realpath(user_path(path)))
         if not os.path.lexists(start):

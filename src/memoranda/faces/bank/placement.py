@@ -206,7 +206,6 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 def explain(placed: Placement, texts: Mapping[str, str], moment: datetime) -> dict[str, Any]:
     """Return a placement as data for the log, with the files and headings related to its text.
 
-    placed: the placement.
     texts: the files of the bank.
     """
     text = placed.content

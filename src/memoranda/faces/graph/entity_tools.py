@@ -39,7 +39,7 @@ _MAX_MISSPELLED_NAMES = 3
 _MAX_SEARCHED_ENTITIES = 5000
 # The observations of this many entities are read together.
 _BATCH_ENTITIES = 200
-# A page has at most this many characters besides its items and its cursor.
+# A page has at most this many characters in addition to its items and its cursor.
 _FRAME_CHARACTERS = 200
 # A character takes at most this many bytes in a cursor: 12 as JSON, and a third more in base64.
 _CURSOR_PER_CHARACTER = 16
@@ -79,7 +79,10 @@ class Form:
         return to_json(value, indent=self.indent).decode()
 
     def size(self, value: Any) -> int:
-        """Estimate the characters that `value` takes in a list of the reply. Never too few."""
+        """Estimate the characters that `value` takes in a list of the reply.
+
+        The estimate is never too low.
+        """
         text = self.text(value)
         if self.indent is None:
             return len(text) + 2

@@ -118,8 +118,8 @@ def relative(path: str, project: str) -> str:
 def folder_named(memory: MemorySession, text: str, project: str | None) -> tuple[str, str]:
     """Return (project, path) of the folder that a text names.
 
-    `plans/2026` is a folder of the default project or, if there is none, the folder `2026` of the
-    project `plans`. "" and `/` mean the root of the project, whose path is "".
+    `plans/2026` is a folder of the default project. If that folder does not exist, it is the folder
+    `2026` of the project `plans`. "" and `/` mean the root of the project, whose path is "".
 
     text: a path or an address (`memory://…`).
     project: the project to look in. None means the default project, or the project named by the

@@ -353,13 +353,17 @@ def _edit_of(args: Arguments) -> edits.Edit:
 
 
 def _addition(operation: str, section: str, content: str) -> edits.Edit:
-    """Return the edit for `append` or `prepend`. Without a `section` ("") it is for the whole note.
+    """Return the edit that adds a text to a note, or to one of its sections.
 
     operation: `append` or `prepend`.
+    section: the heading of the section. "" means the whole note.
+    content: the text.
     """
-    if operation == "append":
-        return edits.AppendToSection(section, content) if section else edits.Append(content)
-    return edits.InsertAfterSection(section, content) if section else edits.Prepend(content)
+    is_append = operation == "append"
+    if section:
+        edit_of_section = edits.AppendToSection if is_append else edits.InsertAfterSection
+        return edit_of_section(section, content)
+    return edits.Append(content) if is_append else edits.Prepend(content)
 
 
 def _edit_line(args: Arguments, edited: edits.Edited) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from editing import replace_in
-from memoranda.cli.history_commands import _no_words
+from memoranda.cli.history_commands import _why_no_patch
 from memoranda.cli.older_texts import is_number
 from memoranda.engine.history import Revision
 from memoranda.ledger.change import Touched
@@ -236,7 +236,7 @@ def test_a_change_without_words_is_said_to_be_what_it_is(
 ) -> None:
     unused: Any = None
     touched = Touched(StepKind.PUT, "notes", "a.md")
-    assert words in _no_words(Revision(unused, touched, before, after))
+    assert words in _why_no_patch(Revision(unused, touched, before, after))
 
 
 def _edit_outside(terminal: Any) -> None:

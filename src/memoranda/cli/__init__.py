@@ -15,7 +15,7 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any, NoReturn
+    from typing import NoReturn
 
     import click
 
@@ -72,8 +72,8 @@ def run() -> NoReturn:
     Collecting garbage and finalizing the interpreter take a fifth of a short command's time, and
     the system frees the memory anyway. A long command makes enough objects for a collection.
 
-    Until the command itself runs, Ctrl+C ends the process immediately. A KeyboardInterrupt during
-    an import could arrive as another error.
+    Until the command itself runs, Ctrl+C ends the process immediately. An import could turn a
+    KeyboardInterrupt into another error.
     """
     if "hook" in sys.argv[1:4]:
         # A client waits for its hook.
@@ -82,7 +82,7 @@ def run() -> NoReturn:
         _start_in_utf8()
     gc.set_threshold(_OBJECTS)
     if _end_at_interrupt():
-        # From the start of the command itself, Ctrl+C raises again, so that the command can clean up.
+        # The command itself must be able to clean up, so Ctrl+C raises again once it starts.
         status = main(starting=_raise_at_interrupt)
     else:
         status = main()
@@ -93,10 +93,9 @@ def run() -> NoReturn:
 
 
 def _end_at_interrupt() -> bool:
-    """Let Ctrl+C end the process immediately, if it would raise KeyboardInterrupt now.
+    """Let Ctrl+C end the process immediately. Return whether it does.
 
-    It would not if the script that runs this command ignores Ctrl+C on purpose: then the command
-    goes on ignoring it. Returns whether Ctrl+C ends the process now.
+    If the script that runs this command ignores Ctrl+C, the command ignores it, too.
     """
     if _signal.getsignal(_signal.SIGINT) is not _signal.default_int_handler:
         return False
@@ -105,15 +104,15 @@ def _end_at_interrupt() -> bool:
 
 
 def _raise_at_interrupt() -> None:
-    """Let Ctrl+C raise KeyboardInterrupt, as Python does by itself."""
+    """Let Ctrl+C raise KeyboardInterrupt again, which is Python's default."""
     _signal.signal(_signal.SIGINT, _signal.default_int_handler)
 
 
 def _run_usual_hook(arguments: list[str]) -> None:
     """Answer the event of a hook and exit, if the command line is the usual one.
 
-    For most events only the daemon is asked. Without a daemon, this process answers. In neither
-    case the command line has to be loaded.
+    The daemon answers most events. Without a daemon, this process answers. Neither needs the code
+    that parses command lines, which takes time to import.
     """
     from memoranda.clients import hook_relay
 
@@ -173,7 +172,7 @@ def main(
 ) -> int:
     """Run the command and return its exit status.
 
-    arguments: the command line. None means the arguments of the process.
+    arguments: the command line without the name of the program. None means the arguments of the process.
     starting: is called once the command line is understood.
     """
     from memoranda.cli import output
@@ -186,7 +185,9 @@ def main(
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
-        status = _run(list(sys.argv[1:] if arguments is None else arguments), invocation)
+        if arguments is None:
+            arguments = sys.argv[1:]
+        status = _run(list(arguments), invocation)
         # A client takes any other status of a hook as a wish to block the action.
         if invocation.command == "hook":
             return 0
@@ -291,29 +292,38 @@ def command_group() -> Group:
     """Return the click group of all commands."""
     import click
 
-    from memoranda.cli import output
     from memoranda.cli.syntax import Group
 
-    def show_version(context: click.Context, _: click.Parameter, is_asked_for: bool) -> None:
-        if is_asked_for and not context.resilient_parsing:
-            from memoranda import __version__
-
-            output.text(f"memory {__version__}")
-            context.exit()
-
-    option_settings: dict[str, Any] = {
-        "callback": show_version,
-        "help": "Show the version and exit.",
-    }
-    version = click.Option(
-        ["--version"], is_flag=True, is_eager=True, expose_value=False, **option_settings
+    version_option = click.Option(
+        ["--version"],
+        help="Show the version and exit.",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_show_version,
     )
     titles: dict[str, str] = {}
     for title, _, names in _MODULES:
         titles |= dict.fromkeys(names.split(), title)
     return Group(
-        "memory", COMMANDS, now=True, titles=titles, params=[version], help=_HELP, alone=_today
+        "memory",
+        COMMANDS,
+        now=True,
+        titles=titles,
+        params=[version_option],
+        help=_HELP,
+        alone=_today,
     )
+
+
+def _show_version(context: click.Context, _: click.Parameter, is_asked_for: bool) -> None:
+    """Print the version and exit, if the command line has `--version`."""
+    if is_asked_for and not context.resilient_parsing:
+        from memoranda import __version__
+        from memoranda.cli import output
+
+        output.text(f"memory {__version__}")
+        context.exit()
 
 
 def _today(invocation: Invocation) -> list[str]:

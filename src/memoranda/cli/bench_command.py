@@ -27,12 +27,17 @@ def bench(call: Invocation, *, notes: int, seed: int) -> None:
 
     with call.memory() as memory:
         figures = measure_recall(memory, notes, seed)
-        sessions, given_ids = notes_given(memory)
-        notes_by_id = {info.id: info for info in memory.list(limit=0)[0]}
-    read = sum(1 for note in given_ids if note in notes_by_id and notes_by_id[note].access_count)
+        session_count, told_ids = notes_given(memory)
+        infos, _ = memory.list(limit=0)
+    ids_of_read_notes = {info.id for info in infos if info.access_count}
+    read_count = sum(1 for id in told_ids if id in ids_of_read_notes)
     if call.json:
-        recall = [figure._asdict() for figure in figures]
-        return call.document(recall=recall, given=len(given_ids), read=read, sessions=sessions)
+        return call.document(
+            recall=[figure._asdict() for figure in figures],
+            given=len(told_ids),
+            read=read_count,
+            sessions=session_count,
+        )
     if not figures:
         return call.answer("There is no note that says enough to look for it.")
     rows = [
@@ -45,8 +50,9 @@ def bench(call: Invocation, *, notes: int, seed: int) -> None:
         )
         for figure in figures
     ]
-    told_notes = plural(len(given_ids), "note")
-    told_line = f"Sessions were told {told_notes} ({plural(sessions, 'session')}); {read} of these were read"
-    call.table(
-        ("Looked for by", "Notes", "First", "Top 10", "ms"), rows, told_line, form=_ROW, rule=56
+    told_line = (
+        f"Sessions were told {plural(len(told_ids), 'note')} "
+        f"({plural(session_count, 'session')}); {read_count} of these were read"
     )
+    head = ("Looked for by", "Notes", "First", "Top 10", "ms")
+    call.table(head, rows, told_line, form=_ROW, rule=56)

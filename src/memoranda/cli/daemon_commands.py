@@ -39,8 +39,9 @@ if TYPE_CHECKING:
     from memoranda.sources.layout import Layout
 
 _UNITS = Names("unit", lambda _: ("systemd", "launchd"))
-_LOG_BYTES = 1_000_000
-_LOGS_KEPT = 5
+# A log file is rotated at this size, and this many old files are kept.
+_MAX_LOG_BYTES = 1_000_000
+_MAX_OLD_LOGS = 5
 # A daemon may take this many seconds to end.
 _SECONDS_TO_END = 10.0
 # A browser may take this many seconds to open.
@@ -114,8 +115,8 @@ def serve(
     span = settings.interval if interval is None else _span("interval", interval)
     ends_after = None if idle is None else _span("idle", idle)
 
-    # A unit is only printed. It repeats the options of this call.
     if print_unit is not None:
+        # The unit starts the daemon with the options of this call.
         options: dict[str, str | bool | None] = {
             "--interval": interval,
             "--no-socket": no_socket,
@@ -136,8 +137,8 @@ def serve(
     from memoranda.faces.tool import Hooks
 
     toolsets = tuple(split_list(tools))
+    # An unknown toolset is an error, even if none is served.
     offered_over_http = list(expand(toolsets or DEFAULT_TOOLSETS))
-
     # One round of upkeep needs no tools.
     if once:
         return _serve(call, settings, Service(span, is_once=True))
@@ -162,7 +163,9 @@ def _checked_place(
     address: the host and port, such as `127.0.0.1:8377`. None if HTTP is not served.
     is_open: whether callers need no token.
     public_url: the address from outside; None if there is only `address`.
-    hosts, origins: allowed values of the headers Host and Origin, separated by commas.
+    hosts: allowed values of the header Host, separated by commas. None allows only the usual ones.
+    origins: allowed values of the header Origin, separated by commas. None allows only the usual
+        ones.
 
     Raises InvalidInput, and Usage for an option that needs an address.
     """
@@ -206,9 +209,8 @@ def _stop(call: Invocation, settings: Settings) -> None:
     if process is None:
         call.answer("No daemon runs.", stopped=None)
         return
-    if daemon_client.why_not_started(settings):
-        notice = ""
-    else:
+    notice = ""
+    if not daemon_client.why_not_started(settings):
         notice = " The next client starts another one."
     call.answer(f"The daemon (process {process}) has ended.{notice}", stopped=process)
 
@@ -236,9 +238,9 @@ def _show_page(call: Invocation, base_address: str, *, opens_browser: bool) -> T
     from threading import Thread
 
     # A browser may take long to start, and the server must answer it meanwhile.
-    opening = Thread(target=webbrowser.open, args=(address,), daemon=True)
-    opening.start()
-    return opening
+    browser_thread = Thread(target=webbrowser.open, args=(address,), daemon=True)
+    browser_thread.start()
+    return browser_thread
 
 
 @command("page", keys=("address",), example="memory page --no-open")
@@ -264,12 +266,12 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
     layout = Layout(settings.home)
 
     show = partial(_show_page, call, opens_browser=not no_open)
-    running = http_address(layout.http)
-    if running is not None:
-        opening = show(running)
-        if opening is not None:
+    running_address = http_address(layout.http)
+    if running_address is not None:
+        browser_thread = show(running_address)
+        if browser_thread is not None:
             # The thread would end with this process.
-            opening.join(_SECONDS_TO_OPEN)
+            browser_thread.join(_SECONDS_TO_OPEN)
         return None
 
     # No server runs, so this command serves the page itself.
@@ -306,9 +308,11 @@ def _print_unit(call: Invocation, system: str, options: Mapping[str, str | bool 
     arguments = [program] if program else [sys.executable, "-m", "memoranda"]
     arguments += ["--home", call.settings.address, *call.options, "serve"]
     for name, value in options.items():
-        if value:
-            arguments.append(name)
-        if value and isinstance(value, str):
+        if not value:
+            continue
+        arguments.append(name)
+        # True is the value of an option without an argument.
+        if isinstance(value, str):
             arguments.append(value)
     log = call.settings.home / "daemon.log"
     output.text(unit_file(system, arguments, log).rstrip("\n"))
@@ -330,7 +334,8 @@ class Service:
     """The work of a process of `memory serve` or `memory page`, and its duration.
 
     span: the time between two rounds of upkeep.
-    served: the tools of the socket, and of HTTP for callers that name none. None for upkeep alone.
+    served: the tools that callers of the socket get, and callers over HTTP that name no toolset.
+        None for upkeep alone.
     place: where HTTP is served. None means nowhere.
     offered: the toolsets that a caller over HTTP may choose from.
     is_once: whether to end after one round of upkeep.
@@ -353,7 +358,10 @@ class Service:
 
 
 def _serve(call: Invocation, settings: Settings, service: Service) -> int:
-    """Run a service until it ends. Return the exit status. Raises Running, StorageError."""
+    """Run a service until it ends. Return the exit status.
+
+    Raises Running if another daemon runs, and StorageError.
+    """
     from memoranda.engine import open_session
     from memoranda.jobs import dream
     from memoranda.jobs.lifecycle import FACE, Scheduler
@@ -436,16 +444,16 @@ def _show_ready(service: Service, listener: Listener | None, address: str) -> No
 
 
 def _show_stopping(service: Service) -> None:
-    """Tell the person that the daemon ends. A page ends without a word."""
+    """Tell the person that the daemon ends. A service with a page says nothing."""
     if service.show is None:
         _announce("\nShutting down...")
 
 
 def _becomes_daemon(stack: ExitStack, layout: Layout, service: Service) -> bool:
-    """Let this process do the upkeep of the home until the stack is left. Return whether it does.
+    """Let this process do the upkeep of the home until `stack` is closed. Return whether it does.
 
-    If another process already does the upkeep, a service with a page returns False. Any other
-    service raises Running.
+    If another process already does the upkeep, return False for a service with a page, which can
+    run beside it. Raise Running for any other service.
     """
     from memoranda.serve.daemon import Running
     from memoranda.sources.files import make_private, storing
@@ -462,9 +470,9 @@ def _becomes_daemon(stack: ExitStack, layout: Layout, service: Service) -> bool:
 
 
 def _listener(stack: ExitStack, layout: Layout, service: Service) -> Listener | None:
-    """Open the home's socket until the stack is left.
+    """Open the home's socket until `stack` is closed.
 
-    Return None if the service has no socket, or if the socket cannot be opened.
+    Returns None if the service has no socket, or if the socket cannot be opened.
     """
     from memoranda.serve.socket import Listener
 
@@ -481,7 +489,7 @@ def _listener(stack: ExitStack, layout: Layout, service: Service) -> Listener | 
 def _mcp_sessions(memory: MemorySession, callers: MemorySession, served: Registry) -> McpSessions:
     """Return the sessions for clients whose `memory mcp` or hooks call this daemon.
 
-    memory: the home, for its settings.
+    memory: the memory of the home's owner, for its settings.
     callers: the session from which the session of each client is made.
     served: the tools, with the hooks that belong to them.
     """
@@ -493,11 +501,13 @@ def _mcp_sessions(memory: MemorySession, callers: MemorySession, served: Registr
 
 
 def _only_daemon(lock: Path, is_autostarted: bool) -> ExitStack:
-    """Hold the lock of the home's daemon. Raises Running, OSError.
+    """Take the lock of the home's daemon, and hold it until the returned stack is closed.
 
-    A daemon that a client started ends if a person starts one.
+    A daemon that a client started is stopped if a person starts one.
 
     is_autostarted: whether a client started this process.
+
+    Raises Running if another daemon goes on, and OSError.
     """
     from memoranda.engine import daemon_client
     from memoranda.serve.daemon import Running, daemon_lock
@@ -538,7 +548,7 @@ def _web(
 ) -> Web:
     """Return the factory of the HTTP server. With a public address, the server has OAuth.
 
-    memory: the home.
+    memory: the memory of the home's owner.
     served: the tools for callers that name no toolset.
     place: the address to serve, and who may call there.
     offered: the toolsets that a caller may choose from.
@@ -553,11 +563,9 @@ def _web(
     from memoranda.serve.page.routes import page_routes
 
     access = Access(memory.home, memory.clock)
-    if (
-        not shows_page
-        and not place.is_open
-        and not any(access.by_id(token.id) for token in access.tokens())
-    ):
+    needs_token = not shows_page and not place.is_open
+    # `by_id` finds a token only if it is still valid.
+    if needs_token and not any(access.by_id(token.id) for token in access.tokens()):
         output.notice(
             "No token is valid, so nobody can call over HTTP. Make one: memory token add NAME"
         )
@@ -615,7 +623,9 @@ def _log_to(file: str | None, level: int = logging.INFO) -> None:
         from memoranda.serve.log_file import PrivateLog
 
         try:
-            handler = PrivateLog(str(user_path(file)), maxBytes=_LOG_BYTES, backupCount=_LOGS_KEPT)
+            handler = PrivateLog(
+                str(user_path(file)), maxBytes=_MAX_LOG_BYTES, backupCount=_MAX_OLD_LOGS
+            )
         except OSError as error:
             raise ConfigError(f"cannot log to {file}: {error.strerror}") from None
     handler.setFormatter(output.log_form("%(message)s"))

@@ -1,6 +1,9 @@
-"""Moving in and out: `export`, `import` (contract 001, 12; `--from`: docs/moving-in.md), `graph`
-(contract 002, 11), `ingest` (contract 001, 3 and 11), and `mirror` and `move-home`, copies of a
-whole memory (docs/teams.md)."""
+"""The commands that move notes in and out of the memory.
+
+`export` and `import` (contract 001, 12; `--from`: docs/moving-in.md), `graph` (contract 002, 11),
+`ingest` (contract 001, 3 and 11), and copies of a whole memory: `backup`, `mirror` and `move-home`
+(docs/teams.md).
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,11 @@ import os
 import re
 import sys
 import tempfile
-import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -42,8 +46,10 @@ if TYPE_CHECKING:
     from memoranda.transfer.moving import MovePlan
     from memoranda.transfer.whole_home import Mirrored
 
+# Values of `import --from`: exports of other programs, and stores that other programs keep on disk.
 _EXPORTS = ("chatgpt", "claude", "mem0", "claude-mem", "mcp-memory-service")
 _STORES = ("anthropic-memory", "deja-vu", "agent-files")
+# All values of `import --from`.
 _KINDS = (
     "graph-jsonl",
     "agent-memory",
@@ -54,8 +60,9 @@ _KINDS = (
     *_EXPORTS,
     *_STORES,
 )
+# The kinds with which `--project` may be given.
 _WITH_PROJECT = ("basic-memory", "okf", "chatgpt", "claude")
-_MOVE = f"Import the store of another program: {', '.join(_KINDS)}."
+_FROM_HELP = f"Import the store of another program: {', '.join(_KINDS)}."
 # A file is read in blocks of this many bytes.
 _BLOCK_BYTES = 1 << 20
 _MIRROR_KEYS = ("files", "copied", "removed", "restored", "commits", "change", "left", "notices")
@@ -98,7 +105,8 @@ def export(
         file = None
     if form is not None:
         has_filter = category is not None or scope is not None or redact
-        return _export_bundle(call, _bundle_folder(form, file, has_filter=has_filter), projects)
+        folder = _bundle_folder(form, file, has_filter=has_filter)
+        return _export_bundle(call, folder, projects)
     with call.memory(watch=True) as memory:
         names = [memory.project(name).name for name in projects]
         notes_with_secrets = SecretCount()
@@ -106,14 +114,14 @@ def export(
             memory, names, category, scope, redacts=redact, on_secret=notes_with_secrets.add
         )
 
-        # The first line tells whether there is anything to export, before a file is made.
-        first = next(lines, None)
-        if first is None:
+        # The first line is read now, so that no file is made if there is nothing to export.
+        first_line = next(lines, None)
+        if first_line is None:
             output.notice("No memories to export.")
             if file is not None and call.json:
                 call.document(exported=0, file=None)
             return
-        lines = chain([first], lines)
+        lines = chain([first_line], lines)
         if file is None:
             for line in lines:
                 output.text(line, as_json=True)
@@ -151,6 +159,11 @@ def _bundle_folder(form: str, folder: Text, *, has_filter: bool) -> Path:
 
 
 def _warn_of_secrets(count: int, *, are_redacted: bool) -> None:
+    """Warn that some of the exported memories seem to contain a secret.
+
+    count: how many of them.
+    are_redacted: whether the secrets were replaced by marks.
+    """
     effect = "is redacted" if are_redacted else "is exported as it is; --redact takes it out"
     output.notice(f"warning: {count} memories hold what looks like a secret; it {effect}")
 
@@ -179,72 +192,102 @@ def _export_lines(
     """Yield the lines of an export: first the memories, then the notes of other projects.
 
     projects: export only these; empty means all.
-    category: export only the memories of this category, and no notes of other projects.
+    category: export only the memories of this category, and no notes of other projects. None
+        exports all.
+    scope: export only notes of this scope, such as `global`. None exports all.
     redacts: whether secrets are replaced by marks.
     on_secret: is called for each note that seems to hold a secret.
     """
     from memoranda.transfer.jsonl import exported_lines
     from memoranda.transfer.note_lines import exported_notes
 
-    # Only memories have a category
     if not projects or CATEGORY_PROJECT in projects:
         yield from exported_lines(memory, category, scope, redacts=redacts, secret=on_secret)
+    # Only memories have a category.
     if category is None:
         yield from exported_notes(memory, projects, scope, redacts=redacts, secret=on_secret)
 
 
 def _export_to(call: Invocation, memory: MemorySession, file: str, lines: Iterable[str]) -> None:
     """Write the lines of an export to a file, and say how many there are."""
-    count = 0
-    total = memory.stats().total
-    has_project_notes = False
     with output.progress("Exporting") as progress:
-
-        def counted_lines() -> Iterator[str]:
-            """Yield the lines, and count them for the progress bar as they are written."""
-            nonlocal count, has_project_notes
-            for count, line in enumerate(lines, 1):
-                has_project_notes = has_project_notes or line.startswith('{"project"')
-                yield line
-                if progress is not None:
-                    progress(count, max(total, count))
-
-        _write_file(user_path(file), counted_lines())
-    noun = "notes" if has_project_notes else "memories"
+        counted_lines = _CountedLines(lines, memory.stats().total, progress)
+        _write_file(user_path(file), counted_lines)
+    count = counted_lines.count
+    noun = "notes" if counted_lines.has_project_notes else "memories"
     call.answer(f"Exported {count} {noun} to {file}", exported=count, file=file)
 
 
+class _CountedLines:
+    """Counts the lines of an export while they are written, and shows the progress.
+
+    count: how many lines were yielded until now.
+    has_project_notes: whether one of them is a note of a project, not a memory.
+    """
+
+    def __init__(
+        self, lines: Iterable[str], total: int, progress: Callable[[int, int], None] | None
+    ):
+        """Take the lines of an export.
+
+        total: about how many lines there are.
+        progress: is called with (lines written, all lines). None shows nothing.
+        """
+        self._lines = lines
+        self._total = total
+        self._progress = progress
+        self.count = 0
+        self.has_project_notes = False
+
+    def __iter__(self) -> Iterator[str]:
+        for line in self._lines:
+            self.count += 1
+            if line.startswith('{"project"'):
+                self.has_project_notes = True
+            yield line
+            if self._progress is not None:
+                self._progress(self.count, max(self._total, self.count))
+
+
 # The name of a temporary file that an interrupted export left. The group is its process id.
-_LEFT = re.compile(r"\.export-(\d+)-\w+")
+_UNFINISHED_EXPORT = re.compile(r"\.export-(\d+)-\w+")
 
 
 def _write_file(place: Path, lines: Iterable[str]) -> None:
-    """Write the lines to a file, which keeps its former content after an error. Raises Failure."""
+    """Write lines to a file. Raises Failure; then the file has its former content."""
     target = Path(os.path.realpath(place))
     data = (line.encode("utf-8", "backslashreplace") + b"\n" for line in lines)
     try:
         # A pipe or a device cannot be replaced, so it is written to directly.
         if target.exists() and not target.is_file():
             with target.open("wb") as stream:
-                return stream.writelines(data)
-        if target.exists():
-            mode = target.stat().st_mode & 0o777
+                stream.writelines(data)
         else:
-            mode = 0o600
-        remove_left(target.parent, _LEFT)
-        with tempfile.NamedTemporaryFile(
-            dir=target.parent, prefix=f".export-{os.getpid()}-", delete=False
-        ) as new:
-            try:
-                new.writelines(data)
-                new.flush()
-                os.fchmod(new.fileno(), mode)
-                os.fsync(new.fileno())
-                os.replace(new.name, target)
-            finally:
-                Path(new.name).unlink(missing_ok=True)
+            _replace_file(target, data)
     except OSError as error:
         raise Failure(f"cannot write {place}: {reason(error)}", "storage") from None
+
+
+def _replace_file(target: Path, data: Iterable[bytes]) -> None:
+    """Give a file a new content by way of a temporary file beside it. Raises OSError.
+
+    A new file can be read by its owner only. An existing file keeps its permissions.
+    """
+    mode = 0o600
+    if target.exists():
+        mode = target.stat().st_mode & 0o777
+    remove_left(target.parent, _UNFINISHED_EXPORT)
+    with tempfile.NamedTemporaryFile(
+        dir=target.parent, prefix=f".export-{os.getpid()}-", delete=False
+    ) as temporary_file:
+        try:
+            temporary_file.writelines(data)
+            temporary_file.flush()
+            os.fchmod(temporary_file.fileno(), mode)
+            os.fsync(temporary_file.fileno())
+            os.replace(temporary_file.name, target)
+        finally:
+            Path(temporary_file.name).unlink(missing_ok=True)
 
 
 @command(
@@ -261,11 +304,11 @@ def _write_file(place: Path, lines: Iterable[str]) -> None:
 )
 @option(
     "--from",
-    "moved",
+    "store",
     nargs=2,
     type=(Names("kind", lambda _: _KINDS), str),
     metavar="KIND PATH",
-    help=_MOVE,
+    help=_FROM_HELP,
 )
 @option(
     "--project",
@@ -279,7 +322,7 @@ def import_(
     file_argument: Text = None,
     *,
     file: Text,
-    moved: tuple[str, str] | None,
+    store: tuple[str, str] | None,
     project: Text,
     dry_run: bool,
     skip_bad: bool,
@@ -295,18 +338,18 @@ def import_(
         raise Usage("FILE and --input exclude each other")
     if file_argument is not None:
         file = file_argument
-    if moved is not None and file is not None:
+    if store is not None and file is not None:
         raise Usage("--from names its own PATH: leave out --input")
-    if project is not None and (moved is None or moved[0] not in _WITH_PROJECT):
+    kind, path = store or ("", "")
+    if project is not None and kind not in _WITH_PROJECT:
         raise Usage(
             f"--project needs --from {', '.join(_WITH_PROJECT[:-1])} or {_WITH_PROJECT[-1]}"
         )
-    if moved is not None:
-        kind, path = moved
-        if kind not in _KINDS:
-            raise Usage(f'invalid value "{kind}" for --from: must be one of {", ".join(_KINDS)}')
-        return _move_in(call, kind, path, project=project, dry_run=dry_run, skip_bad=skip_bad)
-    return _import_lines(call, file, dry_run=dry_run, skip_bad=skip_bad)
+    if store is None:
+        return _import_lines(call, file, dry_run=dry_run, skip_bad=skip_bad)
+    if kind not in _KINDS:
+        raise Usage(f'invalid value "{kind}" for --from: must be one of {", ".join(_KINDS)}')
+    return _move_in(call, kind, path, project=project, dry_run=dry_run, skip_bad=skip_bad)
 
 
 def _import_lines(call: Invocation, file: Text, *, dry_run: bool, skip_bad: bool) -> None:
@@ -324,40 +367,44 @@ def _import_lines(call: Invocation, file: Text, *, dry_run: bool, skip_bad: bool
         call.memory(watch=True) as memory,
         _seekable(stream, memory.home) as source,
     ):
-        importing = Import(memory, source, skip_bad=skip_bad)
-        notes = NoteImport(memory, source, skip_bad=skip_bad)
-        say: Callable[[str], None] = lambda line: None if call.json else output.text(flat(line))
+        # Two readers share the file: each takes only the lines of its kind.
+        memory_import = Import(memory, source, skip_bad=skip_bad)
+        note_import = NoteImport(memory, source, skip_bad=skip_bad)
+        memory_tally = Tally()
+        note_tally = Tally()
         if dry_run:
-            tally = importing.plan(say, output.notice)
-            conversations = Tally()
-            notes.run(conversations, output.notice, say)
-            return _answer_imported(call, "Would import", tally, conversations)
+            show_plan = partial(_show_planned_line, call)
+            memory_tally = memory_import.plan(show_plan, output.notice)
+            note_import.run(note_tally, output.notice, show_plan)
+            return _answer_imported(call, "Would import", memory_tally, note_tally)
         if not skip_bad:
             # One bad line must prevent the whole import, so all lines are read once before the
             # first is written.
-            importing.check()
-            notes.run(Tally(), output.notice, lambda line: None)
-        tally = Tally()
-        conversations = Tally()
-        with _importing(lambda: tally.imported + tally.updated, "memories") as progress:
-            importing.run(tally, output.notice, progress)
-            notes.run(conversations, output.notice)
-        _answer_imported(call, "Imported", tally, conversations)
+            memory_import.check()
+            note_import.run(Tally(), output.notice, lambda line: None)
+        imported_count = lambda: memory_tally.imported + memory_tally.updated
+        with _importing(imported_count, "memories") as progress:
+            memory_import.run(memory_tally, output.notice, progress)
+            note_import.run(note_tally, output.notice)
+        _answer_imported(call, "Imported", memory_tally, note_tally)
 
 
-def _answer_imported(call: Invocation, verb: str, memories: Tally, conversations: Tally) -> None:
+def _show_planned_line(call: Invocation, line: str) -> None:
+    """Print a line of a plan, unless the answer is JSON."""
+    if not call.json:
+        output.text(flat(line))
+
+
+def _answer_imported(call: Invocation, verb: str, memories: Tally, notes: Tally) -> None:
     """Answer with the counts of imported notes. If all are memories, the answer calls them so.
 
     verb: the word for the import, such as `Imported`.
-    memories, conversations: the counts of both kinds of lines.
+    memories: the counts of the lines of memories.
+    notes: the counts of the lines of other notes.
     """
-    counts = {
-        name: number + asdict(conversations)[name] for name, number in asdict(memories).items()
-    }
-    if any(asdict(conversations).values()):
-        noun = "notes"
-    else:
-        noun = "memories"
+    note_counts = asdict(notes)
+    counts = {name: number + note_counts[name] for name, number in asdict(memories).items()}
+    noun = "notes" if any(note_counts.values()) else "memories"
     call.answer(f"{verb} {counts['imported'] + counts['updated']} {noun}", **counts)
 
 
@@ -368,7 +415,7 @@ def _importing(count: Callable[[], int], noun: str) -> Iterator[Callable[[int, i
     count: returns how many notes were imported until now.
     noun: the word for the imported notes, for messages.
 
-    Yield a function to call with (steps done, all steps). Yield None without a terminal.
+    Yields a function to call with (steps done, all steps). Yields None without a terminal.
     """
     try:
         with output.progress("importing") as progress:
@@ -384,7 +431,9 @@ def _importing(count: Callable[[], int], noun: str) -> Iterator[Callable[[int, i
 
 @contextmanager
 def _seekable(stream: BinaryIO, home: Path) -> Iterator[BinaryIO]:
-    """Yield `stream`. If it can be read only once, yield a copy in an unnamed temporary file.
+    """Yield a stream that can be read several times.
+
+    This is `stream` itself or, if it can be read only once, a copy in an unnamed temporary file.
 
     home: the folder on whose disk the copy is made.
     """
@@ -411,7 +460,7 @@ def _move_in(
 
     kind: the kind of store, such as `agent-files`.
     path: the place of the store.
-    project: the project for the notes. None leaves the choice to the plan.
+    project: the project for the notes. None means the default project.
     skip_bad: whether to leave out notes that cannot be read, instead of ending with an error.
     """
     with call.memory(watch=True) as memory:
@@ -419,8 +468,8 @@ def _move_in(
             from memoranda.transfer.moving import plan_graph
 
             lines = _read_graph(path)
-            plan = plan_graph(_graph(memory, path), lines)
-            text = _graph_counts(lines)[0]
+            plan = plan_graph(_graph_to_fill(memory, path), lines)
+            text = _graph_counts_text(_graph_counts(lines))
         else:
             target = project or memory.default_project
             plan = _plan(memory, kind, user_path(path), target, skip_bad=skip_bad)
@@ -435,9 +484,13 @@ def _move_in(
         if not dry_run:
             with _importing(lambda: plan.done, f"of {len(plan.items)}") as progress:
                 plan.carry_out(progress)
-        counts = {"imported": plan.count("import"), "updated": plan.count("update")}
-        counts |= {"unchanged": plan.unchanged, "skipped": len(plan.skipped)}
-        call.answer(f"{'Would import' if dry_run else 'Imported'} {text}", **counts)
+        call.answer(
+            f"{'Would import' if dry_run else 'Imported'} {text}",
+            imported=plan.count("import"),
+            updated=plan.count("update"),
+            unchanged=plan.unchanged,
+            skipped=len(plan.skipped),
+        )
 
 
 def _plan_counts(kind: str, plan: MovePlan) -> str:
@@ -457,14 +510,14 @@ def _plan(
     """Return the plan for importing the store at `place`.
 
     kind: the kind of store, such as `basic-memory`.
-    project: the project for the notes; "" leaves the choice to the plan.
+    project: the project for the notes, for the kinds that need one.
     skip_bad: whether to leave out notes that cannot be read.
 
     Raises Failure if the store contains the memory itself.
     """
     from memoranda.transfer import moving
 
-    # The memories of other programs (`agent-files`) are at known places, where no home is.
+    # `agent-files` reads only known folders of other programs below `place`. No home is in them.
     if kind != "agent-files" and _takes_home(memory, place):
         raise Failure(f"{place} holds the memory home itself: {memory.home}")
 
@@ -504,7 +557,7 @@ def _takes_home(memory: MemorySession, place: Path) -> bool:
 
 
 def _bank_of_folder(folder: Path) -> tuple[str, str]:
-    """Return (kind, id) of the memory bank that a plain folder of Markdown files becomes.
+    """Return (kind, id) of the memory bank for a plain folder of Markdown files.
 
     A folder in a repository, such as `memory-bank/`, becomes the bank of the repository. Any other
     folder becomes the bank of a project with the name of the folder.
@@ -544,7 +597,7 @@ def graph_show(call: Invocation, *words: str) -> None:
     """
     name = " ".join(words)
     with call.memory(looks_once=True) as memory:
-        graph = _graph(memory)
+        graph = _graph_of_tools(memory)
         entity = _entity_called(graph, name)
         observations = graph.observations([entity])[0]
         edges = [
@@ -561,13 +614,13 @@ def graph_show(call: Invocation, *words: str) -> None:
 
 
 def _entity_called(graph: NoteGraph | FileGraph, name: str) -> EntityKey:
-    """Return the entity of this name. If none has it, upper and lower case do not count.
+    """Return the entity of this name. If none has exactly this name, ignore upper and lower case.
 
     Raises Failure if no entity has the name.
     """
-    exact = graph.named([name])
-    if exact:
-        return exact[0]
+    exact_matches = graph.named([name])
+    if exact_matches:
+        return exact_matches[0]
     entities = graph.keys()
     for entity in entities:
         if entity.name.casefold() == name.casefold():
@@ -587,7 +640,7 @@ def graph_export(call: Invocation, file: str | None = None) -> None:
     with call.memory() as memory:
         from memoranda.engine.graph import graph_lines
 
-        lines = graph_lines(_graph(memory))
+        lines = graph_lines(_graph_of_tools(memory))
     if file is None:
         if call.json:
             call.document(file=None, count=len(lines), lines=lines)
@@ -620,12 +673,13 @@ def graph_import(call: Invocation, file: str) -> None:
     with call.memory() as memory:
         from memoranda.engine.graph import graph_lines
 
-        target = _graph(memory, file)
-        before = graph_lines(target)
+        target = _graph_to_fill(memory, file)
+        lines_before = graph_lines(target)
         target.merge(lines.entities, lines.relations)
-        is_new = graph_lines(target) != before
-    text, counts = _graph_counts(lines)
-    call.answer(f"{'Imported' if is_new else 'Nothing new in'} {text}", **counts)
+        has_changed = graph_lines(target) != lines_before
+    counts = _graph_counts(lines)
+    verb = "Imported" if has_changed else "Nothing new in"
+    call.answer(f"{verb} {_graph_counts_text(counts)}", **counts)
 
 
 def _read_graph(file: str) -> GraphText:
@@ -642,36 +696,48 @@ def _read_graph(file: str) -> GraphText:
     return lines
 
 
-def _graph_counts(lines: GraphText) -> tuple[str, dict[str, int]]:
-    """Count entities, relations and bad lines. Return (in words, as keys of a document)."""
+def _graph_counts(lines: GraphText) -> dict[str, int]:
+    """Return the numbers of entities, relations and bad lines, as keys of a JSON document."""
     entities = {entity.name for entity, _ in lines.entities}
     relations = {relation.triple for relation in lines.relations}
-    counts = {"entities": len(entities), "relations": len(relations), "skipped": len(lines.bad)}
-    return "{entities} entities, {relations} relations ({skipped} lines skipped)".format_map(
-        counts
-    ), counts
+    return {"entities": len(entities), "relations": len(relations), "skipped": len(lines.bad)}
 
 
-def _graph(memory: MemorySession, taken_in: str = "-") -> NoteGraph | FileGraph:
-    """Return the graph into which to import: the graph file in use, or the notes (contract 002, 8).
+def _graph_counts_text(counts: Mapping[str, int]) -> str:
+    """Return the numbers of an import of a graph in words."""
+    return (
+        f"{counts['entities']} entities, {counts['relations']} relations "
+        f"({counts['skipped']} lines skipped)"
+    )
 
-    taken_in: the file that is imported. If it is the graph file itself, the notes are returned.
+
+def _graph_of_tools(memory: MemorySession) -> NoteGraph | FileGraph:
+    """Return the graph that the graph tools use: the graph file, or the notes (contract 002, 8)."""
+    from memoranda.engine.graphs import graph_in
+
+    return graph_in(memory, presets.graph_file(memory.settings.graph_file))
+
+
+def _graph_to_fill(memory: MemorySession, imported_file: str) -> NoteGraph | FileGraph:
+    """Return the graph into which to import a file.
+
+    This is the graph that the graph tools use. If that is the imported file itself, it is the graph
+    of the notes.
+
+    imported_file: the path of the file. `-` means stdin.
     """
     from memoranda.engine.graphs import graph_in
 
-    place = presets.graph_file(memory.settings.graph_file)
-    if (
-        place is not None
-        and place.exists()
-        and taken_in != "-"
-        and place.samefile(user_path(taken_in))
-    ):
-        place = None
-    return graph_in(memory, place)
+    graph_file = presets.graph_file(memory.settings.graph_file)
+    if graph_file is None or imported_file == "-" or not graph_file.exists():
+        return _graph_of_tools(memory)
+    if graph_file.samefile(user_path(imported_file)):
+        return graph_in(memory, None)
+    return _graph_of_tools(memory)
 
 
-_ALL = "all"
-_SOURCES = "Sources, separated by commas: claude, car-agent, fingersaver, logseq, obsidian."
+_ALL_SOURCES = "all"
+_SOURCES_HELP = "Sources, separated by commas: claude, car-agent, fingersaver, logseq, obsidian."
 
 
 @command(
@@ -682,9 +748,9 @@ _SOURCES = "Sources, separated by commas: claude, car-agent, fingersaver, logseq
 @option(
     "--source",
     "source_names",
-    default=_ALL,
-    type=Names("list", lambda _: (_ALL, *SOURCES)),
-    help=_SOURCES,
+    default=_ALL_SOURCES,
+    type=Names("list", lambda _: (_ALL_SOURCES, *SOURCES)),
+    help=_SOURCES_HELP,
 )
 @option(
     "--path", metavar="DIR", help="The folder to read instead of the usual folder of the source."
@@ -707,7 +773,8 @@ def ingest(call: Invocation, *, source_names: str, path: Text, dry_run: bool, ag
     outcomes = {plan.source: outcome for plan, outcome in zip(plans, done_outcomes, strict=True)}
     if not call.json:
         _warn_of_ingestion(outcomes)
-        is_read_often = path is not None and source_names == _ALL and len(outcomes) > 1
+        # All sources read the one folder, so the same file may be read several times.
+        is_read_often = path is not None and source_names == _ALL_SOURCES and len(outcomes) > 1
         if is_read_often:
             names = ", ".join(outcomes)
             output.notice(
@@ -725,6 +792,7 @@ def ingest(call: Invocation, *, source_names: str, path: Text, dry_run: bool, ag
 
 
 def _warn_of_ingestion(outcomes: Mapping[str, Ingestion]) -> None:
+    """Print the warnings of each source."""
     for source, outcome in outcomes.items():
         for warning in outcome.warnings:
             output.notice(one_line(f"warning: {source}: {warning}"))
@@ -755,6 +823,7 @@ def _ingested_lines(outcomes: Mapping[str, Ingestion], total: int) -> list[str]:
 
 
 def _after_erase(*_: object) -> tuple[str, ...]:
+    """Return the values of `mirror --after-erase`."""
     from memoranda.transfer.git_history import AFTER_ERASE
 
     return AFTER_ERASE
@@ -801,23 +870,24 @@ def mirror(call: Invocation, folder: str, *, git: bool, after_erase: Text, watch
         from memoranda.transfer.whole_home import Mirror
 
         copy = Mirror(memory, user_path(folder))
-        before = ""
-        looks = 0
+        copied_stamp = ""
+        looks_since_run = 0
         while True:
-            now = memory.journal_stamp()
-            if before != now or looks >= _LOOKS_BEFORE_COMPARING:
-                before = now
-                looks = 0
+            # The stamp changes with each change of the memory.
+            stamp = memory.journal_stamp()
+            if stamp != copied_stamp or looks_since_run >= _LOOKS_BEFORE_COMPARING:
+                copied_stamp = stamp
+                looks_since_run = 0
                 with output.progress("Mirroring") as progress:
                     outcome = copy.run(git=git, after_erase=after_erase, progress=progress)
-                _tell_mirrored(call, folder, outcome, only_changes=watch)
+                _show_mirrored(call, folder, outcome, only_changes=watch)
             if not watch:
                 return 1 if outcome.left else 0
-            looks += 1
-            threading.Event().wait(_SECONDS_BETWEEN_LOOKS)
+            looks_since_run += 1
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
 
 
-def _tell_mirrored(call: Invocation, folder: str, outcome: Mirrored, *, only_changes: bool) -> None:
+def _show_mirrored(call: Invocation, folder: str, outcome: Mirrored, *, only_changes: bool) -> None:
     """Print what a run of `mirror` did.
 
     folder: the folder of the copy, as the user wrote it.
@@ -828,15 +898,15 @@ def _tell_mirrored(call: Invocation, folder: str, outcome: Mirrored, *, only_cha
         output.notice(f"warning: {place} could not be read; its copy stays as it was")
     for problem in outcome.notices:
         output.notice(f"warning: {problem}")
-    did = [f"{outcome.copied} copied", f"{outcome.removed} removed"]
-    if outcome.restored:
-        did.append(f"{outcome.restored} put back")
-    if outcome.commits:
-        did.append(plural(outcome.commits, "commit"))
-    has_done = any((outcome.copied, outcome.removed, outcome.restored, outcome.commits))
-    if only_changes and not has_done:
+    has_changes = any((outcome.copied, outcome.removed, outcome.restored, outcome.commits))
+    if only_changes and not has_changes:
         return
-    files = f"{plural(outcome.files, 'file')} ({', '.join(did)})"
+    counts = [f"{outcome.copied} copied", f"{outcome.removed} removed"]
+    if outcome.restored:
+        counts.append(f"{outcome.restored} put back")
+    if outcome.commits:
+        counts.append(plural(outcome.commits, "commit"))
+    files = f"{plural(outcome.files, 'file')} ({', '.join(counts)})"
     call.answer(f"{folder}: {files}, as of change #{outcome.change}", **asdict(outcome))
     output.flush()
 
@@ -895,7 +965,9 @@ def _place_without_password(place: str) -> str:
     if not place.startswith(DATABASE):
         return place
     parts = urlsplit(place)
-    query = urlencode(
-        [pair for pair in parse_qsl(parts.query) if "password" not in pair[0]], safe="/"
-    )
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query=query).geturl()
+    # The password is in front of the host, USER:PASSWORD@HOST, or a parameter of the query.
+    host = parts.netloc.rpartition("@")[2]
+    parameters = parse_qsl(parts.query)
+    harmless = [(name, value) for name, value in parameters if "password" not in name]
+    query = urlencode(harmless, safe="/")
+    return parts._replace(netloc=host, query=query).geturl()

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from memoranda.engine.history import Revision
     from memoranda.ledger.change import Change
 
-_FRAMES = "Use e.g. 2h, 7d, yesterday, last week or 2026-11-01."
+_TIME_HINT = "Use e.g. 2h, 7d, yesterday, last week or 2026-11-01."
 _ERASED_KEYS = (
     "notes",
     "changes",
@@ -47,8 +47,10 @@ _ERASED_KEYS = (
     "mentions",
     "out_of_reach",
 )
-# The question whether to erase notes names this many of them.
-_SHOWN = 20
+# At most this many notes are named in the question whether to erase them.
+_MOST_NAMED = 20
+# At most this many texts of one change are compared for `--patch`.
+_MOST_COMPARED = 20
 
 
 @command(
@@ -94,18 +96,19 @@ def log(
     with call.memory(looks_once=True) as memory:
         start = None
         if since is not None:
-            start = moment_of(memory.since, since, "--since date", _FRAMES)
+            start = moment_of(memory.since, since, "--since date", _TIME_HINT)
         hides_traces = not traces and ref is None
-        looked_at = limit
+        read_limit = limit
         if hides_traces and limit:
-            # Changes of traces are not shown, so as many more changes are read.
-            looked_at += _count_of_traces(memory, limit, agent, start)
-        selection = _Selection(ref, run, agent, start, looked_at)
+            # Changes of traces are read but not shown, so as many more changes must be read.
+            read_limit += _count_of_traces(memory, limit, agent, start)
+        selection = _Selection(ref, run, agent, start, read_limit)
         runs = _runs_of(memory, selection, are_grouped=not call.json)
         if hides_traces:
             runs = _without_traces(runs, limit)
         if call.json:
-            return call.document(entries=[documents.change(change) for change, *_ in runs])
+            # Without grouping, each run is one change.
+            return call.document(entries=[documents.change(changes[0]) for changes in runs])
         text = _log_text(call, memory, runs, has_patches=patch) or "No changes found."
         output.text(text, painted=patch and call.on_terminal, paged=not call.no_pager)
 
@@ -116,7 +119,7 @@ def _log_text(
     """Return the lines of `log`. All changes of one run of a job are on one line.
 
     runs: groups of changes, the newest first.
-    has_patches: whether the changed lines of the texts follow each line.
+    has_patches: whether the changed words follow the line of their change.
     """
     titles = _titles(memory, [changes[0] for changes in runs if len(changes) == 1])
     lines = []
@@ -154,12 +157,16 @@ def _runs_of(
     are_grouped: whether all changes of one run of a job are a group. If False, each change is a
         group.
     """
-    ref, run, agent, since, limit = selection
-    if run is not None:
-        return _changes_of_run(memory, ref, run, limit, agent=agent, since=since)
+    if selection.run is not None:
+        return _changes_of_run(memory, selection, selection.run)
+    filters: dict[str, Any] = {
+        "limit": selection.limit,
+        "agent": selection.agent,
+        "since": selection.since,
+    }
     if are_grouped:
-        return memory.log_by_run(ref, limit=limit, agent=agent, since=since)
-    return [[change] for change in memory.log(ref, limit=limit, agent=agent, since=since)]
+        return memory.log_by_run(selection.ref, **filters)
+    return [[change] for change in memory.log(selection.ref, **filters)]
 
 
 def _without_traces(runs: Sequence[Sequence[Change]], limit: int) -> Sequence[Sequence[Change]]:
@@ -170,34 +177,23 @@ def _without_traces(runs: Sequence[Sequence[Change]], limit: int) -> Sequence[Se
     return shown_runs
 
 
-def _changes_of_run(
-    memory: MemorySession,
-    ref: str | None,
-    run: int,
-    limit: int,
-    *,
-    agent: Text,
-    since: datetime | None,
-) -> list[list[Change]]:
-    """Return the changes of one run of a job, newest first, each in a list of its own.
+def _changes_of_run(memory: MemorySession, selection: _Selection, run: int) -> list[list[Change]]:
+    """Return the selected changes of one run of a job, newest first, each in a separate list.
 
-    ref: only changes of this note; None for all.
     run: the number of the run.
-    limit: the most changes to return. 0 means all.
-    agent: only changes of this agent; None for all.
-    since: only changes made since this time; None for all.
     """
-    changes = memory.log(ref, limit=0, agent=agent, since=since)
-    of_run = [[change] for change in changes if change.run == run and change.undoes is None]
-    return of_run[: limit or None]
+    changes = memory.log(selection.ref, limit=0, agent=selection.agent, since=selection.since)
+    # The undoing of a run has the number of the run, too.
+    changes_of_run = [change for change in changes if change.run == run and change.undoes is None]
+    if selection.limit:
+        changes_of_run = changes_of_run[: selection.limit]
+    return [[change] for change in changes_of_run]
 
 
 def _count_of_traces(memory: MemorySession, limit: int, agent: Text, start: datetime | None) -> int:
-    """Return how many of the latest changes are of session traces, which `log` does not show.
+    """Return how many of the latest changes are about traces of sessions.
 
-    The caller reads as many more changes.
-
-    limit: how many changes to look at.
+    limit: the limit of `log`. Ten times as many changes are looked at.
     agent: only changes of this agent; None for all.
     start: only changes made since this time; None for all.
     """
@@ -206,10 +202,10 @@ def _count_of_traces(memory: MemorySession, limit: int, agent: Text, start: date
 
 
 def _patches(call: Invocation, memory: MemorySession, changes: Sequence[Change]) -> list[str]:
-    """Return the lines that show how the changes of one run edited texts, up to _SHOWN a change."""
+    """Return the lines that show how the changes of one run edited texts."""
     lines = []
     for change in changes:
-        revisions = memory.revisions(change.number, limit=_SHOWN)
+        revisions = memory.revisions(change.number, limit=_MOST_COMPARED)
         lines += patch_of(revisions, colored=call.on_terminal)
     return lines
 
@@ -224,16 +220,12 @@ def _patches(call: Invocation, memory: MemorySession, changes: Sequence[Change])
 def diff(call: Invocation, ref: str, number: str | None = None) -> None:
     """Show word by word what the last change of NOTE, or change number CHANGE, altered.
 
-    The history lacks a text that an editor replaced if the index was lost, too. It keeps no text of
-    an entry with a time to live. Then the answer says so.
+    If the history does not have the text, the answer says so: it keeps no text of an entry with a
+    time to live, and none that an editor replaced before the index was lost.
     """
     with call.memory(looks_once=True) as memory:
-        if number is None:
-            change_number = None
-        else:
-            change_number = number_of(number)
+        change_number = None if number is None else number_of(number)
         change, revision = _revision(memory, ref, change_number)
-        zone = memory.settings.zone
         if call.json:
             return call.document(
                 change=change.number,
@@ -241,18 +233,21 @@ def diff(call: Invocation, ref: str, number: str | None = None) -> None:
                 after=revision.after,
                 text_lost=revision.is_text_lost,
             )
-        lines = patch_of([revision], colored=call.on_terminal) or [_no_words(revision)]
-        text_of_change = "\n".join([change_line([change], zone), *lines])
-        output.text(text_of_change, painted=call.on_terminal, paged=not call.no_pager)
+        headline = change_line([change], memory.settings.zone)
+        lines = patch_of([revision], colored=call.on_terminal) or [_why_no_patch(revision)]
+        text = "\n".join([headline, *lines])
+        output.text(text, painted=call.on_terminal, paged=not call.no_pager)
 
 
-def _no_words(revision: Revision) -> str:
-    """Return the line for a change in which a person would find no changed word."""
+def _why_no_patch(revision: Revision) -> str:
+    """Return the line for a change that altered no word of the text."""
     if revision.is_text_lost:
         return "  (the history does not keep a text of this change)"
     if revision.before == revision.after:
         return "  (the same text)"
-    if split(revision.before or "")[0] == split(revision.after or "")[0]:
+    header_before, _ = split(revision.before or "")
+    header_after, _ = split(revision.after or "")
+    if header_before == header_after:
         return "  (no words: only line ends, empty lines or the form of the header)"
     return "  (only what memoranda notes for itself in the header, e.g. times)"
 
@@ -273,7 +268,7 @@ def _revision(memory: MemorySession, ref: str, number: int | None) -> tuple[Chan
 
 
 def _place_in_log(memory: MemorySession, ref: str) -> str:
-    """Return the path of the note that a reference names, or the reference if the note is gone."""
+    """Return the path of the note that a reference names. If the note is gone, return `ref`."""
     with suppress(MemorandaError):
         return place(memory.find_any(ref))
     return ref
@@ -282,32 +277,33 @@ def _place_in_log(memory: MemorySession, ref: str) -> str:
 def _titles(memory: MemorySession, changes: Sequence[Change]) -> dict[int, str]:
     """Return number of a change -> title of its note. A deleted note has its last title.
 
-    Only titles that differ from the name of the file are included.
+    Titles that are the name of the file are left out.
     """
     titles: dict[int, str] = {}
-    removals: list[Change] = []
+    changes_of_deleted: list[Change] = []
     for change in changes:
+        # A change of a folder has no note. A file with a root may be in no project that we know.
         if not change.path or change.path.endswith("/") or change.root:
             continue
         try:
             titles[change.number] = memory.find((change.project, change.path)).title
         except MemorandaError:
-            removals.append(change)
+            changes_of_deleted.append(change)
 
-    # A deleted note has its title in the history.
-    for number, revisions in memory.revisions_of(removals, limit=1).items():
+    # The title of a deleted note is in the history.
+    for number, revisions in memory.revisions_of(changes_of_deleted, limit=1).items():
         for revision in revisions:
             titles[number] = _title_of(memory, revision)
-    paths = {change.number: change.path for change in changes}
+    file_names = {change.number: shown_stem(change.path) for change in changes}
     return {
-        number: title
-        for number, title in titles.items()
-        if title and title != shown_stem(paths[number])
+        number: title for number, title in titles.items() if title and title != file_names[number]
     }
 
 
 def _title_of(memory: MemorySession, revision: Revision) -> str:
-    """Return the title of a note after a change, or the title before the note was deleted.
+    """Return the title of a note after a change or, if the change deleted it, before.
+
+    Returns "" if there is no text, or if it has no valid header.
 
     revision: the texts of the note before and after the change.
     """
@@ -365,20 +361,30 @@ def undo(
         if number is not None:
             raise Usage("N and --run exclude each other")
         return _undo_run(call, run)
-    chosen = None
-    if number is not None:
-        digits = number.removeprefix("#")
+    _undo_change(call, number)
+
+
+def _undo_change(call: Invocation, number_text: Text) -> None:
+    """Undo one change.
+
+    number_text: its number as the person typed it, such as `12` or `#12`. None means the latest one.
+
+    Raises Usage if it is not a number.
+    """
+    number = None
+    if number_text is not None:
+        digits = number_text.removeprefix("#")
         if not digits.isdecimal():
-            raise Usage(f'invalid value "{number}" for N: not a number')
-        chosen = int(digits)
+            raise Usage(f'invalid value "{number_text}" for N: not a number')
+        number = int(digits)
     with call.memory() as memory:
-        change = memory.undo(chosen)
-        undone = change.undoes or 0
-        undone_change = memory.change_numbered(undone)
+        change = memory.undo(number)
+        undone_number = change.undoes or 0
+        undone_change = memory.change_numbered(undone_number)
         verb = undone_change.verb if undone_change is not None else ""
         call.answer(
-            f"Undid #{undone}: {verb} {flat(place_of_change(change))}",
-            undone=undone,
+            f"Undid #{undone_number}: {verb} {flat(place_of_change(change))}",
+            undone=undone_number,
             change=change.number,
         )
 
@@ -386,11 +392,12 @@ def undo(
 def _undo_run(call: Invocation, run: int) -> None:
     """Undo all changes of one run of a job."""
     with call.memory() as memory:
-        change, undone = memory.undo_run(run)
-        first = undone[-1].number
-        last = undone[0].number
-        text = f"Undid #{first}-{last}: {undone[0].verb} ({len(undone)} memories)"
-        call.answer(text, undone=first, change=change.number)
+        change, undone_changes = memory.undo_run(run)
+        # The newest change is the first.
+        last = undone_changes[0]
+        first = undone_changes[-1]
+        text = f"Undid #{first.number}-{last.number}: {last.verb} ({len(undone_changes)} memories)"
+        call.answer(text, undone=first.number, change=change.number)
 
 
 def _undo_agent(call: Invocation, agent: str, since: Text, project: Text) -> None:
@@ -398,14 +405,13 @@ def _undo_agent(call: Invocation, agent: str, since: Text, project: Text) -> Non
     with call.memory() as memory:
         start = None
         if since is not None:
-            start = moment_of(memory.since, since, "--since date", _FRAMES)
-        change, undone = memory.undo_changes_of(agent, start, project)
-        lines = [f"Undid {plural(len(undone), 'change')} of {agent}:"]
-        lines += [
-            f"#{undone_change.number}: {undone_change.verb} {flat(place_of_change(undone_change))}"
-            for undone_change in undone
-        ]
-        call.answer("\n".join(lines), undone=undone[-1].number, change=change.number)
+            start = moment_of(memory.since, since, "--since date", _TIME_HINT)
+        change, undone_changes = memory.undo_changes_of(agent, start, project)
+        lines = [f"Undid {plural(len(undone_changes), 'change')} of {agent}:"]
+        for undone in undone_changes:
+            lines.append(f"#{undone.number}: {undone.verb} {flat(place_of_change(undone))}")
+        first = undone_changes[-1]
+        call.answer("\n".join(lines), undone=first.number, change=change.number)
 
 
 def _moment_at(memory: MemorySession, text: str) -> datetime:
@@ -413,7 +419,7 @@ def _moment_at(memory: MemorySession, text: str) -> datetime:
     try:
         return to_utc(datetime.fromisoformat(text.strip()), memory.settings.zone)
     except (ValueError, OverflowError):
-        return moment_of(memory.since, text, "--at time", _FRAMES)
+        return moment_of(memory.since, text, "--at time", _TIME_HINT)
 
 
 @command(
@@ -429,15 +435,13 @@ def _moment_at(memory: MemorySession, text: str) -> datetime:
 def restore(call: Invocation, ref: str, *, at: Text, change: int | None, to: Text) -> None:
     """Bring back a deleted or older text of REF (an id, or a path as `log` shows it).
 
-    Without --at and --change, it is the text before the last change. A text that was just restored
-    stays as it is then.
+    Without --at and --change, it is the text before the last change. Repeating the command does not
+    take that back.
     """
     if at is not None and change is not None:
         raise Usage("--at and --change exclude each other")
     with call.memory() as memory:
-        moment = None
-        if at is not None:
-            moment = _moment_at(memory, at)
+        moment = None if at is None else _moment_at(memory, at)
         try:
             path, number = memory.restore(ref, at=moment, change=change, to=to)
         except NotInHistory as error:
@@ -447,13 +451,13 @@ def restore(call: Invocation, ref: str, *, at: Text, change: int | None, to: Tex
             raise Failure(
                 problem, error.code, f"memory log {ref} lists the changes that did."
             ) from None
-        # A person also sees which text this is.
-        when = ""
+        text = f"Restored {flat(path)} from #{number}"
+        # A person is also told which text this is.
         source = memory.change_numbered(number) if call.on_terminal else None
         if source is not None:
-            moment_before = minute(source.time, memory.settings.zone)
-            when = f"\nIt is what it was before {moment_before} ({source.verb})."
-        call.answer(f"Restored {flat(path)} from #{number}{when}", path=path, change=number)
+            time = minute(source.time, memory.settings.zone)
+            text += f"\nIt is what it was before {time} ({source.verb})."
+        call.answer(text, path=path, change=number)
 
 
 @command(
@@ -491,7 +495,7 @@ def erase(
     if not (refs or agent or project or source):
         raise Usage("erase needs a REF, --agent, --project or --source")
     with call.memory() as memory:
-        run = partial(
+        erase_notes = partial(
             memory.erase,
             *refs,
             agent=agent,
@@ -499,7 +503,7 @@ def erase(
             source=source,
             observation=observation,
         )
-        planned = run(dry_run=True)
+        planned = erase_notes(dry_run=True)
         if dry_run or not planned.notes:
             text = "\n".join(f"would erase {note}" for note in planned.notes)
             call.answer(text or "Nothing to erase.", **_erasure_keys(planned))
@@ -508,7 +512,7 @@ def erase(
         # A person must agree, because nothing can bring the notes back.
         if not yes:
             _confirm_erasure(planned.notes)
-        erasure = run()
+        erasure = erase_notes()
         call.answer("\n".join(_erasure_lines(erasure)), **_erasure_keys(erasure))
         return 1 if erasure.remains else 0
 
@@ -520,9 +524,9 @@ def _confirm_erasure(notes: Sequence[str]) -> None:
     """
     if not sys.stdin.isatty():
         raise Failure("erase cannot be undone: give --yes, or run it on a terminal to be asked")
-    lines = list(notes[:_SHOWN])
-    if len(notes) > _SHOWN:
-        lines.append(f"and {len(notes) - _SHOWN} more")
+    lines = list(notes[:_MOST_NAMED])
+    if len(notes) > _MOST_NAMED:
+        lines.append(f"and {len(notes) - _MOST_NAMED} more")
     lines.append(f"Erase {len(notes)} for good, with every older version?")
     if not confirmed("\n".join(lines)):
         raise Failure("nothing was erased")

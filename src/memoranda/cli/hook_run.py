@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 def settings_of(home: str | None) -> Settings:
     """Return the settings of a home, without loading the engine if its notes are in a folder.
 
-    home: the home that the command line names, or None. Raises ConfigError and other errors of
-        `load_settings`.
+    home: the home that the command line names. None means the usual one.
+
+    Raises ConfigError. For a home in a database, also errors of the database.
     """
     from memoranda.config import load
 
@@ -40,7 +41,8 @@ def run_hook(
 ) -> None:
     """Answer the event on stdin, and print the answer for the client.
 
-    client, name: the client, and the event if its payload does not name it; otherwise "".
+    client: the client that sends the event, such as `claude-code`.
+    name: the name of the event. "" if the event itself names it.
     settings: returns the settings of the home. It may raise.
     agent: returns the agent that the caller named, None for the client's usual agent. It may raise.
     """
@@ -78,11 +80,10 @@ def _reply(
 
     If the event asks to remember a sentence, the sentence is kept in a file until it is stored.
 
-    limit: the time limit of the hook. It is told once the sentence is kept, as nothing can get lost
-        then.
+    limit: the time limit of the hook. It may end the process only after the sentence is in the file.
     client: the client that sends the event.
     data: the event as the client wrote it to stdin.
-    name: the name of the event, if the data does not have it; otherwise "".
+    name: the name of the event. "" if the data names it.
     load_settings: returns the settings of the home.
     agent: returns the agent that the caller named; None for the client's usual agent.
     """

@@ -43,19 +43,24 @@ from memoranda.text.user_path import absolute_path
 _START_SECONDS = 30.0
 # A program may take this many seconds to print its version.
 _VERSION_SECONDS = 10.0
-_IDS = lambda _: [*table.clients()]
-_NOBODY = (
+_NO_CLIENT_FOUND = (
     "No client was found on this machine. "
     "Name one: memory install CLIENT; for others: memory install --print"
 )
-_STATUS = "{:<17} {:<6} {:<24} {:<8} {}"
+# The template of a row of the table that `memory install` shows.
+_STATUS_ROW = "{:<17} {:<6} {:<24} {:<8} {}"
+
+
+def _client_ids(context: click.Context) -> list[str]:
+    """Return the names of all clients, for the completion of a shell."""
+    return list(table.clients())
 
 
 @command(
     "install",
     "[CLIENT...]",
     keys=("clients", "server"),
-    complete=_IDS,
+    complete=_client_ids,
     example="memory install codex zed --dry-run",
 )
 @flag("--all", "Every client found on this machine.", "all_")
@@ -114,15 +119,17 @@ def install(
     """
     _check_native_memory(native_memory, ids, is_elsewhere=project or print_)
     program = _program(is_shared=project)
-    server = _server(name, (*program, "mcp", *_globals(call)), http, token_env)
-    if not any((ids, all_, print_, native_memory, agents_md)):
-        return _show(call, server, project)
+    global_options = _global_options(call)
+    server = _server(name, (*program, "mcp", *global_options), http, token_env)
+    names_any_client = any((ids, all_, print_, native_memory, agents_md))
+    if not names_any_client:
+        return _show(call, server, is_for_project=project)
 
     if native_memory and not any((ids, all_)):
         ids = ("claude-code",)
-    clients = _clients_to_connect(ids, all_, project, print_=print_, agents_md=agents_md)
+    clients = _chosen_clients(ids, all_, project, print_=print_, agents_md=agents_md)
     request = InstallRequest(project, hooks, native_memory, replace, dry_run)
-    connecting = Connecting(call, request, server, [*program, *_globals(call)])
+    connecting = Connecting(call, request, server, [*program, *global_options])
     if print_:
         rows = connecting.print_entries(clients, are_named=bool(ids))
     else:
@@ -136,10 +143,10 @@ def install(
         if not http:
             started = _start(server.argv)
             texts.append(_start_line(started))
-        texts += _what_is_recorded(call)
-        texts += _transcripts_too(call, transcripts)
+        texts += _lines_about_records(call)
+        texts += _switch_transcripts(call, transcripts)
     texts += former_name.advice()
-    call.answer("\n".join(texts) or _NOBODY, clients=rows, server=started)
+    call.answer("\n".join(texts) or _NO_CLIENT_FOUND, clients=rows, server=started)
     return _exit_code(rows, started)
 
 
@@ -197,7 +204,10 @@ def _server(name: str, argv: tuple[str, ...], url: Text, token_variable: Text) -
         checked_text(server.url, r"https?://[^\s/@?#]+(/[^\s@?#]*)?", message)
     if server.token:
         # The message does not repeat the value, which may be the token.
-        message = "--token-env takes the NAME of a variable in capitals, never the token; e.g. MEMORY_TOKEN"
+        message = (
+            "--token-env takes the NAME of a variable in capitals, never the token; "
+            "e.g. MEMORY_TOKEN"
+        )
         checked_text(server.token, r"[A-Z_][A-Z0-9_]{0,63}", message)
     return server
 
@@ -207,9 +217,9 @@ def _exit_code(rows: Sequence[dict[str, Any]], started: dict[str, Any] | None) -
 
     started: the result of starting the server. None if it was not started.
     """
-    if started is not None and started["error"] is not None:
-        return 1
-    return int(any(row["result"] in ("refused", "not found") for row in rows))
+    has_not_started = started is not None and started["error"] is not None
+    has_unconnected = any(row["result"] in ("refused", "not found") for row in rows)
+    return 1 if has_not_started or has_unconnected else 0
 
 
 def _start_line(started: dict[str, Any]) -> str:
@@ -271,7 +281,7 @@ class Connecting:
         are_named: whether the user named the clients. If not, the only entry has the form that most
             clients share. It is for a client that is not in our table.
         """
-        rows = [_row(client, partial(self.paste, client)) for client in clients]
+        rows = [_row(client, partial(self._row_to_paste, client)) for client in clients]
         if not are_named:
             for row in rows:
                 if row["result"] == "printed":
@@ -280,9 +290,9 @@ class Connecting:
 
     def connect_all(self, clients: Sequence[Client]) -> list[dict[str, Any]]:
         """Connect clients. Return their rows. The row of a client that failed has the reason."""
-        return [_row(client, partial(self.connect, client)) for client in clients]
+        return [_row(client, partial(self._connect, client)) for client in clients]
 
-    def paste(self, client: Client) -> dict[str, Any]:
+    def _row_to_paste(self, client: Client) -> dict[str, Any]:
         """Return the keys of the row of a client whose entry the user pastes.
 
         Raises MemorandaError.
@@ -291,7 +301,7 @@ class Connecting:
         text = snippet(first.format, first.edits[:1])
         return {"file": str(first.file), "snippet": text, "result": "printed"}
 
-    def connect(self, client: Client) -> dict[str, Any]:
+    def _connect(self, client: Client) -> dict[str, Any]:
         """Connect a client. Returns the keys of its row. Raises MemorandaError."""
         request = self._request
         memory_edits = self._memory_edits(client)
@@ -299,57 +309,61 @@ class Connecting:
         targets = self._targets(client)
         if not request.is_for_project and not client.is_here(os.environ):
             reason = f"{client.title} is not on this machine"
-            return self.paste(client) | {"result": "not found", "reason": reason}
+            return self._row_to_paste(client) | {"result": "not found", "reason": reason}
 
-        former = [] if request.is_for_project else _former(client)
+        former_entries = [] if request.is_for_project else _former_entries(client)
         if _plugin_is_on(client):
-            # The plugin has the server and the hooks. With entries, too, all would be done twice.
+            # The plugin brings the server and the hooks. With our entries as well, each hook would
+            # run twice.
             if not memory_edits:
-                return self._beside_plugin(former)
-            targets = _own_file(client, memory_edits)
-        row = self._change(targets, [*self._unwanted_hooks(client), *former])
+                return self._row_beside_plugin(former_entries)
+            targets = _hook_file(client, memory_edits)
+        row = self._change(targets, [*self._unwanted_hooks(client), *former_entries])
 
         is_connected = row["result"] in ("written", "unchanged")
         if memory_edits and is_connected and not request.is_dry_run:
+            # The client writes its memories into this folder, which becomes a project.
             folder = memory_edits[0].value
             with self._call.memory() as memory:
                 memory.add_project("claude memory", folder)
         return row
 
     def _memory_edits(self, client: Client) -> list[Edit]:
-        """Return the edits for the client's own memories, if they were asked for (`_memories`)."""
+        """Return the edits that make the client keep its own memories in a project of the home.
+
+        [] if the command line does not ask for that, or if the client cannot do it.
+        """
         if not self._request.has_native_memory:
             return []
-        return _memories(client, self._installer.home)
+        return _native_memory_edits(client, self._installer.home)
 
     def _targets(self, client: Client) -> list[Target]:
         """Return the files of a client with the contents that they must have."""
         return _targets(
             client,
             self._server,
-            self._request.is_for_project,
-            hooks=self._request.has_hooks,
+            is_for_project=self._request.is_for_project,
+            has_hooks=self._request.has_hooks,
             program=self._program,
             more_edits=self._memory_edits(client),
         )
 
-    def _beside_plugin(self, former: Sequence[Target]) -> dict[str, Any]:
-        """Return the row of a client that has our plugin. A plugin brings the server and hooks
-        itself.
+    def _row_beside_plugin(self, former_entries: Sequence[Target]) -> dict[str, Any]:
+        """Return the keys of the row of a client whose plugin brings the server and the hooks.
 
         Only entries that an earlier installation left are removed.
 
-        former: the files with such entries.
+        former_entries: the files with such entries.
         """
-        if former:
-            return self._change((), former)
+        if former_entries:
+            return self._change(adding=(), removing=former_entries)
         return {"result": "unchanged", "reason": "its plugin brings server and hooks"}
 
     def _unwanted_hooks(self, client: Client) -> list[Target]:
         """Return the file with our hooks, if the options say to remove them. Else []."""
         if self._request.has_hooks or self._request.is_for_project:
             return []
-        return _own_file(client, table.hooks(client, ["memory"]))
+        return _hook_file(client, table.hooks(client, ["memory"]))
 
     def _change(self, adding: Sequence[Target], removing: Sequence[Target]) -> dict[str, Any]:
         """Change the files of one client, and return the keys of its row.
@@ -366,11 +380,11 @@ class Connecting:
         )
 
 
-def _transcripts_too(call: Invocation, is_wanted: bool | None) -> list[str]:
-    """Turn the reading of transcripts on or off.
+def _switch_transcripts(call: Invocation, is_wanted: bool | None) -> list[str]:
+    """Turn the reading of transcripts on or off, and return lines that say so.
 
-    The option decides, or a person at the terminal. In a pipe nothing changes, and the lines say
-    how to turn it on.
+    Without the option, a person at the terminal is asked. In a pipe nothing changes, and the lines
+    say how to turn it on. Returns [] if there is nothing to decide.
 
     is_wanted: the option `--transcripts`; None if it is not given.
     """
@@ -378,7 +392,7 @@ def _transcripts_too(call: Invocation, is_wanted: bool | None) -> list[str]:
 
     is_on = call.settings.transcripts
     file_counts = found_on_this_machine()
-    # There is nothing to ask: they are read already, or no agent has any.
+    # There is nothing to ask: the transcripts are read already, or no agent has any.
     if is_wanted is None and (is_on or not file_counts):
         return []
     agents = ", ".join(f"{title} ({count})" for title, count in file_counts.items())
@@ -401,14 +415,18 @@ def _transcripts_too(call: Invocation, is_wanted: bool | None) -> list[str]:
     return ["Transcripts are read from now on. Index them now: memory transcripts sync"]
 
 
-def _what_is_recorded(call: Invocation) -> list[str]:
+def _lines_about_records(call: Invocation) -> list[str]:
     """Return lines about the recorded data: what, where, and how to turn each part off."""
     text = Path(__file__).with_name("install-recorded.txt").read_text("utf-8")
     return ["", *Template(text).substitute(home=call.settings.shown_home).splitlines()]
 
 
 @command(
-    "uninstall", "[CLIENT...]", keys=("clients",), complete=_IDS, example="memory uninstall --all"
+    "uninstall",
+    "[CLIENT...]",
+    keys=("clients",),
+    complete=_client_ids,
+    example="memory uninstall --all",
 )
 @flag("--all", "Every client that has our entry.", "all_")
 @flag("--project", "The files of the project in the working folder, not your own.")
@@ -434,7 +452,7 @@ def uninstall(
         raise Usage("requires a CLIENT, or --all")
     server = Server(checked_name(name))
     installer = Installer(call.settings.home)
-    clients = _clients_to_connect(ids, all_, project, agents_md=agents_md)
+    clients = _chosen_clients(ids, all_, project, agents_md=agents_md)
     rows = []
     texts = []
     for client in clients:
@@ -459,7 +477,7 @@ def _remove_from(
     replace: bool,
     dry_run: bool,
 ) -> dict[str, Any]:
-    """Take our entries out of a client's files. Return the keys of its row.
+    """Remove our entries from a client's files. Return the keys of its row.
 
     server: the server, which has the name of the entry.
     installer: writes the files.
@@ -485,39 +503,52 @@ def _entries_to_remove(
     Raises MemorandaError.
     """
     if is_for_project:
-        return _targets(client, server, True, hooks=False, program=["memory"])
-    memory_edits = _memories(client, installer.home)
-    if memory_edits and not _wrote_memories(client, memory_edits, installer):
+        return _targets(client, server, is_for_project=True, has_hooks=False, program=["memory"])
+    memory_edits = _native_memory_edits(client, installer.home)
+    if memory_edits and not _wrote_native_memory(client, memory_edits, installer):
         # The user or another program has set the folder of the client's memories, so it is kept.
         memory_edits = []
-    ours = _targets(client, server, False, hooks=True, program=["memory"], more_edits=memory_edits)
-    return [*ours, *_former(client)]
+    our_entries = _targets(
+        client,
+        server,
+        is_for_project=False,
+        has_hooks=True,
+        program=["memory"],
+        more_edits=memory_edits,
+    )
+    return [*our_entries, *_former_entries(client)]
 
 
-def _wrote_memories(client: Client, memory_edits: Sequence[Edit], installer: Installer) -> bool:
-    """Whether we set the folder of a client's own memories as it is in the client's file.
+def _wrote_native_memory(
+    client: Client, memory_edits: Sequence[Edit], installer: Installer
+) -> bool:
+    """Whether `install` set the folder of a client's own memories that is in the client's file now.
 
-    memory_edits: the edits that set it (`_memories`).
+    memory_edits: the edits that set the folder.
     installer: knows which values we wrote.
 
     Raises MemorandaError.
     """
-    for target in _own_file(client, memory_edits):
-        value = present(target)[0]
-        if not installer.wrote(target, value):
+    for target in _hook_file(client, memory_edits):
+        folder_in_file = present(target)[0]
+        if not installer.wrote(target, folder_in_file):
             return False
     return True
 
 
-def _globals(call: Invocation) -> list[str]:
-    """Return the options that name this home, or [] for the default home.
+def _global_options(call: Invocation) -> list[str]:
+    """Return the global options for the command line that a client runs.
 
-    Clients do not pass our environment variables on, so the command line must name the home.
+    Clients do not pass our environment variables on, so this command line must name the home,
+    unless it is the default one.
     """
     home = call.home or os.environ.get("MEMORY_HOME")
-    if home and not is_database(home):
+    if not home:
+        return call.options
+    if not is_database(home):
+        # A client may run the command in any working folder.
         home = absolute_path(home)
-    return (["--home", home] if home else []) + call.options
+    return ["--home", home, *call.options]
 
 
 def _check_known(ids: Sequence[str], clients_by_id: Mapping[str, Client]) -> None:
@@ -535,16 +566,18 @@ def _check_known(ids: Sequence[str], clients_by_id: Mapping[str, Client]) -> Non
             raise Failure(message, guesses=near(name, clients_by_id))
 
 
-def _clients_to_connect(
+def _chosen_clients(
     ids: Sequence[str], all_: bool, project: bool, *, print_: bool = False, agents_md: bool = False
 ) -> list[Client]:
-    """Return the clients with these names. Without names, return the clients on this machine.
+    """Return the clients that a command line of `install` or `uninstall` chooses.
+
+    These are the named clients or, without a name, those on this machine.
 
     ids: the names on the command line.
-    all_: whether all clients on this machine are meant.
-    project: whether only clients with files in a project count.
-    print_: whether entries are only printed.
-    agents_md: whether the file AGENTS.md of the working folder is meant, too.
+    all_: the option `--all`: all clients on this machine.
+    project: the option `--project`: only clients with files in a project.
+    print_: the option `--print`: the entries are only printed.
+    agents_md: the option `--agents-md`: the file AGENTS.md of the working folder, too.
 
     Raises Failure for an unknown name.
     """
@@ -577,40 +610,40 @@ def _clients_here(clients: Iterable[Client], *, has_project: bool) -> list[Clien
 def _targets(
     client: Client,
     server: Server,
-    project: bool,
     *,
-    hooks: bool,
+    is_for_project: bool,
+    has_hooks: bool,
     program: Sequence[str],
     more_edits: Sequence[Edit] = (),
 ) -> list[Target]:
     """Return the files of a client with the contents that they must have.
 
     server: the server of the entry.
-    project: whether the files of the project in the working folder are meant.
-    hooks: whether the files must have our hooks.
+    is_for_project: whether the files of the project in the working folder are meant.
+    has_hooks: whether the files must have our hooks.
     program: the command line that hooks begin with.
     more_edits: further edits for the file of the client's hooks.
 
     Raises Failure for a client without files in a project.
     """
-    file = client.place(os.environ, Path.cwd() if project else None)
+    file = client.place(os.environ, Path.cwd() if is_for_project else None)
     server_edit = table.entry(client, server)
     if file is None:
         raise Failure(f"{client.title} has no file for projects")
-    own_edits = [*more_edits]
+    hook_edits = [*more_edits]
     # Hooks are the user's own: a project has none.
-    if hooks and not project:
-        own_edits = [*table.hooks(client, program), *more_edits]
-    if not own_edits:
-        return [Target(client, file, client.format, [server_edit])]
+    if has_hooks and not is_for_project:
+        hook_edits = [*table.hooks(client, program), *more_edits]
     # Some clients have one file for servers and hooks, others have two.
-    if client.hook_file(os.environ) == file:
-        return [Target(client, file, client.format, [server_edit, *own_edits])]
-    server_file = Target(client, file, client.format, [server_edit])
-    return [server_file, *_own_file(client, own_edits)]
+    if hook_edits and client.hook_file(os.environ) == file:
+        return [Target(client, file, client.format, [server_edit, *hook_edits])]
+    targets = [Target(client, file, client.format, [server_edit])]
+    if hook_edits:
+        targets += _hook_file(client, hook_edits)
+    return targets
 
 
-def _own_file(client: Client, edits: Sequence[Edit]) -> list[Target]:
+def _hook_file(client: Client, edits: Sequence[Edit]) -> list[Target]:
     """Return the file of a client's hooks with these edits. [] for a client without such a file."""
     file = client.hook_file(os.environ)
     if file is None:
@@ -618,41 +651,34 @@ def _own_file(client: Client, edits: Sequence[Edit]) -> list[Target]:
     return [Target(client, file, "json", edits)]
 
 
-def _former(client: Client) -> list[Target]:
-    """Return the entries that an earlier installation left in files of the client."""
+def _former_entries(client: Client) -> list[Target]:
+    """Return the files of a client with entries that an earlier installation left there."""
     targets = [
         Target(client, entries.file, entries.format, entries.edits)
         for entries in table.former(client)
     ]
-    return [target for target in targets if _is_there(target)]
+    return [target for target in targets if _has_our_entry(target)]
 
 
-def _is_there(target: Target) -> bool:
-    """Whether a file has any of our entries."""
-    return any(value is not None for value in _present(target))
-
-
-def _present(target: Target) -> list[Any]:
-    """Return the values that our entries have in a file now (`present`).
-
-    Empty if the file cannot be read.
-    """
+def _has_our_entry(target: Target) -> bool:
+    """Whether a file has any of our entries. False if the file cannot be understood."""
     try:
-        return present(target)
+        values = present(target)
     except Unsure:
-        return []
+        return False
+    return any(value is not None for value in values)
 
 
-def _memories(client: Client, home: Path) -> list[Edit]:
+def _native_memory_edits(client: Client, home: Path) -> list[Edit]:
     """Return the edits that make a client keep its own memories in a project of the home.
 
-    Empty if the client cannot keep them in another folder.
+    [] if the client cannot keep them in another folder.
     """
     if "memories" not in client.hooks:
         return []
     folder = str(table.auto_memory_folder(home))
-    # The value does not show who set it. Only the records of `install` do.
-    is_ours = lambda _: False
+    # The value does not show who set it: only the records of `install` do. So no value is ours.
+    is_ours = lambda value: False
     return [Edit("native memory", (), client.hooks["memories"], folder, is_ours)]
 
 
@@ -674,33 +700,81 @@ def _change_files(
     replace: whether to replace an entry of our name that is not ours.
     dry_run: whether only to try the changes.
     """
+    make_changes = partial(_make_changes, installer, adding, removing, replace=replace)
+    try:
+        outcome = make_changes(dry_run=True)
+        if not dry_run:
+            outcome = make_changes(dry_run=False)
+    except _Refused as refused:
+        target = refused.target
+        return {
+            "result": "refused",
+            "file": str(target.file),
+            "reason": str(refused),
+            "snippet": snippet(target.format, target.edits) if adding else None,
+        }
+    row = _changes_document(outcome.changes, bool(adding), dry_run)
+    if outcome.problem is not None:
+        row["hooks_left"] = outcome.problem
+    return row
+
+
+class _Refused(Exception):
+    """A file that must be changed cannot be changed.
+
+    target: the file.
+    """
+
+    def __init__(self, target: Target, problem: str):
+        super().__init__(problem)
+        self.target = target
+
+
+@dataclass(frozen=True)
+class _Changes:
+    """The changes of one client's files.
+
+    changes: each changed file, with its text before and after.
+    problem: why a file of hooks was skipped. None if none was skipped.
+    """
+
+    changes: Sequence[tuple[Target, FileChange]]
+    problem: str | None
+
+
+def _make_changes(
+    installer: Installer,
+    adding: Sequence[Target],
+    removing: Sequence[Target],
+    *,
+    replace: bool,
+    dry_run: bool,
+) -> _Changes:
+    """Change the files of one client. Raises _Refused.
+
+    adding: files that get our entry or our hooks.
+    removing: files that lose them.
+    replace: whether to replace an entry of our name that is not ours.
+    dry_run: whether only to try the changes.
+    """
     steps = [(target, installer.add) for target in adding]
     steps += [(target, installer.remove) for target in removing]
-    changes: list[tuple[Target, FileChange]] = []
-    skipped: dict[str, str] = {}
-    # The first round only tries. The second one writes, unless this is a dry run.
-    for is_trial in (True, dry_run):
-        changes = []
-        for target, change_file in steps:
-            try:
-                changes.append((target, change_file(target, replace=replace, dry_run=is_trial)))
-            except Unsure as error:
-                problem = f"{target.file} was not changed: {error}"
-                if not _may_be_skipped(target, installer, adding, removing):
-                    return {
-                        "result": "refused",
-                        "file": str(target.file),
-                        "reason": problem,
-                        "snippet": snippet(target.format, target.edits) if adding else None,
-                    }
-                skipped = {"hooks_left": problem}
-    return _changes_document(changes, bool(adding), dry_run) | skipped
+    changes = []
+    problem = None
+    for target, change_file in steps:
+        try:
+            changes.append((target, change_file(target, replace=replace, dry_run=dry_run)))
+        except Unsure as error:
+            problem = f"{target.file} was not changed: {error}"
+            if not _may_be_skipped(target, installer, adding, removing):
+                raise _Refused(target, problem) from None
+    return _Changes(changes, problem)
 
 
 def _may_be_skipped(
     target: Target, installer: Installer, adding: Sequence[Target], removing: Sequence[Target]
 ) -> bool:
-    """Whether the server can be connected, or taken out, without a change of this file.
+    """Whether the server can be connected, or removed, without a change of this file.
 
     adding: files that would get our entry or our hooks.
     removing: files that would lose them.
@@ -712,18 +786,20 @@ def _may_be_skipped(
 
 
 def _changes_document(
-    rows: Sequence[tuple[Target, FileChange]], is_adding: bool, dry_run: bool
+    changes: Sequence[tuple[Target, FileChange]], is_adding: bool, dry_run: bool
 ) -> dict[str, Any]:
     """Return the keys of a client's row that tell the changes of its files.
 
-    rows: each file with its text before and after.
-    is_adding: whether something is put in, and not taken out.
+    changes: each file with its text before and after, which may be the same.
+    is_adding: whether entries are added, and not removed.
     dry_run: whether the changes were only tried.
     """
-    changed = [(target, change) for target, change in rows if change.old != change.new]
+    changed = [(target, change) for target, change in changes if change.old != change.new]
+    # If nothing changed, the row still names the files that were looked at.
+    files_to_name = changed or changes
     document = {
         "result": _result(bool(changed), is_adding, dry_run),
-        "file": ", ".join(str(target.file) for target, _ in changed or rows),
+        "file": ", ".join(str(target.file) for target, _ in files_to_name),
         "backup": [str(change.backup) for _, change in changed if change.backup is not None],
     }
     if dry_run and changed:
@@ -735,7 +811,7 @@ def _result(has_changes: bool, is_adding: bool, dry_run: bool) -> str:
     """Return the word for the result of changing a client's files.
 
     has_changes: whether any file changes.
-    is_adding: whether something is put in, and not taken out.
+    is_adding: whether entries are added, and not removed.
     dry_run: whether the changes were only tried.
     """
     if not has_changes:
@@ -756,16 +832,18 @@ def _diff_of(file: str, change: FileChange) -> str:
 
 
 def _result_line(client: Client, row: dict[str, Any]) -> str:
-    """Return the line that tells a person the result for a client."""
+    """Return the lines that tell a person the result for a client."""
     if row["result"] == "printed":
         heading = f"# {row['file']}\n" if row["file"] else ""
         return heading + row["snippet"].rstrip("\n")
-    head = f"{client.title}: {row['result']}"
     if row.get("reason"):
-        head = f"{client.title}: {row['reason']}"
+        headline = f"{client.title}: {row['reason']}"
     elif row.get("file"):
-        head += f" ({row['file']})"
-    parts = [head, *(f"  copy of what was there: {backup}" for backup in row.get("backup", ()))]
+        headline = f"{client.title}: {row['result']} ({row['file']})"
+    else:
+        headline = f"{client.title}: {row['result']}"
+    parts = [headline]
+    parts += [f"  copy of what was there: {backup}" for backup in row.get("backup", ())]
     if row.get("hooks_left"):
         parts.append(f"  {row['hooks_left']}")
     if row.get("snippet"):
@@ -773,26 +851,27 @@ def _result_line(client: Client, row: dict[str, Any]) -> str:
     if row.get("diff"):
         parts.append(row["diff"].rstrip("\n"))
     if row["result"] == "written":
-        parts += [f"  {note}" for note in _notes_about(client, row["file"])]
+        parts += [f"  {remark}" for remark in _remarks_on(client, row["file"])]
     return "\n".join(parts)
 
 
-def _notes_about(client: Client, files: str) -> list[str]:
-    """Return the remarks of our table of clients on a client whose files were written."""
-    notes = [client.note]
+def _remarks_on(client: Client, files: str) -> list[str]:
+    """Return the remarks of our table of clients on a client whose files were written.
+
+    files: the paths of the files, separated by commas.
+    """
+    remarks = [client.note]
     if str(client.hook_file(os.environ)) in files:
-        notes.append(client.hooks.get("note", ""))
-    return [note for note in notes if note]
+        remarks.append(client.hooks.get("note", ""))
+    return [remark for remark in remarks if remark]
 
 
 def _plugin_is_on(client: Client) -> bool:
     """Whether the client has our plugin switched on.
 
-    The plugin does what `install` would do, so with both of them everything would happen twice.
-
-    It is switched on if a setting in a file of the client is true. For Claude Code this is the key
-    `memoranda@memoranda` of `enabledPlugins` in `settings.json`. A file that cannot be understood
-    counts as switched off.
+    A setting in a file of the client tells: for Claude Code, the key `memoranda@memoranda` of
+    `enabledPlugins` in `settings.json`. If the file cannot be understood, the plugin counts as
+    switched off.
     """
     plugin = client.plugin
     if not plugin:
@@ -807,19 +886,19 @@ def _plugin_is_on(client: Client) -> bool:
     return bool(value_in_file == switched_on.value)
 
 
-def _show(call: Invocation, server: Server, project: bool) -> int:
-    """Print the table of clients, with the state of the entry of each client (`_entry_of`).
+def _show(call: Invocation, server: Server, *, is_for_project: bool) -> int:
+    """Print the table of clients, with the state of the entry of each client. Returns exit status 0.
 
     server: the server that entries should start.
-    project: whether the files of the project in the working folder are meant.
+    is_for_project: whether the files of the project in the working folder are meant.
     """
     installer = Installer(call.settings.home)
     rows = []
-    lines = [table_row(_STATUS, "client", "found", "entry", "hooks", "file").rstrip()]
+    lines = [table_row(_STATUS_ROW, "client", "found", "entry", "hooks", "file").rstrip()]
     for client in table.clients().values():
-        if project and not client.project:
+        if is_for_project and not client.project:
             continue
-        row = _state_of(client, server, installer, project)
+        row = _state_of(client, server, installer, is_for_project=is_for_project)
         rows.append(row)
         lines.append(_state_line(row))
     lines.append("\nConnect: memory install CLIENT, or memory install --all. Nothing was changed.")
@@ -828,15 +907,15 @@ def _show(call: Invocation, server: Server, project: bool) -> int:
 
 
 def _state_of(
-    client: Client, server: Server, installer: Installer, project: bool
+    client: Client, server: Server, installer: Installer, *, is_for_project: bool
 ) -> dict[str, Any]:
     """Return the row of a client in the table: whether and how the client is connected.
 
     server: the server that the entry should start.
     installer: knows which values we wrote.
-    project: whether the files of the project in the working folder are meant.
+    is_for_project: whether the files of the project in the working folder are meant.
     """
-    file = client.place(os.environ, Path.cwd() if project else None)
+    file = client.place(os.environ, Path.cwd() if is_for_project else None)
     assert file is not None
     entry = "none"
     version = None
@@ -844,11 +923,11 @@ def _state_of(
     try:
         target = Target(client, file, client.format, [table.entry(client, server)])
         entry, version = _entry_of(target, installer)
-        if not project:
+        if not is_for_project:
             hooks = _has_hooks(client)
     except MemorandaError as error:
         entry = f"unreadable: {error}"
-    if not project and entry == "none" and _plugin_is_on(client):
+    if not is_for_project and entry == "none" and _plugin_is_on(client):
         entry = "plugin"
         hooks = True
     return {
@@ -863,10 +942,9 @@ def _state_of(
 
 
 def _entry_of(target: Target, installer: Installer) -> tuple[str, str | None]:
-    """Return the state of a client's entry, such as `ok`, and the version of the program that it
-    starts.
+    """Return (state of a client's entry, version of the program that the entry starts).
 
-    The version is None if it is unknown.
+    The state is a word for the table, such as `ok`. The version is None if it is unknown.
 
     target: the client's file, with the entry that it should have.
     installer: knows which values we wrote.
@@ -881,7 +959,7 @@ def _entry_of(target: Target, installer: Installer) -> tuple[str, str | None]:
         if not argv and installer.wrote(target, value):
             return "address", None
         return "not ours", None
-    # The arguments from `mcp` on are for the server.
+    # The program is before `mcp`. The words behind it are options of the server.
     program = argv[: argv.index("mcp")] if "mcp" in argv else argv[:1]
     version = _version(*program)
     if not version:
@@ -899,8 +977,9 @@ def _has_hooks(client: Client) -> bool | None:
     hook_file = client.hook_file(os.environ)
     if hook_file is None:
         return None
-    calls = [hook for hook in table.hooks(client, ["memory"]) if not hook.keeps_present]
-    return None not in present(Target(client, hook_file, "json", calls))
+    hook_edits = [edit for edit in table.hooks(client, ["memory"]) if not edit.keeps_present]
+    values_in_file = present(Target(client, hook_file, "json", hook_edits))
+    return None not in values_in_file
 
 
 def _state_line(row: dict[str, Any]) -> str:
@@ -914,7 +993,7 @@ def _state_line(row: dict[str, Any]) -> str:
     if row["found"]:
         is_found = "yes"
         place = re.sub(f"^{re.escape(os.path.expanduser('~'))}(?=/)", "~", row["file"])
-    return table_row(_STATUS, row["client"], is_found, state, has_hooks, place).rstrip()
+    return table_row(_STATUS_ROW, row["client"], is_found, state, has_hooks, place).rstrip()
 
 
 @cache
@@ -936,7 +1015,11 @@ def _version(*program: str) -> str | None:
 
 
 def _start(argv: Sequence[str]) -> dict[str, Any]:
-    """Start the server as a client would, and ask for its tools. Return the result as keys."""
+    """Start the server as a client would, and ask for its tools.
+
+    Returns the keys `command`, `tools` (their number), `seconds` and `error`. The two in the middle
+    are None if the server did not answer, and `error` is None if it did.
+    """
     client = {"name": "memory-install", "version": "1"}
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
     lines: list[dict[str, Any]] = [
@@ -951,10 +1034,12 @@ def _start(argv: Sequence[str]) -> dict[str, Any]:
         process = subprocess.run(
             [*argv], input=request, capture_output=True, timeout=_START_SECONDS, check=False
         )
-        replies = {reply.get("id"): reply for reply in map(json.loads, process.stdout.splitlines())}
-        tools = len(replies[2]["result"]["tools"])
+        replies = [json.loads(line) for line in process.stdout.splitlines()]
+        replies_by_id = {reply.get("id"): reply for reply in replies}
+        # 2 is the id of the request for the list of tools.
+        tool_count = len(replies_by_id[2]["result"]["tools"])
     except (OSError, subprocess.SubprocessError, ValueError, KeyError, AttributeError) as error:
         return answer | {
             "error": f"the server did not answer ({type(error).__name__}); try: {' '.join(argv)}"
         }
-    return answer | {"tools": tools, "seconds": round(time.monotonic() - began, 2)}
+    return answer | {"tools": tool_count, "seconds": round(time.monotonic() - began, 2)}

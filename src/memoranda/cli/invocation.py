@@ -48,7 +48,8 @@ class Invocation:
     The attributes are the global options, which are set while the command line is parsed:
 
     command: the name of the command, such as `list`.
-    home, config: the folder of the home, and its configuration file. None means the usual one.
+    home: the folder of the home. None means the usual one.
+    config: the configuration file. None means config.yaml of the home.
     agent: the value of `--agent`. None if it is not given.
     json: whether to print a JSON document instead of text.
     no_pager: whether a long text is printed without a pager.
@@ -96,11 +97,12 @@ class Invocation:
     @property
     def options(self) -> list[str]:
         """Return `--config` and `--agent` with their values, for another command line."""
+        options = []
         if self.config:
-            config = ["--config", absolute_path(self.config)]
-        else:
-            config = []
-        return config + (["--agent", self.agent] if self.agent else [])
+            options += ["--config", absolute_path(self.config)]
+        if self.agent:
+            options += ["--agent", self.agent]
+        return options
 
     @cached_property
     def settings(self) -> Settings:
@@ -110,6 +112,7 @@ class Invocation:
         from memoranda.config import load
 
         settings = load(self.home, self.config)
+        # A home in a database has further settings there.
         if settings.url is not None:
             from memoranda.engine.read_session import load_settings
 
@@ -206,7 +209,7 @@ class Invocation:
                 output.notice(f"warning: {count} unreadable {files}, run memory doctor")
 
     def _keep_overview(self, memory: ReadSession) -> None:
-        """Bring `memory.md` up to date. An error here does not make the command fail."""
+        """Bring `memory.md` up to date. If that fails, warn, and let the command succeed."""
         from memoranda.engine.overview import Overview
         from memoranda.errors import StorageError
 
@@ -234,7 +237,10 @@ class Invocation:
         rows: the result of each reference for `--json`.
         between: the text between two results.
         """
-        self.answer(between.join(texts), **(rows[0] if len(rows) == 1 else {"results": list(rows)}))
+        document: dict[str, Any] = {"results": list(rows)}
+        if len(rows) == 1:
+            document = rows[0]
+        self.answer(between.join(texts), **document)
 
     @property
     def on_terminal(self) -> bool:
@@ -245,33 +251,38 @@ class Invocation:
         self,
         head: Sequence[str],
         rows: Sequence[Sequence[str]],
-        *last: str,
+        *last_lines: str,
         form: str = "",
         rule: int = 0,
     ) -> None:
-        """Print rows as a table for a person. For a program, print them by the template `form`.
+        """Print rows as a table for a person. In a pipe, print them by the template `form`.
 
-        last: lines to print below the table.
-        form: the line for a row, with `{}` for each cell.
-        rule: the length of the line of dashes below the head. 0 prints neither head nor dashes.
+        last_lines: lines to print below the table.
+        form: the template of a row in a pipe, with `{}` for each cell. "" if there is always a
+            terminal.
+        rule: the length of the line of dashes below the head in a pipe. 0 prints neither head nor
+            dashes.
         """
+        lines: list[str] = []
         if self.on_terminal:
             lines = output.table(head, rows)
         else:
             if rule:
                 lines = [output.table_row(form, *head), "-" * rule]
-            else:
-                lines = []
             lines += [output.table_row(form, *cells) for cells in rows]
-        lines += ["", *map(flat, last)] if last else []
+        if last_lines:
+            lines += ["", *(flat(line) for line in last_lines)]
         output.text("\n".join(lines), painted=self.on_terminal, paged=not self.no_pager)
 
-    def listed(self, name: str, listed: Listed, **before: Any) -> None:
-        """Print the JSON document of a list: its rows as `name`, after the keys `before`.
+    def answer_list(self, name: str, listed: Listed, **before: Any) -> None:
+        """Print the JSON document of a list.
 
+        name: the key of the rows.
         listed: the rows to print, and the number of all rows.
+        before: further keys, which come first.
         """
-        self.document(**before, **{name: listed.rows}, shown=len(listed), total=listed.total)
+        document = before | {name: listed.rows}
+        self.document(**document, shown=len(listed), total=listed.total)
 
     def document(self, **data: Any) -> None:
         """Print the JSON document of this command."""
@@ -285,10 +296,11 @@ def text_from(words: tuple[str, ...]) -> str:
     """
     if words != ("-",):
         return " ".join(words)
-    try:
-        if sys.stdin:
-            return sys.stdin.buffer.read().decode("utf-8-sig")
+    # Without stdin, the text is empty.
+    if sys.stdin is None:
         return ""
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig")
     except UnicodeDecodeError:
         raise Failure("the text on stdin is not valid UTF-8", "not_text") from None
 

@@ -1,12 +1,14 @@
-"""`upgrade`, `decay`, `archive`, `pin`, `unpin`, `consolidate`, `dream`, `remind`, `notify`
-(contract 001, 3, 5, 6 and
-8), `review` (18.2).
+"""The commands of upkeep and reminders (contract 001, 3, 5, 6, 8 and 18.2).
+
+`tidy`, `upgrade`, `decay`, `archive`, `pin`, `unpin`, `consolidate`, `dream`, `remind`, `notify` and
+`review`.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -53,12 +55,14 @@ _REMIND_KEYS = (
     "others",
     "memory",
 )
-_LEVELS = "1 light: the inbox; 2 medium: also what is similar; 3 deep: also links and reminders."
-_ORGANIZED = tuple(category for category in CATEGORIES if category != INBOX)
+_LEVELS_HELP = (
+    "1 light: the inbox; 2 medium: also what is similar; 3 deep: also links and reminders."
+)
+_ORGANIZED_CATEGORIES = tuple(category for category in CATEGORIES if category != INBOX)
 _dry_run_option = flag("--dry-run", "Only say what would be done.")
 
 
-def _lines(actions: Iterable[Action]) -> str:
+def _plan_text(actions: Iterable[Action]) -> str:
     """Return the text of a dry run: a line for each planned action."""
     return "\n".join(action.line() for action in actions) or "Nothing to do."
 
@@ -70,7 +74,7 @@ def _lines(actions: Iterable[Action]) -> str:
     now=True,
     example="memory upgrade 5a1f --category people",
 )
-@category_option(f"One of {', '.join(_ORGANIZED)} [by its words].")
+@category_option(f"One of {', '.join(_ORGANIZED_CATEGORIES)} [by its words].")
 @_dry_run_option
 def upgrade(call: Invocation, *refs: str, category: Text, dry_run: bool) -> None:
     """Move memories out of the inbox into a category, for good.
@@ -78,15 +82,16 @@ def upgrade(call: Invocation, *refs: str, category: Text, dry_run: bool) -> None
     If you name several memories, all of them are organized as one change, or none is. JSON then has
     the list `results`.
     """
-    if category is not None and category not in _ORGANIZED:
-        raise Failure(f'invalid category "{category}"', hint=choices(category, _ORGANIZED))
+    if category is not None and category not in _ORGANIZED_CATEGORIES:
+        hint = choices(category, _ORGANIZED_CATEGORIES)
+        raise Failure(f'invalid category "{category}"', hint=hint)
     with call.memory() as memory:
         from memoranda.jobs.lifecycle import upgrade_named
 
         infos, actions, restored_ids = upgrade_named(memory, refs, category, dry_run=dry_run)
         texts = [f"Upgraded memory {info.id} to long-term" for info in infos]
         if dry_run:
-            texts = [_lines(line for line in actions if line)]
+            texts = [_plan_text(action for action in actions if action is not None)]
 
         rows = []
         for info, action in zip(infos, actions, strict=True):
@@ -115,7 +120,7 @@ def decay(call: Invocation, *, dry_run: bool) -> None:
 
         actions = lifecycle.decay(memory, dry_run=dry_run)
         if dry_run:
-            text = _lines(actions)
+            text = _plan_text(actions)
         else:
             text = f"Decayed {len(actions)} unused memories"
         call.answer(text, actions=[action.document() for action in actions], decayed=len(actions))
@@ -187,32 +192,33 @@ def tidy(call: Invocation, *, dry_run: bool) -> int:
         with output.progress("Tidying") as progress:
             outcomes = lifecycle.tidy(memory, dry_run=dry_run, progress=progress)
         actions = list(chain.from_iterable(outcome.actions for outcome in outcomes))
-        questions = len(memory.review(limit=_MOST_COUNTED))
+        question_count = len(memory.review(limit=_MOST_COUNTED))
         lines = [action.line() if dry_run else _action_line(action) for action in actions]
         if not lines:
             lines = ["Nothing to do."]
-        if questions:
-            lines.append(f"{_question_count(questions)} for you: memory review")
-        lessons = _lessons(memory)
-        if lessons:
-            lines.append(f"{lessons} from your sessions to remember or not: {_LESSONS}")
-        documents = [action.document() for action in actions]
+        if question_count:
+            lines.append(f"{_question_count_text(question_count)} for you: memory review")
+        lesson_count = _lesson_count(memory)
+        if lesson_count:
+            lines.append(
+                f"{lesson_count} from your sessions to remember or not: memory review --kind lesson"
+            )
         return _answer(
             call,
             "\n".join(lines),
             outcomes,
-            actions=documents,
+            actions=[action.document() for action in actions],
             processed=len(actions),
-            questions=questions,
-            lessons=lessons,
+            questions=question_count,
+            lessons=lesson_count,
         )
 
 
-_LESSONS = "memory review --kind lesson"
+def _lesson_count(memory: MemorySession) -> int:
+    """Return how many lessons from sessions wait for an answer of the owner.
 
-
-def _lessons(memory: MemorySession) -> int:
-    """Return how many lessons from sessions wait for an answer of the owner."""
+    0 if transcripts are not read, or for an agent, which may not answer.
+    """
     if not memory.settings.transcripts or memory.agent is not None:
         return 0
     from memoranda.transcripts.proposals import count_proposals
@@ -222,8 +228,8 @@ def _lessons(memory: MemorySession) -> int:
 
 # Counting questions takes time, so beyond this number "50+" is shown.
 _MOST_COUNTED = 50
-# The result for a memory, in one word.
-_DONE = {
+# Verb of an action -> its result for the memory, in one word.
+_RESULT_WORDS = {
     "expire": "archived",
     "decay": "archived",
     "upgrade": "organized",
@@ -235,14 +241,17 @@ _DONE = {
 
 
 def _action_line(action: Action) -> str:
-    """Return an action that was carried out as a line."""
-    return f"{_DONE.get(action.verb, action.verb):<9} {action.id[:8]} {action.reason}"
+    """Return the line about an action that was carried out."""
+    result = _RESULT_WORDS.get(action.verb, action.verb)
+    return f"{result:<9} {action.id[:8]} {action.reason}"
 
 
-def _question_count(questions: int) -> str:
-    if questions == 1:
+def _question_count_text(count: int) -> str:
+    """Return a number of questions in words. `50+ questions` may be more than 50."""
+    if count == 1:
         return "1 question"
-    return f"{questions}{'+' if questions == _MOST_COUNTED else ''} questions"
+    plus_sign = "+" if count == _MOST_COUNTED else ""
+    return f"{count}{plus_sign} questions"
 
 
 @command("consolidate", keys=("jobs",), now=True, example="memory consolidate --dry-run")
@@ -255,48 +264,49 @@ def consolidate(call: Invocation, *, dry_run: bool) -> int:
 
         outcomes = lifecycle.consolidate(memory, dry_run=dry_run)
         if dry_run and not any(outcome.error for outcome in outcomes):
-            text = _lines(chain.from_iterable(outcome.actions for outcome in outcomes))
+            text = _plan_text(chain.from_iterable(outcome.actions for outcome in outcomes))
         else:
-            results = {
-                outcome.job: "error" if outcome.error else f"{len(outcome.actions)} items processed"
-                for outcome in outcomes
-            }
-            text = "\n".join(f"{job:<15} {result}" for job, result in results.items())
-        documents: dict[str, list[Any]] = {}
+            text = "\n".join(_job_line(outcome) for outcome in outcomes)
+        jobs = {}
         for outcome in outcomes:
-            documents[outcome.job] = [action.document() for action in outcome.actions]
-        jobs = {
-            job: {"processed": len(actions), "actions": actions}
-            for job, actions in documents.items()
-        }
+            actions = [action.document() for action in outcome.actions]
+            jobs[outcome.job] = {"processed": len(actions), "actions": actions}
         return _answer(call, text, outcomes, jobs=jobs)
 
 
+def _job_line(outcome: Outcome) -> str:
+    """Return the line about a job that ran: its name, and how many items it processed."""
+    result = f"{len(outcome.actions)} items processed"
+    if outcome.error:
+        result = "error"
+    return f"{outcome.job:<15} {result}"
+
+
 def _answer(call: Invocation, text: str, outcomes: Sequence[Outcome], **data: Any) -> int:
-    """Answer with what was done, and report what went wrong. Returns the exit status.
+    """Print the answer, then the errors of jobs that failed. Returns the exit status.
 
     text: the answer for a person.
     outcomes: the outcome of each job, some perhaps with an error.
     data: the keys of the JSON document.
     """
-    failed = [outcome for outcome in outcomes if outcome.error is not None]
-    messages = [f"{failed_outcome.job}: {failed_outcome.failure}" for failed_outcome in failed]
-    if failed:
-        code = next(
-            (
-                failed_outcome.error.code
-                for failed_outcome in failed
-                if isinstance(failed_outcome.error, MemorandaError)
-            ),
-            "internal",
-        )
-        data = {"error": {"code": code, "message": "; ".join(messages)}} | data
-    call.answer(text, **data)
+    failed_outcomes = [outcome for outcome in outcomes if outcome.error is not None]
+    if not failed_outcomes:
+        call.answer(text, **data)
+        return 0
+    messages = [f"{outcome.job}: {outcome.failure}" for outcome in failed_outcomes]
+    error = {"code": _error_code(failed_outcomes), "message": "; ".join(messages)}
+    call.answer(text, error=error, **data)
     for message in messages:
         output.failure(message)
-    if failed:
-        return 1
-    return 0
+    return 1
+
+
+def _error_code(failed_outcomes: Iterable[Outcome]) -> str:
+    """Return the code of the first expected error. `internal` if all errors are unexpected."""
+    for outcome in failed_outcomes:
+        if isinstance(outcome.error, MemorandaError):
+            return outcome.error.code
+    return "internal"
 
 
 @command(
@@ -305,7 +315,7 @@ def _answer(call: Invocation, text: str, outcomes: Sequence[Outcome], **data: An
     now=True,
     example="memory dream --level 2 --dry-run",
 )
-@option("--level", type=Number(-(1 << 30)), default=1, help=_LEVELS)
+@option("--level", type=Number(-(1 << 30)), default=1, help=_LEVELS_HELP)
 @_dry_run_option
 @flag("--report", "Show the report of the last dream again.")
 def dream(call: Invocation, *, level: int, dry_run: bool, report: bool) -> int:
@@ -324,41 +334,39 @@ def dream(call: Invocation, *, level: int, dry_run: bool, report: bool) -> int:
             )
         is_deep = level == dream.LEVELS[-1]
         if dry_run:
-            text = _lines(outcome.actions)
+            text = _plan_text(outcome.actions)
         else:
-            text = _dream_lines(memory, outcome.report, with_report=is_deep)
-        return _answer(
-            call, text, outcome.outcomes, **{key: outcome.report[key] for key in _DREAM_KEYS}
-        )
+            text = _dream_text(memory, outcome.report, has_details=is_deep)
+        document = {key: outcome.report[key] for key in _DREAM_KEYS}
+        return _answer(call, text, outcome.outcomes, **document)
 
 
 def _show_last_dream(call: Invocation, memory: MemorySession) -> int:
-    """Show the report of the last dream, as far as the caller may see it. Returns the exit status."""
+    """Show the part of the last dream's report that the caller may see. Returns the exit status."""
     from memoranda.jobs import dream
 
     stored_report = dream.load_report(memory.home)
     if stored_report is None:
-        nothing = dict.fromkeys(_DREAM_KEYS) | {"processed": 0, "actions": []}
-        return _answer(call, "No dream yet.", (), **nothing)
-    row = dream.report_seen_by(memory, stored_report)
-    text = _dream_lines(memory, row, with_report=True)
-    return _answer(call, text, (), **{key: row[key] for key in _DREAM_KEYS})
+        empty_document = dict.fromkeys(_DREAM_KEYS) | {"processed": 0, "actions": []}
+        return _answer(call, "No dream yet.", (), **empty_document)
+    report = dream.report_seen_by(memory, stored_report)
+    text = _dream_text(memory, report, has_details=True)
+    document = {key: report[key] for key in _DREAM_KEYS}
+    return _answer(call, text, (), **document)
 
 
-def _dream_lines(memory: MemorySession, report: dict[str, Any], *, with_report: bool) -> str:
+def _dream_text(memory: MemorySession, report: dict[str, Any], *, has_details: bool) -> str:
     """Return the text about a run of the dream job, which tidies the notes.
 
-    with_report: whether the lines of its report follow the headline.
+    report: the document of the run. Its key `report` has the details.
+    has_details: whether the details follow the headline.
     """
     from memoranda.jobs.dream import report_lines
 
-    head = f"Dream (level {report['level']}) processed {report['processed']} items"
-    return "\n".join(
-        [
-            head,
-            *(report_lines(report["report"], memory.settings.reading_zone) if with_report else ()),
-        ]
-    )
+    lines = [f"Dream (level {report['level']}) processed {report['processed']} items"]
+    if has_details:
+        lines += report_lines(report["report"], memory.settings.reading_zone)
+    return "\n".join(lines)
 
 
 @command(
@@ -371,7 +379,7 @@ def _dream_lines(memory: MemorySession, report: dict[str, Any], *, with_report: 
 @option("--at", "when", metavar="WHEN", help="The time, if TEXT does not name it.")
 @new_memory_options
 @flag("--dry-run", "Only show which time is read.")
-@flag("--list", "List the reminders still to come.", "shows")
+@flag("--list", "List the reminders still to come.", "is_list")
 @flag("--all", "With --list: also reminders that have fired.", "includes_fired")
 @option("--done", "done_reminder", metavar="ID", help="Acknowledge a reminder.")
 def remind(
@@ -379,29 +387,29 @@ def remind(
     *words: str,
     when: Text,
     dry_run: bool,
-    shows: bool,
+    is_list: bool,
     includes_fired: bool,
     done_reminder: Text,
-    **new: Any,
+    **note_options: Any,
 ) -> None:
     """Set a reminder at the time TEXT names, in English or Chinese.
 
-    If a word of time in TEXT cannot be used, the text is refused, and the word is named. Several
+    If TEXT has a time that cannot be used, no reminder is set, and the error names the words. Several
     times joined by "and" make several reminders.
     """
-    if shows and done_reminder is not None:
+    if is_list and done_reminder is not None:
         raise Usage("--list and --done do not go together")
-    if includes_fired and not shows:
+    if includes_fired and not is_list:
         raise Usage("--all needs --list")
-    if (shows or done_reminder is not None) and words:
+    if (is_list or done_reminder is not None) and words:
         raise Usage(f"accepts 0 arg(s), received {len(words)}")
-    if shows:
+    if is_list:
         _list_reminders(call, includes_fired=includes_fired)
     elif done_reminder is not None:
         _acknowledge(call, done_reminder, dry_run=dry_run)
     elif words:
-        text = content_from(words, scope=new["scope"])
-        _set_reminders(call, text, when, dry_run=dry_run, **new)
+        text = content_from(words, scope=note_options["scope"])
+        _set_reminders(call, text, when, dry_run=dry_run, **note_options)
     else:
         raise Usage("requires at least 1 arg(s), only received 0")
 
@@ -417,35 +425,35 @@ def _acknowledge(call: Invocation, ref: str, *, dry_run: bool) -> None:
 
         if dry_run:
             info = memory.find_memory(ref)
-        else:
-            info = reminders.acknowledge(memory, ref)
-        row = documents.note(memory, info, content_of(memory, info))
-        if dry_run:
             answer = "Would be done"
         else:
+            info = reminders.acknowledge(memory, ref)
             answer = "Done"
+        row = documents.note(memory, info, content_of(memory, info))
         call.answer(f"{answer}: {info.id[:8]}", id=info.id, memory=row)
 
 
 def _set_reminders(
-    call: Invocation, text: str, when: str | None, *, dry_run: bool, **new: Any
+    call: Invocation, text: str, when: str | None, *, dry_run: bool, **note_options: Any
 ) -> None:
-    """Set a reminder for each time of the text, or of `when`: several joined by "and".
+    """Set a reminder for each time that the words name: "today and on Friday" gives two.
 
+    text: the text of the reminder.
     when: the words of the time; None finds them in `text`.
     dry_run: whether only to say when the reminders would fire.
+    note_options: the options of a new memory, such as its scope.
     """
     with call.memory() as memory:
         from memoranda.jobs import reminders
 
-        memory.check_scope(new["scope"])
+        memory.check_scope(note_options["scope"])
         answers = []
         rows = []
         for reading in reminders.read_times(memory, text if when is None else when):
             row = _reading_row(memory, text, reading, is_stored=not dry_run)
             answer = f"Would remind: {row['reading']}"
             if not dry_run:
-                note = reminders.store(memory, text, reading, **new)
+                note = reminders.store(memory, text, reading, **note_options)
                 answer = f"Reminder set: {note.id}\n  {row['reading']}"
                 row["memory"] = documents.note(memory, note, note.content)
             answers.append(answer)
@@ -456,24 +464,24 @@ def _set_reminders(
 def _reading_row(
     memory: MemorySession, text: str, reading: Reading, *, is_stored: bool
 ) -> dict[str, Any]:
-    """Return a reading of a time as JSON has it. Its key `reading` has the time in words.
+    """Return the JSON keys of a time that was read from a text.
 
     text: the text of the reminder.
-    reading: the time that was read from the text.
-    is_stored: whether a reminder was made of it.
+    reading: the time, and the words that name it.
+    is_stored: whether a reminder was made for it.
     """
     local = reading.due.astimezone(memory.settings.reading_zone)
-    shown_text = f"{local:%a} {local.day} {local:%b} {local.year} {local:%H:%M}"
-    shown_text += f" ({one_line(reading.phrase)})"
+    time_in_words = f"{local:%a} {local.day} {local:%b} {local.year} {local:%H:%M}"
+    time_in_words += f" ({one_line(reading.phrase)})"
     if reading.repeat:
-        shown_text += f" repeat {reading.repeat}"
+        time_in_words += f" repeat {reading.repeat}"
     return {
         "stored": is_stored,
         "text": text,
         "phrase": reading.phrase,
         "due_at": stamp(reading.due),
         "due_local": local.isoformat(),
-        "reading": shown_text,
+        "reading": time_in_words,
         "all_day": reading.all_day,
         "repeat": reading.repeat,
         "others": list(reading.others),
@@ -481,7 +489,10 @@ def _reading_row(
 
 
 def _when_due(reminder: Reminder, zone: tzinfo | None) -> str:
-    """Return the minute at which a reminder is due, or why there is none."""
+    """Return when a reminder is due, to the minute, or why it has no time.
+
+    zone: the time zone of the minute. None means the zone of this machine.
+    """
     if reminder.due is not None:
         return minute(reminder.due, zone)
     return "unreadable date" if reminder.unreadable else "no date"
@@ -490,30 +501,32 @@ def _when_due(reminder: Reminder, zone: tzinfo | None) -> str:
 def _list_reminders(call: Invocation, *, includes_fired: bool) -> None:
     """List the reminders that will fire.
 
-    includes_fired: whether those that fired are listed too.
+    includes_fired: whether to list also the reminders that have fired.
     """
     with call.memory() as memory:
         from memoranda.jobs import reminders
         from memoranda.jobs.text_reminders import outdated
         from memoranda.note.reminder import CAVEATS
 
-        listed = reminders.listed(memory, fired=includes_fired)
+        notes_with_reminders = reminders.listed(memory, fired=includes_fired)
         if call.json:
-            rows_listed = documents.notes(memory, (info for info, _ in listed)).rows
-            return call.document(reminders=rows_listed)
-        # Those whose text has changed since, or that is gone.
-        waiting = [info for info, reminder in listed if reminder.is_waiting]
-        changed = outdated(memory, waiting)
+            infos = (info for info, _ in notes_with_reminders)
+            return call.document(reminders=documents.notes(memory, infos).rows)
+        # The text from which a reminder was read may have changed since, or be gone.
+        waiting = [info for info, reminder in notes_with_reminders if reminder.is_waiting]
+        current_texts = outdated(memory, waiting)
         rows = []
-        for info, reminder in listed:
+        for info, reminder in notes_with_reminders:
             caveat = reminder.caveat
-            if info.id in changed:
-                caveat = CAVEATS["gone" if changed[info.id] is None else "changed"]
+            if info.id in current_texts:
+                is_gone = current_texts[info.id] is None
+                caveat = CAVEATS["gone" if is_gone else "changed"]
             text = caveat + content_of(memory, info)
+            # A pipe gets the first characters of each reminder, a terminal the whole text.
+            if not call.on_terminal:
+                text = preview(text, 60)
             when = _when_due(reminder, memory.settings.reading_zone)
-            rows.append((info.id[:8], when, text if call.on_terminal else preview(text, 60)))
-
-        # A pipe gets the first characters of each reminder, a terminal the whole text.
+            rows.append((info.id[:8], when, text))
         if not rows:
             return call.answer("No reminders.")
         call.table(("ID", "When", "Reminder"), rows, form="{:<8} {:<16} {}")
@@ -529,7 +542,7 @@ def notify(call: Invocation, *, dry_run: bool) -> None:
 
         outcome = reminders.notify(memory, dry_run=dry_run)
         if dry_run:
-            text = _lines(outcome.actions)
+            text = _plan_text(outcome.actions)
         else:
             text = f"Notified {len(outcome.notified)} reminders"
         call.answer(
@@ -540,7 +553,7 @@ def notify(call: Invocation, *, dry_run: bool) -> None:
 
 
 _ITEM_KEYS = ("key", "kind", "text", "refs", "lines", "choices")
-_KEYS = "s later, u undo the last answer, q quit"
+_REVIEW_KEYS = "s later, u undo the last answer, q quit"
 
 
 @command("review", keys={"items": _ITEM_KEYS, "more": ()}, example="memory review --limit 5")
@@ -557,19 +570,20 @@ def review(call: Invocation, *, limit: int, kind: Text) -> None:
     questions. Until a question is answered, nothing is changed.
     """
     with call.memory() as memory:
+        # One question beyond the limit tells whether there are more. 0 means no limit.
         items = memory.review(limit=limit + 1 if limit else 0, kind=kind)
-        page, has_more = (items[:limit], len(items) > limit) if limit else (items, False)
+        has_more = limit > 0 and len(items) > limit
+        if has_more:
+            items = items[:limit]
         if not call.json and sys.stdin.isatty() and sys.stdout.isatty():
-            return _ask(memory, page, has_more=has_more)
-        rows = [documents.question(item) for item in page]
+            return _ask(memory, items, has_more=has_more)
+        rows = [documents.question(item) for item in items]
         lines = []
-        for item in page:
+        for item in items:
             lines += question_lines(item)
         if has_more:
-            last = [f"More: memory review --limit {2 * limit}"]
-        else:
-            last = []
-        call.answer("\n".join([*lines, *last]) or "Nothing to review.", items=rows, more=has_more)
+            lines.append(f"More: memory review --limit {2 * limit}")
+        call.answer("\n".join(lines) or "Nothing to review.", items=rows, more=has_more)
 
 
 def _ask(memory: MemorySession, items: list[ReviewItem], *, has_more: bool) -> None:
@@ -580,58 +594,73 @@ def _ask(memory: MemorySession, items: list[ReviewItem], *, has_more: bool) -> N
     """
     import click
 
-    # The position of a question, and the change its answer made
-    answered: list[tuple[int, int]] = []
+    answers: list[_Answer] = []
+    total = f"{len(items)}+" if has_more else str(len(items))
     index = 0
     while index < len(items):
         item = items[index]
-        output.text(_question(item, f"{index + 1} of {len(items)}{'+' if has_more else ''}"))
+        output.text(_question_text(item, f"{index + 1} of {total}"))
         key = click.getchar()
         # `q`, Ctrl-C, Ctrl-D or Escape.
         if key in "q\x03\x04\x1b":
             break
+        labels = dict(item.choices)
         if key == "u":
-            index = _take_back(memory, answered, index)
+            index = _take_back(memory, answers, index)
         elif key == "s":
             index += 1
-        elif key in dict(item.choices):
+        elif key in labels:
             try:
                 memory.decide(item, key)
-                answered.append((index, memory.changed))
-                output.text(f"-> {dict(item.choices)[key]}")
+                answers.append(_Answer(index, memory.changed))
+                output.text(f"-> {labels[key]}")
             except MemorandaError as error:
                 # The memory changed in between; go on with the next question.
                 output.failure(output.error_sentence(error))
             index += 1
         else:
             output.text("Press one of the keys shown.")
-    remedy = " memory undo takes the last answer back." if answered else ""
-    output.text(f"Answered {len(answered)} of {plural(len(items), 'question')}.{remedy}")
+    remedy = " memory undo takes the last answer back." if answers else ""
+    output.text(f"Answered {len(answers)} of {plural(len(items), 'question')}.{remedy}")
 
 
-def _question(item: ReviewItem, number: str) -> str:
+@dataclass(frozen=True)
+class _Answer:
+    """An answer to a question of the review.
+
+    index: the position of the question.
+    change: the number of the change that the answer made.
+    """
+
+    index: int
+    change: int
+
+
+def _question_text(item: ReviewItem, position: str) -> str:
     """Return a question as text, with its subject and the keys that answer it.
 
-    number: its number, and the number of all questions.
+    position: its number and the number of all questions: `2 of 5`.
     """
-    lines = [f"\n{number}  {item.text}", *subject_lines(item)]
+    lines = [f"\n{position}  {item.text}", *subject_lines(item)]
     lines += [f"  {letter}  {label}" for letter, label in item.choices]
-    return "\n".join([*lines, f"  ({_KEYS})"])
+    return "\n".join([*lines, f"  ({_REVIEW_KEYS})"])
 
 
-def _take_back(memory: MemorySession, answered: list[tuple[int, int]], index: int) -> int:
-    """Take the last answer back, and remove it from `answered`.
+def _take_back(memory: MemorySession, answers: list[_Answer], index: int) -> int:
+    """Take the last answer back, and remove it from `answers`.
 
-    Returns the position of its question, or `index` if that is not possible.
+    index: the position of the question that is shown now.
+
+    Returns the position of the question to show next: the question of the answer, or `index` if no
+    answer can be taken back.
     """
-    if not answered:
+    if not answers:
         output.text("Nothing answered yet.")
         return index
     try:
-        memory.undo(answered[-1][1])
+        memory.undo(answers[-1].change)
     except CannotUndo as error:
         output.failure(output.error_sentence(error))
         return index
     output.text("Taken back.")
-    position, _ = answered.pop()
-    return position
+    return answers.pop().index

@@ -45,13 +45,16 @@ if TYPE_CHECKING:
 _REFERENCE = lazy_pattern(
     r"(?=.*[0-9/])(?:memory://\S+|[0-9a-fA-F][0-9a-fA-F-]{3,35}|[^\s:]+/[^\s:]+)"
 )
-_PLACE = ("id", "project", "path")
+# The keys of a JSON document that name a note.
+_PLACE_KEYS = ("id", "project", "path")
+# The file descriptor of stderr.
+_STDERR = 2
 # The editors to try if neither VISUAL nor EDITOR is set.
 _EDITORS = ("sensible-editor", "editor", "nano", "vi")
-_CATEGORIES = f"One of {', '.join(CATEGORIES)}."
+_CATEGORIES_HELP = f"One of {', '.join(CATEGORIES)}."
 
 
-def category_option(help: str = _CATEGORIES) -> Callable[..., Any]:
+def category_option(help: str = _CATEGORIES_HELP) -> Callable[..., Any]:
     """Return the option `--category`."""
     return option("--category", type=Names("category", lambda _: CATEGORIES), help=help)
 
@@ -86,7 +89,7 @@ def new_memory_options(function: Any) -> Any:
 def content_from(words: tuple[str, ...], **fields: Text) -> str:
     """Return the content of a new memory: the words joined by blanks, or stdin for `-`.
 
-    fields: fields of the memory to check before, such as `category`.
+    fields: other fields of the memory, such as `category`, which are checked first.
 
     Raises Failure if the content is blank, and InvalidInput for a field that is not valid.
     """
@@ -108,14 +111,14 @@ def content_from(words: tuple[str, ...], **fields: Text) -> str:
 @new_memory_options
 @option("--valid-from", metavar="DATE", help="Date from which this is true [its date, or now].")
 @option("--valid-until", metavar="DATE", help="Date from which this is no longer true.")
-def write(call: Invocation, *words: str, category: Text, **new: Any) -> None:
+def write(call: Invocation, *words: str, category: Text, **note_options: Any) -> None:
     """Store a memory in the inbox, or in the category you name.
 
     The words of CONTENT are joined by blanks; `-` reads the text from stdin.
     """
-    text = content_from(words, category=category, scope=new["scope"])
+    text = content_from(words, category=category, scope=note_options["scope"])
     with call.changing() as memory:
-        note = memory.write(Draft(text, CATEGORY_PROJECT, category=category, **new))
+        note = memory.write(Draft(text, CATEGORY_PROJECT, category=category, **note_options))
         kind = "inbox" if note.phase == INBOX else f"{note.category}/organized"
         lines = [f"Created {kind} memory: {note.id}"]
         if note.expires is not None and output.is_terminal():
@@ -125,7 +128,7 @@ def write(call: Invocation, *words: str, category: Text, **new: Any) -> None:
 
 
 def _expiry_hint(memory: NoteSession, expires: datetime, source: str | None) -> str:
-    """Return a sentence that says when a new memory in the inbox will be archived, and by whom.
+    """Return a sentence that says when, and by what, a new memory in the inbox will be archived.
 
     expires: when the memory expires.
     source: the source of the memory, such as `manual`.
@@ -142,20 +145,23 @@ def _expiry_hint(memory: NoteSession, expires: datetime, source: str | None) -> 
 
 
 def _show_contradiction(memory: NoteSession, note: Note) -> None:
-    """If an older note says otherwise, say so on stderr, with the command that ends that note."""
+    """If the new note contradicts an older one, tell the person on stderr.
+
+    The line also has the command that marks the older note as replaced.
+    """
     from memoranda.engine.contested import otherwise, written_over
 
-    pair = written_over(memory, note)
-    if pair is None:
+    contradiction = written_over(memory, note)
+    if contradiction is None:
         return
-    ending = f"memory supersede {pair.old.info.id[:8]} {note.id[:8]}"
-    output.notice(f"{otherwise(memory, pair)} If it holds no more: {ending}")
+    remedy = f"memory supersede {contradiction.old.info.id[:8]} {note.id[:8]}"
+    output.notice(f"{otherwise(memory, contradiction)} If it holds no more: {remedy}")
 
 
-def _draft_like(old: NoteInfo, content: str) -> Draft:
-    """Return the draft of a note that replaces another one, at a place like its place."""
+def _replacement_draft(old: NoteInfo, content: str) -> Draft:
+    """Return the draft of a note that replaces another one. It gets the same folder or category."""
     if old.project in MEMORY_PROJECTS:
-        # The new text is valid even if the old memory is archived. So it goes to the category.
+        # The new text is valid even if the old memory is archived, so it does not go to the archive.
         return Draft(
             content, CATEGORY_PROJECT, category=old.category, scope=old.scope, tags=old.tags
         )
@@ -167,7 +173,7 @@ def _draft_like(old: NoteInfo, content: str) -> Draft:
     "supersede",
     "OLD",
     "NEW...",
-    keys={"old": _PLACE, "new": _PLACE},
+    keys={"old": _PLACE_KEYS, "new": _PLACE_KEYS},
     now=True,
     example="memory supersede 5a1f The staging server is called egret",
 )
@@ -180,16 +186,19 @@ def supersede(call: Invocation, ref: str, *words: str, valid_from: Text) -> None
     """
     with call.changing() as memory:
         old = memory.find_any(ref, looseness=Looseness.CASE)
-        # A present note, or the draft of a new one.
+        # The replacement is an existing note, or the draft of a new one.
         new: NoteInfo | Draft
         if len(words) == 1 and _REFERENCE.fullmatch(words[0]):
             new = memory.find_any(words[0], looseness=Looseness.CASE)
         else:
-            new = _draft_like(old, content_from(words))
-        before, after = memory.supersede(old, new, valid_from=valid_from)
-        text = f"{after.id} supersedes {before.id[:8]}, valid until {before.header['valid_until']}"
-        ends = [{key: getattr(note, key) for key in _PLACE} for note in (before, after)]
-        call.answer(text, old=ends[0], new=ends[1])
+            new = _replacement_draft(old, content_from(words))
+        old_note, new_note = memory.supersede(old, new, valid_from=valid_from)
+        end = old_note.header["valid_until"]
+        call.answer(
+            f"{new_note.id} supersedes {old_note.id[:8]}, valid until {end}",
+            old={key: getattr(old_note, key) for key in _PLACE_KEYS},
+            new={key: getattr(new_note, key) for key in _PLACE_KEYS},
+        )
 
 
 @command("read", "ID...", keys=("memory", "provenance"), example="memory read 5a1f notes/Plan.md")
@@ -209,22 +218,22 @@ def read(call: Invocation, *refs: str, as_of: Text, at: Text) -> None:
         infos = [memory.find_any(ref) for ref in refs]
         moment = as_of_moment(memory, as_of)
         if moment is not None:
-            infos = [memory.version_at(note, moment) for note in infos]
+            infos = [memory.version_at(info, moment) for info in infos]
         texts = []
         rows = []
-        zone = memory.settings.zone
         for info in infos:
+            # A note of another project stays a note when it is archived.
             is_memory = info.project in MEMORY_PROJECTS and not info.header.get("archived_from")
-            reader = _reader_of(memory, info)
-            document = documents.read_note(reader, info, is_named=not is_memory)
+            session = _session_to_read(memory, info)
+            document = documents.read_note(session, info, is_named=not is_memory)
             key = "memory" if is_memory else "note"
             rows.append({key: document, "provenance": info.provenance.row()})
             if not call.json:
-                texts.append(whole_note(document, zone))
+                texts.append(whole_note(document, memory.settings.zone))
         call.answer_each(texts, rows, "\n\n")
 
 
-def _reader_of(memory: ReadSession, info: NoteInfo) -> ReadVerbs:
+def _session_to_read(memory: ReadSession, info: NoteInfo) -> ReadVerbs:
     """Return the session with which to read a note.
 
     Reading an archived memory needs a session that can write, because it brings the memory back.
@@ -239,19 +248,16 @@ def _reader_of(memory: ReadSession, info: NoteInfo) -> ReadVerbs:
 def _read_at(call: Invocation, refs: tuple[str, ...], at: str) -> None:
     """Show whole texts of notes as they were at an earlier time. This does not count as access.
 
-    at: the number of a change, after which the texts are shown, or a time.
+    at: the value of `--at`: a time, or the number of a change, after which the texts are shown.
     """
     from memoranda.cli.older_texts import is_number, text_at
 
     with call.memory() as memory:
-        if is_number(at):
-            moment = None
-        else:
-            moment = _moment(memory, at)
+        moment = None if is_number(at) else _moment(memory, at)
         rows = []
         for ref in refs:
+            # Of a deleted note, only the log knows the path, so `ref` itself is looked up there.
             note_place = ref
-            # Only the log knows a note that was deleted. So the name is looked up there.
             with suppress(MemorandaError):
                 note_place = place(memory.find_any(ref))
             rows.append({"ref": ref, "at": at, "text": text_at(memory, note_place, at, moment)})
@@ -273,7 +279,10 @@ def _moment(memory: MemorySession, time_text: str) -> datetime:
 
 
 def as_of_moment(memory: ReadVerbs, text: Text) -> datetime | None:
-    """Return the time that the value of `--as-of` means. None without this option. Raises Failure."""
+    """Return the time that the value of `--as-of` means. Raises Failure.
+
+    text: the value. For None, which is the option not given, the result is None.
+    """
     if text is None:
         return None
     hint = "Use e.g. 2025-03-01, 2025-03 or yesterday."
@@ -322,7 +331,7 @@ def _label_of(info: NoteInfo) -> str:
 def notes_named(
     memory: ReadVerbs, refs: Iterable[str], *, looseness: Looseness = Looseness.CASE
 ) -> list[NoteInfo]:
-    """Return the notes of any project that some references name, each once.
+    """Return the notes of any project that these references name, each once.
 
     looseness: how exactly a reference must match the name of a note.
 
@@ -345,13 +354,13 @@ def tag(call: Invocation, *refs: str, add: str | None, remove: str | None) -> No
         try:
             infos = notes_named(memory, refs)
         except NotFound as error:
-            if add or remove or len(refs) == 1 or error.identifier == refs[0]:
+            # `memory tag 5a1f infra`: the first word names a note, so the person probably meant
+            # `--add infra`.
+            has_tags_as_words = len(refs) > 1 and error.identifier != refs[0]
+            if add or remove or not has_tags_as_words:
                 raise
-            # `memory tag 5a1f infra`: the person probably meant `--add infra`.
-            tags = ",".join(refs[1:])
-            raise Failure(
-                output.error_sentence(error), error.code, guesses=[f"--add {tags}"]
-            ) from None
+            guess = f"--add {','.join(refs[1:])}"
+            raise Failure(output.error_sentence(error), error.code, guesses=[guess]) from None
         notes = memory.tag_many(infos, split_list(add), split_list(remove))
         texts = [f"Tags of {note.id[:8]}: [{' '.join(note.tags)}]" for note in notes]
         call.answer_each(texts, [{"id": note.id, "tags": list(note.tags)} for note in notes])
@@ -378,7 +387,7 @@ def unlink(call: Invocation, a: str, b: str) -> None:
 def _change_links(call: Invocation, verb: str, *refs: str) -> None:
     """Link or unlink two notes.
 
-    verb: `Linked` or `Unlinked`.
+    verb: `Linked` links them, `Unlinked` removes their links.
     refs: the two notes.
 
     Raises Failure if a note does not exist, or if both are the same note.
@@ -447,17 +456,16 @@ def edit(call: Invocation, ref: str) -> None:
         file = _draft(memory, note)
     before = file.read_bytes()
     try:
-        after = _edited(command, file, before, as_json=call.json)
+        after = _bytes_from_editor(command, file, before, as_json=call.json)
         if after == before:
             shutil.rmtree(file.parent, ignore_errors=True)
             return call.answer("Nothing changed.", id=note.id, path=place(note), changed=False)
         text = _text_of(after)
-        # The settings may have changed while the editor was open.
+        # The settings may have changed while the editor was open, so they are read again.
         del call.settings
         with call.memory() as memory:
-            written = memory.edit(
-                (note.project, note.path), Rewrite(text), checksum=note.checksum
-            ).note
+            place_of_note = (note.project, note.path)
+            written = memory.edit(place_of_note, Rewrite(text), checksum=note.checksum).note
     except MemorandaError as error:
         # The person's text is kept, but an unchanged draft is not.
         if not file.exists() or file.read_bytes() == before:
@@ -478,7 +486,7 @@ def _problem_of_edit(error: MemorandaError, note: Note) -> str:
     return str(error).rstrip(".")
 
 
-def _edited(command: list[str], file: Path, before: bytes, *, as_json: bool) -> bytes:
+def _bytes_from_editor(command: list[str], file: Path, before: bytes, *, as_json: bool) -> bytes:
     """Run an editor on a file, and return the bytes of the file afterwards.
 
     command: the command line of the editor, without the file.
@@ -489,8 +497,8 @@ def _edited(command: list[str], file: Path, before: bytes, *, as_json: bool) -> 
     """
     import subprocess
 
+    stdout = _STDERR if as_json else None
     try:
-        stdout = 2 if as_json else None
         status = subprocess.run([*command, str(file)], check=False, stdout=stdout).returncode
     except OSError as error:
         raise Failure(
@@ -520,11 +528,14 @@ def _editor() -> list[str]:
     import shlex
     import shutil
 
-    chosen = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not editor:
+        installed_editors = [name for name in _EDITORS if shutil.which(name)]
+        editor = installed_editors[0] if installed_editors else ""
     try:
-        command = shlex.split(chosen or next(filter(shutil.which, _EDITORS), ""))
+        command = shlex.split(editor)
     except ValueError as error:
-        raise Failure(f"the editor {chosen} cannot be run: {error}") from None
+        raise Failure(f"the editor {editor} cannot be run: {error}") from None
     if not command:
         raise Failure("no editor found: set EDITOR, e.g. to nano")
     return command
@@ -533,7 +544,7 @@ def _editor() -> list[str]:
 def _draft(memory: NoteSession, note: Note) -> Path:
     """Make a file with the text of a note for the editor, and return its path. Raises Failure.
 
-    It is in the home, so that the text survives a crash of the machine.
+    The file is in the home, so that the text survives a crash of the machine.
     """
     import tempfile
 
@@ -542,8 +553,9 @@ def _draft(memory: NoteSession, note: Note) -> Path:
     folder = Layout(memory.home).edits
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-        inner = tempfile.mkdtemp(prefix="", dir=folder)
-        file = Path(inner, Path(note.path).name)
+        # In a separate folder, the file can have the name of the note.
+        own_folder = tempfile.mkdtemp(prefix="", dir=folder)
+        file = Path(own_folder, Path(note.path).name)
         file.write_bytes(note.text.encode("utf-8", "surrogatepass"))
         file.chmod(0o600)
     except OSError as error:

@@ -27,7 +27,7 @@ _MOST_WARNINGS = 10
 _GAP = "  "
 # The last cell of a table has at least this many columns, even on a narrow terminal.
 _LEAST_COLUMNS = 12
-# Characters of an entry of a log.
+# An entry of a log is cut to this many characters.
 _MOST_LOGGED_CHARACTERS = 4_000
 # SGR codes of ANSI terminals.
 _STYLES = {
@@ -44,15 +44,17 @@ _STYLES = {
 class Failure(MemorandaError):
     """An error with a message that the command prints as it is.
 
-    code: the code of the error (contract 000b, 8).
+    code: the code of the error for programs, such as `not_found` (contract 000b, 8).
     hint: a further line that says what to do. "" for none.
-    guesses: names that the person may have meant.
+    guesses: names that the person may have meant. If there are any, they are the hint.
     """
 
     def __init__(
         self, message: str, code: str = "invalid", hint: str = "", guesses: Sequence[str] = ()
     ):
-        super().__init__(message, f"Did you mean {' or '.join(guesses)}?" if guesses else hint)
+        if guesses:
+            hint = f"Did you mean {' or '.join(guesses)}?"
+        super().__init__(message, hint)
         self.code = code
 
 
@@ -147,6 +149,7 @@ def fit(text: str, columns: int) -> str:
     if width(text) <= columns:
         return text
     characters = []
+    # The ellipsis takes one column.
     taken_columns = 1
     for char in text:
         taken_columns += width(char)
@@ -172,34 +175,41 @@ def _printable(cell: str) -> str:
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Return the lines of a table that is as wide as the terminal.
 
-    The last column is cut to the space that the others leave. Control characters are escaped, so
-    that no cell can move the cursor.
+    Every column is as wide as its widest cell. Only the last column is cut, to the space that the
+    others leave. Control characters are escaped, so that no cell can move the cursor.
 
     head: the titles of the columns.
-    rows: the cells of each row.
+    rows: the cells of each row: an id, a kind, and any others.
     """
-    shown_rows = [list(map(_printable, row)) for row in rows]
-    # A column is as wide as its widest cell, except the last one.
-    widths = [max(map(width, column)) for column in zip(head, *shown_rows, strict=True)]
-    last_width = columns() - sum(widths[:-1]) - len(_GAP) * (len(widths) - 1)
-    last_width = max(last_width, _LEAST_COLUMNS)
+    printable_rows = [[_printable(cell) for cell in row] for row in rows]
+    column_widths = []
+    for column in zip(head, *printable_rows, strict=True):
+        column_widths.append(max(width(cell) for cell in column))
+    # The space that the columns before the last one take, each with the gap behind it.
+    taken_width = sum(column_width + len(_GAP) for column_width in column_widths[:-1])
+    last_width = max(columns() - taken_width, _LEAST_COLUMNS)
 
-    lines = [paint(_GAP.join(_padded(head, widths)).rstrip(), "head")]
-    for row in shown_rows:
-        id, kind, *other_cells = [*_padded(row[:-1], widths[:-1]), fit(row[-1], last_width)]
+    lines = [paint(_GAP.join(_padded(head, column_widths)).rstrip(), "head")]
+    for row in printable_rows:
+        cells = _padded(row[:-1], column_widths[:-1])
+        cells.append(fit(row[-1], last_width))
+        id, kind, *other_cells = cells
         lines.append(_GAP.join([paint(id, "id"), paint(kind, "kind"), *other_cells]))
     return lines
 
 
-def _padded(cells: Sequence[str], widths: Sequence[int]) -> list[str]:
-    """Return cells with blanks at their ends, so that each takes its width on a terminal."""
-    return [cell + " " * (size - width(cell)) for cell, size in zip(cells, widths, strict=True)]
+def _padded(cells: Sequence[str], column_widths: Sequence[int]) -> list[str]:
+    """Return cells with blanks at their ends, so that each is as wide as its column."""
+    padded_cells = []
+    for cell, column_width in zip(cells, column_widths, strict=True):
+        padded_cells.append(cell + " " * (column_width - width(cell)))
+    return padded_cells
 
 
 def _page(content: str) -> bool:
-    """Show `content` in the pager PAGER, or in `less`. Return whether it was shown.
+    """Show `content` in the pager PAGER, or in `less`.
 
-    A text that fits on the screen is not shown in a pager.
+    Returns False, and shows nothing, if the text fits on the screen or the pager does not start.
     """
     import shlex
     import shutil
@@ -283,12 +293,12 @@ def log_form(form: str) -> logging.Formatter:
 
     from memoranda.text.gate import default_rules
 
-    class Line(logging.Formatter):
+    class OneLineFormatter(logging.Formatter):
         def format(self, record: logging.LogRecord) -> str:
             text = super().format(record)
             return flat(default_rules().redacted_beginning(text, _MOST_LOGGED_CHARACTERS))
 
-    return Line(form)
+    return OneLineFormatter(form)
 
 
 def flush() -> None:
@@ -317,7 +327,7 @@ def write(content: str = "", *, flush: bool = False) -> None:
 
 
 def silence() -> None:
-    """Drop all text that is buffered for stdout. Else the interpreter reports an error at exit."""
+    """Send stdout to the null device, so that text still buffered causes no error at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(nowhere, sys.stdout.fileno())

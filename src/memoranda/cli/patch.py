@@ -23,9 +23,9 @@ _EDITED = "~"
 
 
 def patch(revisions: Iterable[Revision], *, colored: bool) -> list[str]:
-    """Return the lines that show how one change edited its notes, such as `~Buy [-tea-]{+milk+}`.
+    """Return the lines that show how one change edited its notes, such as `~ Buy [-tea-]{+milk+}`.
 
-    revisions: the texts before and after the change.
+    revisions: the text of each note before and after the change.
     colored: whether old and new parts get a colour. Then control characters are made visible, too.
     """
     lines = []
@@ -62,9 +62,9 @@ def _property_parts(change: PropertyChange) -> Line:
 
 
 def _line(parts: Sequence[Part], *, colored: bool) -> str:
-    """Return one line of a difference after its mark: `-`, `+` or `~`.
+    """Return one line of a difference with its mark: `-`, `+` or `~`.
 
-    parts: the words of the line: old, new or unchanged.
+    parts: the words of the line: old, new or unchanged. A single part is a whole line.
     colored: whether old and new parts get a colour.
     """
     if len(parts) == 1:
@@ -88,6 +88,11 @@ def _marked(part: Part, *, colored: bool) -> str:
 
 
 def _colored(kind: str, text: str, *, colored: bool) -> str:
+    """Return an old or new part in its colour.
+
+    kind: `OLD` or `NEW`.
+    colored: False returns the text unchanged.
+    """
     if not colored:
         return text
     return paint(visible(text), "old" if kind == OLD else "new")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -60,19 +60,32 @@ def preset(name: str, environ: Mapping[str, str] = os.environ) -> Preset:
     if name == "basic-memory":
         return _basic_memory(environ)
     if name == "memory-bank":
-        usual_folder = os.path.expanduser("~/.claude-desktop/memory")
-        root = environ.get("MEMORY_BANK_ROOT") or (
-            usual_folder if os.path.isdir(usual_folder) else None
-        )
-        return Preset(("bank",), {"banks": root} if root else {})
+        return _memory_bank(environ)
     if name == "agent-memory":
-        usual_folder = os.path.expanduser("~/.agent-memory")
-        folder = json_folder(environ) or (usual_folder if os.path.lexists(usual_folder) else None)
-        return Preset(("kv",), name="agent-memory", json_folder=folder)
+        return _agent_memory(environ)
     for face in FACES.values():
         if name in face.presets:
+            # The toolset `graph` imitates more than one server.
             return Preset((face.name,), like=name if face.name == "graph" else None)
     raise Failure(f'unknown preset "{name}"; presets: {", ".join(PRESETS)}')
+
+
+def _memory_bank(environ: Mapping[str, str]) -> Preset:
+    """Return a preset with the memory banks of an installed server, or without them."""
+    root = environ.get("MEMORY_BANK_ROOT")
+    usual_root = os.path.expanduser("~/.claude-desktop/memory")
+    if not root and os.path.isdir(usual_root):
+        root = usual_root
+    return Preset(("bank",), {"banks": root} if root else {})
+
+
+def _agent_memory(environ: Mapping[str, str]) -> Preset:
+    """Return a preset with the key-value entries of an installed server, or without them."""
+    folder = json_folder(environ)
+    usual_folder = os.path.expanduser("~/.agent-memory")
+    if not folder and os.path.lexists(usual_folder):
+        folder = usual_folder
+    return Preset(("kv",), name="agent-memory", json_folder=folder)
 
 
 def _basic_memory(environ: Mapping[str, str]) -> Preset:
@@ -110,7 +123,8 @@ def json_entries(folder: str | None) -> AbstractContextManager[JsonFolder | None
 
 # Characters that the name of a project cannot have.
 _NOT_IN_NAMES = re.compile(r"[^\w .\-]+")
-_NAME_LENGTH = 40
+_MAX_NAME_CHARACTERS = 40
+# The environment variables with the file of the graph, in the order in which thoughtbox reads them.
 _GRAPH_VARIABLES = ("THOUGHTBOX_MEMORY_PATH", "MEMORY_FILE_PATH")
 _THOUGHTBOX_FILE = ".thoughtbox/memory.jsonl"
 
@@ -120,17 +134,20 @@ def graph_file(
 ) -> Path | None:
     """Return the file of the knowledge graph to serve (contract 002, 8).
 
+    The first of these paths is returned: `option`, the environment variables `_GRAPH_VARIABLES`,
+    `configured`, and the file of the server thoughtbox in the working folder. The file of
+    thoughtbox must exist, unless `like` is "thoughtbox". None means that there is no such path:
+    then the notes of the project `graph` are served.
+
     configured: the path in the configuration. None if the configuration has no such path.
     option: the path on the command line. None if the caller named no path.
     like: the server that the tools imitate, such as "thoughtbox". None if they imitate no server.
-
-    The first of these paths is returned: `option`, the environment variables `_GRAPH_VARIABLES`,
-    `configured`, and the file of the server thoughtbox in the working folder. The file of
-    thoughtbox must exist, unless `like` is "thoughtbox". None is returned without any of them: then
-    the notes of the project `graph` are served.
     """
-    names = reversed(_GRAPH_VARIABLES) if like == "server-memory" else _GRAPH_VARIABLES
-    for place in (option, *map(os.environ.get, names), configured):
+    variables = _GRAPH_VARIABLES
+    if like == "server-memory":
+        variables = variables[::-1]
+    places_in_environment = [os.environ.get(variable) for variable in variables]
+    for place in (option, *places_in_environment, configured):
         if place:
             return Path(absolute_path(place))
     usual_file = Path(os.path.abspath(_THOUGHTBOX_FILE))
@@ -142,22 +159,32 @@ def graph_file(
 def graph_project(file: Path | None, projects: Mapping[str, object]) -> dict[str, os.PathLike[str]]:
     """Return {name: file}: a project for the graph file, named after the file without its ending.
 
-    Return {} without a file, or if one of the projects is this file already.
+    {} without a file, or if one of the projects is this file already.
 
+    file: the graph file. None means that the graph is in notes.
     projects: the other projects, except the built-in ones: name -> folder or file.
     """
-    if file is None or str(file) in (
-        str(Path(os.path.expanduser(str(place)))) for place in projects.values()
-    ):
+    if file is None:
         return {}
-    from memoranda.engine.graphs import graph_project as opened
+    known_places = {str(Path(os.path.expanduser(str(place)))) for place in projects.values()}
+    if str(file) in known_places:
+        return {}
+    from memoranda.engine.graphs import graph_project as project_of_file
 
-    used_names = {*BUILT_IN_PROJECTS, *map(str.lower, projects)}
-    stem = _NOT_IN_NAMES.sub("-", file.stem)[:_NAME_LENGTH].strip() or "graph file"
-    names = (
-        stem,
-        f"{stem} file",
-        *(f"{stem} file {number}" for number in range(2, len(used_names) + 3)),
-    )
-    name = next(candidate for candidate in names if candidate.lower() not in used_names)
-    return {name: opened(name, file)}
+    stem = _NOT_IN_NAMES.sub("-", file.stem)[:_MAX_NAME_CHARACTERS].strip() or "graph file"
+    used_names = {*BUILT_IN_PROJECTS, *(name.lower() for name in projects)}
+    name = _unused_name(stem, used_names)
+    return {name: project_of_file(name, file)}
+
+
+def _unused_name(stem: str, used_names: Collection[str]) -> str:
+    """Return the first of `stem`, `stem file`, `stem file 2`, … that no project has.
+
+    used_names: the names of all projects in lowercase.
+    """
+    name = stem
+    number = 1
+    while name.lower() in used_names:
+        name = f"{stem} file" if number == 1 else f"{stem} file {number}"
+        number += 1
+    return name

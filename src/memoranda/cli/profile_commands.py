@@ -15,6 +15,8 @@ from memoranda.text.unicode import one_line
 
 _KEYS = ("id", "path", "title", "why", "by", "confirmed", "text")
 _ROW = "{:<8} {:<12} {:<12} {}"
+# More than any profile has.
+_NO_LIMIT = 1 << 30
 
 
 @command("profile", keys={"entries": _KEYS}, example="memory profile")
@@ -27,7 +29,7 @@ def profile_(call: Invocation, *, limit: int) -> None:
     entity of the graph that is you. Notes of agents are unconfirmed until you pin them.
     """
     with call.memory() as memory:
-        entries = entries_about_person(memory, limit or 1 << 30)
+        entries = entries_about_person(memory, limit or _NO_LIMIT)
     if call.json:
         return call.document(entries=[_document(entry) for entry in entries])
     if not entries:
@@ -37,13 +39,13 @@ def profile_(call: Invocation, *, limit: int) -> None:
 
 
 def _rows(call: Invocation, entries: Sequence[ProfileEntry]) -> list[tuple[str, str, str, str]]:
-    """Return a row for each entry: id, kind, author, and the text in one line with its mark."""
+    """Return the cells of each entry: id, kind, writer, and the text in one line with its mark."""
     rows: list[tuple[str, str, str, str]] = []
     for entry in entries:
         text = entry.text.strip()
         title = entry.info.title
         is_memory = entry.info.phase is not None
-        # The text of a memory says everything. Other notes also need their title.
+        # A memory has no title. The text of another note may begin with its title as a heading.
         if not is_memory and not text.lstrip("# ").startswith(title):
             text = f"{title}: {text}"
         mark = ""
@@ -51,12 +53,12 @@ def _rows(call: Invocation, entries: Sequence[ProfileEntry]) -> list[tuple[str, 
             mark = "(unconfirmed) "
         elif entry.why == PINNED:
             mark = "(pinned) "
-        rows.append((entry.info.id[:8], kind(entry.info), _by(entry), mark + one_line(text)))
+        rows.append((entry.info.id[:8], kind(entry.info), _writer(entry), mark + one_line(text)))
     return rows
 
 
-def _by(entry: ProfileEntry) -> str:
-    """Return the writer of an entry. For a note that is not a memory, its source comes first."""
+def _writer(entry: ProfileEntry) -> str:
+    """Return who wrote an entry. For a note that is not a memory, its source comes first."""
     if entry.info.phase is None:
         return origin(entry.info)
     return entry.info.provenance.writer
@@ -69,7 +71,7 @@ def _document(entry: ProfileEntry) -> dict[str, object]:
         "path": home_path(entry.info),
         "title": entry.info.title,
         "why": entry.why,
-        "by": _by(entry),
+        "by": _writer(entry),
         "confirmed": entry.is_confirmed,
         "text": entry.text,
     }

@@ -13,6 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from memoranda import documents
 from memoranda.cli.invocation import Invocation
 from memoranda.cli.output import Failure
@@ -46,9 +48,13 @@ _CONVENTION_KEYS = (
     "has_markdown_links",
     "warnings",
 )
+_LINK_KEYS = ("path", "line", "target", "state", "reason")
 _ACCESS_KEYS = ("read_only", "agents", "write_folder", "ignore")
-# How many names to show of each kind of file that is not a note.
-_SHOWN_NAMES = 8
+# At most this many files of each kind are named.
+_MOST_NAMED = 8
+
+# The name of a project has at most this many characters.
+_MAX_NAME_CHARACTERS = 64
 
 project = group(
     "project",
@@ -58,10 +64,9 @@ project = group(
 )
 
 
-# Completes the names of projects that a person added.
-_ADDED = lambda context: [
-    name for name in stored(context, "project") if name not in BUILT_IN_PROJECTS
-]
+def _added_projects(context: click.Context) -> list[str]:
+    """Return the names of the projects that a person added, for the completion of a shell."""
+    return [name for name in stored(context, "project") if name not in BUILT_IN_PROJECTS]
 
 
 @command(
@@ -106,22 +111,32 @@ def project_add(
     name, folder = _named_folder(words)
     access = ProjectAccess(is_read_only, tuple(split_list(agents)), write_folder or "")
     with call.memory() as memory:
-        is_local = memory.settings.url is None
-        # In a database a project is projects/NAME, on every machine.
-        place = folder if is_local else words[-1]
-        is_new = is_local and not os.path.lexists(folder)
-        added, action = memory.add_project(name, place, as_default, access=access)
+        has_folder = memory.settings.url is None
+        # A home in a database has no folders: there, DIR is part of the project's name.
+        place = folder if has_folder else words[-1]
+        is_new_folder = has_folder and not os.path.lexists(folder)
+        project, action = memory.add_project(name, place, as_default, access=access)
         if action == "unchanged":
-            raise Failure(f"project exists: {added.name}", "exists")
-        (row,) = documents.projects(memory, [added])
+            raise Failure(f"project exists: {project.name}", "exists")
+        (row,) = documents.projects(memory, [project])
         if action == "asked":
-            return call.answer(f"Asked the owner for {added.root}: see memory review", project=row)
-        lines = [f"Added project {row['name']} ({row['path']}, {row['notes']} notes)"]
-        if is_new and call.on_terminal:
+            text = f"Asked the owner for {project.root}: see memory review"
+            return call.answer(text, project=row)
+        lines = [_added_line(row)]
+        if is_new_folder and call.on_terminal:
             lines.append(f"{folder} was not there, and was made.")
-        detail_lines = _found_lines(memory, added) + _access_lines(memory.access_to(added.name))
-        facts = _facts(memory, added) if detail_lines else {}
+        detail_lines = _findings_lines(memory, project)
+        detail_lines += _access_lines(memory.access_to(project.name))
+        facts = _facts(memory, project) if detail_lines else {}
         call.answer("\n".join(lines + detail_lines), project=row, **facts)
+
+
+def _added_line(row: dict[str, Any]) -> str:
+    """Return the line about a new project.
+
+    row: the project, as JSON has it.
+    """
+    return f"Added project {row['name']} ({row['path']}, {row['notes']} notes)"
 
 
 def _add_native(call: Invocation) -> None:
@@ -129,19 +144,16 @@ def _add_native(call: Invocation) -> None:
     from memoranda.clients.table import add_native
 
     with call.memory() as memory:
-        rows, refused = add_native(memory)
-        added_rows = documents.projects(memory, rows).rows
-        lines = [
-            f"Added project {row['name']} ({row['path']}, {row['notes']} notes)"
-            for row in added_rows
-        ]
-        lines += [f"Left out {folder}: {why}" for folder, why in refused]
+        added_projects, refused_folders = add_native(memory)
+        rows = documents.projects(memory, added_projects).rows
+        lines = [_added_line(row) for row in rows]
+        lines += [f"Left out {folder}: {why}" for folder, why in refused_folders]
         text = "\n".join(lines) or "No memories of other programs that are not projects yet."
-        call.answer(text, projects=added_rows)
+        call.answer(text, projects=rows)
 
 
 def _named_folder(words: tuple[str, ...]) -> tuple[str, str]:
-    """Return the name of the project to add, and its folder.
+    """Return (name of the project to add, absolute path of its folder).
 
     words: NAME and DIR, or only DIR. Then the name of the folder is the name of the project.
 
@@ -161,12 +173,14 @@ def _named_folder(words: tuple[str, ...]) -> tuple[str, str]:
                 "To make it: memory project add NAME DIR",
             )
         raise Usage("accepts 2 arg(s), received 1")
-    return re.sub(r"[^\w .\-]+", "-", Path(folder).stem).strip(" .-")[:64], folder
+    name = re.sub(r"[^\w .\-]+", "-", Path(folder).stem).strip(" .-")
+    return name[:_MAX_NAME_CHARACTERS], folder
 
 
 def _facts(memory: MemorySession, project: Project) -> dict[str, Any]:
-    """Return a project as JSON has it: the rights of agents and, for a folder, the files that are not
-    notes, and the settings of other programs.
+    """Return JSON keys of a project: the rights of agents and, for a folder, what is in it.
+
+    The latter are the files that are not notes, and the settings of other programs.
     """
     access = memory.access_to(project.name)
     facts: dict[str, Any] = {
@@ -192,10 +206,11 @@ def _facts(memory: MemorySession, project: Project) -> dict[str, Any]:
     return facts
 
 
-def _found_lines(memory: MemorySession, project: Project) -> list[str]:
-    """Return lines about the files in a folder that are not notes, and about other programs.
+def _findings_lines(memory: MemorySession, project: Project) -> list[str]:
+    """Return lines about a project's files that are not notes, and the settings of other programs.
 
-    The result is empty if there is nothing to say.
+    [] if there is nothing to say. Otherwise, the last line says that nothing was changed, and how to
+    see the links that lead nowhere.
     """
     if vault_of(memory, project.name) is None:
         return []
@@ -216,9 +231,9 @@ def _found_lines(memory: MemorySession, project: Project) -> list[str]:
 
 def _places(conventions: Conventions) -> str:
     """Return in one line where other programs keep their notes and files: `New notes in Inbox.`"""
-    daily = "/".join(filter(None, (conventions.daily_folder, conventions.daily_format)))
+    daily_parts = (conventions.daily_folder, conventions.daily_format)
     places = {
-        "notes of days": daily,
+        "notes of days": "/".join(part for part in daily_parts if part),
         "new notes": conventions.new_notes,
         "templates": conventions.templates,
         "attachments": conventions.attachments,
@@ -230,24 +245,25 @@ def _places(conventions: Conventions) -> str:
 
 
 def _inventory_lines(inventory: Inventory) -> list[str]:
-    """Return lines about the files of a project that are not notes: attachments, symlinks, and files
-    that are left out or cannot be read.
+    """Return lines about the files of a project that are not notes.
+
+    These are attachments, symlinks, and files that are left out or cannot be read.
     """
     lines = []
     if inventory.attachments:
         kinds = Counter(attachment.kind for attachment in inventory.attachments)
-        counted = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
-        lines.append(f"Attachments, listed and not searched: {counted}")
+        counts_text = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
+        lines.append(f"Attachments, listed and not searched: {counts_text}")
     if inventory.left_out:
         rows = [_left_out_line(row) for row in inventory.left_out]
-        lines.append(f"Left out: {_some(rows)}")
+        lines.append(f"Left out: {_first_names(rows)}")
     if inventory.symlinks:
         rows = [f"{row.path} to {row.target}" for row in inventory.symlinks]
-        lines.append(f"Symlinks, not followed: {_some(rows)}")
+        lines.append(f"Symlinks, not followed: {_first_names(rows)}")
         if any(not row.is_inside for row in inventory.symlinks):
             lines.append("To have what lies elsewhere, add that folder as a project of its own.")
     if inventory.unreadable:
-        lines.append(f"Cannot be read: {_some(inventory.unreadable)}")
+        lines.append(f"Cannot be read: {_first_names(inventory.unreadable)}")
     return lines
 
 
@@ -256,10 +272,10 @@ def _left_out_line(row: LeftOut) -> str:
     return f"{row.path} ({plural(row.notes, 'note')}; {row.reason})"
 
 
-def _some(rows: Sequence[str]) -> str:
-    """Join the first names and count the others: `a, b and 3 more`."""
-    names = ", ".join(one_line(row) for row in rows[:_SHOWN_NAMES])
-    hidden_count = len(rows) - _SHOWN_NAMES
+def _first_names(rows: Sequence[str]) -> str:
+    """Return the first names, and the number of the others: `a, b and 3 more`."""
+    names = ", ".join(one_line(row) for row in rows[:_MOST_NAMED])
+    hidden_count = len(rows) - _MOST_NAMED
     if hidden_count > 0:
         return f"{names} and {hidden_count} more"
     return names
@@ -275,7 +291,7 @@ def _access_lines(access: ProjectAccess) -> list[str]:
     if access.write_folder:
         lines.append(f"Agents write in {access.write_folder}/ alone.")
     if access.ignore:
-        lines.append(f"Left out by the configuration: {_some(access.ignore)}")
+        lines.append(f"Left out by the configuration: {_first_names(access.ignore)}")
     return lines
 
 
@@ -290,7 +306,7 @@ def _quote(name: str) -> str:
     "access",
     "NAME",
     keys={"access": _ACCESS_KEYS},
-    complete=_ADDED,
+    complete=_added_projects,
     example="memory project access vault --write-folder Inbox",
 )
 @flag("--read-only", "Nobody can change its notes through memoranda.", "is_read_only")
@@ -326,13 +342,16 @@ def project_access(
         if is_read_only or is_writable:
             access = replace(access, is_read_only=is_read_only)
         if agents is not None:
-            names = tuple(split_list(agents.lower()))
-            # No names mean all agents.
-            access = replace(access, agents=() if names == ("all",) else names)
+            agent_names = tuple(split_list(agents.lower()))
+            # In the settings, an empty list means all agents.
+            if agent_names == ("all",):
+                agent_names = ()
+            access = replace(access, agents=agent_names)
         if write_folder is not None:
             access = replace(access, write_folder=write_folder)
         if patterns:
-            access = replace(access, ignore=() if patterns == ("none",) else patterns)
+            ignored_patterns = () if patterns == ("none",) else patterns
+            access = replace(access, ignore=ignored_patterns)
         if access != present_access:
             access = memory.set_access(name, access)
         project = memory.project(name)
@@ -346,10 +365,10 @@ def project_access(
     keys={
         "found": _FOUND_KEYS,
         "conventions": _CONVENTION_KEYS,
-        "links": ("path", "line", "target", "state", "reason"),
+        "links": _LINK_KEYS,
         "total": (),
     },
-    complete=_ADDED,
+    complete=_added_projects,
     example="memory project check vault",
 )
 @option("--limit", "-n", type=Number(), default=50, help="How many links at most; 0 = all.")
@@ -363,27 +382,21 @@ def project_check(call: Invocation, name: str, limit: int) -> None:
         links = unresolved_links(memory, name)
         facts = _facts(memory, project)
         facts.pop("access")
+        # 0 means no limit.
         shown_links = links[: limit or None]
-        rows = [
-            {
-                "path": link.path,
-                "line": link.line,
-                "target": link.target,
-                "state": link.state,
-                "reason": link.reason,
-            }
-            for link in shown_links
-        ]
-        # The last line says to run this command.
-        lines = _found_lines(memory, project)[:-1]
+        rows = []
+        for link in shown_links:
+            rows.append({key: getattr(link, key) for key in _LINK_KEYS})
+
+        # The last line says to run this command, so it is left out.
+        lines = _findings_lines(memory, project)[:-1]
         if len(links) == 1:
             lines.append("One link leads nowhere.")
         else:
             lines.append(f"{len(links):,} links lead nowhere.")
-        lines += [
-            one_line(f"{link.path}, line {link.line}: [[{link.target}]]: {link.reason}")
-            for link in shown_links
-        ]
+        for link in shown_links:
+            text = f"{link.path}, line {link.line}: [[{link.target}]]: {link.reason}"
+            lines.append(one_line(text))
         if len(links) > len(shown_links):
             lines.append(f"… and {len(links) - len(shown_links):,} more: --limit 0")
         call.answer("\n".join(lines), **facts, links=rows, total=len(links))
@@ -394,28 +407,33 @@ def project_list(call: Invocation) -> None:
     """List the projects with their notes and folders."""
     with call.memory() as memory:
         rows = documents.projects(memory, memory.projects).rows
-        head = ("Name", "Notes", "Folder")
         if call.json:
             return call.document(projects=rows)
-        cells = [
-            (row["name"], str(row["notes"]), row["path"] + (" (default)" if row["default"] else ""))
-            for row in rows
-        ]
-        call.table(head, cells if call.on_terminal else [head, *cells], form="{:<12} {:>6} {}")
+        head = ("Name", "Notes", "Folder")
+        cells = []
+        for row in rows:
+            mark = " (default)" if row["default"] else ""
+            cells.append((row["name"], str(row["notes"]), row["path"] + mark))
+        if not call.on_terminal:
+            # A terminal gets the head from `table` itself.
+            cells.insert(0, head)
+        call.table(head, cells, form="{:<12} {:>6} {}")
 
 
 @command(
     "remove",
     "NAME",
     keys={"project": documents.PROJECT_KEYS},
-    complete=_ADDED,
+    complete=_added_projects,
     example="memory project remove work",
 )
 def project_remove(call: Invocation, name: str) -> None:
     """Remove a project from the list. Its files stay."""
     with call.memory() as memory:
+        # The row is made first, because it counts the notes of the project.
         (row,) = documents.projects(memory, [memory.project(name)])
-        call.answer(f"Removed project {memory.remove_project(name).name}", project=row)
+        removed_project = memory.remove_project(name)
+        call.answer(f"Removed project {removed_project.name}", project=row)
 
 
 @command(
@@ -428,7 +446,6 @@ def project_remove(call: Invocation, name: str) -> None:
 def project_default(call: Invocation, name: str) -> None:
     """Make NAME the default project, in which new notes are written."""
     with call.memory() as memory:
-        chosen = memory.set_default(name)
-        call.answer(
-            f"Default project: {chosen.name}", project=documents.projects(memory, [chosen]).rows[0]
-        )
+        default_project = memory.set_default(name)
+        (row,) = documents.projects(memory, [default_project])
+        call.answer(f"Default project: {default_project.name}", project=row)

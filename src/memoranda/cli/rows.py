@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # A category or project takes at most this many columns. So the text has half of 80 columns.
 _KIND_COLUMNS = 12
+# No terminal shows more characters of one line.
+_MOST_LINE_CHARACTERS = 1_000
 
 project_option = option(
     "--project",
@@ -54,19 +56,21 @@ def within(
     """
     names = [memory.project(name).name for name in projects]
     if not traces:
+        # Without names, a query is for all projects except that of traces.
         return query.replace(projects=tuple(names) or None)
     if not names:
         names = [project.name for project in memory.projects]
-    return query.replace(projects=tuple(dict.fromkeys([*names, TRACE_PROJECT])))
+    names_without_repeats = tuple(dict.fromkeys([*names, TRACE_PROJECT]))
+    return query.replace(projects=names_without_repeats)
 
 
 class ListedNotes(NamedTuple):
     """Notes that a command lists, and what it leaves out.
 
     infos: the listed notes.
-    total: how many there are, listed or not.
-    left_out: the notes that only further options would list, as `left_out` counts them.
-    noun: the word for all of them: `memories` or `notes`. "" if nobody asked for it.
+    total: how many notes match the query, listed or not.
+    left_out: how many notes only further options would list: `["12 traces (--traces)"]`.
+    noun: the word for all of them: `memories` or `notes`. "" if it was not needed.
     """
 
     infos: Sequence[NoteInfo]
@@ -78,42 +82,46 @@ class ListedNotes(NamedTuple):
 def list_notes(
     memory: ReadVerbs, query: Query, limit: int, *, needs_noun: bool = False
 ) -> ListedNotes:
-    """List notes, and count what is left out, with only one look at the disk.
+    """List notes, and count the notes that are left out.
 
     limit: how many at most; 0 means all.
-    needs_noun: whether to look whether all of them are memories.
+    needs_noun: whether the result must have the word for all of them: `memories` or `notes`.
     """
 
-    def look() -> ListedNotes:
+    def list_and_count() -> ListedNotes:
         infos, total = memory.list(query, limit=limit)
         noun = _noun_of(memory, query, total) if needs_noun else ""
         return ListedNotes(infos, total, left_out(memory, query), noun)
 
-    return memory.at_once(look)
+    # `at_once` compares the disk with the index once, before all of these queries.
+    return memory.at_once(list_and_count)
 
 
 def left_out(memory: ReadVerbs, query: Query) -> list[str]:
-    """Count the notes that only further options would list: `["3 archived", "12 traces"]`."""
-    parts = []
+    """Return how many notes only further options would list.
+
+    For example, `["3 archived (--archived)", "12 traces (--traces)"]`. [] without such notes.
+    """
+    counts = []
     if not query.lists_archived and query.archived is not False:
-        archived = memory.list(query.replace(archived=True), limit=1)[1]
-        if archived:
-            parts.append(f"{archived} archived (--archived)")
+        _, archived_count = memory.list(query.replace(archived=True), limit=1)
+        if archived_count:
+            counts.append(f"{archived_count} archived (--archived)")
     has_traces = any(project.name == TRACE_PROJECT for project in memory.projects)
     if query.projects is None and has_traces:
-        traces = memory.list(query.replace(projects=(TRACE_PROJECT,)), limit=1)[1]
-        if traces:
-            parts.append(f"{traces} traces (--traces)")
-    return parts
+        _, trace_count = memory.list(query.replace(projects=(TRACE_PROJECT,)), limit=1)
+        if trace_count:
+            counts.append(f"{trace_count} traces (--traces)")
+    return counts
 
 
-def mention_left_out(parts: Sequence[str]) -> None:
+def mention_left_out(counts: Sequence[str]) -> None:
     """Print on stderr how many notes a list leaves out, in one line.
 
-    parts: these notes, as `left_out` counts them.
+    counts: their numbers, as `left_out` returns them. If it is empty, nothing is printed.
     """
-    if parts:
-        output.notice(f"Not shown: {', '.join(parts)}")
+    if counts:
+        output.notice(f"Not shown: {', '.join(counts)}")
 
 
 def noun(infos: Sequence[NoteInfo]) -> str:
@@ -124,16 +132,15 @@ def noun(infos: Sequence[NoteInfo]) -> str:
 
 
 def _noun_of(memory: ReadVerbs, query: Query, total: int) -> str:
-    """Return the word for the `total` notes that `query` lists.
+    """Return the word for the notes that a query lists: `memories` if all of them are, else `notes`.
 
-    This is `memories` if all of them are memories, else `notes`.
+    total: how many notes the query lists.
     """
-    memories = query.replace(projects=(CATEGORY_PROJECT,))
     if query.projects is not None and CATEGORY_PROJECT not in query.projects:
         return "notes"
-    if memory.list(memories, limit=1)[1] == total:
-        return "memories"
-    return "notes"
+    memory_query = query.replace(projects=(CATEGORY_PROJECT,))
+    _, memory_count = memory.list(memory_query, limit=1)
+    return "memories" if memory_count == total else "notes"
 
 
 def cells(
@@ -141,7 +148,7 @@ def cells(
 ) -> Iterator[tuple[str, str, str, str]]:
     """Yield (id, phase or type, kind, text) of each note.
 
-    The text begins with a remark if the note is not always valid.
+    The text has a mark if the note is not always valid.
 
     length: how many characters of the text a program gets. A terminal gets the text in one line.
     """
@@ -151,13 +158,12 @@ def cells(
         mark = marks.get(info.row, "")
         phase = info.phase or info.type
         if call.on_terminal:
-            # No terminal shows more of one line.
-            text = one_line(text[:1000])
+            text = one_line(text[:_MOST_LINE_CHARACTERS])
             if mark:
                 text = f"({mark}) {text}"
             yield info.id[:8], output.fit(phase, 9), output.fit(kind(info), _KIND_COLUMNS), text
         else:
-            # Programs find the text at the beginning of its cell.
+            # Programs find the text at the beginning of its cell, so the mark comes last.
             text = preview(text, length)
             if mark:
                 text = f"{text} ({mark})"

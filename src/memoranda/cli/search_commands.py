@@ -48,14 +48,15 @@ if TYPE_CHECKING:
 DEFAULT_TOKENS = 2_000
 # A limit that is higher than the number of notes of any home.
 NO_LIMIT = 1 << 30
-_ROW = "{:<8} {:<10} {:<10} {}"
+# Templates of a row in a pipe: of a list of hits, and of a list of notes with source and time.
+_HIT_ROW = "{:<8} {:<10} {:<10} {}"
 _LIST_ROW = "{:<8} {:<10} {:<10} {:<10} {:<20} {}"
-_DAY = 'YYYY-MM-DD, or e.g. yesterday, 7d, "last week", 上周.'
-_FRAMES = "Use e.g. 2h, 7d, yesterday, last week or 2026-11-01."
+_DAY_HELP = 'YYYY-MM-DD, or e.g. yesterday, 7d, "last week", 上周.'
+_TIME_HINT = "Use e.g. 2h, 7d, yesterday, last week or 2026-11-01."
 # How many similar notes are offered if no note matches.
 _NEAREST_NOTES = 5
-# How many passages of transcripts are shown.
-_PASSAGES = 10
+# At most this many passages of transcripts are shown, unless `--limit` names another number.
+_MOST_PASSAGES = 10
 # A longer question is not repeated in a reply.
 _MAX_REPEATED_CHARACTERS = 120
 # A text with fewer words than this is not a question.
@@ -116,47 +117,50 @@ def list_(
     with call.reading() as memory:
         query = within(memory, query, projects, traces=traces)
         query = query.replace(as_of=as_of_moment(memory, as_of))
-        listed = list_notes(memory, query, limit, needs_noun=not call.json)
+        listed_notes = list_notes(memory, query, limit, needs_noun=not call.json)
         if call.json:
-            call.listed("memories", documents.notes(memory, listed.infos, listed.total))
-        elif not listed.infos:
+            call.answer_list(
+                "memories", documents.notes(memory, listed_notes.infos, listed_notes.total)
+            )
+        elif not listed_notes.infos:
             call.answer("No memories found.")
         else:
-            _show_list(call, memory, listed.infos, _showing(listed))
-        mention_left_out(listed.left_out)
+            _show_list(call, memory, listed_notes.infos, _count_line(listed_notes))
+        mention_left_out(listed_notes.left_out)
 
 
-def _showing(listed: ListedNotes) -> str:
+def _count_line(listed_notes: ListedNotes) -> str:
     """Return the line below a list: `Showing 50 of 300 memories`."""
-    return f"Showing {len(listed.infos)} of {listed.total} {listed.noun}"
+    return f"Showing {len(listed_notes.infos)} of {listed_notes.total} {listed_notes.noun}"
 
 
 def _show_list(
     call: Invocation,
     memory: ReadVerbs,
     infos: Sequence[NoteInfo],
-    *last: str,
-    changed: bool = False,
+    *last_lines: str,
+    shows_changed: bool = False,
 ) -> None:
     """Print notes as a table. On a narrow terminal, it has fewer columns.
 
-    last: lines below the table.
-    changed: whether to show when the notes were changed, and not when they were created.
+    last_lines: lines below the table.
+    shows_changed: whether to show when the notes were changed, and not when they were created.
     """
-    zone = memory.settings.zone
-    word = "Changed" if changed else "Created"
+    time_title = "Changed" if shows_changed else "Created"
     is_narrow = call.on_terminal and output.columns() < _WIDE_COLUMNS
     rows: list[tuple[str, ...]] = []
-    for info, (ref, phase, kind, text) in zip(infos, cells(call, memory, infos, 40), strict=True):
-        time = minute(info.changed if changed else info.created, zone)
+    for info, note_cells in zip(infos, cells(call, memory, infos, 40), strict=True):
+        ref, phase, kind, text = note_cells
+        time = minute(info.changed if shows_changed else info.created, memory.settings.zone)
         if is_narrow:
-            rows.append((ref, kind, time[:10], text))
+            day_of_time = time[:10]
+            rows.append((ref, kind, day_of_time, text))
         else:
             rows.append((ref, phase, kind, origin(info), time, text))
     if is_narrow:
-        return call.table(("ID", "Category", word, "Text"), rows, *last)
-    head = ("ID", "Phase", "Category", "Source", word, "Preview")
-    call.table(head, rows, *last, form=_LIST_ROW, rule=100)
+        return call.table(("ID", "Category", time_title, "Text"), rows, *last_lines)
+    head = ("ID", "Phase", "Category", "Source", time_title, "Preview")
+    call.table(head, rows, *last_lines, form=_LIST_ROW, rule=100)
 
 
 @command("recent", keys=("since", "memories", "shown", "total"), example="memory recent -n 5")
@@ -176,18 +180,22 @@ def recent(
 ) -> None:
     """List the notes that anybody added or changed lately, the latest change first."""
     with call.reading() as memory:
-        start = moment_of(memory.since, since, "--since date", _FRAMES)
+        start = moment_of(memory.since, since, "--since date", _TIME_HINT)
         query = within(memory, Query(tags=tuple(tags), after=start), projects, traces=traces)
-        listed = list_notes(memory, query, limit, needs_noun=not call.json)
+        listed_notes = list_notes(memory, query, limit, needs_noun=not call.json)
         if call.json:
-            call.listed(
-                "memories", documents.notes(memory, listed.infos, listed.total), since=stamp(start)
+            call.answer_list(
+                "memories",
+                documents.notes(memory, listed_notes.infos, listed_notes.total),
+                since=stamp(start),
             )
-        elif not listed.infos:
+        elif not listed_notes.infos:
             call.answer(f"Nothing changed since {minute(start, memory.settings.zone)}.")
         else:
-            _show_list(call, memory, listed.infos, _showing(listed), changed=True)
-        mention_left_out(listed.left_out)
+            _show_list(
+                call, memory, listed_notes.infos, _count_line(listed_notes), shows_changed=True
+            )
+        mention_left_out(listed_notes.left_out)
 
 
 @command(
@@ -201,7 +209,7 @@ def recent(
 @scope_option
 @phase_option
 @category_option()
-@option("--from", "first", metavar="DAY", help=f"Created on this day or later: {_DAY}")
+@option("--from", "first", metavar="DAY", help=f"Created on this day or later: {_DAY_HELP}")
 @option("--to", "last", metavar="DAY", help="Created on this day or earlier.")
 @archived_flag
 @traces_flag
@@ -212,7 +220,7 @@ def recent(
 @flag("--ranked", "Search words in title, tags and text; best first.")
 @option(
     "--max-tokens",
-    "most",
+    "max_tokens",
     type=Number(),
     metavar="N",
     help="With --ranked: show the best hits that fit into N tokens.",
@@ -230,7 +238,7 @@ def search(
     ranked: bool,
     archived: bool,
     traces: bool,
-    most: int | None,
+    max_tokens: int | None,
     explain: bool,
     by: Text,
     client: Text,
@@ -246,11 +254,11 @@ def search(
     and --limit, JSON has `total_is_lower_bound` if more than 10,000 notes match.
     """
     if not ranked:
-        if most is not None:
+        if max_tokens is not None:
             raise Usage("--max-tokens needs --ranked")
         if explain:
             raise Usage("--explain needs --ranked")
-    written = " ".join(words)
+    typed_query = " ".join(words)
     query = memory_query(**filters, archived=archived or None).replace(by=by, client=client)
     with call.reading() as memory:
         zone = memory.settings.zone
@@ -260,42 +268,37 @@ def search(
             created_until=day(last, "--to", zone, 1, now),
             as_of=as_of_moment(memory, as_of),
         )
-        # Words such as `tag:work` become filters, and leave the text.
-        query, text = narrowed(query, written, now=now, zone=zone)
+        # Words such as `tag:work` become filters. `text` has the other words.
+        query, text = narrowed(query, typed_query, now=now, zone=zone)
         if ranked:
-            infos, hits, parts = _ranked_notes(memory, query, text, limit, most, explain=explain)
+            found = _ranked_notes(memory, query, text, limit, max_tokens, explain=explain)
         else:
-            listed = list_notes(memory, query.replace(contains=text or None), limit)
-            infos = listed.infos
-            hits = Hits([], listed.total)
-            parts = listed.left_out
-
-        # `parts` are the notes that only further options would show.
-        passages = _in_transcripts(memory, written, limit) if traces else []
+            found = _containing_notes(memory, query, text, limit)
+        passages = _passages_of_transcripts(memory, typed_query, limit) if traces else []
         if call.json:
-            _search_document(call, memory, written, infos, hits, passages)
+            _search_document(call, memory, typed_query, found, passages)
         else:
-            _show_found(call, memory, query, text, infos, hits)
+            _show_found(call, memory, query, text, found)
             if explain:
-                _show_scores(call, hits)
+                _show_scores(call, found.hits)
             _show_passages(call, memory, passages)
-        mention_left_out(parts)
+        mention_left_out(found.left_out)
 
 
 def _show_scores(call: Invocation, hits: Hits) -> None:
-    """Print for each hit how its score came about (`--explain`)."""
+    """Print for each hit what each feature added to its score (`--explain`)."""
     if hits.hits:
         call.answer("\n".join(["", *map(score_line, hits)]))
 
 
-def _in_transcripts(memory: ReadVerbs, text: str, limit: int) -> list[TraceHit]:
-    """Search the transcripts of agents. Nothing is found if the owner does not allow to read them.
+def _passages_of_transcripts(memory: ReadVerbs, text: str, limit: int) -> list[TraceHit]:
+    """Search the transcripts of agents. Returns [] if the owner has not allowed reading them.
 
-    limit: how many hits to return at most; 0 means _PASSAGES.
+    limit: how many hits to return at most; 0 means _MOST_PASSAGES.
     """
     from memoranda.transcripts.tier import find_traces
 
-    return find_traces(memory, text, limit=limit or _PASSAGES)
+    return find_traces(memory, text, limit=limit or _MOST_PASSAGES)
 
 
 def _show_passages(call: Invocation, memory: ReadVerbs, passages: Sequence[TraceHit]) -> None:
@@ -310,37 +313,47 @@ def _show_passages(call: Invocation, memory: ReadVerbs, passages: Sequence[Trace
 def _search_document(
     call: Invocation,
     memory: ReadVerbs,
-    text: str,
-    infos: Sequence[NoteInfo],
-    hits: Hits,
+    typed_query: str,
+    found: _FoundNotes,
     passages: Sequence[TraceHit],
 ) -> None:
     """Answer a search with a JSON document.
 
-    text: the query as the person wrote it.
+    typed_query: the query as the person typed it.
     passages: the hits in transcripts.
     """
-    listed = documents.found_notes(memory, infos, hits)
+    listed = documents.found_notes(memory, found.infos, found.hits)
+    document: dict[str, Any] = {
+        "query": typed_query,
+        "memories": listed.rows,
+        "total": listed.total,
+        **found.hits.bound,
+    }
     if passages:
-        transcript_keys = {"transcripts": [hit.row() for hit in passages]}
-    else:
-        transcript_keys = {}
-    call.document(
-        query=text, memories=listed.rows, total=listed.total, **hits.bound, **transcript_keys
-    )
+        document["transcripts"] = [hit.row() for hit in passages]
+    call.document(**document)
 
 
-class _RankedNotes(NamedTuple):
-    """Notes found by a ranked search.
+class _FoundNotes(NamedTuple):
+    """The result of a search.
 
-    infos: the notes, the best first.
-    hits: the hits with these notes. If the text is blank, they only have the total.
+    infos: the notes. A ranked search has the best first, any other the newest.
+    hits: the hits of a ranked search with these notes. Without ranking, they only have the total.
     left_out: for people, how many notes further options would find: `3 traces (--traces)`.
     """
 
     infos: Sequence[NoteInfo]
     hits: Hits
     left_out: Sequence[str]
+
+
+def _containing_notes(memory: ReadVerbs, query: Query, text: str, limit: int) -> _FoundNotes:
+    """Find the notes that contain a text, the newest first. A blank text finds all notes.
+
+    limit: how many notes at most; 0 means all.
+    """
+    listed_notes = list_notes(memory, query.replace(contains=text or None), limit)
+    return _FoundNotes(listed_notes.infos, Hits([], listed_notes.total), listed_notes.left_out)
 
 
 def _ranked_notes(
@@ -351,16 +364,15 @@ def _ranked_notes(
     max_tokens: int | None,
     *,
     explain: bool,
-) -> _RankedNotes:
+) -> _FoundNotes:
     """Search for a text, by rank. A blank text finds all notes.
 
     limit: how many notes at most; 0 means all.
     max_tokens: how many tokens all passages together may have. None means any number.
-    explain: whether each hit says how its score came about.
+    explain: whether each hit has what each feature added to its score.
     """
 
-    def look() -> _RankedNotes:
-        """Search once. Everything is read from one state of the index (see `at_once`)."""
+    def search_once() -> _FoundNotes:
         if text.strip():
             hits = memory.search(
                 query.replace(text=text),
@@ -372,14 +384,17 @@ def _ranked_notes(
         else:
             infos, total = memory.list(query.replace(contains=text or None), limit=limit)
             hits = Hits([], total)
-        return _RankedNotes(infos, hits, _traces_left_out(memory, query.replace(text=text)))
+        return _FoundNotes(infos, hits, _traces_left_out(memory, query.replace(text=text)))
 
-    # In one `at_once`, the disk is compared with the index only once for all searches.
-    return memory.at_once(look)
+    # `at_once` compares the disk with the index once, before all of these searches.
+    return memory.at_once(search_once)
 
 
 def _traces_left_out(memory: ReadVerbs, query: Query) -> list[str]:
-    """Count the traces that a ranked search of all projects would find with a further option."""
+    """Return how many traces `--traces` would find: `["3 traces (--traces)"]`.
+
+    [] if it would find nothing, or if the search is limited to projects.
+    """
     has_traces = any(project.name == TRACE_PROJECT for project in memory.projects)
     if query.projects is not None or not has_traces:
         return []
@@ -397,16 +412,20 @@ def _show_found(
     memory: ReadVerbs,
     query: Query,
     text: str,
-    infos: Sequence[NoteInfo],
-    hits: Hits,
+    found: _FoundNotes,
 ) -> None:
     """Print the notes that a search found, for people and pipes.
 
     If it found nothing, print notes with some of the words.
+
+    query: the filters of the search.
+    text: the text that was searched for.
     """
-    total = _count_text(hits)
+    infos = found.infos
+    total = _count_text(found.hits)
     # Longer texts are questions. Nobody expects a note with all words of a question.
-    if hits.relaxed and infos and len(text.split()) < _WORDS_OF_QUESTION:
+    is_question = len(text.split()) >= _WORDS_OF_QUESTION
+    if found.hits.relaxed and infos and not is_question:
         output.notice(f'No note holds all of "{one_line(text)}". Those that hold some, best first:')
     if not infos and text.strip():
         infos = _nearest(memory, query, text)
@@ -416,12 +435,12 @@ def _show_found(
     if not infos:
         return call.answer("No matching memories found.")
 
-    foot = f"Found: {total} {noun(infos)}"
+    last_line = f"Found: {total} {noun(infos)}"
     if call.on_terminal:
         head = ("ID", "Phase", "Category", "Text")
-        return call.table(head, list(cells(call, memory, infos, 0)), foot)
-    lines = [output.table_row(_ROW, *row) for row in cells(call, memory, infos, 80)]
-    call.answer("\n".join([*lines, "", foot]))
+        return call.table(head, list(cells(call, memory, infos, 0)), last_line)
+    lines = [output.table_row(_HIT_ROW, *row) for row in cells(call, memory, infos, 80)]
+    call.answer("\n".join([*lines, "", last_line]))
 
 
 def _nearest(memory: ReadVerbs, query: Query, text: str) -> list[NoteInfo]:
@@ -433,14 +452,14 @@ def _nearest(memory: ReadVerbs, query: Query, text: str) -> list[NoteInfo]:
 
     if query.archived is None and not query.lists_archived:
         query = query.replace(archived=False)
-    parts = list(chain.from_iterable(map(pairs, words(text))))
-    any_part = " OR ".join(f'"{part}"' for part in parts)
-    for words_to_find in (text, any_part):
-        if words_to_find:
-            hits = memory.search(query.replace(text=words_to_find), limit=_NEAREST_NOTES)
-            if hits.hits:
-                return [hit.note for hit in hits]
-    return []
+    hits = memory.search(query.replace(text=text), limit=_NEAREST_NOTES)
+    if not hits.hits:
+        parts = chain.from_iterable(pairs(word) for word in words(text))
+        any_part = " OR ".join(f'"{part}"' for part in parts)
+        if not any_part:
+            return []
+        hits = memory.search(query.replace(text=any_part), limit=_NEAREST_NOTES)
+    return [hit.note for hit in hits]
 
 
 @command(
@@ -465,39 +484,34 @@ def context(
     If notes were found but none is near enough to the question, it says how to see them.
     """
     with call.reading() as memory:
-        names = tuple(memory.project(name).name for name in projects)
+        project_names = tuple(memory.project(name).name for name in projects) or None
         question = " ".join(words)
         token_limit = max_tokens or DEFAULT_TOKENS
         moment = as_of_moment(memory, as_of)
-        result = memory.context_for(
-            question, max_tokens=token_limit, projects=names or None, as_of=moment
+        passages = memory.context_for(
+            question, max_tokens=token_limit, projects=project_names, as_of=moment
         )
-        number = 0
-        if not result:
-            number = memory.passed_over(question, projects=names or None, as_of=moment)
-        call.answer(
-            result or _nothing_near(question, number, token_limit),
-            question=question,
-            context=result,
-            passed_over=number,
-        )
+        text = passages
+        passed_over = 0
+        if not passages:
+            passed_over = memory.passed_over(question, projects=project_names, as_of=moment)
+            text = _no_context_text(question, passed_over, token_limit)
+        call.answer(text, question=question, context=passages, passed_over=passed_over)
 
 
-def _nothing_near(question: str, number: int, token_limit: int) -> str:
-    """Say that a context is empty, and how to see the notes that are not near enough.
+def _no_context_text(question: str, passed_over: int, token_limit: int) -> str:
+    """Return the text for an empty context. It says how to see the notes that were passed over.
 
-    number: how many such notes a search finds.
+    passed_over: how many notes with words of the question are not near enough to it.
+    token_limit: how many tokens the context might have.
     """
-    if not number:
+    if not passed_over:
         return f"Nothing found that fits into {token_limit} tokens."
+    notes = "a note" if passed_over == 1 else f"{passed_over} notes"
     if len(question) > _MAX_REPEATED_CHARACTERS:
         words = "QUESTION"
     else:
         words = shlex.quote(question)
-    if number == 1:
-        notes = "a note"
-    else:
-        notes = f"{number} notes"
     return (
         f"No note is near enough to answer that. To see {notes} with some of its words:"
         f" memory search --ranked {words}"
@@ -510,19 +524,20 @@ def backlinks(call: Invocation, ref: str, *, projects: tuple[str, ...]) -> None:
     """List the notes that link to a note, newest first."""
     with call.memory(looks_once=True) as memory:
         info = memory.find_any(ref)
-        names = {memory.project(name).name for name in projects}
-        infos = [
-            source
-            for source in memory.backlinks(info)
-            if source.project in names or (not names and source.project != TRACE_PROJECT)
-        ]
+        project_names = {memory.project(name).name for name in projects}
+        infos = memory.backlinks(info)
+        if project_names:
+            infos = [source for source in infos if source.project in project_names]
+        else:
+            infos = [source for source in infos if source.project != TRACE_PROJECT]
         if call.json:
             return call.document(id=info.id, memories=documents.notes(memory, infos).rows)
         if not infos:
             return call.answer("No backlinks found.")
         rows = list(cells(call, memory, infos, 50))
-        last = f"Found: {len(infos)} backlinks"
-        call.table(("ID", "Phase", "Category", "Preview"), rows, last, form=_ROW, rule=80)
+        last_line = f"Found: {len(infos)} backlinks"
+        head = ("ID", "Phase", "Category", "Preview")
+        call.table(head, rows, last_line, form=_HIT_ROW, rule=80)
 
 
 @command("orphans", keys=("memories", "shown", "total"), example="memory orphans --project notes")
@@ -534,16 +549,16 @@ def orphans(call: Invocation, *, projects: tuple[str, ...], limit: int) -> None:
 
     with call.memory(looks_once=True) as memory:
         query = within(memory, Query(order="created"), projects)
-        linked: set[int] = set()
+        linked_rows: set[int] = set()
         for source, target, _ in relations(memory):
-            linked |= {source, target}
+            linked_rows |= {source, target}
         notes, _ = memory.list(query, limit=0)
-        orphan_notes = [info for info in notes if info.row not in linked]
-        infos = orphan_notes[: limit or None]
+        all_orphans = [info for info in notes if info.row not in linked_rows]
+        # 0 means no limit.
+        infos = all_orphans[: limit or None]
         if call.json:
-            return call.listed("memories", documents.notes(memory, infos, len(orphan_notes)))
+            return call.answer_list("memories", documents.notes(memory, infos, len(all_orphans)))
         if not infos:
             return call.answer("Every note is linked.")
-        _show_list(
-            call, memory, infos, f"Showing {len(infos)} of {len(orphan_notes)} {noun(orphan_notes)}"
-        )
+        last_line = f"Showing {len(infos)} of {len(all_orphans)} {noun(all_orphans)}"
+        _show_list(call, memory, infos, last_line)

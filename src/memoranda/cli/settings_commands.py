@@ -25,9 +25,19 @@ if TYPE_CHECKING:
     from memoranda.config import Settings
     from memoranda.serve.auth import Access, Space, StoredToken
 
-_KEYS = ("key", "value", "default", "set", "meaning")
-_ROW = "{:<32} {:<24} {}"
-_SETTINGS = lambda _: [f"{key.name}\t{key.meaning}" for key in keys() if "{" not in key.name]
+_SETTING_KEYS = ("key", "value", "default", "set", "meaning")
+_SETTING_ROW = "{:<32} {:<24} {}"
+
+
+def _plain_keys() -> list[ConfigKey]:
+    """Return the settings with a fixed name, without those such as `agents.{name}`."""
+    return [key for key in keys() if "{" not in key.name]
+
+
+def _setting_completions(_: object) -> list[str]:
+    """Return the settings for the completion of a shell: name, tab, meaning."""
+    return [f"{key.name}\t{key.meaning}" for key in _plain_keys()]
+
 
 config = group(
     "config",
@@ -46,14 +56,14 @@ def _key(name: str) -> ConfigKey:
             return key._replace(name=name)
     if name.startswith("projects."):
         raise Failure("projects are added and removed by memory project")
-    raise Failure(
-        f'unknown setting "{name}"', hint=choices(name, [key.name for key in keys()], "Settings")
-    )
+    hint = choices(name, [key.name for key in keys()], "Settings")
+    raise Failure(f'unknown setting "{name}"', hint=hint)
 
 
 def _settings(call: Invocation) -> Settings:
-    """Return the settings. If the file cannot be read, return the defaults, so that the command can
-    correct the file.
+    """Return the settings, or the defaults if the file cannot be read.
+
+    So the command can correct the file.
     """
     try:
         return call.settings
@@ -62,10 +72,13 @@ def _settings(call: Invocation) -> Settings:
 
 
 def _row(rows: dict[str, Any], key: ConfigKey) -> dict[str, Any]:
-    """Return one setting as a row: its name, value, default, whether it is set, and its meaning."""
+    """Return the JSON keys of one setting: its value, its default, whether it is set, and others.
+
+    rows: the content of the configuration file.
+    """
     stored = config_text.stored_value(rows, key.name)
     # A default in parentheses is a description: `(the system's)`.
-    default = None if key.default.startswith("(") else _value(key.default, "")
+    default = None if key.default.startswith("(") else _parsed_value(key.default, "")
     return {
         "key": key.name,
         "value": default if stored is None else stored,
@@ -75,10 +88,11 @@ def _row(rows: dict[str, Any], key: ConfigKey) -> dict[str, Any]:
     }
 
 
-def _value(text: str, default: str) -> Any:
+def _parsed_value(text: str, default: str) -> Any:
     """Return the value that a person typed: YAML, or a list separated by commas.
 
-    default: the default of the setting, which shows whether it is a list: `[]`.
+    default: the default of the setting. `[` at its beginning means that the value is a list. "" if
+        the value cannot be separated by commas.
     """
     import yaml
 
@@ -104,7 +118,13 @@ def _value_text(value: Any) -> str:
     return str(value)
 
 
-@command("get", "KEY", keys=_KEYS, complete=_SETTINGS, example="memory config get daemon.interval")
+@command(
+    "get",
+    "KEY",
+    keys=_SETTING_KEYS,
+    complete=_setting_completions,
+    example="memory config get daemon.interval",
+)
 def config_get(call: Invocation, name: str) -> None:
     """Print the value of a setting: from config.yaml, or the default."""
     key = _key(name)
@@ -116,8 +136,8 @@ def config_get(call: Invocation, name: str) -> None:
     "set",
     "KEY",
     "VALUE...",
-    keys=_KEYS,
-    complete=_SETTINGS,
+    keys=_SETTING_KEYS,
+    complete=_setting_completions,
     example="memory config set timezone Asia/Shanghai",
 )
 def config_set(call: Invocation, name: str, *words: str) -> None:
@@ -128,17 +148,26 @@ def config_set(call: Invocation, name: str, *words: str) -> None:
     semantic, storage, daemon.interval and notes.agents_may_add_projects, they must be started again.
     """
     key = _key(name)
-    _write(call, key, _value(" ".join(words), key.default))
+    _write(call, key, _parsed_value(" ".join(words), key.default))
 
 
-@command("unset", "KEY", keys=_KEYS, complete=_SETTINGS, example="memory config unset timezone")
+@command(
+    "unset",
+    "KEY",
+    keys=_SETTING_KEYS,
+    complete=_setting_completions,
+    example="memory config unset timezone",
+)
 def config_unset(call: Invocation, name: str) -> None:
     """Remove a setting from config.yaml, so that it has its default again."""
     _write(call, _key(name), None)
 
 
 def _write(call: Invocation, key: ConfigKey, value: Any) -> None:
-    """Write a setting to the configuration file, and answer with its new value."""
+    """Write a setting to the configuration file, and answer with its new value.
+
+    value: the value. None removes the setting.
+    """
     from memoranda.engine import open_session
 
     settings = _settings(call)
@@ -153,31 +182,27 @@ def _write(call: Invocation, key: ConfigKey, value: Any) -> None:
     call.answer(f"{key.name}: {_value_text(row['value']) or key.default}", **row)
 
 
-@command("list", keys={"file": (), "settings": _KEYS}, example="memory config list")
+@command("list", keys={"file": (), "settings": _SETTING_KEYS}, example="memory config list")
 def config_list(call: Invocation) -> None:
     """List all settings: the value, whether it is the default, and the meaning."""
     file = _settings(call).file
     rows = config_text.read(file)
-    known_keys = [
-        (settings_key, _row(rows, settings_key))
-        for settings_key in keys()
-        if "{" not in settings_key.name
-    ]
+    settings = []
     cells = []
-    for key, row in known_keys:
-        if row["set"]:
-            value = _value_text(row["value"])
+    for key in _plain_keys():
+        setting = _row(rows, key)
+        settings.append(setting)
+        if setting["set"]:
+            value = _value_text(setting["value"])
         else:
-            value = f"{_value_text(row['default']) or key.default.strip('()')} (default)"
+            # Some defaults are only descriptions, in parentheses.
+            default = _value_text(setting["default"]) or key.default.strip("()")
+            value = f"{default} (default)"
         cells.append((key.name, value, key.meaning))
     if call.json:
-        return call.document(file=str(file), settings=[row for _, row in known_keys])
-    call.table(
-        ("Setting", "Value", "Meaning"),
-        cells,
-        *([str(file)] if call.on_terminal else []),
-        form=_ROW,
-    )
+        return call.document(file=str(file), settings=settings)
+    last_lines = [str(file)] if call.on_terminal else []
+    call.table(("Setting", "Value", "Meaning"), cells, *last_lines, form=_SETTING_ROW)
 
 
 _TOKEN_KEYS = (
@@ -195,7 +220,7 @@ _TOKEN_KEYS = (
     "state",
 )
 _SPACE_KEYS = ("name", "home", "members")
-_TOKENS = "{:<8} {:<16} {:<11} {:<6} {:<12} {:<10} {:<10} {:<8} {}"
+_TOKEN_ROW = "{:<8} {:<16} {:<11} {:<6} {:<12} {:<10} {:<10} {:<8} {}"
 _SPACE_ROW = "{:<16} {:<30} {}"
 _SCOPES = Names("scope", lambda _: ("read", "write", "admin"))
 
@@ -224,9 +249,9 @@ def _access(call: Invocation) -> Access:
 
 
 def _token_row(token: StoredToken, access: Access) -> dict[str, Any]:
-    """Return a token as a row. Its state is `valid`, `expired` or `revoked`.
+    """Return the JSON keys of a token. Its state is `valid`, `expired` or `revoked`.
 
-    access: the tokens of the home, which know whether one is still valid.
+    access: finds the tokens that are still valid.
     """
     if token.revoked:
         state = "revoked"
@@ -286,15 +311,16 @@ def token_add(
     if as_agent is not None and not is_agent(as_agent):
         raise Failure(f'invalid agent "{as_agent}"')
     access = _access(call)
-    lasts = None if expires is None else duration(expires)
+    lifetime = None if expires is None else duration(expires)
     project_names = split_list(projects)
     if projects is not None and not project_names:
         raise Failure("--projects names no project; leave it out for all of them")
     if member is not None:
-        # The projects are those of spaces, which may have other names than those of this home.
+        # `--projects` then names projects of spaces, which this home may not have.
         _check_member(member, access, has_agent=as_agent is not None)
     elif project_names:
         with call.memory() as memory:
+            # The names in the spelling of the home. An unknown name is an error.
             project_names = [memory.project(project_name).name for project_name in project_names]
     new_token, secret = access.add(
         name,
@@ -302,7 +328,7 @@ def token_add(
         projects=project_names,
         agent=as_agent,
         member=member,
-        lasts=lasts,
+        lasts=lifetime,
         rate=rate,
         quota=quota,
     )
@@ -334,28 +360,27 @@ def token_list(call: Invocation) -> None:
     """List the tokens, revoked and expired ones included."""
     access = _access(call)
     rows = [_token_row(token, access) for token in access.tokens()]
-    lines = [
-        table_row(
-            _TOKENS, "Id", "Name", "Begins", "Scope", "Agent", "Member", "Used", "State", "Projects"
-        )
-    ]
-    lines += [
-        table_row(
-            _TOKENS,
-            row["id"],
-            row["name"],
-            row["begins"],
-            row["scope"],
-            row["agent"],
-            row["member"] or "-",
-            row["used"] or "-",
-            row["state"],
-            ", ".join(row["projects"]) or "all",
-        )
-        for row in rows
-    ]
-    call.answer(
-        "\n".join(lines) if rows else "No tokens. Make one: memory token add NAME", tokens=rows
+    if not rows:
+        return call.answer("No tokens. Make one: memory token add NAME", tokens=rows)
+    head = ("Id", "Name", "Begins", "Scope", "Agent", "Member", "Used", "State", "Projects")
+    lines = [table_row(_TOKEN_ROW, *head)]
+    lines += [_token_line(row) for row in rows]
+    call.answer("\n".join(lines), tokens=rows)
+
+
+def _token_line(row: dict[str, Any]) -> str:
+    """Return the row of a token as a line of the table."""
+    return table_row(
+        _TOKEN_ROW,
+        row["id"],
+        row["name"],
+        row["begins"],
+        row["scope"],
+        row["agent"],
+        row["member"] or "-",
+        row["used"] or "-",
+        row["state"],
+        ", ".join(row["projects"]) or "all",
     )
 
 
@@ -373,7 +398,7 @@ def token_revoke(call: Invocation, name: str) -> None:
 
 
 def _space_row(space: Space) -> dict[str, Any]:
-    """Return a space as a row: its name, its folder, and the role of each member by name."""
+    """Return the JSON keys of a space: its name, its folder, and the role of each member by name."""
     return {"name": space.name, "home": space.place, "members": space.members}
 
 
@@ -392,15 +417,13 @@ def space_add(call: Invocation, name: str, folder: Text = None) -> None:
 def space_list(call: Invocation) -> None:
     """List the spaces with their members and folders."""
     spaces = list(_access(call).spaces().values())
+    if not spaces:
+        return call.answer("No spaces. Make one: memory space add NAME", spaces=[])
     lines = [table_row(_SPACE_ROW, "Name", "Members", "Folder")]
     for space in spaces:
         members = ", ".join(f"{name} ({role})" for name, role in sorted(space.members.items()))
         lines.append(table_row(_SPACE_ROW, space.name, members or "-", space.place))
-    if spaces:
-        text = "\n".join(lines)
-    else:
-        text = "No spaces. Make one: memory space add NAME"
-    call.answer(text, spaces=[_space_row(space) for space in spaces])
+    call.answer("\n".join(lines), spaces=[_space_row(space) for space in spaces])
 
 
 @command("remove", "NAME", keys={"space": _SPACE_KEYS}, example="memory space remove team")

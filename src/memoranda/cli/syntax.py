@@ -1,4 +1,4 @@
-"""How a command line is parsed: commands, global options, and what is said about wrong usage
+"""How a command line is parsed: commands, global options, and errors for wrong usage
 (contract 001, 1).
 
 Built on click. A command names its positional arguments (`"ID"`, `"[REF]"` optional, `"CONTENT..."`
@@ -30,19 +30,21 @@ Values = Callable[[click.Context], Sequence[str]] | str
 A function returns the values, each perhaps followed by a tab and a preview. A text is a kind of
 values that the home knows, such as `tag` (engine/completion.py); "" offers no completions."""
 Keys = Sequence[str] | Mapping[str, Sequence[str]]
+"""The keys of a command's JSON document. In a mapping, each key of the document has the keys of the
+objects in its list; () for a key without objects."""
 Text = str | None
 """The value of an option without a default."""
 _HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 _SHELLS = ("bash", "zsh", "fish")
-# The contract lets commands with these arguments take exactly one. If it is missing, the error has
-# the words of the contract (contract 001, 1).
-_TOOK_ONE = ("ID...", "REF...", "QUERY...", "QUESTION...", "B...")
+# The contract lets commands with these arguments take exactly one. Ours take several, but the error
+# for a missing argument keeps the words of the contract (contract 001, 1).
+_ONE_BY_CONTRACT = ("ID...", "REF...", "QUERY...", "QUESTION...", "B...")
 # The kind of completions for a positional argument of this name.
-_OFFERED = {"ID": "id", "A": "id", "B": "id", "REF": "id", "N": "change"}
+_COMPLETION_KINDS = {"ID": "id", "A": "id", "B": "id", "REF": "id", "N": "change"}
 ALIASES = {"add": "write", "ls": "list", "show": "read", "rm": "delete remove del"}
 """Alias -> the names that it may mean. The first name that the group has is run."""
 # Names that other programs give to such commands -> our commands, to suggest in an error.
-_MEANT = {
+_FOREIGN_NAMES = {
     "cat": "read",
     "create": "write",
     "find": "search",
@@ -61,7 +63,7 @@ _MEANT = {
     "update": "edit",
 }
 # Options for a file or folder. An error for an unexpected argument suggests them.
-_TAKES_PLACE = ("--path", "--input", "--output")
+_PLACE_OPTIONS = ("--path", "--input", "--output")
 
 
 class Usage(click.UsageError):
@@ -140,19 +142,19 @@ class Names(click.ParamType):
         from click.shell_completion import CompletionItem
 
         is_list = self.name in ("list", "A,B")
-        complete_names, comma, last = (
-            incomplete.rpartition(",") if is_list else ("", "", incomplete)
-        )
+        start = incomplete.rfind(",") + 1 if is_list else 0
+        names_before = incomplete[:start]
+        prefix = incomplete[start:]
         lines: Iterable[str]
         if isinstance(self._values, str):
-            lines = stored(ctx, self._values, last)
+            lines = stored(ctx, self._values, prefix)
         else:
             lines = self._values(ctx)
         items = []
         for line in lines:
             name, _, preview = line.partition("\t")
-            if name.startswith(last):
-                items.append(CompletionItem(f"{complete_names}{comma}{name}", help=preview or None))
+            if name.startswith(prefix):
+                items.append(CompletionItem(names_before + name, help=preview or None))
         return items
 
 
@@ -227,7 +229,7 @@ class PositionalWords(click.Argument):
         if self.most == 0 and count == 1:
             # The word may belong to an option: `memory export notes` for `--output notes`.
             error.guesses = [
-                f"{name} {words[0]}" for name in _spellings(ctx.command) if name in _TAKES_PLACE
+                f"{name} {words[0]}" for name in _spellings(ctx.command) if name in _PLACE_OPTIONS
             ]
         raise error
 
@@ -236,7 +238,7 @@ class PositionalWords(click.Argument):
 
         count: how many arguments the command line has.
         """
-        if self.most is None and self.names[-1] not in _TOOK_ONE:
+        if self.most is None and self.names[-1] not in _ONE_BY_CONTRACT:
             return f"requires at least {self.least} arg(s), only received {count}"
         if self.most is None or self.most == self.least:
             number = str(self.least)
@@ -256,7 +258,7 @@ class PositionalWords(click.Argument):
         if self.most is not None and count >= self.most:
             return []
         name = self.names[min(count, len(self.names) - 1)]
-        values: Values = _OFFERED.get(name.strip("[.]"), "")
+        values: Values = _COMPLETION_KINDS.get(name.strip("[.]"), "")
         if self._first is not None and name == self.names[0]:
             values = self._first
         if values:
@@ -268,19 +270,24 @@ class PositionalWords(click.Argument):
 def _global_options() -> dict[str, click.Option]:
     """Return the options that every command takes, by name."""
     return {
-        name: click.Option([f"--{name}"], help=text, **settings)
-        for name, text, settings in (
-            (
-                "home",
-                "The memory home, or postgresql://… [MEMORY_HOME, else ~/.memory].",
-                {"metavar": "DIR"},
-            ),
-            ("config", "The configuration file [config.yaml of the home].", {"metavar": "FILE"}),
-            ("agent", "Act as this agent [MEMORY_AGENT, else the owner].", {"metavar": "NAME"}),
-            ("json", "Answer with one JSON document.", {"is_flag": True}),
-            ("no-pager", "Print long output at once, also on a terminal.", {"is_flag": True}),
-            ("now", "Take this for the present time.", {"type": Moment(), "metavar": "ISO"}),
-        )
+        "home": click.Option(
+            ["--home"],
+            help="The memory home, or postgresql://… [MEMORY_HOME, else ~/.memory].",
+            metavar="DIR",
+        ),
+        "config": click.Option(
+            ["--config"], help="The configuration file [config.yaml of the home].", metavar="FILE"
+        ),
+        "agent": click.Option(
+            ["--agent"], help="Act as this agent [MEMORY_AGENT, else the owner].", metavar="NAME"
+        ),
+        "json": click.Option(["--json"], help="Answer with one JSON document.", is_flag=True),
+        "no-pager": click.Option(
+            ["--no-pager"], help="Print long output at once, also on a terminal.", is_flag=True
+        ),
+        "now": click.Option(
+            ["--now"], help="Take this for the present time.", type=Moment(), metavar="ISO"
+        ),
     }
 
 
@@ -289,6 +296,8 @@ class _Documented(click.Command):
 
     Global options may come before or after the command. Their values are set in the invocation.
     The help lists them in a separate section.
+
+    globals: the global options that this command or group takes.
     """
 
     globals: Sequence[click.Option] = ()
@@ -297,6 +306,8 @@ class _Documented(click.Command):
         """Parse the arguments, and hand the global options to the invocation.
 
         ctx: the context of the command.
+
+        Returns the arguments that are left for a command of the group.
         """
         try:
             remaining_args = super().parse_args(ctx, args)
@@ -348,8 +359,8 @@ class _Documented(click.Command):
 class Command(_Documented):
     """A command. Its callback gets the invocation, then its positional arguments, then its options.
 
-    keys: the keys of its JSON document after `schema`, each with the keys of the objects in it.
-        Empty if the command prints its output itself.
+    words: the names of its positional arguments, such as "ID" and "[REF]".
+    keys: the keys of its JSON document after `schema`. Empty if the command prints its output itself.
     complete: the completions of the shell for the first argument.
     now: whether the command takes `--now`.
     own_agent: whether its `--agent` means something else than the global option.
@@ -364,17 +375,20 @@ class Command(_Documented):
         complete: Values | None = None,
         **settings: Any,
     ):
-        self.takes_now, own_agent = settings.pop("now", False), settings.pop("own_agent", False)
+        self.takes_now = settings.pop("now", False)
+        has_own_agent = settings.pop("own_agent", False)
         self.example: str = settings.pop("example", "")
         super().__init__(name, context_settings=dict(_HELP_NAMES), **settings)
         if isinstance(keys, Mapping):
             self.keys = keys
         else:
             self.keys = dict.fromkeys(keys, ())
-        left_out = {"agent": own_agent, "now": not self.takes_now}
-        self.globals = [
-            option for name, option in _global_options().items() if not left_out.get(name)
-        ]
+        global_options = dict(_global_options())
+        if has_own_agent:
+            del global_options["agent"]
+        if not self.takes_now:
+            del global_options["now"]
+        self.globals = list(global_options.values())
         self.params = [PositionalWords(words, complete), *self.params, *self.globals]
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -389,7 +403,7 @@ class Command(_Documented):
             raise click.NoSuchOption("--now", ctx=ctx)
         options = dict(ctx.params)
         try:
-            # Bytes that are not UTF-8 arrive as lone surrogates, which cannot be encoded
+            # Bytes that are not UTF-8 arrive as lone surrogates, which cannot be encoded.
             values = (*options["words"], *options.values(), *options.get("tags", ()))
             "".join([value for value in values if isinstance(value, str)]).encode()
         except UnicodeEncodeError:
@@ -412,7 +426,7 @@ class Group(_Documented, click.Group):
     modules: each command's module below memoranda.cli, imported when asked for. A command `b-c` is
         the function `b_c` there, or `b_c_` if that name is taken in Python. In a group `a` it is
         `a_b_c`.
-    now: whether `--now` may stand before the name of a command, since some of its commands take it.
+    now: whether `--now` may be before the name of a command, because some of its commands take it.
     titles: the section of the help for each command.
     alone: returns the lines to print if no command is named. None prints the help.
     """
@@ -460,22 +474,25 @@ class Group(_Documented, click.Group):
         """Return the name of the command that a word or an alias means: "read" for "show"."""
         if word in self._modules:
             return word
-        return next((name for name in ALIASES.get(word, "").split() if name in self._modules), word)
+        for name in ALIASES.get(word, "").split():
+            if name in self._modules:
+                return name
+        # No command has this name, so the caller reports it.
+        return word
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[Any, Any, list[str]]:
         """Return the name of the command on the command line, the command, and its arguments.
 
         The command line may have an alias of the name. Raises Usage for an unknown name.
         """
-        if args[0] in self._modules:
-            name = args[0]
-        else:
-            name = self.named(args[0])
+        name = self.named(args[0])
         command = self.get_command(ctx, name)
         if command is None and not ctx.resilient_parsing:
             raise self.unknown(name, ctx)
-        if ctx.parent is None and (invocation := ctx.find_object(Invocation)):
-            invocation.command = name
+        if ctx.parent is None:
+            invocation = ctx.find_object(Invocation)
+            if invocation is not None:
+                invocation.command = name
         return (name if command else None), command, args[1:]
 
     def unknown(self, name: str, ctx: click.Context) -> Usage:
@@ -484,11 +501,11 @@ class Group(_Documented, click.Group):
         ctx: the context of the group.
         """
         error = Usage(f'unknown command "{name}" for "{ctx.command_path}"', ctx)
-        aliases = (alias for alias in ALIASES if self.named(alias) in self._modules)
-        suggestion = _MEANT.get(name, "")
+        suggestion = _FOREIGN_NAMES.get(name, "")
         if suggestion in self._modules:
             error.guesses = [suggestion]
         else:
+            aliases = [alias for alias in ALIASES if self.named(alias) in self._modules]
             error.guesses = near(name, [*self._modules, *aliases])
         return error
 
@@ -510,6 +527,7 @@ class Group(_Documented, click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands into the help, in sections, each with its aliases and its summary."""
         sections: dict[str, list[tuple[str, str]]] = {}
+        # The file of summaries has only the commands of the main group.
         summaries = _summaries() if ctx.parent is None else {}
         for name in self._modules:
             summary = summaries.get(name)
@@ -596,15 +614,17 @@ def option(*names: str, **settings: Any) -> Callable[..., Any]:
 def flag(name: str, help: str, *names: str) -> Callable[..., Any]:
     """Return a decorator that adds an option without a value.
 
-    names: the name of the parameter of the function, if it differs from the option.
-
     help: the text of the help.
+    names: the name of the parameter of the function, if it differs from the option.
     """
     return click.option(name, *names, is_flag=True, help=help)
 
 
 def usage_words(error: click.UsageError) -> tuple[str, str]:
-    """Return (error in the words of the contract, lines below it that say where to read on)."""
+    """Return the two texts for a wrong command line: the error, and the lines below it.
+
+    The error has the words of the contract. The lines say where to read on.
+    """
     message = error.format_message()
     command_path = error.ctx.command_path if error.ctx else "memory"
     hint = f"Run '{command_path} --help' for usage."
@@ -627,6 +647,7 @@ def usage_words(error: click.UsageError) -> tuple[str, str]:
 
 
 def _options(command: click.Command) -> list[click.Option]:
+    """Return the options of a command, without its positional arguments."""
     return [param for param in command.params if isinstance(param, click.Option)]
 
 
@@ -656,13 +677,13 @@ def _options_like(error: click.NoSuchOption) -> list[str]:
         for spelling in _spellings(error.ctx.command)
         if spelling.startswith("--")
     ]
-    written = error.option_name.lstrip("-")
-    if len(written) == 1:
+    unknown_name = error.option_name.lstrip("-")
+    if len(unknown_name) == 1:
         # A short option such as `-o` may mean a long one that begins so, such as `--output`.
-        alike = [name for name in long_options if name.startswith(written)]
+        similar_names = [name for name in long_options if name.startswith(unknown_name)]
     else:
-        alike = near(written, long_options)
-    return [f"--{name}" for name in alike]
+        similar_names = near(unknown_name, long_options)
+    return [f"--{name}" for name in similar_names]
 
 
 @command(
@@ -679,15 +700,13 @@ def completion(call: Invocation, shell: str) -> None:
     """
     from click.shell_completion import get_completion_class
 
-    if shell in _SHELLS:
-        kind = get_completion_class(shell)
-    else:
-        kind = None
-    if kind is None:
+    completion_class = get_completion_class(shell) if shell in _SHELLS else None
+    if completion_class is None:
         raise Failure(f'no completion for "{shell}"; there is one for {", ".join(_SHELLS)}')
-    script = kind(click.get_current_context().find_root().command, {}, "memory", COMPLETE_VARIABLE)
-    source = script.source_template % script.source_vars()
-    call.answer(source.rstrip("\n"), shell=shell, script=source)
+    program = click.get_current_context().find_root().command
+    completion = completion_class(program, {}, "memory", COMPLETE_VARIABLE)
+    script = completion.source_template % completion.source_vars()
+    call.answer(script.rstrip("\n"), shell=shell, script=script)
 
 
 @command("help", "[COMMAND...]", keys=("command", "text"), example="memory help project add")
@@ -741,56 +760,59 @@ def manual_page(context: click.Context) -> str:
     assert isinstance(group, Group)
     summary, *paragraphs = _paragraphs(group)
     usage = "[--home DIR] [--config FILE] [--agent NAME] [--json] COMMAND ..."
-    lines = [
-        '.TH MEMORY 1 "" memoranda "User Commands"',
-        ".SH NAME",
-        f"memory \\- {_roff(summary)}",
-    ]
-    lines += [".SH SYNOPSIS", ".B memory", _roff(usage), ".SH DESCRIPTION", *map(_roff, paragraphs)]
-    lines += [
-        ".SH GLOBAL OPTIONS",
-        *_options_of(context, group.globals),
-        ".SH COMMANDS",
-        *_manual_of(group, context),
-    ]
-    lines += [".SH EXIT STATUS", *_pairs(_EXITS), ".SH ENVIRONMENT", *_pairs(_VARIABLES)]
+    lines = ['.TH MEMORY 1 "" memoranda "User Commands"']
+    lines += [".SH NAME", f"memory \\- {_roff(summary)}"]
+    lines += [".SH SYNOPSIS", ".B memory", _roff(usage)]
+    lines += [".SH DESCRIPTION", *(_roff(paragraph) for paragraph in paragraphs)]
+    lines += [".SH GLOBAL OPTIONS", *_option_lines(context, group.globals)]
+    lines += [".SH COMMANDS", *_command_lines(group, context)]
+    lines += [".SH EXIT STATUS", *_definition_list(_EXITS)]
+    lines += [".SH ENVIRONMENT", *_definition_list(_VARIABLES)]
     return "\n".join(lines) + "\n"
 
 
-def _manual_of(group: Group, context: click.Context) -> Iterator[str]:
+def _command_lines(group: Group, context: click.Context) -> Iterator[str]:
     """Yield the lines of the manual page about the commands of a group, in roff.
 
     context: the context of the group.
     """
     for name in group.list_commands(context):
-        command_of_name = group.get_command(context, name)
-        assert command_of_name is not None
-        inner = click.Context(command_of_name, info_name=name, parent=context)
-        if isinstance(command_of_name, Group):
-            yield from _manual_of(command_of_name, inner)
-        elif isinstance(command_of_name, Command):
-            usage = [inner.command_path, *command_of_name.collect_usage_pieces(inner)]
-            yield f".SS {_roff(' '.join(usage))}"
-            for number, paragraph in enumerate(_paragraphs(command_of_name)):
-                if number > 0:
-                    yield ".PP"
-                yield _roff(paragraph)
-            options = [
-                opt
-                for opt in command_of_name.params
-                if isinstance(opt, click.Option) and opt not in command_of_name.globals
-            ]
-            yield from _options_of(inner, options)
-            if command_of_name.example:
-                yield from (".PP", "Example:", ".PP", ".RS", _roff(command_of_name.example), ".RE")
+        member = group.get_command(context, name)
+        assert member is not None
+        member_context = click.Context(member, info_name=name, parent=context)
+        if isinstance(member, Group):
+            yield from _command_lines(member, member_context)
+        elif isinstance(member, Command):
+            yield from _lines_of_command(member, member_context)
 
 
-def _options_of(context: click.Context, options: Sequence[click.Option]) -> list[str]:
-    records = (parameter.get_help_record(context) for parameter in options)
-    return _pairs(dict(record for record in records if record is not None))
+def _lines_of_command(command: Command, context: click.Context) -> Iterator[str]:
+    """Yield the lines of the manual page about one command, in roff.
+
+    context: the context of the command.
+    """
+    usage = [context.command_path, *command.collect_usage_pieces(context)]
+    yield f".SS {_roff(' '.join(usage))}"
+    for number, paragraph in enumerate(_paragraphs(command)):
+        if number > 0:
+            yield ".PP"
+        yield _roff(paragraph)
+    own_options = [option for option in _options(command) if option not in command.globals]
+    yield from _option_lines(context, own_options)
+    if command.example:
+        yield from (".PP", "Example:", ".PP", ".RS", _roff(command.example), ".RE")
 
 
-def _pairs(rows: dict[str, str]) -> list[str]:
+def _option_lines(context: click.Context, options: Sequence[click.Option]) -> list[str]:
+    """Return the lines of the manual page about options, in roff.
+
+    context: the context of their command.
+    """
+    records = (option.get_help_record(context) for option in options)
+    return _definition_list(dict(record for record in records if record is not None))
+
+
+def _definition_list(rows: dict[str, str]) -> list[str]:
     """Return the lines of a manual page (roff) that list names with their texts."""
     lines: list[str] = []
     for name, text in rows.items():
@@ -799,6 +821,7 @@ def _pairs(rows: dict[str, str]) -> list[str]:
 
 
 def _paragraphs(command: click.Command) -> list[str]:
+    """Return the paragraphs of a command's help, each on one line."""
     return [" ".join(part.split()) for part in (command.help or "").split("\n\n")]
 
 

@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from memoranda.engine import MemorySession
     from memoranda.index.rows import NoteInfo
 
-# Rows of each part, so that the whole fits ten lines.
+# At most this many new notes are shown, so that the whole overview has ten lines.
 _SHOWN_ROWS = 3
 _DUE_WITHIN = timedelta(hours=24)
 _MOST_QUESTIONS = 20
-# With more memories than these, open questions are not counted, since all pairs are compared.
-_MOST_ASKED_ABOUT = 2_000
+# With more memories than these, open questions are not counted: it would take too long to compare
+# all pairs of memories.
+_MOST_COMPARED = 2_000
 # The columns that a line has in addition to the text of a note.
 _COLUMNS_BESIDE_TEXT = 34
 
@@ -46,68 +47,75 @@ def today_lines(call: Invocation) -> list[str]:
 
 def _lines(memory: MemorySession) -> list[str]:
     """Return the lines of the overview of the day."""
-    zone = memory.settings.zone
-    now = memory.clock().astimezone(zone)
+    now = memory.clock().astimezone(memory.settings.zone)
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    new, count = memory.list(Query(created_from=midnight, order="created"), limit=200)
-    touched = memory.list(Query(after=midnight), limit=1)[1]
+    new_notes, new_count = memory.list(Query(created_from=midnight, order="created"), limit=200)
+    # These include the new notes.
+    _, touched_count = memory.list(Query(after=midnight), limit=1)
     counts = memory.stats()
     total = counts.total - counts.projects.get(TRACE_PROJECT, 0)
     lines = [f"{plural(total, 'note')} in {memory.settings.shown_home}. Today:"]
-    lines.append(f"  new        {count}{_by_whom(new)}")
-    lines += _rows(memory, new[:_SHOWN_ROWS])
-    lines.append(f"  changed    {max(0, touched - count)}")
-    lines.append(f"  due        {_due(memory, now)}")
-    if counts.projects.get(CATEGORY_PROJECT, 0) <= _MOST_ASKED_ABOUT:
-        lines.append(f"  questions  {_questions(memory)}")
+    lines.append(f"  new        {new_count}{_writers_text(new_notes)}")
+    lines += _rows(memory, new_notes[:_SHOWN_ROWS])
+    lines.append(f"  changed    {max(0, touched_count - new_count)}")
+    lines.append(f"  due        {_due_text(memory, now)}")
+    if counts.projects.get(CATEGORY_PROJECT, 0) <= _MOST_COMPARED:
+        lines.append(f"  questions  {_questions_text(memory)}")
     hidden = left_out(memory, Query())
     if hidden:
         lines.append(f"  not shown  {', '.join(hidden)}")
     return lines
 
 
-def _by_whom(infos: list[NoteInfo]) -> str:
+def _writers_text(infos: list[NoteInfo]) -> str:
     """Return the three writers with the most notes: ` by claude 3, owner 1`. "" without notes."""
-    writers = Counter(info.provenance.writer for info in infos)
-    if not writers:
+    counts = Counter(info.provenance.writer for info in infos)
+    if not counts:
         return ""
-    return f" by {', '.join(f'{who} {number}' for who, number in writers.most_common(3))}"
+    writers = [f"{writer} {count}" for writer, count in counts.most_common(3)]
+    return f" by {', '.join(writers)}"
 
 
 def _rows(memory: MemorySession, infos: list[NoteInfo]) -> list[str]:
-    """Return a line for each of the newest notes."""
-    room = max(20, min(output.columns(), 100) - _COLUMNS_BESIDE_TEXT)
-    return [
-        f"    {info.id[:8]} {output.fit(kind(info), 12):<12} "
-        f"{flat(preview(row_text(info, content), room))}"
-        for info, content in zip(infos, contents(memory, infos), strict=True)
-    ]
+    """Return a line for each note: its id, its kind, and the beginning of its text."""
+    text_width = max(20, min(output.columns(), 100) - _COLUMNS_BESIDE_TEXT)
+    lines = []
+    for info, content in zip(infos, contents(memory, infos), strict=True):
+        kind_cell = output.fit(kind(info), 12)
+        text = flat(preview(row_text(info, content), text_width))
+        lines.append(f"    {info.id[:8]} {kind_cell:<12} {text}")
+    return lines
 
 
-def _due(memory: MemorySession, now: datetime) -> str:
-    """Return the next reminder within a day, and how many more follow within the day."""
+def _due_text(memory: MemorySession, now: datetime) -> str:
+    """Return the next reminder within a day, and how many more follow: `15:00 Call Bob (+1 more)`.
+
+    Returns `nothing` if no reminder is due.
+    """
     from memoranda.jobs import reminders
 
-    due = [
+    # The earliest is the first.
+    due_reminders = [
         (reminder.due, info)
         for info, reminder in reminders.listed(memory)
         if reminder.due is not None and reminder.due <= now + _DUE_WITHIN
     ]
-    if not due:
+    if not due_reminders:
         return "nothing"
-    moment, info = due[0]
+    due, info = due_reminders[0]
+    time = due.astimezone(memory.settings.reading_zone).strftime("%H:%M")
     (content,) = contents(memory, [info])
-    if len(due) > 1:
-        more_count = f" (+{len(due) - 1} more)"
-    else:
-        more_count = ""
-    clock = moment.astimezone(memory.settings.reading_zone).strftime("%H:%M")
-    return flat(f"{clock} {preview(content, 40)}{more_count}")
+    text = f"{time} {preview(content, 40)}"
+    if len(due_reminders) > 1:
+        text += f" (+{len(due_reminders) - 1} more)"
+    return flat(text)
 
 
-def _questions(memory: MemorySession) -> str:
+def _questions_text(memory: MemorySession) -> str:
     """Return how many questions wait for the owner: `3: memory review`, or `none`."""
-    number = len(memory.review(limit=_MOST_QUESTIONS))
-    if not number:
+    count = len(memory.review(limit=_MOST_QUESTIONS))
+    if not count:
         return "none"
-    return f"{number}{'+' if number == _MOST_QUESTIONS else ''}: memory review"
+    # At the limit, there may be more.
+    plus_sign = "+" if count == _MOST_QUESTIONS else ""
+    return f"{count}{plus_sign}: memory review"

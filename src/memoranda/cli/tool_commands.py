@@ -1,6 +1,8 @@
-"""For agents and programs: `mcp`, `call` (contract 001, 16), `agent`, tool calls from stdin
-(contract 001, 14), and `kv get | set | del | list`, key-value entries as bare values (contract
-004)."""
+"""The commands for agents and programs.
+
+`mcp` and `call` (contract 001, 16), `agent`, which runs tool calls from stdin (contract 001, 14),
+and `kv get | set | del | list`, key-value entries as bare values (contract 004).
+"""
 
 from __future__ import annotations
 
@@ -35,17 +37,18 @@ if TYPE_CHECKING:
 
 
 def _toolsets(_: object) -> tuple[str, ...]:
+    """Return the names of all toolsets, for the completion of a shell."""
     from memoranda.faces import TOOLSETS
 
     return TOOLSETS
 
 
 _TOOLSET_NAMES = Names("list", _toolsets)
-_CALL = 'memory call read_note \'{"identifier": "notes/Plan"}\''
+_CALL_EXAMPLE = 'memory call read_note \'{"identifier": "notes/Plan"}\''
 _FORM = Names("json", lambda _: ("json",))
 # A limit that no home reaches.
 _ALL_ENTRIES = 1 << 30
-_SERVERS = f"Stand in for another server: {', '.join(PRESETS)}."
+_PRESETS_HELP = f"Stand in for another server: {', '.join(PRESETS)}."
 
 
 @command("mcp", example="memory mcp --tools memory,notes,graph")
@@ -54,7 +57,7 @@ _SERVERS = f"Stand in for another server: {', '.join(PRESETS)}."
     type=_TOOLSET_NAMES,
     help="Toolsets to serve, separated by commas [memory,notes]; or all.",
 )
-@option("--as", "as_", type=Names("preset", lambda _: PRESETS), help=_SERVERS)
+@option("--as", "as_", type=Names("preset", lambda _: PRESETS), help=_PRESETS_HELP)
 @option(
     "--project", metavar="NAME", help="With --as basic-memory: every call is about this project."
 )
@@ -87,47 +90,51 @@ def mcp(
         raise Usage("--project goes with --as basic-memory only")
     if sys.stdin.isatty():
         output.notice(
-            "This waits for a program that speaks MCP, up to Ctrl-D. To connect yours: memory install"
+            "This waits for a program that speaks MCP, up to Ctrl-D. "
+            "To connect yours: memory install"
         )
-    chosen = _chosen_preset(as_, project, split_list(tools))
+    preset = _chosen_preset(as_, project, split_list(tools))
     settings = call.settings
-    if chosen.default_project is not None:
-        settings = replace(settings, default_project=chosen.default_project)
-    file = _graph_file_to_serve(chosen, settings, graph_file)
-    projects: dict[str, str | os.PathLike[str]] = {**chosen.projects}
-    projects |= presets.graph_project(file, {**settings.projects, **chosen.projects})
-    folder = chosen.json_folder or presets.json_folder()
+    if preset.default_project is not None:
+        settings = replace(settings, default_project=preset.default_project)
+    file = _graph_file_to_serve(preset, settings, graph_file)
+    # Only this server has these projects.
+    own_projects: dict[str, str | os.PathLike[str]] = {**preset.projects}
+    own_projects |= presets.graph_project(file, {**settings.projects, **preset.projects})
+    json_folder = preset.json_folder or presets.json_folder()
 
-    # A daemon does not know these settings, so this process serves them.
-    is_special = any((projects, file, folder, chosen.manners, chosen.default_project))
-    may_use_daemon = not (is_special or settings.bank_debug or no_daemon)
+    # The daemon serves the home as it is configured. This process serves anything else.
+    differs_from_home = any(
+        (own_projects, file, json_folder, preset.manners, preset.default_project)
+    )
+    may_use_daemon = not (differs_from_home or settings.bank_debug or no_daemon)
     if may_use_daemon:
         # If a daemon serves this client, this does not return.
-        _pass_to_daemon(call, settings, chosen, plain_schemas=plain_schemas)
+        _pass_to_daemon(call, settings, preset, plain_schemas=plain_schemas)
     if settings.bank_debug:
         _log_everything()
-    with presets.json_entries(folder) as entries:
-        served = _registry_of(chosen, settings, entries, file)
+    with presets.json_entries(json_folder) as entries:
+        served = _registry_of(preset, settings, entries, file)
         if plain_schemas:
             served = served.with_plain_schemas()
-        return _serve_here(call, settings, projects, served, chosen.name)
+        return _serve_here(call, settings, own_projects, served, preset.name)
 
 
 def _graph_file_to_serve(
-    chosen: presets.Preset, settings: Settings, named_file: Text
+    preset: presets.Preset, settings: Settings, named_file: Text
 ) -> Path | None:
     """Return the file of the knowledge graph. None if no graph is served, or if it is in notes.
 
-    chosen: the toolsets to serve.
+    preset: the toolsets to serve.
     named_file: the file on the command line; None if none is named.
     """
-    if "graph" in chosen.tools or "all" in chosen.tools:
-        return presets.graph_file(settings.graph_file, named_file, chosen.like)
+    if "graph" in preset.tools or "all" in preset.tools:
+        return presets.graph_file(settings.graph_file, named_file, preset.like)
     return None
 
 
 def _registry_of(
-    chosen: presets.Preset, settings: Settings, entries: JsonFolder | None, file: Path | None
+    preset: presets.Preset, settings: Settings, entries: JsonFolder | None, file: Path | None
 ) -> Registry:
     """Return the tools of a preset, ready to be called.
 
@@ -138,13 +145,13 @@ def _registry_of(
     from memoranda.faces.tool import Hooks
 
     return registry(
-        chosen.tools,
+        preset.tools,
         settings,
-        Hooks.configured(),
-        chosen.like,
-        entries,
-        _graphs(file),
-        chosen.manners,
+        hooks=Hooks.configured(),
+        like=preset.like,
+        entries=entries,
+        graphs=_graph_opener(file),
+        manners=preset.manners,
     )
 
 
@@ -183,19 +190,19 @@ def _serve_here(
 
 
 def _pass_to_daemon(
-    call: Invocation, settings: Settings, chosen: presets.Preset, *, plain_schemas: bool
+    call: Invocation, settings: Settings, preset: presets.Preset, *, plain_schemas: bool
 ) -> None:
     """Let the daemon of the home serve this client. Returns only if no daemon can.
 
-    chosen: the tools to serve.
-    plain_schemas: whether parts that Gemini refuses are left out of schemas.
+    preset: the tools to serve.
+    plain_schemas: whether to leave out the parts of schemas that Gemini refuses.
     """
     from memoranda.serve.pump import pass_on
 
     arguments = {
-        "tools": chosen.tools,
-        "like": chosen.like,
-        "name": chosen.name,
+        "tools": preset.tools,
+        "like": preset.like,
+        "name": preset.name,
         "agent": call.caller,
         "plain_schemas": plain_schemas,
     }
@@ -205,7 +212,9 @@ def _pass_to_daemon(
 def _chosen_preset(name: Text, project: Text, toolsets: Sequence[str]) -> presets.Preset:
     """Return the tools to serve: a preset with further toolsets, or only toolsets.
 
-    project: the only project that a preset's calls are about.
+    name: the name of the preset, such as `basic-memory`. None means no preset.
+    project: the only project that the preset's calls are about. None for any project.
+    toolsets: the named toolsets. Without them and a preset, the default ones are served.
     """
     from memoranda.faces import DEFAULT_TOOLSETS
 
@@ -214,8 +223,9 @@ def _chosen_preset(name: Text, project: Text, toolsets: Sequence[str]) -> preset
     environ = {**os.environ}
     if project:
         environ["BASIC_MEMORY_MCP_PROJECT"] = project
-    chosen = presets.preset(name, environ)
-    return replace(chosen, tools=tuple(dict.fromkeys((*chosen.tools, *toolsets))))
+    preset = presets.preset(name, environ)
+    tools_without_repeats = tuple(dict.fromkeys((*preset.tools, *toolsets)))
+    return replace(preset, tools=tools_without_repeats)
 
 
 def _log_everything() -> None:
@@ -227,7 +237,7 @@ def _log_everything() -> None:
     logging.getLogger("memoranda").setLevel(logging.DEBUG)
 
 
-def _graphs(file: Path | None) -> Callable[[MemorySession, str], Graph] | None:
+def _graph_opener(file: Path | None) -> Callable[[MemorySession, str], Graph] | None:
     """Return the function that opens the graph in `file`. None without a file."""
     if file is None:
         return None
@@ -251,7 +261,7 @@ def _tool_names(context: click.Context) -> list[str]:
     "[JSON]",
     keys=("tool", "is_error", "text", "structured"),
     complete=_tool_names,
-    example=_CALL,
+    example=_CALL_EXAMPLE,
 )
 @option("--tools", type=_TOOLSET_NAMES, help="Look for TOOL in these toolsets only.")
 def call(run: Invocation, tool: str, json_text: str = "{}", *, tools: Text) -> int:
@@ -274,17 +284,21 @@ def call(run: Invocation, tool: str, json_text: str = "{}", *, tools: Text) -> i
         run.memory(presets.graph_project(file, settings.projects)) as memory,
         presets.json_entries(folder) as entries,
     ):
-        found_tools = registry(
-            [toolset], settings, Hooks.configured(), entries=entries, graphs=_graphs(file)
+        tools_of_toolset = registry(
+            [toolset],
+            settings,
+            hooks=Hooks.configured(),
+            entries=entries,
+            graphs=_graph_opener(file),
         )
-        reply = found_tools.call(memory, tool, arguments)
+        reply = tools_of_toolset.call(memory, tool, arguments)
     if run.json or not reply.is_error:
         run.answer(
             reply.text, tool=tool, is_error=reply.is_error, text=reply.text, structured=reply.data
         )
     if reply.is_error:
         lines = [reply.message or reply.text, reply.hint]
-        output.failure("\n".join(filter(None, lines)), lines=True)
+        output.failure("\n".join([line for line in lines if line]), lines=True)
     return int(reply.is_error)
 
 
@@ -298,15 +312,15 @@ def _toolset_of(tool: str, toolsets: Sequence[str]) -> str:
     from memoranda.faces import TOOLSETS, expand, tool_names, toolsets_having
 
     names = expand(toolsets or TOOLSETS)
-    found_in = toolsets_having(tool, names)
-    if not found_in:
+    owners = toolsets_having(tool, names)
+    if not owners:
         guesses = near(tool, tool_names(names))
         raise Failure(f"tool not found: {tool}", "not_found", guesses=guesses)
-    if len(found_in) > 1:
+    if len(owners) > 1:
         raise Failure(
-            f"tool {tool} is in several toolsets: {', '.join(found_in)}; choose one with --tools"
+            f"tool {tool} is in several toolsets: {', '.join(owners)}; choose one with --tools"
         )
-    return found_in[0]
+    return owners[0]
 
 
 @command("agent", example="memory agent --list-tools")
@@ -351,10 +365,13 @@ def agent(
         if not batch.calls and batch.prompt is not None:
             output.text(f"Context: {session.inject_context(batch.prompt)}")
             return 0
-        answered = session.run_batch(batch)
-    output.json_value(answered)
-    # The calls end with the first one that fails. A list has no results of calls.
-    last_result = answered["tool_calls"][-1] if isinstance(answered, dict) else {}
+        answer = session.run_batch(batch)
+    output.json_value(answer)
+    # A batch without calls is answered by a list.
+    if not isinstance(answer, dict):
+        return 0
+    # The batch ends with the first call that fails, so only the last result can be an error.
+    last_result = answer["tool_calls"][-1]
     if "error" not in last_result:
         return 0
     output.failure(f"tool {last_result['name']} failed: {last_result['error']}")
@@ -364,8 +381,9 @@ def agent(
 def _batch(prompt: str | None, file: str | None) -> Batch:
     """Read the calls and the prompt.
 
-    prompt: the prompt. `-` reads it from stdin: an object that contains one, or a plain text.
-    file: the file with the calls; by default stdin.
+    prompt: the value of `--prompt`. `-` reads the prompt from stdin: an object that contains one,
+        or a plain text. None means that the input may have one.
+    file: the file with the calls. None means stdin.
 
     Raises Failure and InvalidInput for input that cannot be read.
     """
@@ -405,7 +423,10 @@ def _batch_with_prompt(data: bytes) -> Batch:
 
 
 def _stdin() -> bytes:
-    """Read stdin. A terminal is not read: nobody there would know that the command waits."""
+    """Return the bytes of stdin.
+
+    A terminal is not read, because nobody there would know that the command waits. It gives b"".
+    """
     if sys.stdin is None or sys.stdin.isatty():
         return b""
     return sys.stdin.buffer.read()
@@ -427,8 +448,12 @@ def _entries(call: Invocation) -> Iterator[Entries]:
     """Yield the entries that the kv tools use."""
     from memoranda.engine.entries import NoteEntries
 
-    with call.memory() as memory, presets.json_entries(presets.json_folder()) as in_files:
-        yield in_files(memory) if in_files else NoteEntries(memory)
+    json_folder = presets.json_folder()
+    with call.memory() as memory, presets.json_entries(json_folder) as open_entries:
+        if open_entries is not None:
+            yield open_entries(memory)
+        else:
+            yield NoteEntries(memory)
 
 
 @contextmanager
@@ -443,9 +468,8 @@ def _guessing(entries: Entries, key: str, namespace: str) -> Iterator[None]:
     try:
         yield
     except NoEntry as error:
-        guesses = near(
-            key, (entry.key for entry in entries.search("", namespace, _ALL_ENTRIES, 0)[0])
-        )
+        present_entries, _ = entries.search("", namespace, _ALL_ENTRIES, 0)
+        guesses = near(key, (entry.key for entry in present_entries))
         raise Failure(str(error), error.code, guesses=guesses) from None
 
 
@@ -490,18 +514,21 @@ def kv_set(call: Invocation, key: str, *words: str, namespace: str, ttl: int) ->
 
 @command("del", "KEY...", keys=("namespace", "key"), example="memory kv del editor")
 @_namespace_option
-def kv_del(call: Invocation, *names: str, namespace: str) -> None:
+def kv_del(call: Invocation, *keys: str, namespace: str) -> None:
     """Delete KEY. If you name several keys and one does not exist, none is deleted."""
     with _entries(call) as entries:
-        if len(names) > 1:
-            for name in names:
-                with _guessing(entries, name, namespace):
-                    entries.get(namespace, name)
-        for name in dict.fromkeys(names):
-            with _guessing(entries, name, namespace):
-                entries.remove(namespace, name)
-        rows = [{"namespace": namespace, "key": name} for name in dict.fromkeys(names)]
-        call.answer_each([f"Deleted {row['key']}" for row in rows], rows)
+        if len(keys) > 1:
+            # All keys are looked up before the first one is deleted.
+            for key in keys:
+                with _guessing(entries, key, namespace):
+                    entries.get(namespace, key)
+        keys_without_repeats = list(dict.fromkeys(keys))
+        for key in keys_without_repeats:
+            with _guessing(entries, key, namespace):
+                entries.remove(namespace, key)
+        texts = [f"Deleted {key}" for key in keys_without_repeats]
+        rows = [{"namespace": namespace, "key": key} for key in keys_without_repeats]
+        call.answer_each(texts, rows)
 
 
 @command("list", "[TEXT]", keys=("namespace", "entries"), example="memory kv list")
@@ -514,18 +541,17 @@ def kv_list(call: Invocation, text: str = "", *, namespace: str, of_all: bool) -
     from memoranda import documents
 
     with _entries(call) as entries:
-        matching_entries, _ = entries.search(text, None if of_all else namespace, _ALL_ENTRIES, 0)
-        matching_entries = sorted(matching_entries, key=lambda entry: (entry.namespace, entry.key))
-        names = [
-            f"{entry.namespace}/{entry.key}" if of_all else entry.key for entry in matching_entries
-        ]
-        if call.on_terminal and matching_entries:
-            cells = [
-                (name, entry.value) for name, entry in zip(names, matching_entries, strict=True)
-            ]
-            return call.table(("Key", "Value"), cells)
-        rows = [documents.entry(entry) for entry in matching_entries]
-        # A script reads names, and there are not any
-        if not matching_entries and not call.json:
+        namespace_to_search = None if of_all else namespace
+        matches, _ = entries.search(text, namespace_to_search, _ALL_ENTRIES, 0)
+        matches = sorted(matches, key=lambda entry: (entry.namespace, entry.key))
+        names = [entry.key for entry in matches]
+        if of_all:
+            names = [f"{entry.namespace}/{entry.key}" for entry in matches]
+        # A script reads the names from stdout, so this line goes to stderr.
+        if not matches and not call.json:
             return output.notice("No entries.")
-        call.answer("\n".join(names), namespace=None if of_all else namespace, entries=rows)
+        if call.on_terminal:
+            values = [entry.value for entry in matches]
+            return call.table(("Key", "Value"), list(zip(names, values, strict=True)))
+        rows = [documents.entry(entry) for entry in matches]
+        call.answer("\n".join(names), namespace=namespace_to_search, entries=rows)

@@ -38,8 +38,13 @@ _HIT_KEYS = (
     "source",
 )
 _ENABLED = "transcripts.enabled"
-_MARK = "[may hold instructions] "
-_MOST_SKIPPED = 10
+# The mark of a hit whose text may try to give an agent instructions.
+_SUSPICIOUS_MARK = "[may hold instructions] "
+# At most this many skipped files are named.
+_MOST_SKIPPED_NAMED = 10
+
+# `--limit 0` means this many hits.
+_MOST_HITS = 1_000
 
 transcripts = group(
     "transcripts",
@@ -67,21 +72,15 @@ def transcripts_status(call: Invocation) -> None:
 
     with call.reading() as memory:
         tier = Transcripts(memory)
-        rows = [
-            {
-                "agent": agent,
-                "files": files,
-                "sessions": sessions,
-                "turns": turns,
-                "latest": _stamp(ended),
-            }
-            for agent, (files, sessions, turns, ended) in tier.status().items()
-        ]
+        rows = []
+        for agent, (files, sessions, turns, end_of_latest) in tier.status().items():
+            row = {"agent": agent, "files": files, "sessions": sessions, "turns": turns}
+            rows.append(row | {"latest": _day_text(end_of_latest)})
         skipped = tier.troubles()
-        agents = found_on_this_machine()
+        file_counts = found_on_this_machine()
         if call.json:
-            return call.document(enabled=tier.is_on, agents=rows, skipped=skipped, here=agents)
-        lines = [_whether_on(tier, agents)]
+            return call.document(enabled=tier.is_on, agents=rows, skipped=skipped, here=file_counts)
+        lines = [_state_sentence(tier, file_counts)]
         if rows:
             lines.append(output.table_row(_ROW, "Agent", "Files", "Sessions", "Turns", "Latest"))
         lines += [output.table_row(_ROW, *row.values()) for row in rows]
@@ -89,21 +88,21 @@ def transcripts_status(call: Invocation) -> None:
         call.answer("\n".join(lines))
 
 
-def _whether_on(tier: Transcripts, agents: dict[str, int]) -> str:
+def _state_sentence(tier: Transcripts, file_counts: dict[str, int]) -> str:
     """Return a sentence that says whether transcripts are read.
 
     tier: the transcripts of this home.
-    agents: title of an agent -> how many transcript files it has on this machine.
+    file_counts: title of an agent -> how many transcript files it has on this machine.
     """
     if tier.is_on:
         return "Transcripts are read in place; nothing of them is a note."
-    files = ", ".join(f"{title} ({plural(count, 'file')})" for title, count in agents.items())
+    files = ", ".join(f"{title} ({plural(count, 'file')})" for title, count in file_counts.items())
     if files:
         return f"Transcripts are not read. Here: {files}. Turn it on: memory transcripts on"
     return "Transcripts are not read, and none was found on this machine."
 
 
-def _stamp(seconds: int) -> str | None:
+def _day_text(seconds: int) -> str | None:
     """Return the day of a time in seconds since 1970, as `2026-05-07`. None for 0."""
     if not seconds:
         return None
@@ -115,12 +114,11 @@ def _skipped_lines(skipped: dict[str, str]) -> list[str]:
 
     skipped: path -> the reason.
     """
-    lines = [
-        flat(f"Not read: {path}: {why}") for path, why in list(skipped.items())[:_MOST_SKIPPED]
-    ]
-    if len(skipped) > _MOST_SKIPPED:
-        lines.append(f"Not read: {len(skipped) - _MOST_SKIPPED} more (--json shows all)")
-    return lines
+    lines = [flat(f"Not read: {path}: {why}") for path, why in skipped.items()]
+    hidden_count = len(lines) - _MOST_SKIPPED_NAMED
+    if hidden_count <= 0:
+        return lines
+    return [*lines[:_MOST_SKIPPED_NAMED], f"Not read: {hidden_count} more (--json shows all)"]
 
 
 @command(
@@ -134,10 +132,10 @@ def transcripts_on(call: Invocation) -> None:
 
     with call.memory() as memory:
         memory.configure(_ENABLED, True)
-    # The settings have changed, so they are read again when the memory is opened.
+    # The settings have changed. Without the cached ones, they are read again.
     call.__dict__.pop("settings", None)
     with call.memory() as memory:
-        _report(call, _synced(Transcripts(memory)))
+        _show_sync(call, _sync(Transcripts(memory)))
 
 
 @command("off", keys=("enabled",), example="memory transcripts off")
@@ -165,20 +163,17 @@ def transcripts_sync(call: Invocation, *, again: bool) -> None:
         tier = Transcripts(memory)
         if again and tier.is_on:
             tier.forget()
-        _report(call, _synced(tier))
+        _show_sync(call, _sync(tier))
 
 
-def _synced(tier: Transcripts) -> TranscriptSync:
+def _sync(tier: Transcripts) -> TranscriptSync:
     """Read what is new in the transcripts, and show the progress on a terminal."""
     with output.progress("Reading transcripts") as progress:
         return tier.sync(progress)
 
 
-def _report(call: Invocation, sync: TranscriptSync) -> None:
-    """Tell the person how many turns and files were read, and which files were skipped.
-
-    sync: the numbers of files and turns that were read.
-    """
+def _show_sync(call: Invocation, sync: TranscriptSync) -> None:
+    """Tell the person how many turns and files were read, and which files were skipped."""
     if sync.is_busy:
         reply = "Another process is reading them right now."
     else:
@@ -226,14 +221,14 @@ def transcripts_search(
     with call.reading() as memory:
         zone = memory.settings.zone
         now = memory.clock()
-        where = TraceFilter(
+        trace_filter = TraceFilter(
             by or "",
             (project or "").rstrip("/"),
             _moment(day(first, "--from", zone, now=now)),
             _moment(day(last, "--to", zone, 1, now)),
         )
         text = " ".join(words)
-        hits = Transcripts(memory).search(text, where, limit=limit or 1000)
+        hits = Transcripts(memory).search(text, trace_filter, limit=limit or _MOST_HITS)
         if call.json:
             return call.document(query=text, transcripts=[hit.row() for hit in hits])
         lines = hit_lines(memory, hits)
@@ -251,14 +246,18 @@ def hit_lines(memory: ReadVerbs, hits: Sequence[TraceHit]) -> list[str]:
     """Return hits as lines for people: the place and, below it, the passage and its answer."""
     lines: list[str] = []
     for hit in hits:
-        day = _local_time(memory, hit, "%Y-%m-%d")
-        place = [hit.agent, hit.project, day]
+        place = _place_text(hit.agent, hit.project, _local_time(memory, hit, "%Y-%m-%d"))
         # The mark comes first, because a name in the place may be an instruction, too.
-        lines.append(f"{_mark(hit)}{flat(', '.join(filter(None, place)))}  {flat(hit.ref)}")
+        lines.append(f"{_mark(hit)}{place}  {flat(hit.ref)}")
         lines.append(f"  {hit.who}: {one_line(visible(hit.passage))}")
         if hit.answer:
             lines.append(f"  -> {one_line(visible(hit.answer))}")
     return lines
+
+
+def _place_text(*parts: str) -> str:
+    """Return the parts of a place in one line, separated by commas. Empty parts are left out."""
+    return flat(", ".join(part for part in parts if part))
 
 
 def _local_time(memory: ReadVerbs, hit: TraceHit, form: str) -> str:
@@ -274,7 +273,7 @@ def _local_time(memory: ReadVerbs, hit: TraceHit, form: str) -> str:
 def _mark(hit: TraceHit) -> str:
     """Return the mark of a hit that may hold instructions, "" for any other."""
     if hit.is_suspicious:
-        return _MARK
+        return _SUSPICIOUS_MARK
     return ""
 
 
@@ -291,8 +290,8 @@ def transcripts_show(call: Invocation, ref: str) -> None:
             return call.document(turns=[hit.row() for hit in hits])
         first = hits[0]
         time = _local_time(memory, first, "%Y-%m-%d %H:%M")
-        place = [first.agent, first.folder, time, first.source]
-        lines = [_mark(first) + flat(", ".join(filter(None, place))), ""]
+        place = _place_text(first.agent, first.folder, time, first.source)
+        lines = [_mark(first) + place, ""]
         for hit in hits:
             lines.append(f"{_mark(hit)}{hit.who}: {visible(hit.passage)}")
         call.answer("\n".join(lines))

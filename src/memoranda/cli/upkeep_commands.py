@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 # The daemon may take this many seconds to report its state.
 _DAEMON_SECONDS = 2.0
 _EMBED_KEYS = ("model", "done", "passages", "embedded", "unreadable", "seconds")
-# How many broken links of a project `memory doctor` names.
-_FIRST_LINKS = 3
+# At most this many broken links of a project are named by `memory doctor`.
+_MOST_LINKS_NAMED = 3
 _FINDING_KEYS = ("level", "code", "path", "text", "fixed")
 _STATE_KEYS = (
     "index",
@@ -50,6 +50,7 @@ def status(call: Invocation) -> None:
     with call.memory(looks_once=True) as memory:
         row = _status(memory)
         texts = _status_texts(memory, row)
+        # These two lines would only repeat the line about memories.
         if _has_only_own_memories(row):
             del texts["notes"], texts["agents"]
         lines = [f"{key.replace('_', ' ')}: {value}" for key, value in texts.items()]
@@ -62,14 +63,15 @@ def _status_texts(memory: MemorySession, row: Mapping[str, Any]) -> dict[str, An
     row: the document.
     """
     memories = row["memories"]
-    phases_and_categories = f"{_counts(memories['phases'])}; {_counts(memories['categories'])}"
+    phases = _counts_text(memories["phases"])
+    categories = _counts_text(memories["categories"])
     dream = row["last_dream"]
     return {
         **row,
-        "notes": _total(row["notes"]),
-        "memories": f"{memories['total']} ({phases_and_categories})",
-        "projects": _counts(row["projects"]),
-        "agents": _counts(row["agents"]),
+        "notes": _note_count_text(row["notes"]),
+        "memories": f"{memories['total']} ({phases}; {categories})",
+        "projects": _counts_text(row["projects"]),
+        "agents": _counts_text(row["agents"]),
         "daemon": _daemon_line(row["daemon"]),
         "last_dream": minute(dream, memory.settings.zone) if dream else "never",
         "semantic": _semantic_line(row["semantic"]),
@@ -84,7 +86,7 @@ def _semantic_line(semantic: Mapping[str, Any]) -> str:
     line = (
         f"{semantic['model']}, {semantic['embedded']} of {semantic['passages']} passages embedded"
     )
-    line += _foreign(semantic)
+    line += _unreadable_text(semantic)
     if semantic["waiting"]:
         line += f", {semantic['waiting']} waiting"
     return line
@@ -116,11 +118,11 @@ def _daemon(memory: MemorySession) -> dict[str, Any]:
     from memoranda.sources.layout import Layout
 
     layout = Layout(memory.home)
-    lines: list[str] = []
+    lock_lines: list[str] = []
     try:
         owner = lock_owner(layout.daemon_lock)
         if owner:
-            lines = layout.daemon_lock.read_text().splitlines()
+            lock_lines = layout.daemon_lock.read_text().splitlines()
     except OSError:
         owner = None
     if owner is None:
@@ -133,7 +135,7 @@ def _daemon(memory: MemorySession) -> dict[str, Any]:
     except OSError:
         report = None
     state |= {
-        "autostarted": daemon_client.AUTOSTARTED in lines,
+        "autostarted": daemon_client.AUTOSTARTED in lock_lines,
         "answers": report is not None,
     }
     return state | (report or {})
@@ -149,6 +151,7 @@ def _daemon_line(daemon: dict[str, Any]) -> str:
     if not daemon["running"]:
         return "not running"
     parts = [f"running {daemon['pid']}"]
+    # A daemon without a socket cannot be asked.
     if "answers" not in daemon:
         return parts[0]
     if daemon["autostarted"]:
@@ -165,12 +168,13 @@ def _daemon_line(daemon: dict[str, Any]) -> str:
 def _has_only_own_memories(row: Mapping[str, Any]) -> bool:
     """Whether all notes are memories, and the owner wrote them all (contract 001, 16)."""
     counts = row["notes"]
-    memories = row["projects"].get(CATEGORY_PROJECT, 0)
-    is_all = counts["total"] == memories and not counts["traces"]
-    return is_all and not row["agents"].keys() - {"owner"}
+    memory_count = row["projects"].get(CATEGORY_PROJECT, 0)
+    if counts["total"] != memory_count or counts["traces"]:
+        return False
+    return row["agents"].keys() <= {"owner"}
 
 
-def _total(counts: Mapping[str, int]) -> str:
+def _note_count_text(counts: Mapping[str, int]) -> str:
     """Return the number of notes in words: `120, and 3 archived, 7 traces`."""
     hidden = [f"{counts[name]} {name}" for name in ("archived", "traces") if counts[name]]
     if not hidden:
@@ -185,8 +189,10 @@ def _status(memory: MemorySession) -> dict[str, Any]:
     from memoranda.note.reminder import Reminder
     from memoranda.query import memory_query
 
-    report = memory.sync()
-    changed = report.added + report.modified + report.moved + report.removed
+    sync_report = memory.sync()
+    has_changes = any(
+        (sync_report.added, sync_report.modified, sync_report.moved, sync_report.removed)
+    )
     counts = memory.stats()
     dream = last_dream(memory.home)
     reminders, _ = memory.list(memory_query(category="reminders"), limit=0)
@@ -210,7 +216,7 @@ def _status(memory: MemorySession) -> dict[str, Any]:
             if project.name != TRACE_PROJECT
         },
         "agents": by_writer(memory),
-        "index": "stale" if changed else "fresh",
+        "index": "stale" if has_changes else "fresh",
         "daemon": _daemon(memory),
         "last_dream": None if dream is None else stamp(dream),
         "pending_reminders": sum(Reminder.of(reminder.header).is_waiting for reminder in reminders),
@@ -266,15 +272,19 @@ def _semantic(memory: MemorySession) -> dict[str, Any]:
     return {"model": embedding.name, **numbers, "reason": embedding.trouble or None}
 
 
-def _foreign(row: Mapping[str, Any]) -> str:
-    """Return the number of passages that the model cannot read, for people. "" if it reads all."""
-    if row["unreadable"]:
-        return f", {row['unreadable']} it cannot read"
+def _unreadable_text(semantic: Mapping[str, Any]) -> str:
+    """Return the number of passages that the model cannot read, for people. "" if it reads all.
+
+    semantic: the embedding model and its progress, as `_semantic` returns them.
+    """
+    if semantic["unreadable"]:
+        return f", {semantic['unreadable']} it cannot read"
     return ""
 
 
-def _counts(row: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {count}" for name, count in row.items()) or "none"
+def _counts_text(counts: Mapping[str, int]) -> str:
+    """Return counts in one line: `inbox 3, organized 12`."""
+    return ", ".join(f"{name} {count}" for name, count in counts.items()) or "none"
 
 
 @command(
@@ -299,22 +309,27 @@ def doctor(
     _check_doctor_options(fix=fix, dry_run=dry_run, citations=citations, has_folders=bool(folders))
     with call.memory() as memory:
         if citations:
-            findings = _citations(memory, folders)
+            findings = _citation_findings(memory, folders)
         else:
             findings = _examine(memory, repairs=fix and not dry_run)
-    rows = [{key: getattr(finding, key) for key in _FINDING_KEYS} for finding in findings]
+    rows = []
+    for finding in findings:
+        rows.append({key: getattr(finding, key) for key in _FINDING_KEYS})
     lines = [_finding_line(finding, is_dry_run=dry_run) for finding in findings]
-    levels = [finding.level for finding in findings if not finding.fixed]
-    problems = len(levels) - levels.count("info")
-    call.answer("\n".join([*lines, f"{problems} problems"]), findings=rows, problems=problems)
-    return 1 if "error" in levels else 0
+    open_levels = [finding.level for finding in findings if not finding.fixed]
+    problem_count = len([level for level in open_levels if level != "info"])
+    lines.append(f"{problem_count} problems")
+    call.answer("\n".join(lines), findings=rows, problems=problem_count)
+    return 1 if "error" in open_levels else 0
 
 
 def _check_doctor_options(*, fix: bool, dry_run: bool, citations: bool, has_folders: bool) -> None:
     """Raise Usage for options of `doctor` that contradict each other.
 
-    fix, dry_run, citations: whether these options are on the command line.
-    has_folders: whether folders with code are named.
+    fix: the option `--fix`.
+    dry_run: the option `--dry-run`.
+    citations: the option `--citations`.
+    has_folders: whether `--code` names folders.
     """
     if dry_run and not fix:
         raise Usage("--dry-run needs --fix")
@@ -331,7 +346,7 @@ def _examine(memory: MemorySession, *, repairs: bool) -> list[Finding]:
     """
     from memoranda.engine.doctor import examine, repair
 
-    findings = [*examine(memory), *_elsewhere(memory), *_broken_links(memory)]
+    findings = [*examine(memory), *_preset_findings(memory), *_link_findings(memory)]
     if repairs:
         repair(memory, findings)
     return findings
@@ -350,11 +365,11 @@ def _finding_line(finding: Finding, *, is_dry_run: bool) -> str:
     return f"{finding.level} {finding.code} {flat(f'{finding.path}: {finding.text}')}{note}"
 
 
-def _broken_links(memory: MemorySession) -> list[Finding]:
+def _link_findings(memory: MemorySession) -> list[Finding]:
     """Return a finding for each project with links that lead nowhere.
 
-    It has their number, and names the first ones. It is not a problem, because the target of a link
-    may not be written yet. Links of memories are separate findings.
+    Such a link is not a problem, because its target may not be written yet. Links of memories are
+    separate findings.
     """
     from memoranda.engine.attachments import unresolved_links
     from memoranda.engine.doctor import Finding
@@ -368,19 +383,19 @@ def _broken_links(memory: MemorySession) -> list[Finding]:
         if not links:
             continue
         first = ", ".join(
-            f"{link.path} line {link.line} [[{link.target}]]" for link in links[:_FIRST_LINKS]
+            f"{link.path} line {link.line} [[{link.target}]]" for link in links[:_MOST_LINKS_NAMED]
         )
         if len(links) == 1:
             text = f"one link leads nowhere: {first}"
         else:
             text = f"{len(links):,} links lead nowhere: {first}"
-        if len(links) > _FIRST_LINKS:
+        if len(links) > _MOST_LINKS_NAMED:
             text += f"; `memory project check {project.name}` shows all"
         findings.append(Finding("info", "broken_links", project.name, text))
     return findings
 
 
-def _citations(memory: MemorySession, folders: Sequence[str]) -> list[Finding]:
+def _citation_findings(memory: MemorySession, folders: Sequence[str]) -> list[Finding]:
     """Return the findings about the code that notes cite.
 
     folders: where the code is; empty for the working folder.
@@ -394,9 +409,10 @@ def _citations(memory: MemorySession, folders: Sequence[str]) -> list[Finding]:
     return report.findings
 
 
-def _elsewhere(memory: MemorySession) -> list[Finding]:
-    """Return the problems of places that only the environment or a preset names, and not the
-    configuration.
+def _preset_findings(memory: MemorySession) -> list[Finding]:
+    """Return the problems of the stores that presets of `memory mcp --as` use.
+
+    The configuration does not name these stores.
     """
     from memoranda.cli import presets
     from memoranda.engine.doctor import Finding
@@ -487,5 +503,8 @@ def embed(call: Invocation) -> None:
             "done": embedded,
             "seconds": round(time.perf_counter() - start, 3),
         }
-        text = f"Embedded {embedded} passages with {row['model']} ({row['embedded']} in all{_foreign(row)})"
-        call.answer(text, **{key: row[key] for key in _EMBED_KEYS})
+        total = f"{row['embedded']} in all{_unreadable_text(row)}"
+        call.answer(
+            f"Embedded {embedded} passages with {row['model']} ({total})",
+            **{key: row[key] for key in _EMBED_KEYS},
+        )

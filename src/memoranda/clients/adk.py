@@ -76,7 +76,9 @@ class MemorandaMemoryService(BaseMemoryService):
     ) -> None:
         """Add events that were not added yet. Events without text are left out.
 
-        app_name: the application and the user of the session, with `user_id`.
+        app_name: the application of the session.
+        user_id: the user of the session.
+        events: the events.
         session_id: the session of the events; None if they belong to no session.
         custom_metadata: has no effect.
         """
@@ -90,10 +92,10 @@ class MemorandaMemoryService(BaseMemoryService):
         memories: Sequence[MemoryEntry],
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Store texts as memories of category `knowledge`, as one change. Texts that are blank are
-        left out.
+        """Store texts as memories of category `knowledge`, as one change. Blank texts are left out.
 
-        app_name, user_id: the application and the user for whom they are stored.
+        app_name: the application for which they are stored.
+        user_id: the user for whom they are stored.
         memories: the texts, with their authors and times.
         custom_metadata: has no effect.
         """
@@ -121,12 +123,12 @@ class MemorandaMemoryService(BaseMemoryService):
     async def search_memory(
         self, *, app_name: str, user_id: str, query: str
     ) -> SearchMemoryResponse:
-        """Return the events and memories of an application and user that match a query, the best
-        first.
+        """Return the events and memories that match a query, the best first.
 
         The response is empty for a blank query.
 
-        app_name, user_id: the application and the user.
+        app_name: only events and memories of this application.
+        user_id: only events and memories of this user.
         """
         memories: list[MemoryEntry] = []
         if query.strip():
@@ -138,24 +140,24 @@ class MemorandaMemoryService(BaseMemoryService):
     ) -> None:
         """Delete an event or a memory. A deleted event is not added again with its session.
 
-        app_name, user_id: the application and the user to whom it belongs.
+        app_name: the application to which it belongs.
+        user_id: the user to whom it belongs.
         memory_id: the id, as `search_memory` returns it. Nothing happens if it is None or unknown.
         """
         if memory_id:
             await asyncio.to_thread(self._delete, app_name, user_id, memory_id)
 
     def _notes_of(self, app: str, user: str) -> list[NoteInfo]:
-        """Return all events and memories of an application and user, deleted events included.
-
-        app: the name of the application.
-        """
-        notes = self._memory.list(Query(projects=_PROJECTS, metadata={_USER: user}), limit=0)[0]
+        """Return all events and memories of an application and user, deleted events included."""
+        query = Query(projects=_PROJECTS, metadata={_USER: user})
+        notes, _ = self._memory.list(query, limit=0)
         return [note for note in notes if _is_of(note, app, user)]
 
     def _add(self, app: str, user: str, events: Sequence[Event], session: str | None) -> None:
         """Store the events that were not added yet as notes of the traces, as one change.
 
-        app, user: the application and the user.
+        app: the application of the session.
+        user: the user of the session.
         events: the events of a session. Events without text are left out.
         session: the id of the session; None if the events belong to no session.
         """
@@ -186,10 +188,7 @@ class MemorandaMemoryService(BaseMemoryService):
             self._memory.write_many(drafts.values())
 
     def _search(self, app: str, user: str, query: str) -> list[MemoryEntry]:
-        """Return the best matches of an application and user, without deleted events.
-
-        app: the name of the application.
-        """
+        """Return the best matches of an application and user, without deleted events."""
         query_of_user = Query(query, projects=_PROJECTS, metadata={_USER: user})
         # Some hits belong to other applications of the user, or are deleted events.
         hits = self._memory.search(query_of_user, limit=self._limit * 10).hits
@@ -214,10 +213,11 @@ class MemorandaMemoryService(BaseMemoryService):
     def _delete(self, app: str, user: str, identity: str) -> None:
         """Delete a memory, or replace an event by a note that says that it was deleted.
 
-        The note prevents that the event is added again with its session.
+        With this note, the event is not added again with its session.
 
-        app, user: the application and the user to whom it belongs.
-        identity: the id, as `_identity` returns it.
+        app: the application to which it belongs.
+        user: the user to whom it belongs.
+        identity: the id that a search returned.
         """
         for note in self._notes_of(app, user):
             if _identity(note) != identity or _DELETED in note.header:
@@ -242,6 +242,7 @@ class MemorandaMemoryService(BaseMemoryService):
 
 
 def _is_of(note: NoteInfo, app: str, user: str) -> bool:
+    """Whether a note belongs to this application and user."""
     return note.header.get(_APP) == app and note.header.get(_USER) == user
 
 
@@ -251,12 +252,16 @@ def _identity(note: NoteInfo) -> str:
 
 
 def _text(content: Any) -> str:
-    """Return the text of a content, without the thoughts of a model. "" if it has no text, but only
-    calls and files.
+    """Return the text of a content, without the thoughts of a model.
+
+    "" if it has no text, but only calls and files.
     """
-    parts = (content.parts if content is not None else None) or ()
-    return "\n".join(part.text for part in parts if part.text and not part.thought).strip()
+    if content is None or not content.parts:
+        return ""
+    texts = [part.text for part in content.parts if part.text and not part.thought]
+    return "\n".join(texts).strip()
 
 
 def _digest(*names: str) -> str:
+    """Return a digest of some names: 12 hex digits."""
     return sha256("\0".join(names).encode("utf-8", "surrogatepass")).hexdigest()[:12]

@@ -1,5 +1,4 @@
-"""The editors of JSON and Markdown files, and the base class that all editors of configuration
-files share.
+"""The editors of JSON and Markdown files, and the base class of all editors of configuration files.
 
 An editor changes one member of a text: a key of an object, or an item of a list. The `name` of an
 item is a function that recognizes the item. Each editor parses its result, and raises Unsure if
@@ -24,9 +23,10 @@ Tree = Any
 In contrast to a dict, this shows whether two members have the same key, and their order.
 """
 BOM = "\ufeff"
-# A comment. A string of JSON also matches, so that a `//` in it is not taken for a comment.
+# A comment. A string of JSON also matches, as the group, so that a `//` in it is not a comment.
 _COMMENT = re.compile(r'("(?:[^"\\]|\\.)*+")|//[^\r\n]*|/\*.*?\*/', re.DOTALL)
-# A comma before a closing bracket. A string of JSON also matches, so that its commas are skipped.
+# A comma before a closing bracket. A string of JSON also matches, as the group, so that its commas
+# are skipped.
 _TRAILING = re.compile(r'("(?:[^"\\]|\\.)*+")|,(?=[ \t\r\n]*[}\]])', re.DOTALL)
 # A string, a sign of structure, or a bare word of JSON.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
@@ -141,8 +141,7 @@ class Document(NamedTuple):
     value: Callable[[Node], Any]
 
     def container(self, path: Sequence[str]) -> tuple[Node | None, Sequence[str]]:
-        """Return the innermost container on the way to `path` that exists, and the missing keys
-        below it.
+        """Return (innermost container on the way to `path` that exists, missing keys below it).
 
         If `path` exists, no keys are missing. The container is None for an empty text.
         """
@@ -168,14 +167,14 @@ class Document(NamedTuple):
         if node.kind != sign:
             line = self.text.count("\n", 0, node.start) + 1
             raise Unsure(f"line {line} has something other than {sign}")
-        if isinstance(name, str):
-            positions = [index for index, item in enumerate(node.items) if item.key == name]
-            if len(positions) > 1:
-                raise Unsure(f'"{name}" stands there twice')
-        else:
-            positions = [
-                index for index, item in enumerate(node.items) if name(self.value(item.node))
-            ]
+        if not isinstance(name, str):
+            for index, item in enumerate(node.items):
+                if name(self.value(item.node)):
+                    return index
+            return None
+        positions = [index for index, item in enumerate(node.items) if item.key == name]
+        if len(positions) > 1:
+            raise Unsure(f'"{name}" stands there twice')
         if positions:
             return positions[0]
         return None
@@ -185,21 +184,21 @@ class Document(NamedTuple):
 
         None if the container or the member does not exist.
         """
-        node, missing = self.container(path)
-        if node is None or missing:
-            index = None
-        else:
-            index = self.position(node, name)
-        if node is None or index is None:
+        node, missing_keys = self.container(path)
+        if node is None or missing_keys:
             return None
-        return (node, index)
+        index = self.position(node, name)
+        if index is None:
+            return None
+        return node, index
 
     def find(self, path: Sequence[str], name: Name) -> Any:
         """Return the value of a member. None if there is no such member."""
-        position = self.place(path, name)
-        if position is None:
+        place = self.place(path, name)
+        if place is None:
             return None
-        return self.value(position[0].items[position[1]].node)
+        container, index = place
+        return self.value(container.items[index].node)
 
 
 def newline(text: str) -> str:
@@ -225,15 +224,19 @@ def with_changed_member(
     """
     items = list(tree)
     if path:
-        item_index = next(index for index, (key, _) in enumerate(items) if key == path[0])
-        items[item_index] = (
-            path[0],
-            with_changed_member(items[item_index][1], path[1:], position, member),
-        )
+        first_key, *path_below = path
+        keys = [key for key, _ in items]
+        index = keys.index(first_key)
+        _, inner_tree = items[index]
+        new_tree = with_changed_member(inner_tree, path_below, position, member)
+        items[index] = (first_key, new_tree)
     elif position is None:
         items.append(member)
+    elif member is None:
+        del items[position]
     else:
-        items[position : position + 1] = [] if member is None else [member]
+        items[position] = member
+    # An object is a tuple, a list is a list.
     return type(tree)(items)
 
 
@@ -261,30 +264,28 @@ class MarkdownEditor(Editor):
         return None
 
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
-        """Add the paragraph at the end, or replace the paragraph with this name. `path` has no
-        effect.
+        """Add the paragraph at the end, or replace the paragraph with this name.
 
-        The hint has the blank line that was added before the paragraph.
+        The hint has the line breaks that were added before the paragraph. `path` has no effect.
         """
         end = newline(text)
         block = end.join([f"<!-- {name} -->", *value.split("\n"), f"<!-- /{name} -->", ""])
-        found_block = _block(name).search(text)
-        if found_block:
-            return text[: found_block.start()] + block + text[found_block.end() :], Hint()
+        present_block = _block(name).search(text)
+        if present_block:
+            text_before = text[: present_block.start()]
+            text_after = text[present_block.end() :]
+            return text_before + block + text_after, Hint()
         # A blank line separates the paragraph from the text before it.
-        if not text:
-            gap = ""
-        elif text.endswith("\n"):
-            gap = end
-        else:
-            gap = end + end
+        gap = ""
+        if text:
+            gap = end if text.endswith("\n") else end + end
         return text + gap + block, Hint(inner=gap)
 
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
-        """Remove the paragraph between the marks, and the blank line that `put` added before it.
+        """Remove the paragraph between the marks, and the line breaks that `put` added before it.
 
         name: the name in the marks.
-        hint: the result of `put`, which has that blank line. None leaves the line.
+        hint: the result of `put`, which has these line breaks. None leaves them.
         """
         block = _block(name).search(text)
         assert block is not None
@@ -311,28 +312,27 @@ class JsonEditor(Editor):
         return _read(text).find(path, name)
 
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
-        """Add the member with the containers that are missing on its path. A present member is
-        replaced.
+        """Add the member, and the containers that are missing on its path.
+
+        A present member is replaced.
         """
         document = _read(text)
         style = _Style.of(text)
         if document.root is None:
-            return _new_document(text, _nested([*path, name], value), style), Hint(
-                len(path) + 1, text.removeprefix(BOM)
-            )
-        container, missing = document.container(path)
+            new_text = _new_document(text, _nested([*path, name], value), style)
+            return new_text, Hint(len(path) + 1, text.removeprefix(BOM))
+        container, missing_keys = document.container(path)
         assert container is not None
-        if missing:
+        if missing_keys:
             # The outermost missing container is the new member, with the others inside it.
-            key: str | None = missing[0]
-            value = _nested([*missing[1:], name], value)
+            key: str | None = missing_keys[0]
+            value = _nested([*missing_keys[1:], name], value)
             index = None
         else:
             # An item of a list has no key.
             key = name if isinstance(name, str) else None
             index = document.position(container, name)
 
-        # A new member is added, a present one gets the value.
         inner = None
         if index is None:
             new_text, inner = _add(text, container, key, value, style)
@@ -342,28 +342,30 @@ class JsonEditor(Editor):
         # Make sure that nothing else has changed.
         value_tree = _read(json.dumps(value)).tree
         member = value_tree if key is None else (key, value_tree)
-        container_path = path[: len(path) - len(missing)]
+        container_path = path[: len(path) - len(missing_keys)]
         expected = with_changed_member(document.tree, container_path, index, member)
         check(_read(new_text).tree, expected)
-        return new_text, Hint(len(missing), inner)
+        return new_text, Hint(len(missing_keys), inner)
 
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
         """Remove the member, and the containers that `put` created if they are empty then.
 
-        path, name: the container, and the member in it.
+        path: the keys that lead to the container.
+        name: the key of the member, or a function that recognizes the item of a list.
         hint: the result of `put`. None removes only the member.
         """
         document = _read(text)
         place = document.place(path, name)
         assert place is not None
+        container, index = place
         new_containers, earlier_text = hint or Hint()
         # If the member is alone in a container that `put` created, remove the container instead.
-        while new_containers and path and _is_alone(text, place[0]):
+        while new_containers and path and _is_alone(text, container):
             *path, name = path
             new_containers -= 1
             place = document.place(path, name)
             assert place is not None
-        container, index = place
+            container, index = place
         expected = with_changed_member(document.tree, path, index, None)
         text = _without(text, container, index, expected)
         if earlier_text is None:
@@ -400,10 +402,7 @@ def _nested(names: Sequence[Name], value: Any) -> Any:
     `["a", "b"]` and 1 give `{"a": {"b": 1}}`. A name that is a function gives a list.
     """
     for name in reversed(names):
-        if isinstance(name, str):
-            value = {name: value}
-        else:
-            value = [value]
+        value = {name: value} if isinstance(name, str) else [value]
     return value
 
 
@@ -427,7 +426,7 @@ class _Style(NamedTuple):
 def _dump(value: Any, indent: str, style: _Style, *, inline: bool = False) -> str:
     """Return `value` as JSON.
 
-    indent: the blanks before each line but the first.
+    indent: the blanks before each line except the first one.
     style: the indentation and line break of the file.
     inline: whether the JSON is one line.
     """
@@ -455,11 +454,11 @@ def _with_value(text: str, container: Node, index: int, value: Any, style: _Styl
 def _add(
     text: str, node: Node, key: str | None, value: Any, style: _Style
 ) -> tuple[str, str | None]:
-    """Return the text with one more member at the end of the container `node`.
+    """Return the text with one more member, and the text that was between the brackets before.
 
-    The second result is the text between the brackets of the container, if the container was empty.
-    If not, it is None.
+    The second value is None if the container was not empty.
 
+    node: the container, to whose end the member is added.
     key: the key of the member. None for an item of a list.
     style: the indentation and line break of the file.
     """
@@ -494,8 +493,8 @@ def _add(
 def _is_inline(text: str, node: Node, inner: str, is_empty: bool) -> bool:
     """Whether a new member is written on the same line as its container.
 
-    It is if the present members are. In an empty container, it is if the whole text is one line.
-    But if the empty container is the whole text, the new member gets a line for itself.
+    In a container with members, it is if they are on that line. In an empty container, it is if the
+    whole text is one line, unless the container is the whole text.
 
     node: the container.
     inner: the text between the brackets of the container.
@@ -518,20 +517,21 @@ def _member_indent(text: str, node: Node, usual_indent: str) -> str:
     if not node.items:
         return usual_indent
     start = node.items[-1].start
-    before = text[text.rfind("\n", 0, start) + 1 : start]
-    if before.strip(" \t"):
-        return usual_indent
-    return before
+    text_before = text[text.rfind("\n", 0, start) + 1 : start]
+    is_at_line_start = not text_before.strip(" \t")
+    return text_before if is_at_line_start else usual_indent
 
 
 def _is_alone(text: str, node: Node) -> bool:
     """Whether a container has only one member and no comment.
 
-    node: the container.
+    node: the container, which has at least one member.
     """
-    (first, *other_items) = node.items
-    text_around = text[node.start + 1 : first.start] + text[first.node.end : node.end - 1]
-    return not other_items and not text_around.strip(_SPACE + ",")
+    if len(node.items) > 1:
+        return False
+    (member,) = node.items
+    text_around = text[node.start + 1 : member.start] + text[member.node.end : node.end - 1]
+    return not text_around.strip(_SPACE + ",")
 
 
 def _without(text: str, node: Node, index: int, expected: Any) -> str:
@@ -543,7 +543,7 @@ def _without(text: str, node: Node, index: int, expected: Any) -> str:
     node: the container.
     expected: the tree that the new text must have.
     """
-    # Take the first way that changes nothing but the member.
+    # The first way that changes only the member is taken.
     for spans in _ways_to_cut(text, node, index):
         new_text = text
         # From the end of the text, so that the other positions stay right.
@@ -562,7 +562,7 @@ _Span = tuple[int, int]
 
 
 def _ways_to_cut(text: str, node: Node, index: int) -> list[list[_Span]]:
-    """Return the ways to cut a member out of a text, the best first. A way is the parts to cut out.
+    """Return the ways to cut a member out of a text, the best first. A way is a list of parts.
 
     node: the container.
     index: the place of the member in it.
@@ -592,15 +592,18 @@ def _ways_to_cut(text: str, node: Node, index: int) -> list[list[_Span]]:
 
 
 def _spaces(match: re.Match[str]) -> str:
-    """Return blanks in place of a comment or comma, so that all positions in the text stay the
-    same.
+    """Return blanks in place of a comment or comma. So all positions in the text stay the same.
 
-    A match that is a string is returned as it is.
+    A match that is a string of JSON is returned as it is.
     """
-    return match[1] or re.sub(r"[^\r\n]", " ", match[0])
+    json_string = match[1]
+    if json_string:
+        return json_string
+    return re.sub(r"[^\r\n]", " ", match[0])
 
 
 def _refuse(text: str) -> Any:
+    """Raise ValueError for `NaN` or `Infinity`, which Python reads but JSON does not have."""
     raise ValueError(text)
 
 
@@ -631,13 +634,12 @@ def _parse(plain_json: str) -> Node:
     The text must be valid JSON, except for trailing commas. Raises ValueError for a comma that
     follows no value.
     """
-    # The root becomes the only item of a list around it.
+    # The root becomes the only item of this list around it.
     top = Node(0, len(plain_json), "[")
-    # The key whose value must follow.
-    label: re.Match[str] | None = None
-
     # The containers that are not closed yet, the innermost last.
     open_nodes = [top]
+    # The key whose value must follow. None if no key was read.
+    label: re.Match[str] | None = None
     for token in _TOKEN.finditer(plain_json):
         sign = token[0]
         node = open_nodes[-1]

@@ -43,19 +43,19 @@ LIMIT = 4 << 20
 
 
 class HookLimit:
-    """Ends this process silently, with status 0, when its time is up, even during a query or a
-    wait.
+    """Ends this process silently, with status 0, when its time is up, even during a query or a wait.
 
     If this interrupts a change, the next process completes the change or undoes it.
 
-    Before the process ends, requests to remember are written to files. On a busy machine, the time
-    may be up before the event is read. Then the process ends as soon as `is_kept` says that the
-    requests are safe. It does not wait for a client that sends nothing. Call `cancel` when the
-    event is answered.
+    Before the process ends, requests to remember must be in files. On a busy machine, the time may
+    be up before the event is read. Then the process ends as soon as `is_kept` is set. It does not
+    wait for a client that sends nothing. Call `cancel` when the event is answered.
+
+    is_kept: is set by the caller once all requests to remember are in files.
     """
 
     def __init__(self) -> None:
-        """Start the timer. The caller sets `is_kept` when all requests to remember are in files."""
+        """Start the timer."""
         from threading import Event, Timer
 
         self.is_kept = Event()
@@ -68,7 +68,7 @@ class HookLimit:
         self._timer.cancel()
 
     def _end(self) -> None:
-        """End the process, when requests to remember are safe, or the additional time is over."""
+        """End the process once requests to remember are safe, or the additional time is over."""
         last_moment = time.monotonic() + _GRACE_SECONDS
         while time.monotonic() < last_moment and not self.is_kept.wait(0.02):
             is_client_silent = self.is_reading and not is_sent(0)
@@ -139,7 +139,12 @@ def read_event(end: float | None = None) -> bytes:
 
 
 def _read(end: float | None) -> bytes:
-    """Read stdin to its end (see `read_event`)."""
+    """Return all bytes of stdin; b"" if they are too many.
+
+    end: the time of the monotonic clock, in seconds, until which to wait. None means no limit.
+
+    Raises TimeoutError if the client has not sent everything by `end`.
+    """
     data = bytearray()
     while end is None or is_sent(end - time.monotonic()):
         block = os.read(0, 1 << 16)
@@ -174,10 +179,10 @@ def answer_to(event: HookEvent, settings: Settings, agent: str | None) -> str | 
         if reply:
             return str(reply["reply"])
 
-    # No daemon runs, or this event is not for it.
+    # No daemon runs, or it may not be used for this event.
     if is_action:
         answer_to_action = _answer_to_action(event, settings, agent)
-        # A client waits for each call of a tool, so the daemon starts after the answer is known.
+        # A client waits for each call of a tool, so the daemon starts only after the answer is known.
         if may_use_daemon:
             start(settings)
         return answer_to_action
@@ -214,8 +219,8 @@ def _answer_to_action(event: HookEvent, settings: Settings, agent: str | None) -
 
     if not may_be_known(event, settings.home):
         return ""
-    # This loads a third of what a session loads that can write notes. Comparing 10,000 notes with
-    # the disk would take 60 ms. Instead each note that is told is compared.
+    # A session that only reads loads a third of the code. It does not follow changes on the disk,
+    # which would take 60 ms with 10,000 notes. Instead, each note that is told is compared.
     from memoranda.engine.read_session import ReadSession
 
     with ReadSession.open(
@@ -306,7 +311,7 @@ def _on_start(caller: MemorySession, event: HookEvent, session: SessionRows) -> 
 
     caller: the memory as the agent sees it.
     event: the start of the session.
-    session: the record of what this session was told.
+    session: the record of the notes that this session was told.
     """
     from memoranda.clients.hook_context import at_start
     from memoranda.clients.hook_events import reply_of
@@ -330,7 +335,7 @@ def _on_prompt(
 
     owner: the memory as its owner sees it, in which such requests are stored.
     caller: the memory as the agent sees it, in which notes are searched.
-    session: the record of what this session was told.
+    session: the record of the notes that this session was told.
     """
     from memoranda.clients.hook_capture import remember
     from memoranda.clients.hook_context import for_prompt
@@ -338,10 +343,10 @@ def _on_prompt(
     from memoranda.engine.served import log_of
 
     now = caller.clock()
-    remembered = remember(owner, event, session)
+    opening = remember(owner, event, session)
     if PROMPT not in CLIENTS[event.client].injects:
         return ""
-    context = for_prompt(caller, event, session, remembered)
+    context = for_prompt(caller, event, session, opening)
     if caller.agent is not None and context.notes:
         log_of(caller).add(now, caller.agent, "prompt", event.prompt, context.notes)
     if context.text:
@@ -372,13 +377,12 @@ def _on_action(memory: ReadSession, event: HookEvent) -> str:
     if not telling.text:
         return ""
 
-    # An agent that was already told about this call knows what it does.
-    # A tool is only stopped for a fact that the agent has not been told.
-    is_held = may_hold and telling.is_first
-    if not is_held and not may_show:
+    # An agent that was told a fact about this call, and repeats it, knows what it does.
+    is_stopped = may_hold and telling.is_first
+    if not is_stopped and not may_show:
         return ""
     # The facts are first recorded as told. Otherwise they would stop the tool each time.
     session.add(memory.clock(), notes=telling.facts, text=telling.text)
-    if is_held:
+    if is_stopped:
         return held_reply(event, f"{HELD_BACK}\n{telling.text}")
     return reply_of(event, telling.text)

@@ -26,7 +26,7 @@ HELD_BACK = (
     " it again: it will not be held back a second time."
 )
 """The sentence that an agent is told in front of the facts when its call is held back."""
-# Facts told before one tool runs.
+# At most this many facts are told before one tool runs.
 _MOST_FACTS = 3
 
 
@@ -35,7 +35,7 @@ class ActionTelling(NamedTuple):
 
     text: the text; "" if there is nothing to tell.
     facts: the keys of the facts in the text.
-    is_first: whether this session was never told a fact about this action before.
+    is_first: whether this session was told no fact about this action before.
     """
 
     text: str
@@ -66,7 +66,5 @@ def for_action(memory: ReadSession, event: HookEvent, session: SessionRows) -> A
         keys.append(fact.key)
         if len(lines) == _MOST_FACTS:
             break
-    text = ""
-    if lines:
-        text = fenced("\n".join(lines))
+    text = fenced("\n".join(lines)) if lines else ""
     return ActionTelling(text, keys, is_first)

@@ -1,5 +1,4 @@
-"""Stores what a hook learns: sentences that a person asks to remember, and an extract of the
-session.
+"""Stores sentences that a person asks to remember, and an extract of the session.
 
 The extract is a note called a trace. Traces are not memories: they are in a separate project, which
 is searched only if a search names the project. Texts are stored without interpreting them. A text
@@ -13,7 +12,11 @@ import re
 from typing import Any, NamedTuple
 
 from memoranda.clients.hook_context import project_names
-from memoranda.clients.hook_conversation import transcript_entries
+from memoranda.clients.hook_conversation import (
+    TEXT_TYPES,
+    UNSAID_BEGINNINGS,
+    transcript_entries,
+)
 from memoranda.clients.hook_events import HookEvent, storable
 from memoranda.clients.hook_waiting import asked_in
 from memoranda.clients.hook_words import FENCED, own_words
@@ -27,7 +30,7 @@ from memoranda.text.fence import cut
 from memoranda.text.gate import redact
 from memoranda.text.unicode import visible
 
-# Bytes read from the beginning of a transcript, and from its end.
+# This many bytes are read from the beginning of a transcript, and from its end.
 _HEAD_BYTES = 64_000
 _TAIL_BYTES = 256_000
 # The most characters of a prompt, of an answer and of a command in an extract.
@@ -35,12 +38,12 @@ _PROMPT_CHARACTERS = 300
 _ANSWER_CHARACTERS = 1_000
 _COMMAND_CHARACTERS = 120
 # The most lines in one part of an extract.
-_MOST_OF_PART = 12
+_MOST_LINES_OF_PART = 12
+# The first prompt and this many of the last ones are shown.
+_LAST_PROMPTS = 5
 # The names of tools that change files, and of tools that run commands, in all clients.
 _EDITS = ("Edit", "Write", "MultiEdit", "NotebookEdit", "edit", "write", "replace", "write_file")
 _COMMANDS = ("Bash", "shell", "exec_command", "run_shell_command", "bash", "local_shell")
-_TEXTS = ("text", "input_text", "output_text")
-_NOT_SAID = ("<", "Caveat:", "# AGENTS.md")
 # The lines of Codex's patch format that name a file.
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.M)
 
@@ -51,7 +54,7 @@ def remember(memory: MemorySession, event: HookEvent, session: SessionRows) -> s
     event: the prompt.
     session: the record of this session. The stored notes are added to it.
 
-    Returns lines that tell the agent what was stored and what was refused; "" if nothing was asked.
+    Returns lines that tell the agent which sentences were stored or refused; "" without a request.
     """
     lines = []
     for request in asked_in(event, session.texts, memory.clock()):
@@ -61,10 +64,8 @@ def remember(memory: MemorySession, event: HookEvent, session: SessionRows) -> s
             continue
         note = store_asked(memory, request)
         session.add(memory.clock(), notes=[note], text=request.text)
-        lines.append(
-            "Stored in memory as the user said it, no need to store it again: "
-            f"{_line(request.text, 200)}"
-        )
+        sentence = _line(request.text, 200)
+        lines.append(f"Stored in memory as the user said it, no need to store it again: {sentence}")
     return "\n".join(lines)
 
 
@@ -84,15 +85,13 @@ def checkpoint(memory: MemorySession, event: HookEvent, session: SessionRows) ->
     # Secrets are always removed: nobody asked to keep this text.
     text = redact(extract, memory.gate_rules().find(extract, "secret"))
     names = project_names(event.cwd)
-    where = ""
-    if names:
-        where = f" in {names[0]}"
+    place = f" in {names[0]}" if names else ""
     digest = sha256(event.session.encode("utf-8", "replace"))[:8]
     draft = Draft(
         text,
         TRACE_PROJECT,
         folder=event.client,
-        title=f"Session {digest} of {event.client}{where}",
+        title=f"Session {digest} of {event.client}{place}",
         type="trace",
         tags=tuple(name for name in names if slug(name)),
     )
@@ -103,22 +102,29 @@ def _extract(event: HookEvent, session: SessionRows) -> str:
     """Return an extract of the session, such as `Asked:` and the prompts; "" if nothing was said.
 
     event: the event, with the path of the transcript.
+    session: the record of the lines that the session got from the memory, which are left out.
     """
-    prompts, answers, files, commands = _read_ends(event.transcript)
-    own_prompts = [session.without_given(own_words(prompt)) for prompt in prompts or [event.prompt]]
-    last_answer = session.without_given(FENCED.sub("", event.answer or "\n".join(answers[-1:])))
+    transcript = _read_ends(event.transcript)
+    prompts = transcript.prompts or [event.prompt]
+    own_prompts = [session.without_given(own_words(prompt)) for prompt in prompts]
+    last_answer = event.answer
+    if not last_answer and transcript.answers:
+        last_answer = transcript.answers[-1]
+    last_answer = session.without_given(FENCED.sub("", last_answer))
     if not "".join([*own_prompts, last_answer]).strip():
         return ""
-    # Lines that the session got from the memory are left out of the prompts and of the answer.
-    asked_lines = _lines(own_prompts, _PROMPT_CHARACTERS)
-    parts = (
-        # The first prompt says what the session is about.
-        ("Asked", asked_lines[:1] + asked_lines[1:][-5:]),
-        ("Files edited", _lines(files, _COMMAND_CHARACTERS)),
-        ("Commands", _lines(commands, _COMMAND_CHARACTERS)),
-        ("Last answer", _lines([last_answer], _ANSWER_CHARACTERS)),
-    )
-    return storable("\n\n".join(_part(title, lines) for title, lines in parts if lines))
+    prompt_lines = _lines(own_prompts, _PROMPT_CHARACTERS)
+    # The first prompt says what the session is about.
+    first_prompt = prompt_lines[:1]
+    other_prompts = prompt_lines[1:]
+    parts = {
+        "Asked": first_prompt + other_prompts[-_LAST_PROMPTS:],
+        "Files edited": _lines(transcript.files, _COMMAND_CHARACTERS),
+        "Commands": _lines(transcript.commands, _COMMAND_CHARACTERS),
+        "Last answer": _lines([last_answer], _ANSWER_CHARACTERS),
+    }
+    texts = [_part(title, lines) for title, lines in parts.items() if lines]
+    return storable("\n\n".join(texts))
 
 
 def _lines(texts: list[str], most_characters: int) -> list[str]:
@@ -128,7 +134,7 @@ def _lines(texts: list[str], most_characters: int) -> list[str]:
 
 def _part(title: str, lines: list[str]) -> str:
     """Return one part of an extract: its title, and its last lines as a block of code."""
-    excerpt = "\n".join(f"    {line}" for line in lines[-_MOST_OF_PART:])
+    excerpt = "\n".join(f"    {line}" for line in lines[-_MOST_LINES_OF_PART:])
     # In a block of code, a link or a tag in the lines has no effect.
     return f"{title}:\n\n```text\n{excerpt}\n```"
 
@@ -139,8 +145,7 @@ def _line(text: str, most_characters: int) -> str:
 
 
 class _Ends(NamedTuple):
-    """The texts in the first and last lines of a transcript, each list in the order of the
-    transcript.
+    """The texts in the first and last lines of a transcript, in the order of the transcript.
 
     prompts: the prompts of the person.
     answers: the texts of the model.
@@ -155,8 +160,7 @@ class _Ends(NamedTuple):
 
 
 def _read_ends(transcript: str) -> _Ends:
-    """Return the prompts, answers, changed files and commands in the first and last lines of a
-    transcript.
+    """Return the prompts, answers, changed files and commands at both ends of a transcript.
 
     transcript: the path of the file.
     """
@@ -173,7 +177,7 @@ def _read_ends(transcript: str) -> _Ends:
         if isinstance(content, list):
             parts = [part for part in content if isinstance(part, dict)]
         for part in parts:
-            if part.get("type") in _TEXTS:
+            if part.get("type") in TEXT_TYPES:
                 _add_text(ends, message.get("role"), str(part.get("text", "")))
         for part in (message, *parts):
             _add_call(ends, part)
@@ -188,7 +192,7 @@ def _add_text(ends: _Ends, role: Any, text: str) -> None:
     if not text.strip():
         return
     # Clients also record texts in the person's name that nobody wrote.
-    if role == "user" and not text.lstrip().startswith(_NOT_SAID):
+    if role == "user" and not text.lstrip().startswith(UNSAID_BEGINNINGS):
         ends.prompts.append(text)
     elif role == "assistant":
         ends.answers.append(text)

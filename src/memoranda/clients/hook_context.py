@@ -1,9 +1,9 @@
 """Composes the texts that a client gets without asking for them: at the start of a session, and for
 a prompt (docs/hooks.md).
 
-A text is put between marks which say that it is data and not instructions. Each note is one line
-with its day and its address. A note is called told if the session was given its line. The ledger
-records the told notes of each session, so that no note is told twice.
+A text is between marks which say that it is data and not instructions. Each note is one line with
+its day and its address. Once a session got the line of a note, the note is told. The ledger records
+the told notes of each session, so that no note is told twice.
 """
 
 from __future__ import annotations
@@ -56,22 +56,27 @@ FLOOR = 0.65
 docs/hooks.md says what the relevance means, and how this number was chosen.
 """
 
-_HOW = (
+_INTRODUCTION = (
     "You have a memory shared with the user's other agents. "
     "Search it before you ask what they may have said before; "
     "store what will matter later: decisions, preferences, facts."
 )
-# Characters of one line that a session is told.
+# The line of a note has at most this many characters, and a line of the profile this many.
 _LINE_CHARACTERS = 220
-# Characters of one line of the profile.
 _PROFILE_LINE_CHARACTERS = 400
-_LATELY = timedelta(days=7)
-# The first session of a client has no last session to begin at. It is told at most this many notes,
-# and only notes of the last days (`_LATELY`).
-_MOST_LATELY = 10
+# The first session of a client cannot be told the notes since its last session. It is told the notes
+# of these days, and at most this many.
+_RECENT = timedelta(days=7)
+_MOST_RECENT_NOTES = 10
+# The remark at a note that cites code which has changed or is gone.
 _STALE = "outdated?"
 # A task with such a status is not open.
-_DONE = frozenset(("done", "closed", "cancelled", "canceled", "completed"))
+_DONE_STATUSES = frozenset(("done", "closed", "cancelled", "canceled", "completed"))
+# The largest numbers of tokens of the parts of the text at the start of a session.
+_DUE_TOKENS = 300
+_PROFILE_TOKENS = 600
+_PROJECT_TOKENS = 1_000
+_RECENT_TOKENS = 400
 
 
 def at_start(memory: MemorySession, event: HookEvent, session: SessionRows) -> ToldText:
@@ -117,12 +122,12 @@ def _tell_news(teller: _Teller, memory: MemorySession, last_told: datetime, now:
 def _tell_latest(teller: _Teller, memory: MemorySession, now: datetime) -> None:
     """Add the latest notes of other agents, for the first session of a client."""
     by_agents: list[tuple[NoteInfo, Sequence[Mark]]] = []
-    for info, marks in _notes_of_others(memory, now - _LATELY, now):
+    for info, marks in _notes_of_others(memory, now - _RECENT, now):
         # A note without a mark is the owner's. A file was not written by an agent.
         if marks and info.provenance.who != FILE:
             by_agents.append((info, marks))
-    newest = by_agents[:_MOST_LATELY]
-    teller.section("Added by other agents lately", newest, 400, marks_name_authors=True)
+    newest = by_agents[:_MOST_RECENT_NOTES]
+    teller.section("Added by other agents lately", newest, _RECENT_TOKENS, marks_name_authors=True)
 
 
 def _tell_new_session(
@@ -136,24 +141,32 @@ def _tell_new_session(
     teller: collects the lines.
     event: the start of the session, with its working folder.
     """
-    teller.say(_HOW)
-    teller.section("Due", due_reminders(memory, now), 300)
+    teller.say(_INTRODUCTION)
+    teller.section("Due", due_reminders(memory, now), _DUE_TOKENS)
+
     entries = owner_first(memory, profile(memory))
-    marked = [(entry.info, marks_of(entry)) for entry in entries]
+    marked_notes = [(entry.info, marks_of(entry)) for entry in entries]
     # The profile may show only a part of a note.
     texts = {entry.info.row: entry.text for entry in entries}
-    teller.section("About the user", marked, 600, texts=texts, longest=_PROFILE_LINE_CHARACTERS)
+    teller.section(
+        "About the user",
+        marked_notes,
+        _PROFILE_TOKENS,
+        texts=texts,
+        longest=_PROFILE_LINE_CHARACTERS,
+    )
+
     names = project_names(event.cwd)
-    title = ""
-    if names:
-        title = _project_title(memory, names[0])
-    teller.section(title, _about_project(memory, event.cwd, names, now), 1_000)
+    title = _project_title(memory, names[0]) if names else ""
+    notes_about_project = _about_project(memory, event.cwd, names, now)
+    teller.section(title, notes_about_project, _PROJECT_TOKENS)
 
 
 def _project_title(memory: MemorySession, name: str) -> str:
     """Return the title of the section about a project.
 
-    Its name is left out if it seems to instruct its reader: others name what a user clones.
+    The name may come from a stranger whose repository the user cloned. So it is left out if it
+    seems to instruct its reader.
     """
     if memory.rules_for_reading().name_suspicions(name):
         return "About this project"
@@ -184,19 +197,19 @@ def for_prompt(
 
     # Tell as many lines as there is room for.
     room = PROMPT_TOKENS - tokens_in(fenced(opening)) - 2
-    texts = [opening] if opening else []
-    notes_told = []
+    told_lines = [opening] if opening else []
+    told_notes = []
     for line, line_text in zip(lines, line_texts, strict=False):
         room -= tokens_in(line_text + "\n")
         if room < 0:
             break
-        texts.append(line_text)
+        told_lines.append(line_text)
         # Only the first line of a note has the note.
         if line.begins is not None:
-            notes_told.append(line.begins)
-    if not texts:
+            told_notes.append(line.begins)
+    if not told_lines:
         return ToldText()
-    return ToldText(fenced("\n".join(texts)), (ToldSection("", notes_told),))
+    return ToldText(fenced("\n".join(told_lines)), (ToldSection("", told_notes),))
 
 
 def _with_stale_marks(
@@ -215,22 +228,20 @@ def _with_stale_marks(
     check = CitationCheck(memory, [cwd] if os.path.isabs(cwd) else [])
     marked_notes = []
     for told_note, body in zip(notes, bodies, strict=True):
-        marks = told_note.marks
-        stale = check.stale(told_note.note, body)
-        if stale:
-            marks = (*marks, Mark(f"{_STALE} {{code}}", stale))
-        marked_notes.append(told_note._replace(marks=marks))
+        stale_code = check.stale(told_note.note, body)
+        if stale_code:
+            mark = Mark(f"{_STALE} {{code}}", stale_code)
+            told_note = told_note._replace(marks=(*told_note.marks, mark))
+        marked_notes.append(told_note)
     check.save()
     return marked_notes
 
 
 def project_names(cwd: str) -> list[str]:
-    """Return the names of the git repository that contains `cwd`: of its folder, and of its
-    remotes.
+    """Return the names of the git repository that contains `cwd`: its folder and its remotes.
 
-    For example, `/home/ann/shop/src` may give `["shop", "web-shop"]`. The list is empty if no git
-    repository contains `cwd`. Names of one or two letters are left out, because too many notes have
-    them.
+    For example, `/home/ann/shop/src` may give `["shop", "web-shop"]`. [] if no git repository
+    contains `cwd`. Names of one or two letters are left out, because too many notes have them.
     """
     root = _repository(cwd)
     if root is None:
@@ -245,8 +256,7 @@ def project_names(cwd: str) -> list[str]:
 
 
 def _repository(cwd: str) -> Path | None:
-    """Return the folder of the git repository that contains `cwd`. None if there is no such
-    repository.
+    """Return the folder of the git repository that contains `cwd`. None without such a repository.
 
     A repository that is the user's whole home folder does not count.
     """
@@ -254,13 +264,17 @@ def _repository(cwd: str) -> Path | None:
         return None
     folder = Path(cwd)
     home = user_folder()
-    for candidate in (folder, *folder.parents)[:40]:
+    for candidate in (folder, *folder.parents)[:_MOST_PARENTS]:
+        # A home folder under version control is not a project, and neither is a folder above it.
         if candidate == home:
-            # A home folder under version control is not a project.
             return None
         if (candidate / ".git").exists():
             return candidate
     return None
+
+
+# At most this many folders are searched for a repository, from the working folder upwards.
+_MOST_PARENTS = 40
 
 
 class _NoteToTell(NamedTuple):
@@ -305,9 +319,7 @@ class _Teller:
 
     @cached_property
     def _citations(self) -> CitationCheck:
-        """The check whether code that notes cite has changed. It is made when the first note needs
-        it.
-        """
+        """The check whether code that notes cite has changed. The first note that needs it makes it."""
         from memoranda.citations.check import CitationCheck
 
         return CitationCheck(self._memory, [self._cwd] if os.path.isabs(self._cwd) else [])
@@ -343,15 +355,18 @@ class _Teller:
         longest: how many characters of a note are shown at most.
         """
         # How many tokens of the budget must remain for later sections.
-        reserved = max(0, self._room - most_tokens)
+        reserved_tokens = max(0, self._room - most_tokens)
         notes: list[ToldNote] = []
         for note in self._to_tell(infos):
+            marks = list(note.marks)
+            if note.stale is not None:
+                marks.append(note.stale)
             told_note = told_note_of(
                 self._memory,
                 note.info,
                 texts.get(note.info.row, note.body),
                 note.telling,
-                marks=[*note.marks, *filter(None, [note.stale])],
+                marks=marks,
                 names_author=marks_name_authors and bool(note.marks),
                 longest=longest,
             )
@@ -359,7 +374,7 @@ class _Teller:
             # The title comes with the first note, so that no title is alone.
             if title and not notes:
                 lines.insert(0, f"{title}:")
-            if self._room - _tokens_in_lines(lines) < reserved:
+            if self._room - _tokens_in_lines(lines) < reserved_tokens:
                 break
             self.say(*lines)
             notes.append(told_note)
@@ -369,7 +384,7 @@ class _Teller:
     def _to_tell(self, infos: Iterable[tuple[NoteInfo, Sequence[Mark]]]) -> list[_NoteToTell]:
         """Return the notes that may be told, and count them as known.
 
-        Notes that cite changed code come last, and are the first to be left out.
+        Notes that cite changed code come last, so that they are the first to be left out.
 
         infos: pairs of a note and its marks. A mark is shown at the note.
         """
@@ -380,23 +395,23 @@ class _Teller:
                 self._known.add(info.id)
                 chosen.append((info, marks, telling))
 
-        # Their texts are read together, which is faster.
+        # Reading all texts together is faster.
         bodies = contents(self._memory, [info for info, _, _ in chosen])
-        notes = [
-            _NoteToTell(info, marks, telling, body, self._stale(info, body))
-            for (info, marks, telling), body in zip(chosen, bodies, strict=True)
-        ]
+        notes = []
+        for (info, marks, telling), body in zip(chosen, bodies, strict=True):
+            stale_mark = self._stale_mark(info, body)
+            notes.append(_NoteToTell(info, marks, telling, body, stale_mark))
         return sorted(notes, key=lambda note: note.stale is not None)
 
-    def _stale(self, info: NoteInfo, body: str) -> Mark | None:
+    def _stale_mark(self, info: NoteInfo, body: str) -> Mark | None:
         """Return a remark if the note cites code that changed or is gone; otherwise None.
 
         body: the text of the note.
         """
         if "`" not in body and CITES not in info.header:
             return None
-        stale = self._citations.stale(info, body)
-        return Mark(f"{_STALE} {{code}}", stale) if stale else None
+        stale_code = self._citations.stale(info, body)
+        return Mark(f"{_STALE} {{code}}", stale_code) if stale_code else None
 
 
 def _tokens_in_lines(lines: Iterable[str]) -> int:
@@ -417,27 +432,28 @@ def _about_project(
     """
     if not names:
         return
-    valid = Query(archived=False, valid_at=now, upheld=memory.upheld_rows())
-    # A note that is yielded again is left out by the teller.
+    valid_notes = Query(archived=False, valid_at=now, upheld=memory.upheld_rows())
+    # A note may be yielded several times: the teller leaves out repeats.
     for name in names:
         traces, _ = memory.list(Query(projects=(TRACE_PROJECT,), tags=(name,)), limit=1)
         for info in traces:
             yield info, [Mark("last session here")]
     for name in names:
-        for info in _open_tasks(memory, valid, name):
+        for info in _open_tasks(memory, valid_notes, name):
             yield info, [Mark("open")]
     projects = _projects_at(memory, cwd)
     if projects:
-        own_notes, _ = memory.list(valid.replace(projects=projects), limit=5)
+        own_notes, _ = memory.list(valid_notes.replace(projects=projects), limit=5)
         for info in own_notes:
             yield info, []
     for name in names:
-        for hit in memory.search(valid.replace(text=f'"{name}"'), limit=8, vetted=True):
+        query = valid_notes.replace(text=f'"{name}"')
+        for hit in memory.search(query, limit=8, vetted=True):
             yield hit.note, []
 
 
 # The filters that find tasks. Programs mark an open task in different ways.
-_TASKS: tuple[dict[str, Any], ...] = (
+_TASK_FILTERS: tuple[dict[str, Any], ...] = (
     {"types": ("task",)},
     {"status": "open"},
     {"status": "active"},
@@ -445,16 +461,16 @@ _TASKS: tuple[dict[str, Any], ...] = (
 )
 
 
-def _open_tasks(memory: MemorySession, valid: Query, name: str) -> Iterator[NoteInfo]:
+def _open_tasks(memory: MemorySession, valid_notes: Query, name: str) -> Iterator[NoteInfo]:
     """Yield the tasks that mention the project `name` and are not done.
 
-    valid: a query for notes that are valid now.
+    valid_notes: a query for notes that are valid now.
     """
-    for filters in _TASKS:
-        query = valid.replace(text=f'"{name}"', **filters)
+    for filters in _TASK_FILTERS:
+        query = valid_notes.replace(text=f'"{name}"', **filters)
         for hit in memory.search(query, limit=5, vetted=True).hits:
             status = str(hit.note.header.get("status", ""))
-            if status.lower() not in _DONE:
+            if status.lower() not in _DONE_STATUSES:
                 yield hit.note
 
 
@@ -504,10 +520,10 @@ def _writers_of_new_files(
 ) -> dict[tuple[str, str], str | None]:
     """Return the agent that created each file since a moment, by project and path. None is the owner.
 
-    The history lists the newest change first, so of a file that was created twice the later one
-    counts.
+    If a file was created twice, the later time counts.
     """
     writers: dict[tuple[str, str], str | None] = {}
+    # The newest change comes first.
     for change in memory.log(since=since, limit=300):
         for text in change.texts():
             is_new_file = text.do == "put" and text.old is None

@@ -1,5 +1,4 @@
-"""Reads the last turns of a session from its transcript, so that a prompt is searched with its
-context.
+"""Reads the last turns of a session, so that the memory is searched for a prompt in its context.
 
 A turn is a text that the person or the model said. The transcript is a file in which the client
 records the session.
@@ -16,17 +15,17 @@ from typing import Any
 from memoranda.clients.hook_words import FENCED, own_words
 from memoranda.text.dialogue import Turn, as_dialogue
 
-# How many bytes at the end of a transcript are read. A hook has little time.
+# Only this many bytes at the end of a transcript are read, because a hook has little time.
 _TAIL_BYTES = 64_000
-# How many turns before the prompt become part of the query.
+# The query has at most this many turns before the prompt.
 _TURNS = 4
-# How many characters of the prompt, and of each turn, become part of the query.
+# The query has at most this many characters of the prompt, and of each turn.
 _CHARACTERS = 400
-# The types of the parts of a message that are text.
-_TEXTS = ("text", "input_text", "output_text")
+TEXT_TYPES = ("text", "input_text", "output_text")
+"""The types of the parts of a message that are text."""
 _SPEAKERS = {"user": "User", "assistant": "Assistant"}
-# Clients also record texts in the person's name that nobody wrote. They begin with these strings.
-_NOT_SAID = ("<", "Caveat:", "# AGENTS.md")
+UNSAID_BEGINNINGS = ("<", "Caveat:", "# AGENTS.md")
+"""Clients also record texts in the person's name that nobody wrote. They begin with these strings."""
 
 
 def conversation(prompt: str, transcript: str) -> str:
@@ -75,7 +74,7 @@ def _turns_of(entry: Mapping[str, Any]) -> Iterator[Turn]:
     role = message["role"]
     for part in _texts_of(message.get("content")):
         text = part.strip()
-        if text.startswith(_NOT_SAID):
+        if text.startswith(UNSAID_BEGINNINGS):
             continue
         text = own_words(text) if role == "user" else FENCED.sub("", text).strip()
         if text:
@@ -91,7 +90,7 @@ def _texts_of(content: Any) -> list[str]:
     return [
         str(part.get("text", ""))
         for part in content
-        if isinstance(part, dict) and part.get("type") in _TEXTS
+        if isinstance(part, dict) and part.get("type") in TEXT_TYPES
     ]
 
 

@@ -18,7 +18,7 @@ CHECKPOINT = "checkpoint"
 END = "end"
 TOOL = "tool"
 FAILED = "failed"
-# The longest path and the longest name in it that systems know.
+# Systems know no longer path, and no longer name in a path.
 _MOST_PATH_CHARACTERS = 4_096
 _MOST_NAME_BYTES = 255
 PROMPT_CHARACTERS = 20
@@ -26,9 +26,10 @@ PROMPT_CHARACTERS = 20
 
 A shorter prompt may still ask to remember something.
 """
+# The words with which a person asks to remember something.
 _REMEMBER = ("remember", "记住")
 
-# The most characters read of each field that a client sends.
+# At most this many characters are read of each field that a client sends.
 _TEXT_CHARACTERS = 20_000
 _ANSWER_CHARACTERS = 4_000
 _INPUT_CHARACTERS = 60_000
@@ -93,18 +94,30 @@ class HookDialect(NamedTuple):
     hold: Callable[[str, str], dict[str, Any]] | None = None
 
 
-_CLAUDE_REPLY = lambda name, text: {
-    "hookSpecificOutput": {"hookEventName": name, "additionalContext": text}
-}
-_CLAUDE_HOLD = lambda name, text: {
-    "hookSpecificOutput": {
+def _claude_reply(name: str, text: str) -> dict[str, Any]:
+    """Return the answer to an event that puts a text into the context of Claude Code.
+
+    name: the name of the event.
+    """
+    return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": text}}
+
+
+def _claude_hold(name: str, text: str) -> dict[str, Any]:
+    """Return the answer to an event that stops a tool in Claude Code.
+
+    name: the name of the event.
+    text: the reason, which the model is told.
+    """
+    decision = {
         "hookEventName": name,
         "permissionDecision": "deny",
         "permissionDecisionReason": text,
     }
-}
-# Each client's name of an event, mapped to our kind.
-_CLAUDE = {
+    return {"hookSpecificOutput": decision}
+
+
+# The client's name of an event -> our kind.
+_CLAUDE_EVENTS = {
     "SessionStart": START,
     "UserPromptSubmit": PROMPT,
     "PreCompact": CHECKPOINT,
@@ -112,7 +125,7 @@ _CLAUDE = {
     "PreToolUse": TOOL,
     "PostToolUseFailure": FAILED,
 }
-_CODEX = {
+_CODEX_EVENTS = {
     "SessionStart": START,
     "UserPromptSubmit": PROMPT,
     "PreCompact": CHECKPOINT,
@@ -121,12 +134,24 @@ _CODEX = {
     "PostToolUse": FAILED,
 }
 CLIENTS = {
-    "claude-code": HookDialect("claude-code", "claude", _CLAUDE, _CLAUDE_REPLY, hold=_CLAUDE_HOLD),
-    "codex": HookDialect("codex-mcp-client", "codex", _CODEX, _CLAUDE_REPLY, hold=_CLAUDE_HOLD),
+    "claude-code": HookDialect(
+        handshake="claude-code",
+        agent="claude",
+        events=_CLAUDE_EVENTS,
+        reply=_claude_reply,
+        hold=_claude_hold,
+    ),
+    "codex": HookDialect(
+        handshake="codex-mcp-client",
+        agent="codex",
+        events=_CODEX_EVENTS,
+        reply=_claude_reply,
+        hold=_claude_hold,
+    ),
     "gemini-cli": HookDialect(
-        "gemini-cli-mcp-client",
-        "gemini",
-        {
+        handshake="gemini-cli-mcp-client",
+        agent="gemini",
+        events={
             "SessionStart": START,
             "BeforeAgent": PROMPT,
             "PreCompress": CHECKPOINT,
@@ -135,14 +160,14 @@ CLIENTS = {
             "BeforeTool": TOOL,
             "AfterTool": FAILED,
         },
-        _CLAUDE_REPLY,
+        reply=_claude_reply,
         injects=(START, PROMPT, FAILED),
         hold=lambda _, text: {"decision": "deny", "reason": text},
     ),
     "cursor": HookDialect(
-        "cursor-vscode",
-        "cursor",
-        {
+        handshake="cursor-vscode",
+        agent="cursor",
+        events={
             "sessionStart": START,
             "beforeSubmitPrompt": PROMPT,
             "preCompact": CHECKPOINT,
@@ -151,31 +176,31 @@ CLIENTS = {
             "postToolUse": TOOL,
             "postToolUseFailure": FAILED,
         },
-        lambda _, text: {"additional_context": text},
-        {"session": "conversation_id", "cwd": "workspace_roots"},
-        (START, TOOL, FAILED),
-        ("hookEventName", "sessionId"),
+        reply=lambda _, text: {"additional_context": text},
+        keys={"session": "conversation_id", "cwd": "workspace_roots"},
+        injects=(START, TOOL, FAILED),
+        foreign=("hookEventName", "sessionId"),
     ),
     "copilot-cli": HookDialect(
-        "copilot",
-        "copilot",
-        {
+        handshake="copilot",
+        agent="copilot",
+        events={
             "sessionStart": START,
             "userPromptSubmitted": PROMPT,
             "sessionEnd": END,
             "preToolUse": TOOL,
             "postToolUse": FAILED,
         },
-        lambda _, text: {"additionalContext": text},
-        {"session": "sessionId", "tool": "toolName", "arguments": "toolArgs"},
-        (START, TOOL, FAILED),
-        ("conversation_id", "workspace_roots"),
-        lambda _, text: {"permissionDecision": "deny", "permissionDecisionReason": text},
+        reply=lambda _, text: {"additionalContext": text},
+        keys={"session": "sessionId", "tool": "toolName", "arguments": "toolArgs"},
+        injects=(START, TOOL, FAILED),
+        foreign=("conversation_id", "workspace_roots"),
+        hold=lambda _, text: {"permissionDecision": "deny", "permissionDecisionReason": text},
     ),
     "opencode": HookDialect(
-        "opencode",
-        "opencode",
-        {
+        handshake="opencode",
+        agent="opencode",
+        events={
             "start": START,
             "prompt": PROMPT,
             "checkpoint": CHECKPOINT,
@@ -183,7 +208,7 @@ CLIENTS = {
             "tool": TOOL,
             "failed": FAILED,
         },
-        lambda _, text: {"context": text},
+        reply=lambda _, text: {"context": text},
     ),
 }
 """The clients that have hooks, by the name that `memory hook` is called with."""
@@ -200,7 +225,7 @@ def event_of(
     client: the client whose hook was called.
     data: the payload in JSON, as the client sent it.
     environ: the environment variables of the hook.
-    name: the name of the event, if the payload of the client does not have it; otherwise "".
+    name: the name of the event. "" if the payload has it.
     """
     try:
         payload = json.loads(data)
@@ -221,7 +246,7 @@ def event_in(
 
     client: the client whose hook was called. The payload may show that another client called it.
     environ: the environment variables of the hook.
-    name: the name of the event, if the payload does not have it; otherwise "".
+    name: the name of the event. "" if the payload has it.
     """
     client = _sender(client, payload, environ)
     if not client:
@@ -247,10 +272,10 @@ def event_in(
         name,
         session,
         cwd,
-        _text(payload, "prompt", _TEXT_CHARACTERS),
-        _text(payload, "source", _NAME_CHARACTERS),
-        _text(payload, "transcript_path", 4096),
-        _text(payload, "last_assistant_message", _ANSWER_CHARACTERS),
+        prompt=_text(payload, "prompt", _TEXT_CHARACTERS),
+        source=_text(payload, "source", _NAME_CHARACTERS),
+        transcript=_text(payload, "transcript_path", _MOST_PATH_CHARACTERS),
+        answer=_text(payload, "last_assistant_message", _ANSWER_CHARACTERS),
     )
     if kind == PROMPT and not _is_of_person(event):
         return None
@@ -290,11 +315,11 @@ def _working_folder(dialect: HookDialect, payload: Mapping[str, Any]) -> str:
     if not isinstance(cwd, str) or len(cwd) > _MOST_PATH_CHARACTERS or "\0" in cwd:
         return ""
     try:
-        lengths = [len(os.fsencode(name)) for name in cwd.split("/")]
+        name_lengths = [len(os.fsencode(name)) for name in cwd.split("/")]
     except UnicodeEncodeError:
         return ""
-    # A system refuses to say of a longer name whether it exists.
-    return cwd if max(lengths) <= _MOST_NAME_BYTES else ""
+    # A system gives an error for a longer name instead of saying that no such folder exists.
+    return cwd if max(name_lengths) <= _MOST_NAME_BYTES else ""
 
 
 def _is_of_person(event: HookEvent) -> bool:
@@ -304,7 +329,10 @@ def _is_of_person(event: HookEvent) -> bool:
     """
     text = event.prompt.strip()
     is_sentence = is_long_enough(text) or may_ask_to_remember(event)
-    return event.source in ("", "user") and is_sentence and text[0] not in "/!"
+    if event.source not in ("", "user") or not is_sentence:
+        return False
+    is_command = text[0] in "/!"
+    return not is_command
 
 
 def _tool_event(
@@ -332,7 +360,7 @@ def _tool_event(
 
 
 # The keys under which clients send the output of a tool.
-_RESULTS = ("tool_response", "toolResult", "tool_output", "output", "result")
+_RESULT_KEYS = ("tool_response", "toolResult", "tool_output", "output", "result")
 _FAILED_STATES = ("failure", "error", "failed", "rejected")
 
 
@@ -345,12 +373,12 @@ def _failure(payload: Mapping[str, Any]) -> str:
     from memoranda.transcripts.blocks import failed_by_text
 
     text, state = _outcome(payload)
-    if state in _FAILED_STATES:
-        return text or "failed"
-    # True or False if the text ends with the status of a command; None if it does not.
-    has_failed = failed_by_text(text)
+    has_failed: bool | None = state in _FAILED_STATES
+    if not has_failed:
+        # None if the text does not end with the status of a command.
+        has_failed = failed_by_text(text)
     if has_failed is None and state is None:
-        # Nothing says how it ended, so the words must tell.
+        # Nothing says how the tool ended, so the words must tell.
         has_failed = _reads_as_failure(text)
     if has_failed:
         return text or "failed"
@@ -364,7 +392,8 @@ def _outcome(payload: Mapping[str, Any]) -> tuple[str, Any]:
     """
     from memoranda.transcripts.blocks import text_of
 
-    result: Any = next((payload[key] for key in _RESULTS if payload.get(key)), "")
+    results: list[Any] = [payload[key] for key in _RESULT_KEYS if payload.get(key)]
+    result = results[0] if results else ""
     text = text_of(result)
     if not isinstance(result, dict):
         return text, None
@@ -430,10 +459,10 @@ def reply_of(event: HookEvent, text: str) -> str:
 
     The answer is "" if `text` is empty, or if the client accepts no text at such an event.
     """
-    client_events = CLIENTS[event.client]
-    if text and event.kind in client_events.injects:
-        return json.dumps(client_events.reply(event.name, text), ensure_ascii=True)
-    return ""
+    dialect = CLIENTS[event.client]
+    if not text or event.kind not in dialect.injects:
+        return ""
+    return json.dumps(dialect.reply(event.name, text), ensure_ascii=True)
 
 
 def held_reply(event: HookEvent, text: str) -> str:

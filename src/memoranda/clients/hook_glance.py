@@ -17,21 +17,23 @@ def action_of(event: HookEvent) -> Action:
 
 
 def may_be_known(event: HookEvent, home: Path) -> bool:
-    """Whether the memory may know something about the action (a tool and its arguments) of an
-    event.
+    """Whether the memory may know something about the call of a tool in an event.
 
     The answer comes from the indexes, without opening the memory, which is quick. If it is False,
     the hook is done. If it is True, the hook opens the memory to find out.
 
     home: the folder of the memory.
     """
-    about = ActionTerms(action_of(event))
-    if not about.terms:
+    action_terms = ActionTerms(action_of(event))
+    if not action_terms.terms:
         return False
     from memoranda.engine.glance import bodies_known
     from memoranda.transcripts.glance import may_teach
 
-    if may_teach(home, about.terms):
+    if may_teach(home, action_terms.terms):
         return True
-    bodies = bodies_known(home, about.words, MAX_NOTES)
-    return bodies is None or any(line_about(body, about) for body in bodies)
+    bodies = bodies_known(home, action_terms.words, MAX_NOTES)
+    if bodies is None:
+        # The index could not be read in time.
+        return True
+    return any(line_about(body, action_terms) for body in bodies)

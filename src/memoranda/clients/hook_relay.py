@@ -57,10 +57,10 @@ def relayed(arguments: list[str]) -> str | None:
 
 
 def usual_arguments(arguments: list[str]) -> tuple[str | None, str, str] | None:
-    """Return the home, the client and the event that a command line names.
+    """Return (home, client, event) that a command line names.
 
-    The home is None, and the event is "", if the command line does not name them. None if the
-    command line has other options, so that the full command must handle it.
+    The home is None, and the event is "", if the command line does not name them. Returns None if
+    the command line has other options, so that the full command must handle it.
 
     arguments: the arguments of the command, such as `--home /home/ann/notes hook claude-code`.
     """
@@ -70,23 +70,22 @@ def usual_arguments(arguments: list[str]) -> tuple[str | None, str, str] | None:
         arguments = arguments[2:]
     command, *names = arguments
     is_usual = command == hook.METHOD and len(names) in (1, 2)
-    if not is_usual or not all(map(_NAME_LETTERS.issuperset, names)):
+    if not is_usual or not all(_NAME_LETTERS.issuperset(name) for name in names):
         return None
-    client, name = [*names, ""][:2]
-    return home, client, name
+    client = names[0]
+    event_name = names[1] if len(names) > 1 else ""
+    return home, client, event_name
 
 
 def _socket_path(home: str | None) -> str:
-    """Return the path of the daemon's socket. "" means that it is only found by reading the
-    settings.
+    """Return the path of the daemon's socket. "" if the full command must find it.
 
-    home: the home that the command line names, or None.
+    home: the home that the command line names. None if it names none.
     """
     variables = os.environ
-    # The full command handles a named agent, and programs that run the hooks of Claude Code.
-    if variables.get("MEMORY_AGENT") or any(
-        name.startswith(_FOREIGN_VARIABLES) for name in variables
-    ):
+    # The full command handles a named agent, and other programs that run the hooks of Claude Code.
+    is_other_program = any(name.startswith(_FOREIGN_VARIABLES) for name in variables)
+    if variables.get("MEMORY_AGENT") or is_other_program:
         return ""
     home = home or variables.get("MEMORY_HOME")
     if home:
@@ -115,7 +114,7 @@ def _request(client: str, name: str, payload: bytes) -> bytes:
     name: the event; "" if the payload of the client names it.
     payload: the bytes that the client sent. They become a part of the request without being parsed.
     """
-    # In JSON, a line break is only allowed where a blank is, too.
+    # A request is one line. In JSON, a blank may replace each line break.
     payload = payload.strip().replace(b"\n", b" ").replace(b"\r", b" ")
     if not payload.startswith(b"{") or len(payload) > _MOST_REQUEST_BYTES - 1_000:
         return b""

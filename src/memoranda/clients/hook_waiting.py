@@ -1,5 +1,4 @@
-"""Writes the requests to remember something in a prompt to files, before the prompt is used
-otherwise.
+"""Writes the requests to remember something in a prompt to files, before anything else is done.
 
 Opening the memory may take longer than a hook may run. Once a request is in a file, it cannot be
 lost, even if the hook is killed (engine/asked.py).
@@ -43,7 +42,7 @@ def asked_in(event: HookEvent, given_hashes: set[str], now: datetime) -> Iterato
 def keep_asked(event: HookEvent, home: Path, now: datetime) -> list[Path]:
     """Write each request to remember something in an event to a file, and return the files.
 
-    The list is empty for an event that is not a prompt. Raises OSError.
+    [] for an event that is not a prompt. Raises OSError.
     """
     if event.kind != PROMPT:
         return []

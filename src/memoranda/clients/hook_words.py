@@ -17,20 +17,28 @@ FENCED = re.compile(rf"<(?P<mark>{TAG}|{former_name.TAG})\b.*?(?:</(?P=mark)>|\Z
 _PASTED = re.compile(
     r"^(?P<fence>`{3,}|~{3,}).*?(?:^(?P=fence)|\Z)|^[ \t]*>[^\n]*$|<(?P<tag>[\w-]+)>", re.M | re.S
 )
-# A request at the beginning of a sentence, perhaps after "please" or a list sign.
-_REMEMBER = re.compile(
-    r"(?:^|(?<=[.!?\n])|(?<=[。！？；]))[^\S\n]*(?:[-*] )?(?:(?:please|also|and|ok|okay|so|hey)[,:]?[^\S\n]+)*"
-    r"(?:remember\s+that\b|remember:)\s*(?P<english>[^\n]+?)(?P<end>[.!?](?=\s|$)|$)"
-    r"|(?:^|(?<=[\n.!?])|(?<=[。！？；，,]))[^\S\n]*(?:请你?|帮我|麻烦|你要|一定要?|务必)*"
-    r"记住(?!了|没|吗|的)[：:，,]?\s*"
-    r"(?P<chinese>[^\n。！？!?]+)(?P<stop>[。！？!?]|$)",
-    re.I | re.M,
+# A request in English at the beginning of a sentence, perhaps after a list sign or "please".
+_ENGLISH_REQUEST = (
+    r"(?:^|(?<=[.!?\n])|(?<=[。！？；]))[^\S\n]*"
+    r"(?:[-*] )?(?:(?:please|also|and|ok|okay|so|hey)[,:]?[^\S\n]+)*"
+    r"(?:remember\s+that\b|remember:)\s*"
+    r"(?P<english>[^\n]+?)(?P<end>[.!?](?=\s|$)|$)"
 )
-# The most characters of a request; further characters are cut off.
+# The same in Chinese: words such as "please", then "remember".
+_CHINESE_REQUEST = (
+    r"(?:^|(?<=[\n.!?])|(?<=[。！？；，,]))[^\S\n]*"
+    r"(?:请你?|帮我|麻烦|你要|一定要?|务必)*"
+    r"记住(?!了|没|吗|的)[：:，,]?\s*"
+    r"(?P<chinese>[^\n。！？!?]+)(?P<stop>[。！？!?]|$)"
+)
+_REMEMBER = re.compile(f"{_ENGLISH_REQUEST}|{_CHINESE_REQUEST}", re.I | re.M)
+# Chinese particles at the end of a sentence that make it a question.
+_QUESTION_PARTICLES = ("吗", "么")
+# A longer request is cut to this many characters.
 _MOST_REQUEST_CHARACTERS = 1_000
 # A request with fewer characters is ignored, such as "remember: x".
 _LEAST_REQUEST_CHARACTERS = 4
-# The most requests that are taken from one prompt.
+# At most this many requests are taken from one prompt.
 _MOST_REQUESTS = 5
 
 
@@ -43,15 +51,15 @@ def own_words(prompt: str) -> str:
     text = FENCED.sub("", prompt)
     own_parts = []
     start = 0
-    # The position of the last end tag for each tag, -1 without an end tag. It is remembered, so
-    # that a prompt with many tags is not searched many times.
+    # Tag -> the position of its last end tag, -1 if it has none. It is remembered, so that a prompt
+    # with many tags is not searched many times.
     last_ends: dict[str, int] = {}
     while pasted := _PASTED.search(text, start):
         own_parts.append(text[start : pasted.start()])
         start = pasted.end()
         tag = pasted["tag"]
         if tag is None:
-            # A block of code, or a quoted line
+            # A block of code, or a quoted line: it ends with the match.
             continue
         end_tag = f"</{tag}>"
         if tag not in last_ends:
@@ -72,13 +80,9 @@ def asked_to_remember(prompt: str) -> list[str]:
     """
     requests = []
     for match in _REMEMBER.finditer(own_words(prompt)):
-        text = match["english"] or match["chinese"]
-        end = match["end"] or match["stop"]
-        # The two characters at the end are Chinese particles that make a sentence a question.
-        if (
-            end not in ("?", "？")
-            and len(text.strip()) >= _LEAST_REQUEST_CHARACTERS
-            and not text.rstrip().endswith(("吗", "么"))
-        ):
-            requests.append((text.strip() + (end or ""))[:_MOST_REQUEST_CHARACTERS])
+        sentence = (match["english"] or match["chinese"]).strip()
+        end = match["end"] or match["stop"] or ""
+        is_question = end in ("?", "？") or sentence.endswith(_QUESTION_PARTICLES)
+        if not is_question and len(sentence) >= _LEAST_REQUEST_CHARACTERS:
+            requests.append((sentence + end)[:_MOST_REQUEST_CHARACTERS])
     return requests[:_MOST_REQUESTS]

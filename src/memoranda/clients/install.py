@@ -44,10 +44,10 @@ EDITORS: dict[str, Editor] = {
     "yaml-list": YamlEditor(),
     "markdown": MarkdownEditor(),
 }
-# How often a file is read again if another program keeps changing it.
-_ATTEMPTS = 5
-# How many copies of a client's files are kept.
-_BACKUPS = 5
+# A file that another program keeps changing is tried at most this many times.
+_MAX_ATTEMPTS = 5
+# At most this many copies of a client's files are kept.
+_MAX_BACKUPS = 5
 
 
 class Target(NamedTuple):
@@ -62,16 +62,17 @@ class Target(NamedTuple):
     edits: Sequence[Edit]
 
 
-# A function that returns the new text of a file for its old text, and updates the notes of the file
-# in the records. None as a text means that there is no file.
+# Returns the new text of a file for its old text, and updates the notes of the file in the records.
+# None as a text means that there is no file.
 _Change = Callable[[str | None, dict[str, Any]], str | None]
 
 
 class FileChange(NamedTuple):
     """The change of a file.
 
-    old, new: the text before and after the change. None if the file did not or does not exist.
-    backup: the copy of the file before the change; None if there is no copy.
+    old: the text before the change. None if the file did not exist.
+    new: the text after the change. None if the file does not exist then.
+    backup: the copy of the file before the change. None if there is no copy.
     """
 
     old: str | None
@@ -93,10 +94,10 @@ def present(target: Target) -> list[Any]:
     Raises Unsure, StorageError.
     """
     text = _text(_read(target.file))
-    return [
-        None if text is None else EDITORS[target.format].find(text, edit.path, edit.name)
-        for edit in target.edits
-    ]
+    if text is None:
+        return [None] * len(target.edits)
+    editor = EDITORS[target.format]
+    return [editor.find(text, edit.path, edit.name) for edit in target.edits]
 
 
 class Installer:
@@ -112,15 +113,15 @@ class Installer:
     """
 
     def __init__(self, home: Path):
-        self.home, self.folder = home, Layout(home).install
+        self.home = home
+        self.folder = Layout(home).install
         self._records = self.folder / "records.json"
 
     def add(self, target: Target, *, replace: bool = False, dry_run: bool = False) -> FileChange:
         """Put the edits into the file.
 
-        Raises Unsure if an entry with the same name is not ours.
-
-        replace: whether to replace such an entry instead.
+        replace: whether to replace an entry with the same name that is not ours. If False, such an
+            entry raises Unsure.
         dry_run: whether to compute the change without writing.
         """
         return self._change(target, partial(self._with_edits, target, replace), dry_run)
@@ -147,7 +148,7 @@ class Installer:
             note = {
                 "hint": [*hint],
                 "created": old is None,
-                "folders": _made_folders(target.file, self._load()),
+                "folders": _own_folder_count(target.file, self._load()),
             }
             if present_value is not None:
                 # An entry was there before. If it was ours, the notes from its first writing are
@@ -177,14 +178,15 @@ class Installer:
             return None
         is_ours = _is_ours(edit, old, notes)
         if not replace and not is_ours:
-            problem = f'it has an entry "{_name(edit)}" already that is not ours'
+            problem = f'it has an entry "{_shown_name(edit)}" already that is not ours'
             raise Unsure(f"{problem} (--replace takes its place)")
         # A group of hooks that other programs use, too, is left as it is.
         if table.shares_hooks(old, target.client.id):
             return None
         value = edit.value
-        same_kind = bool(table.command_of(old)) == bool(table.command_of(value))
-        if is_ours and isinstance(old, dict) and same_kind:
+        # Both start a server by a command, or both name an address.
+        is_same_kind = bool(table.command_of(old)) == bool(table.command_of(value))
+        if is_ours and isinstance(old, dict) and is_same_kind:
             # The person may have added further members to our entry. They stay.
             value = {**old, **value}
         if value == old:
@@ -194,9 +196,7 @@ class Installer:
     def remove(self, target: Target, *, replace: bool = False, dry_run: bool = False) -> FileChange:
         """Remove the edits from the file.
 
-        Raises Unsure if an entry is not ours.
-
-        replace: whether to remove such an entry nevertheless.
+        replace: whether to remove an entry that is not ours. If False, such an entry raises Unsure.
         dry_run: whether to compute the change without writing.
         """
         return self._change(target, partial(_without_edits, target, replace), dry_run)
@@ -224,14 +224,15 @@ class Installer:
         if dry_run:
             return self._would_change(target, change)
         with self._locked():
-            for _ in range(_ATTEMPTS):
+            for _ in range(_MAX_ATTEMPTS):
                 records = self._load()
                 notes = records.setdefault(str(target.file), {})
                 file_change = self._change_file(target, change, notes)
                 if file_change is None:
                     continue
-                used = {file: notes for file, notes in records.items() if notes}
-                put_derived(self._records, json.dumps(used, indent=1).encode())
+                # Files without a note need no record.
+                records_with_notes = {file: notes for file, notes in records.items() if notes}
+                put_derived(self._records, json.dumps(records_with_notes, indent=1).encode())
                 return file_change
         raise StorageError(
             str(target.file), "another program keeps changing it; close it and try again"
@@ -243,24 +244,25 @@ class Installer:
         Raises Unsure, and StorageError if the folder of the file may not be written to.
         """
         old = _text(_read(target.file))
-        new = change(old, self._load().get(str(target.file), {}))
-        folder = next(parent for parent in _parents(target.file) if parent.exists())
-        # Without these rights, no file can be created or replaced in the folder.
-        if new != old and not os.access(folder, os.W_OK | os.X_OK):
-            denied = PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-            raise StorageError(str(target.file), reason(denied))
+        notes = self._load().get(str(target.file), {})
+        new = change(old, notes)
+        if new != old:
+            _check_writable(target.file)
         return FileChange(old, new)
 
     def _change_file(
         self, target: Target, change: _Change, notes: dict[str, Any]
     ) -> FileChange | None:
-        """Change the file once. None if another program changed the file in the meantime.
+        """Change the file once. Returns None if another program changed it in the meantime.
 
         Raises Unsure, StorageError.
+
+        change: returns the new text for the old one, and updates `notes`.
+        notes: label -> the note of an edit of the file.
         """
         file = _read(target.file)
         old = _text(file)
-        created = _folders_made_for(target.file, notes)
+        created_folders = _folders_made_for(target.file, notes)
         new = change(old, notes)
         if new == old:
             return FileChange(old, new)
@@ -272,14 +274,15 @@ class Installer:
         if new is None:
             # A folder that is not empty stays.
             with suppress(OSError):
-                for folder in created:
+                for folder in created_folders:
                     folder.rmdir()
         return FileChange(old, new, backup)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Hold the lock of the records, so that only one process changes files. Raises
-        StorageError.
+        """Hold the lock of the records, so that only one process changes files.
+
+        Raises StorageError.
         """
         former_name.adopt(self.home, Layout(self.home).private)
         try:
@@ -294,9 +297,10 @@ class Installer:
 
     def _load(self) -> dict[str, Any]:
         """Return the records. They are empty if they cannot be read."""
-        former = former_name.records(self.home, Layout(self.home).private)
+        # A home from before the change of our name has them at another place.
+        former_file = former_name.records(self.home, Layout(self.home).private)
         try:
-            rows = json.loads((former or self._records).read_bytes())
+            rows = json.loads((former_file or self._records).read_bytes())
         except (OSError, ValueError):
             # Without the records, entries can still be removed. Only empty containers that were
             # created for them remain.
@@ -306,10 +310,12 @@ class Installer:
         return {}
 
     def _back_up(self, client: str, file: File | None) -> Path | None:
-        """Copy the file to the folder of backups, and delete the oldest copies of the client's
-        files.
+        """Copy the file to the folder of backups, and delete the client's oldest copies.
 
-        Returns the path of the copy. None if there is no file. Raises StorageError.
+        client: the id of the client.
+        file: the file. None if it does not exist.
+
+        Returns the path of the copy, or None without a file. Raises StorageError.
         """
         if file is None:
             return None
@@ -319,8 +325,10 @@ class Installer:
             write_file(str(path), file.data)
         except OSError as error:
             raise StorageError("the copy of the file", reason(error)) from None
-        for old in sorted(self.folder.glob(f"{client}-[0-9]*"))[:-_BACKUPS]:
-            old.unlink(missing_ok=True)
+        # The names begin with the time, so the oldest copies come first.
+        copies = sorted(self.folder.glob(f"{client}-[0-9]*"))
+        for old_copy in copies[:-_MAX_BACKUPS]:
+            old_copy.unlink(missing_ok=True)
         return path
 
 
@@ -336,7 +344,7 @@ def _without_edits(
 
     replace: whether to remove entries that are not ours.
     old: the text of the file. None if the file does not exist.
-    notes: label -> the note of an edit of the file. Those of the removed edits are taken out.
+    notes: label -> the note of an edit of the file. The notes of the removed edits are deleted.
 
     Raises Unsure.
     """
@@ -345,7 +353,7 @@ def _without_edits(
     editor = EDITORS[target.format]
     text = old
     has_created_file = False
-    # In the reverse order of writing: the last edit is taken out of the text that it made.
+    # In reverse order, each edit is removed from the text that it made.
     for edit in reversed(target.edits):
         note = notes.pop(edit.label, {})
         has_created_file = has_created_file or bool(note.get("created"))
@@ -366,6 +374,15 @@ def _without_edits(
     return text
 
 
+def _check_writable(file: Path) -> None:
+    """Raise StorageError if this process may not create or replace a file."""
+    existing_folders = [folder for folder in _parents(file) if folder.exists()]
+    # The innermost is the one in which a file or a folder is created.
+    if not os.access(existing_folders[0], os.W_OK | os.X_OK):
+        denied = PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        raise StorageError(str(file), reason(denied))
+
+
 def _parents(file: Path) -> list[Path]:
     """Return the folders above `file`, the innermost first. A symlink is followed."""
     return [*Path(os.path.realpath(file)).parents]
@@ -380,13 +397,12 @@ def _folders_made_for(file: Path, notes: dict[str, Any]) -> list[Path]:
     return _parents(file)[:count]
 
 
-def _made_folders(file: Path, records: dict[str, Any]) -> int:
-    """Return how many folders above `file` are ours: they are missing, or we created them for a
-    file.
-
-    records: the notes of all files.
+def _own_folder_count(file: Path, records: dict[str, Any]) -> int:
+    """Return how many folders above `file` are missing, or were created by us for some file.
 
     When the last of these files is removed, the folders are removed, too.
+
+    records: the notes of all files.
     """
     created: set[Path] = set()
     for name, notes in records.items():
@@ -399,8 +415,8 @@ def _made_folders(file: Path, records: dict[str, Any]) -> int:
     return count
 
 
-def _name(edit: Edit) -> str:
-    """Return the name of the member. If the member is an item of a list, the name is in its value."""
+def _shown_name(edit: Edit) -> str:
+    """Return how an error names a member. An item of a list has its name in its value."""
     if isinstance(edit.name, str):
         return edit.name
     return str(edit.value["name"])
@@ -415,14 +431,16 @@ def _check_removable(
     replace: whether an entry that is not ours may be removed.
     """
     if not replace and not _is_ours(edit, value, {edit.label: note}):
-        raise Unsure(f'its entry "{_name(edit)}" is not ours (--replace takes it out nevertheless)')
+        name = _shown_name(edit)
+        raise Unsure(f'its entry "{name}" is not ours (--replace takes it out nevertheless)')
     if table.shares_hooks(value, target.client.id):
         raise Unsure(f"our hook for {edit.label} stands in one group with another")
 
 
 def _is_ours(edit: Edit, value: Any, notes: dict[str, Any]) -> bool:
-    """Whether we wrote a value of a client's file. The value itself shows it, or the notes of the
-    file.
+    """Whether we wrote a value of a client's file.
+
+    The value itself shows it, or the notes of the file.
 
     edit: the edit that would write such a value.
     notes: what the records of `install` say about the file.
@@ -451,13 +469,12 @@ def _text(file: File | None) -> str | None:
 
 
 def _swap(file: Path, old: File | None, new: str | None) -> bool:
-    """Replace the file by a file with the text `new`. If the file is a symlink, its target is
-    replaced.
+    """Replace the file by one with the text `new`. If it is a symlink, its target is replaced.
+
+    Returns False, without a change, if another program changed the file since it was read.
 
     old: the file as it was read. None if it did not exist.
     new: the new text. None deletes the file.
-
-    Returns False, without a change, if another program changed the file since it was read.
     """
     real = Path(os.path.realpath(file))
     temporary_file = real.with_name(f".{real.name}-{os.getpid()}-{os.urandom(4).hex()}")
@@ -466,8 +483,7 @@ def _swap(file: Path, old: File | None, new: str | None) -> bool:
             real.parent.mkdir(parents=True, exist_ok=True)
             _write_like(temporary_file, new, real, old)
         # Compare as late as possible, so that hardly anybody can save in between.
-        now = _read(real)
-        if (now and now.etag) != (old and old.etag):
+        if _etag_of(_read(real)) != _etag_of(old):
             return False
         if new is None:
             real.unlink(missing_ok=True)
@@ -477,10 +493,15 @@ def _swap(file: Path, old: File | None, new: str | None) -> bool:
     except OSError as error:
         raise StorageError(str(file), reason(error)) from None
     finally:
-        # There is none if it was renamed, or never written.
+        # The file does not exist if it was renamed, or never written.
         with suppress(OSError):
             temporary_file.unlink()
     return True
+
+
+def _etag_of(file: File | None) -> str | None:
+    """Return the value that changes with a file. None for a missing file."""
+    return None if file is None else file.etag
 
 
 def _write_like(path: Path, text: str, model: Path, old: File | None) -> None:
@@ -502,9 +523,7 @@ def _write_like(path: Path, text: str, model: Path, old: File | None) -> None:
 
 
 def checked_text(text: str, pattern: str, message: str) -> str:
-    """Return `text` if the pattern matches all of it. Otherwise raise InvalidInput with the
-    message.
-    """
+    """Return `text` if the pattern matches all of it. Otherwise raise InvalidInput with `message`."""
     if not re.fullmatch(pattern, text):
         raise InvalidInput(message)
     return text

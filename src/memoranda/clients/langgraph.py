@@ -81,7 +81,7 @@ class MemorandaStore(BaseStore):
         """
         results: list[Any] = []
         puts: dict[tuple[tuple[str, ...], str], PutOp] = {}
-        reads: dict[type, Any] = {
+        read_methods: dict[type, Any] = {
             GetOp: self._get,
             SearchOp: self._search,
             ListNamespacesOp: self._namespaces,
@@ -92,12 +92,13 @@ class MemorandaStore(BaseStore):
                 puts[op.namespace, op.key] = op
                 results.append(None)
             else:
-                results.append(reads[type(op)](op))
+                read = read_methods[type(op)]
+                results.append(read(op))
         self._put(puts)
         return results
 
     async def abatch(self, ops: Iterable[Any]) -> list[Any]:
-        """Run operations in another thread (see `batch`)."""
+        """Run operations in another thread, as `batch` does."""
         return await asyncio.to_thread(self.batch, list(ops))
 
     def sweep_ttl(self) -> int:
@@ -110,9 +111,11 @@ class MemorandaStore(BaseStore):
     def _get(self, op: GetOp) -> Item | None:
         """Return the item at a namespace and key. None if there is no item."""
         entry = self._peek(op.namespace, op.key)
-        if entry and op.refresh_ttl:
+        if entry is None:
+            return None
+        if op.refresh_ttl:
             self._refresh([entry])
-        return entry and Item(
+        return Item(
             value=_value(entry.value),
             key=op.key,
             namespace=op.namespace,
@@ -125,8 +128,8 @@ class MemorandaStore(BaseStore):
 
         namespace: the labels of the namespace.
         """
-        peeked = self._entries.peek(".".join(namespace), key)
-        return peeked and peeked[0]
+        found = self._entries.peek(".".join(namespace), key)
+        return None if found is None else found[0]
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
         """Return a page of the items that match the query and the filter."""
@@ -135,22 +138,26 @@ class MemorandaStore(BaseStore):
         else:
             matches = self._all_below(op.namespace_prefix)
         if op.filter:
-            matches = [match for match in matches if _passes(_value(match[0].value), op.filter)]
+            matches = [
+                (entry, score)
+                for entry, score in matches
+                if _passes(_value(entry.value), op.filter)
+            ]
         page = matches[op.offset : op.offset + op.limit]
         if op.refresh_ttl:
             # An entry may have expired since the search.
-            entries = (self._peek(_split(match.namespace), match.key) for match, _ in page)
-            self._refresh(filter(None, entries))
+            entries = [self._peek(_split(entry.namespace), entry.key) for entry, _ in page]
+            self._refresh([entry for entry in entries if entry is not None])
         return [
             SearchItem(
-                namespace=_split(match.namespace),
-                key=match.key,
-                value=_value(match.value),
-                created_at=match.created,
-                updated_at=match.created,
+                namespace=_split(entry.namespace),
+                key=entry.key,
+                value=_value(entry.value),
+                created_at=entry.created,
+                updated_at=entry.created,
                 score=score,
             )
-            for match, score in page
+            for entry, score in page
         ]
 
     def _by_words(self, query: str, prefix: tuple[str, ...]) -> list[tuple[Entry, float | None]]:
@@ -168,22 +175,24 @@ class MemorandaStore(BaseStore):
 
     def _all_below(self, prefix: tuple[str, ...]) -> list[tuple[Entry, float | None]]:
         """Return the items below the namespace `prefix`, each with None as its score."""
-        entries = self._entries.search("", None, 1_000_000, 0)[0]
+        entries, _ = self._entries.search("", None, 1_000_000, 0)
         return [
             (entry, None) for entry in entries if _split(entry.namespace)[: len(prefix)] == prefix
         ]
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         """Return a page of the namespaces that meet all conditions, in order of their labels."""
-        spaces = [
-            _split(namespace.namespace)
-            for namespace in self._entries.namespaces()
-            if namespace.active
+        # A namespace whose entries have all expired is not listed.
+        namespaces = [
+            _split(tally.namespace) for tally in self._entries.namespaces() if tally.active
         ]
         for condition in op.match_conditions or ():
             is_prefix = condition.match_type == "prefix"
-            spaces = [space for space in spaces if _fits(space, condition.path, is_prefix)]
-        return sorted({space[: op.max_depth] for space in spaces})[op.offset : op.offset + op.limit]
+            namespaces = [
+                labels for labels in namespaces if _fits(labels, condition.path, is_prefix)
+            ]
+        cut_namespaces = sorted({labels[: op.max_depth] for labels in namespaces})
+        return cut_namespaces[op.offset : op.offset + op.limit]
 
     def _put(self, puts: dict[tuple[tuple[str, ...], str], PutOp]) -> None:
         """Write all items with a value as one change, then remove the items whose value is None."""
@@ -225,28 +234,29 @@ def _json_text(value: Any) -> str:
         text = json.dumps(dict(value), ensure_ascii=False, indent=1)
         if is_valid_unicode(text):
             return text
-        # The text has half of a surrogate pair. It is escaped here, as all other characters.
+        # A lone surrogate cannot be written as UTF-8. Here it is escaped, as all other characters.
         return json.dumps(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(f"the value of an item must be JSON: {error}") from None
 
 
 def _end(now: datetime, minutes: float | None) -> datetime | None:
-    """Return the time at which an entry expires that is written or read now.
+    """Return when an entry that is written or read now expires.
 
-    minutes: its time to live; None for ever.
+    Returns None for never, also if the time is beyond the end of the calendar.
 
-    None means never. That is also the result if the time is beyond the end of the calendar.
+    minutes: its time to live. None means that it lives for ever.
     """
+    if minutes is None:
+        return None
     try:
-        if minutes is None:
-            return None
         return whole_milliseconds(now + timedelta(minutes=minutes))
     except OverflowError:
         return None
 
 
 def _split(namespace: str) -> tuple[str, ...]:
+    """Return the labels of a namespace: `("users", "anna")` for `users.anna`."""
     return tuple(namespace.split("."))
 
 
@@ -265,30 +275,35 @@ def _fits(space: tuple[str, ...], path: Sequence[str], is_prefix: bool) -> bool:
     space: the labels of the namespace.
     is_prefix: whether the beginning of the namespace counts, and not its end.
     """
-    if is_prefix or not path:
-        part = space[: len(path)]
-    else:
-        part = space[-len(path) :]
-    if len(part) != len(path):
+    if len(path) > len(space):
         return False
-    return all(label in ("*", segment) for label, segment in zip(path, part, strict=True))
+    start = 0 if is_prefix else len(space) - len(path)
+    part = space[start : start + len(path)]
+    return all(pattern in ("*", label) for pattern, label in zip(path, part, strict=True))
 
 
 def _passes(value: Any, condition: Any) -> bool:
     """Whether a value meets a condition of a filter: `{"age": 7}` meets `{"age": {"$gt": 5}}`.
 
-    condition: an object of operators, all of which the value must meet; or an object of conditions
-        by key; or a list of conditions for the elements of a list; or a value that must be equal.
+    condition: one of these four:
+        - an object of operators, all of which the value must meet
+        - an object with a condition for each key
+        - a list with a condition for each element of a list
+        - a value that must be equal
     """
     if isinstance(condition, dict):
-        if any(key.startswith("$") for key in condition):
-            return all(_passes_operator(value, *pair) for pair in condition.items())
-        return isinstance(value, dict) and all(
-            _passes(value.get(key), operand) for key, operand in condition.items()
-        )
+        has_operators = any(key.startswith("$") for key in condition)
+        if has_operators:
+            return all(
+                _passes_operator(value, sign, operand) for sign, operand in condition.items()
+            )
+        if not isinstance(value, dict):
+            return False
+        return all(_passes(value.get(key), inner) for key, inner in condition.items())
     if isinstance(condition, list | tuple):
-        is_as_long = isinstance(value, list | tuple) and len(value) == len(condition)
-        return is_as_long and all(map(_passes, value, condition))
+        if not isinstance(value, list | tuple) or len(value) != len(condition):
+            return False
+        return all(_passes(item, inner) for item, inner in zip(value, condition, strict=True))
     return bool(value == condition)
 
 

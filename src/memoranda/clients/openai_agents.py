@@ -33,8 +33,8 @@ from memoranda.text.unicode import is_valid_unicode
 
 _OPENING = "```jsonl\n"
 _CLOSING = "\n```"
-# How many times a free name is tried, because another program may use it first.
-_TRIES = 20
+# Another program may use the next number first, so the note is written at most this many times.
+_MAX_TRIES = 20
 
 
 class MemorandaSession(SessionABC):
@@ -96,7 +96,8 @@ class MemorandaSession(SessionABC):
         query = Query(
             projects=(TRACE_PROJECT,), types=("transcript",), folder=self._folder, order="path"
         )
-        return self._memory.list(query, limit=0)[0]
+        notes, _ = self._memory.list(query, limit=0)
+        return notes
 
     def _read(self, info: NoteInfo) -> list[Any]:
         """Return the items in one note. Raises InvalidInput if somebody damaged the note."""
@@ -107,7 +108,7 @@ class MemorandaSession(SessionABC):
         except ValueError as error:
             raise InvalidInput(
                 f"{info.project}/{info.path} is no transcript: {error}. "
-                "Mend it, or restore it with memory restore."
+                "Fix it, or restore it with memory restore."
             ) from None
 
     def _items(self, limit: int | None) -> list[Any]:
@@ -118,13 +119,15 @@ class MemorandaSession(SessionABC):
             if limit is not None and len(newest_first) >= limit:
                 break
             newest_first += reversed(self._read(info))
-        return newest_first[:limit][::-1]
+        newest_first = newest_first[:limit]
+        return newest_first[::-1]
 
     def _add(self, items: list[Any]) -> None:
-        """Store items as one note, whose name is the next number. Raises InvalidInput if other
-        programs always use this number first.
+        """Store items as one note, whose name is the next number.
+
+        Raises InvalidInput if other programs always use this number first.
         """
-        for _ in range(_TRIES):
+        for _ in range(_MAX_TRIES):
             notes = self._notes()
             number = 1
             if notes:
@@ -147,8 +150,8 @@ class MemorandaSession(SessionABC):
             raise InvalidInput(
                 f"an item of session {self.session_id} is no JSON: {error}"
             ) from None
-        # A line with half of a surrogate pair cannot be written as UTF-8. Escaped, it can.
-        if not all(map(is_valid_unicode, lines)):
+        # A lone surrogate cannot be written as UTF-8, but its JSON escape can.
+        if not all(is_valid_unicode(line) for line in lines):
             lines = [json.dumps(item) for item in items]
         text = _OPENING + "\n".join(lines) + _CLOSING
         return Draft(

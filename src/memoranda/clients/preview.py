@@ -34,7 +34,8 @@ class Preview(NamedTuple):
 class InstalledProgram(NamedTuple):
     """A program on this machine that can use the memory.
 
-    id, title: the id and the name for people.
+    id: the id of the client, such as `claude-code`.
+    title: the name for people, such as `Claude Code`.
     is_connected: whether the program is connected to the memory.
     file: the file that gets the entry which connects it, as people write it: `~/.claude.json`.
     hook_file: the file that gets hooks. "" if the program has no hooks.
@@ -55,11 +56,11 @@ def preview(memory: MemorySession, agent: str, prompt: str) -> Preview:
     caller = memory.as_caller(agent, "preview")
     caller.only_reads = True
     session = caller.session_rows(_CLIENT, _SESSION)
-    session_start = caller.at_once(lambda: at_start(caller, _event(START, ""), session))
-    added = ToldText()
+    start_text = caller.at_once(lambda: at_start(caller, _event(START, prompt=""), session))
+    prompt_text = ToldText()
     if prompt.strip():
-        added = for_prompt(caller, _event(PROMPT, prompt), session)
-    return Preview(session_start, added)
+        prompt_text = for_prompt(caller, _event(PROMPT, prompt), session)
+    return Preview(start_text, prompt_text)
 
 
 def _event(kind: str, prompt: str) -> HookEvent:
@@ -67,8 +68,7 @@ def _event(kind: str, prompt: str) -> HookEvent:
 
     kind: the kind of event, such as START.
     """
-    empty = dict.fromkeys(HookEvent._fields, "")
-    return HookEvent(**{**empty, "client": _CLIENT, "kind": kind, "prompt": prompt})
+    return HookEvent(client=_CLIENT, kind=kind, name="", session="", prompt=prompt)
 
 
 def installed_programs() -> list[InstalledProgram]:
@@ -89,7 +89,7 @@ def installed_programs() -> list[InstalledProgram]:
 
 
 def _is_connected(file: Path | None) -> bool:
-    """Return whether the configuration file of a client has the word "memoranda".
+    """Whether the configuration file of a client has the word "memoranda".
 
     A file that cannot be read counts as one without it.
     """

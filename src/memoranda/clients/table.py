@@ -1,4 +1,4 @@
-"""Knows the clients of clients.toml: the programs in which agents run, such as Claude Code.
+"""Reads the table of clients, clients.toml: the programs in which agents run, such as Claude Code.
 
 For each client, the table says where its configuration file is, and which entry in the file
 connects the client to this memory. Some clients have folders with their own memories. The end of
@@ -38,7 +38,7 @@ _PLACES = (
     ("codex", "CODEX_HOME", "~/.codex", "memories"),
     ("gemini", "", "~/.gemini", "tmp/*/memory"),
 )
-# The longest name of an entry that all clients take.
+# The name of a project has at most this many characters.
 _MOST_NAME_CHARACTERS = 64
 # Present and former names of the command and of the module that clients start.
 _PROGRAMS = {"memory", "memoranda", former_name.NAME}
@@ -86,8 +86,7 @@ class Client:
     def place(
         self, environ: Mapping[str, str], project: Path | None = None, system: str = _SYSTEM
     ) -> Path | None:
-        """Return the path of the configuration file. None if the client has no such file in a
-        project.
+        """Return the path of the configuration file. None for a project if the client has none there.
 
         environ: the environment variables, which may move folders.
         project: the folder of the project whose file is meant. None means the file for all
@@ -200,9 +199,8 @@ def launcher() -> list[str]:
         program_path = os.path.abspath(program)
     else:
         program_path = shutil.which(program) or ""
-    if os.path.basename(program_path) in ("memory", "memoranda") and os.access(
-        program_path, os.X_OK
-    ):
+    is_our_name = os.path.basename(program_path) in ("memory", "memoranda")
+    if is_our_name and os.access(program_path, os.X_OK):
         return [program_path]
     return [sys.executable, "-m", "memoranda"]
 
@@ -273,8 +271,8 @@ def hooks(client: Client, program: Sequence[str]) -> list[Edit]:
     """
     if not client.hooks:
         return []
-    # Keys such as a version, which the file of the hooks needs once. Whoever wrote a present value,
-    # it stays.
+    # The file of the hooks needs keys such as a version. A present value stays, also another
+    # program's.
     edits = [
         Edit(key, (), key, value, is_ours=lambda _: True, keeps_present=True)
         for key, value in client.hooks.get("file_members", {}).items()
@@ -336,11 +334,11 @@ def _former_plugin(key: Sequence[str]) -> Edit:
     key: the path to the setting of the present plugin, such as `enabledPlugins`, then
         `memoranda@memoranda`. The part with "@" is the plugin's name.
     """
-    plugin_index = next(index for index, name in enumerate(key) if "@" in name)
+    (plugin_name,) = [name for name in key if "@" in name]
     # Whatever value the setting of the former plugin has, it is ours.
     return Edit(
         label="former plugin",
-        path=tuple(key[:plugin_index]),
+        path=tuple(key[: key.index(plugin_name)]),
         name=former_name.PLUGIN,
         value=True,
         is_ours=lambda _: True,
@@ -355,9 +353,11 @@ def shares_hooks(value: Any, client: str) -> bool:
     """
     if not isinstance(value, dict) or not isinstance(value.get("hooks"), list):
         return False
-    return not all(
-        any(_is_our_hook(string, client) for string in _strings(item)) for item in value["hooks"]
-    )
+    for hook in value["hooks"]:
+        is_ours = any(_is_our_hook(string, client) for string in _strings(hook))
+        if not is_ours:
+            return True
+    return False
 
 
 def is_our_server(value: Any) -> bool:
@@ -402,7 +402,10 @@ def _first(value: Any, environ: Mapping[str, str], system: str, folder: Path = P
         value = value[system]
     candidates = [value] if isinstance(value, str) else value
     paths = [expand(candidate, environ) for candidate in candidates]
-    return next((path for path in paths if (folder / path).exists()), paths[0])
+    for path in paths:
+        if (folder / path).exists():
+            return path
+    return paths[0]
 
 
 def _strings(value: Any) -> list[str]:
@@ -429,17 +432,16 @@ def _fill(shape: Any, words: Mapping[str, Any]) -> Any:
         return [_fill(part, words) for part in shape]
     if isinstance(shape, str):
         for key, word in words.items():
-            if shape == f"{{{key}}}":
+            placeholder = f"{{{key}}}"
+            if shape == placeholder:
                 return word
             if isinstance(word, str):
-                shape = shape.replace(f"{{{key}}}", word)
+                shape = shape.replace(placeholder, word)
     return shape
 
 
 def auto_memory_folder(home: Path) -> Path:
-    """Return the folder of project `claude memory`, for the memories that Claude Code itself
-    writes.
-    """
+    """Return the folder of project `claude memory`, in which Claude Code writes its own memories."""
     return home / "projects" / "claude-memory"
 
 
@@ -453,8 +455,8 @@ def add_native(memory: MemorySession) -> tuple[list[Project], list[tuple[Path, s
         raise InvalidInput(
             "only the owner adds the memories of other programs; run it without an agent's name"
         )
-    added: list[Project] = []
-    refused: list[tuple[Path, str]] = []
+    added_projects: list[Project] = []
+    refused_folders: list[tuple[Path, str]] = []
     roots = {os.path.realpath(project.root) for project in memory.projects}
     names = {project.name.lower() for project in memory.projects}
     for client, root, folder in _native_folders():
@@ -464,17 +466,17 @@ def add_native(memory: MemorySession) -> tuple[list[Project], list[tuple[Path, s
         try:
             project, _ = memory.add_project(name, str(folder), make=False, hidden=True)
         except MemorandaError as error:
-            refused.append((folder, str(error)))
+            refused_folders.append((folder, str(error)))
             continue
         names.add(name.lower())
-        added.append(project)
-    return added, refused
+        added_projects.append(project)
+    return added_projects, refused_folders
 
 
 def _native_folders() -> Iterator[tuple[str, Path, Path]]:
-    """Find the folders in which clients store their own memories.
+    """Yield the folders in which clients store their own memories.
 
-    Yields (client, the folder with all files of the client, the folder with memories).
+    Each is a tuple (client, folder with all files of the client, folder with memories).
     """
     for client, variable, default_root, pattern in _PLACES:
         root = Path(os.path.expanduser(os.environ.get(variable) or default_root))
@@ -502,10 +504,14 @@ def _native_name(client: str, place: Path) -> str:
     return f"{client} {path_end}".strip()
 
 
-def _free_name(name: str, names: Collection[str]) -> str:
-    """Return `name`. If it is taken, return the first free one of `name 2`, `name 3` and so on.
+def _free_name(name: str, taken_names: Collection[str]) -> str:
+    """Return `name` or, if it is taken, the first free one of `name 2`, `name 3` and so on.
 
-    names: the names that are taken, in lower case.
+    taken_names: the names that are taken, in lower case.
     """
-    numbered = (f"{name} {number}" for number in range(2, 100))
-    return next(free for free in (name, *numbered) if free.lower() not in names)
+    free_name = name
+    number = 1
+    while free_name.lower() in taken_names:
+        number += 1
+        free_name = f"{name} {number}"
+    return free_name

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from memoranda.clients.editing import (
@@ -32,7 +33,8 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 class _TomlStatement(NamedTuple):
     """A header or a pair (`key = value`) of a TOML text.
 
-    start, end: the positions of its beginning and end, without a comment behind it.
+    start: the position of its beginning.
+    end: the position of its end, without a comment behind it.
     next: the position behind its last line.
     keys: the path of a header, such as `("servers", "memory")`, or the key of a pair.
     is_header: whether it is a header such as `[servers.memory]`.
@@ -80,7 +82,9 @@ class TomlEditor(Editor):
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
         """Remove the table and the tables below it. Raises Unsure.
 
-        path, name: the keys of the table. `hint` has no effect.
+        path: the keys that lead to the table.
+        name: the key of the table.
+        hint: it has no effect.
         """
         assert isinstance(name, str)
         expected = _load(text)
@@ -137,10 +141,11 @@ def _with_pairs(
     for key in reversed(value):
         header, *pairs = _table(text, _statements(text), path)
         line = f"{_key(key)} = {_inline(value[key])}"
-        pair = next((pair for pair in pairs if pair.keys == (key,)), None)
-        if pair is None:
+        present_pairs = [pair for pair in pairs if pair.keys == (key,)]
+        if not present_pairs:
             text = text[: header.end] + end + line + text[header.end :]
         elif present[key] != value[key]:
+            pair = present_pairs[0]
             text = text[: pair.start] + line + text[pair.end :]
     return text
 
@@ -158,32 +163,31 @@ def _blocks(statements: Iterable[_TomlStatement], path: tuple[str, ...]) -> list
             if is_inside:
                 blocks.append((statement.start, statement.next))
         elif is_inside:
-            blocks[-1] = blocks[-1][0], statement.next
+            begin, _ = blocks[-1]
+            blocks[-1] = (begin, statement.next)
     return blocks
 
 
 def _without_block(text: str, start_of_block: int, stop: int) -> str:
-    """Return the text without a block, and without the blank line that `put` added before the
-    block.
+    """Return the text without a block, and without the blank line that `put` added before it.
 
-    start_of_block, stop: the positions of the beginning and end of the block.
+    start_of_block: the position of the beginning of the block.
+    stop: the position of its end.
     """
     end = newline(text)
-    start = text.rfind("\n", 0, start_of_block) + 1 or text.startswith(BOM)
-    before = text[:start]
+    start_of_line = text.rfind("\n", 0, start_of_block) + 1
+    if start_of_line == 0 and text.startswith(BOM):
+        start_of_line = len(BOM)
+    before = text[:start_of_line]
+    after = text[stop:]
     gap = ""
-    if stop == len(text) and not text.endswith("\n"):
-        if before.endswith(2 * end):
-            gap = 2 * end
-        else:
-            gap = ""
-    elif stop == len(text) or text[stop:].startswith(end):
-        is_after_blank = before.endswith("\n" + end) or before.removeprefix(BOM) == end
-        if is_after_blank:
-            gap = end
-        else:
-            gap = ""
-    return before.removesuffix(gap) + text[stop:]
+    if not after and not text.endswith("\n"):
+        # `put` added two line breaks to a text without one at its end.
+        gap = 2 * end
+    elif not after or after.startswith(end):
+        is_after_blank_line = before.endswith("\n" + end) or before.removeprefix(BOM) == end
+        gap = end if is_after_blank_line else ""
+    return before.removesuffix(gap) + after
 
 
 def _at(tree: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
@@ -231,24 +235,24 @@ def _statements(text: str) -> Iterator[_TomlStatement]:
 
     A statement may take several lines: lines are joined until together they are valid TOML.
     """
-    if text.startswith(BOM):
-        position = len(BOM)
-    else:
-        position = 0
+    position = len(BOM) if text.startswith(BOM) else 0
+    # The lines of the statement that is not complete yet, and the position of its beginning.
     raw = ""
     start = position
     for line in re.findall(r"[^\n]*\n|[^\n]+", text[position:]):
-        if not raw:
-            if not line.strip() or line.lstrip().startswith("#"):
-                position += len(line)
-                continue
-            start = position + len(line) - len(line.lstrip())
-        raw += line
+        line_start = position
         position += len(line)
+        if not raw:
+            is_blank_or_comment = not line.strip() or line.lstrip().startswith("#")
+            if is_blank_or_comment:
+                continue
+            start = line_start + len(line) - len(line.lstrip())
+        raw += line
         keys = _keys(raw)
         if keys is not None:
             end = start + len(_without_comment(raw).strip())
-            yield _TomlStatement(start, end, position, keys, raw.lstrip().startswith("["))
+            is_header = raw.lstrip().startswith("[")
+            yield _TomlStatement(start, end, position, keys, is_header)
             raw = ""
 
 
@@ -274,16 +278,19 @@ def _keys(raw: str) -> tuple[str, ...] | None:
         value: Any = tomllib.loads(raw)
     except (ValueError, RecursionError):
         return None
-    parts: list[str] = []
+    # One statement gives nested tables with one key each: `[a.b]` gives `{"a": {"b": {}}}`. The
+    # header of an item of a list gives a list with one table.
+    is_header = raw.lstrip().startswith("[")
+    keys: list[str] = []
     while isinstance(value, (dict, list)) and value:
         if isinstance(value, list):
             value = value[0]
             continue
         key, value = next(iter(value.items()))
-        parts.append(key)
-        if not raw.lstrip().startswith("["):
+        keys.append(key)
+        if not is_header:
             break
-    return tuple(parts)
+    return tuple(keys)
 
 
 def _load(text: str) -> dict[str, Any]:
@@ -306,20 +313,20 @@ def _key(name: str) -> str:
 def _inline(value: Any) -> str:
     """Return a value as TOML writes it in one line: `{"a": [1]}` gives `{ a = [1] }`."""
     if isinstance(value, dict):
-        return (
-            "{ " + ", ".join(f"{_key(key)} = {_inline(item)}" for key, item in value.items()) + " }"
-        )
+        pairs = [f"{_key(key)} = {_inline(item)}" for key, item in value.items()]
+        return "{ " + ", ".join(pairs) + " }"
     if isinstance(value, list):
         return "[" + ", ".join(_inline(item) for item in value) + "]"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _check_toml(text: str, expected: dict[str, Any]) -> None:
-    """Raise Unsure if the values of `text` are not the expected ones (see `check`).
+    """Raise Unsure if the values of `text` are not the expected ones.
 
     The values are compared as JSON, because a NaN is not equal to itself.
     """
-    check(*(json.dumps(tree, sort_keys=True, default=repr) for tree in (_load(text), expected)))
+    dump = partial(json.dumps, sort_keys=True, default=repr)
+    check(dump(_load(text)), dump(expected))
 
 
 class YamlEditor(Editor):
@@ -335,7 +342,7 @@ class YamlEditor(Editor):
         """Add the member as the last one of its container, or replace it if it is there.
 
         The container may be missing, empty (`mcp:`), in brackets (`mcp: {a: 1}`) or a block of
-        lines. For each form, the new text and the values that it must have are made.
+        lines. `_NewMember` has a method for each form.
 
         path: the key that leads to the container.
         name: the key of the member, or a function that recognizes the item of a list.
@@ -344,76 +351,70 @@ class YamlEditor(Editor):
         Returns the new text, and the hint for `drop`. Raises Unsure.
         """
         (key,) = path
-        if text.startswith(BOM):
-            start = BOM
-        else:
-            start = ""
         body = text.removeprefix(BOM)
-        read = _yaml(body)
-        if read.root is None:
-            index = None
-        else:
-            index = read.position(read.root, key)
-        if read.root is None or index is None:
-            node = None
-        else:
-            node = read.root.items[index].node
-
-        # A list is the container if the member is recognized by a function, not by a key.
+        byte_order_mark = text.removesuffix(body)
+        document = _yaml(body)
+        place = document.place((), key)
         member = _NewMember(name, value, newline(text))
-        container = (key, (member.tree,) if isinstance(name, str) else [member.tree])
-        if node is None:
-            new = member.with_container(body, read, key)
-            expected = with_changed_member(read.tree or (), (), None, container)
-        elif node.kind == "null":
-            new = member.in_empty(body, node, key)
-            expected = with_changed_member(read.tree, (), index, container)
-        elif node.raw.flow_style:
-            new = member.in_brackets(body, node, key, is_new=read.position(node, name) is None)
-            expected = with_changed_member(read.tree, path, None, member.tree)
-        else:
-            position = read.position(node, name)
-            new = member.in_block(body, node, position)
-            expected = with_changed_member(read.tree, path, position, member.tree)
+        # If a function recognizes the member, and not a key, the container is a list.
+        container_tree = (member.tree,) if isinstance(name, str) else [member.tree]
+        new_container = (key, container_tree)
+        if place is None:
+            new_body = member.with_container(body, document, key)
+            expected = with_changed_member(document.tree or (), (), None, new_container)
+            check(_yaml(new_body).tree, expected)
+            return byte_order_mark + new_body, Hint(new_containers=1)
 
-        # Read the new text back: any other value than the expected ones means that the edit went
-        # wrong.
-        check(_yaml(new).tree, expected)
-        return start + new, Hint(int(node is None))
+        root, index = place
+        node = root.items[index].node
+        if node.kind == "null":
+            new_body = member.in_empty(body, node, key)
+            expected = with_changed_member(document.tree, (), index, new_container)
+        elif node.raw.flow_style:
+            is_new = document.position(node, name) is None
+            new_body = member.in_brackets(body, node, key, is_new=is_new)
+            expected = with_changed_member(document.tree, path, None, member.tree)
+        else:
+            position = document.position(node, name)
+            new_body = member.in_block(body, node, position)
+            expected = with_changed_member(document.tree, path, position, member.tree)
+        # Any other value than the expected ones means that the edit went wrong.
+        check(_yaml(new_body).tree, expected)
+        return byte_order_mark + new_body, Hint()
 
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
         """Remove the member. If `put` created its key and no other member is left, remove the key.
 
-        path, name: the key that has the members, and the member.
+        path: the key that leads to the container.
+        name: the key of the member, or a function that recognizes the item of a list.
         hint: the result of `put`. None means that `put` created the key.
 
         Raises Unsure.
         """
         (key,) = path
         body = text.removeprefix(BOM)
-        mark = text.removesuffix(body)
-        read = _yaml(body)
-        place = read.place(path, name)
-        if place is None or read.root is None:
+        byte_order_mark = text.removesuffix(body)
+        document = _yaml(body)
+        place = document.place(path, name)
+        place_of_key = document.place((), key)
+        if place is None or place_of_key is None:
             return text
         node, index = place
         first, last = _span(body, node, index)
-        expected = with_changed_member(read.tree, path, index, None)
-        if len(node.items) == 1 and not node.raw.flow_style:
-            # The last member of the key is removed. If `put` created the key, the key is removed,
-            # too. Otherwise it stays without a value.
-            item_index = next(
-                number for number, item in enumerate(read.root.items) if item.key == key
-            )
-            head = read.root.items[item_index].start
+        expected = with_changed_member(document.tree, path, index, None)
+        is_last_member = len(node.items) == 1
+        if is_last_member and not node.raw.flow_style:
+            # If `put` created the key, it is removed, too. Otherwise it stays without a value.
+            root, key_index = place_of_key
+            key_start = root.items[key_index].start
             empty_item: tuple[str, tuple[str, str]] | None = (key, ("tag:yaml.org,2002:null", ""))
-            if _was_made(hint) and _is_bare_key(body, head, first, key):
-                first = head
+            if _has_created_key(hint) and _is_bare_key(body, key_start, first, key):
+                first = key_start
                 empty_item = None
-            expected = with_changed_member(read.tree, (), item_index, empty_item)
-        new = _without(body, first, last, newline(text))
-        check(_yaml(new).tree or (), expected)
-        return mark + new
+            expected = with_changed_member(document.tree, (), key_index, empty_item)
+        new_body = _without(body, first, last, newline(text))
+        check(_yaml(new_body).tree or (), expected)
+        return byte_order_mark + new_body
 
 
 def _without(text: str, first: int, last: int, end: str) -> str:
@@ -429,7 +430,7 @@ def _without(text: str, first: int, last: int, end: str) -> str:
     return text[:first] + text[last:]
 
 
-def _was_made(hint: Hint | None) -> bool:
+def _has_created_key(hint: Hint | None) -> bool:
     """Whether `put` created the key that has the member. Without a hint, the answer is True."""
     return hint is None or bool(hint.new_containers)
 
@@ -452,16 +453,16 @@ class _NewMember:
         self._lines = _yaml_block(name, value)
         self.tree = _yaml(end.join(self._lines)).tree[0]
 
-    def with_container(self, body: str, read: Document, key: str) -> str:
+    def with_container(self, body: str, document: Document, key: str) -> str:
         """Return the text with the member in a new container at its end.
 
         body: the text.
-        read: the text as a document.
+        document: the parsed text.
         key: the key of the new container.
 
         Raises Unsure if the document is written in brackets.
         """
-        if read.root is not None and read.root.raw.flow_style:
+        if document.root is not None and document.root.raw.flow_style:
             raise Unsure("it is written in brackets")
         return _insert(body, len(body), [f"{key}:", *self._indented()], self._end)
 
@@ -472,11 +473,11 @@ class _NewMember:
         node: the missing value.
         key: the key.
 
-        Raises Unsure if a value is written.
+        Raises Unsure if the value is written, such as `null`.
         """
-        written = body[node.start : node.end]
-        if written:
-            raise Unsure(f"{key} is written as {written}")
+        written_value = body[node.start : node.end]
+        if written_value:
+            raise Unsure(f"{key} is written as {written_value}")
         return _insert(body, _line_end(body, node.end), self._indented(), self._end)
 
     def in_brackets(self, body: str, node: Node, key: str, *, is_new: bool) -> str:
@@ -492,19 +493,13 @@ class _NewMember:
         """
         if not is_new:
             raise Unsure(f"{key} is written in brackets")
-        if node.items:
-            last = node.items[-1].node.end
-        else:
-            last = node.start + 1
-        if body[last : node.end - 1].strip():
+        place = node.items[-1].node.end if node.items else node.start + 1
+        if body[place : node.end - 1].strip():
             raise Unsure(f"{key} is written in brackets and ends in a comma or a comment")
         container = {self._name: self._value} if isinstance(self._name, str) else [self._value]
-        inner = json.dumps(container, ensure_ascii=False)[1:-1]
-        if node.items:
-            comma = ", "
-        else:
-            comma = ""
-        return body[:last] + comma + inner + body[last:]
+        member_without_brackets = json.dumps(container, ensure_ascii=False)[1:-1]
+        comma = ", " if node.items else ""
+        return body[:place] + comma + member_without_brackets + body[place:]
 
     def in_block(self, body: str, node: Node, position: int | None) -> str:
         """Return the text with the member in a container that is a block of lines.
@@ -516,14 +511,13 @@ class _NewMember:
         lines = [indent + line for line in self._lines]
         if position is None:
             return _insert(body, _line_end(body, node.end), lines, self._end)
-        first, last = _lines(body, node.items[position])
-        if body[first:last].endswith("\n"):
-            final_break = self._end
-        else:
-            final_break = ""
+        first, last = _lines_of(body, node.items[position])
+        # The last line of a text may have no line break.
+        final_break = self._end if body[first:last].endswith("\n") else ""
         return body[:first] + self._end.join(lines) + final_break + body[last:]
 
     def _indented(self) -> list[str]:
+        """Return the lines of the member as they are below a key."""
         return ["  " + line for line in self._lines]
 
 
@@ -537,7 +531,7 @@ def _span(body: str, node: Node, index: int) -> tuple[int, int]:
     index: the index of the member.
     """
     if not node.raw.flow_style:
-        return _lines(body, node.items[index])
+        return _lines_of(body, node.items[index])
     if index:
         return node.items[index - 1].node.end, node.items[index].node.end
     if len(node.items) > 1:
@@ -545,17 +539,15 @@ def _span(body: str, node: Node, index: int) -> tuple[int, int]:
     return node.start + 1, node.items[0].node.end
 
 
-def _is_bare_key(body: str, head: int, first: int, key: str) -> bool:
-    """Whether only the key itself is written between its line and its first member.
+def _is_bare_key(body: str, key_start: int, first: int, key: str) -> bool:
+    """Whether no comment is between a key and its first member, so that the key can be removed.
 
-    Then the key can be removed without losing a comment.
-
-    head: the position of the key.
+    key_start: the position of the key.
     first: the position of the first member's line.
     """
-    line_end = _line_end(body, head + 1)
-    written = body[head:line_end].strip().rstrip(": ").strip("\"'")
-    return written == key and not body[line_end:first].strip()
+    line_end = _line_end(body, key_start + 1)
+    text_of_line = body[key_start:line_end].strip().rstrip(": ").strip("\"'")
+    return text_of_line == key and not body[line_end:first].strip()
 
 
 def _yaml(text: str) -> Document:
@@ -571,16 +563,16 @@ def _yaml(text: str) -> Document:
             return {}
 
     try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-        if root is None:
-            node = None
-        else:
-            node = _yaml_node(root)
-        if node is None or (node.kind == "null" and not node.raw.value):
+        yaml_root = yaml.compose(text, Loader=yaml.SafeLoader)
+        if yaml_root is None:
             return Document(text, None, None, value)
-        if node.kind == "null":
-            raise Unsure("it is no mapping")
-        return Document(text, node, _yaml_tree(node), value)
+        root = _yaml_node(yaml_root)
+        if root.kind == "null":
+            if root.raw.value:
+                raise Unsure("it is no mapping")
+            # A text with only `---` has a null that is not written.
+            return Document(text, None, None, value)
+        return Document(text, root, _yaml_tree(root), value)
     except (yaml.YAMLError, RecursionError) as error:
         raise Unsure(f"it is not one YAML document: {' '.join(str(error).split())}") from None
 
@@ -589,7 +581,7 @@ def _yaml_node(yaml_node: Any, key: Any = None) -> Node:
     """Return a node of the YAML library as one of our nodes.
 
     yaml_node: the node of the library.
-    key: the library's node of the key that has this value, or None.
+    key: the library's node of the key that has this value. None for the root and an item of a list.
     """
     kind = {"mapping": "{", "sequence": "["}.get(yaml_node.id, "")
     if not kind and yaml_node.tag.endswith(",2002:null"):
@@ -616,7 +608,7 @@ def _is_without_value(yaml_node: Any) -> bool:
 
 
 def _yaml_tree(node: Node) -> Any:
-    """Return a node as plain values (see `editing.Tree`). A scalar becomes (tag, text)."""
+    """Return a node as plain values (see `Tree`). A scalar becomes (tag, text)."""
     if node.kind == "{":
         return tuple((item.key, _yaml_tree(item.node)) for item in node.items)
     if node.kind == "[":
@@ -625,13 +617,17 @@ def _yaml_tree(node: Node) -> Any:
 
 
 def _line_end(text: str, position: int) -> int:
-    """Return the position of the next line, or `position` if it is the beginning of a line."""
+    """Return the position of the next line, or `position` if it is the beginning of a line.
+
+    In the last line of a text, it is the end of the text.
+    """
     if position and text[position - 1] == "\n":
         return position
-    return text.find("\n", position) + 1 or len(text)
+    line_break = text.find("\n", position)
+    return len(text) if line_break < 0 else line_break + 1
 
 
-def _lines(text: str, member: Member) -> tuple[int, int]:
+def _lines_of(text: str, member: Member) -> tuple[int, int]:
     """Return the positions (begin, end) of the lines of a member.
 
     Raises Unsure if another member is on one of these lines.
@@ -648,10 +644,12 @@ def _insert(text: str, position: int, lines: Sequence[str], end: str) -> str:
     position: the beginning of a line, or the end of the text.
     end: the line break.
     """
+    before = text[:position]
+    after = text[position:]
     new = end.join(lines)
-    if text[:position] and not text[:position].endswith("\n"):
-        return text[:position] + end + new + text[position:]
-    return text[:position] + new + end + text[position:]
+    if before and not before.endswith("\n"):
+        return before + end + new + after
+    return before + new + end + after
 
 
 def _yaml_block(name: Name, value: dict[str, Any]) -> list[str]:

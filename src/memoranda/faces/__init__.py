@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 class Face:
     """A toolset that can be served.
 
+    name: the name, such as `notes`.
     module: the module below memoranda.faces whose function `toolset` makes it.
     file: the file in texts/ that declares its tools.
     prefix: put before the names in `file`. The tool `store` with `memory_` is `memory_store`.
@@ -98,7 +99,10 @@ def expand(names: Sequence[str]) -> list[str]:
         )
     toolsets: list[str] = []
     for name in names:
-        toolsets += ALL if name == "all" else (name,)
+        if name == "all":
+            toolsets += ALL
+        else:
+            toolsets.append(name)
     return list(dict.fromkeys(toolsets))
 
 
@@ -111,8 +115,11 @@ def registry(
     graphs: Callable[[MemorySession, str], Graph] | None = None,
     manners: Mapping[str, Callable[[Toolset], Toolset]] | None = None,
 ) -> Registry:
-    """Make the toolsets of these names (see `expand`). Raises InvalidInput for an unknown name.
+    """Make the toolsets of these names. `all` means all of them except `agent`.
 
+    Raises InvalidInput for an unknown name.
+
+    settings: the settings of the home, some of which are about toolsets.
     hooks: the hooks around each call. None means no hooks.
     like: the preset that the tools of `graph` behave like. None for the tools of memoranda.
     entries: returns a caller's key-value entries. None means that entries are notes.
@@ -138,7 +145,7 @@ def registry(
             "llm_model": settings.llm_model,
             "llm_key": settings.llm_key,
         },
-        "kv": {"kept_in": entries},
+        "kv": {"open_entries": entries},
         "agent": {},
     }
     toolsets = []

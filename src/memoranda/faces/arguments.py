@@ -18,6 +18,8 @@ from memoranda.text.unicode import is_valid_unicode, repair_surrogates
 
 Arguments = dict[str, Any]
 Also = Mapping[str, str | Mapping[str, Any] | None]
+"""Further accepted names of arguments. Each is mapped to the parameter that it means, to a schema
+for an argument of that name, or to None: the argument is ignored."""
 
 # The types of JSON schemas, as Python reads them.
 _TYPES: dict[str, tuple[type, ...]] = {
@@ -31,7 +33,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 _NUMBERS = ("integer", "number")
 _TEXT = {"type": "string"}
-# How an error names the type it got.
+# How an error names the type of a wrong value.
 _TYPE_NAMES = {
     bool: "boolean",
     str: "string",
@@ -42,9 +44,8 @@ _TYPE_NAMES = {
 }
 # A whole number of at most 18 digits: more would not fit SQLite's integers.
 _DIGITS = re.compile(r"[+-]?[0-9]{1,18}")
-# Characters of a wrong value that an error repeats as JSON.
+# An error repeats at most this many characters of a wrong value as JSON, and as text.
 _MAX_JSON_CHARACTERS = 80
-# Characters of a wrong value that an error repeats as text.
 _MAX_TEXT_CHARACTERS = 60
 
 
@@ -107,18 +108,16 @@ class Contract:
         template = self.wording[key]
         if "{json}" in template:
             value_text = json.dumps(value, ensure_ascii=True, default=str)
-            values["json"] = (
-                value_text
-                if len(value_text) <= _MAX_JSON_CHARACTERS
-                else value_text[: _MAX_JSON_CHARACTERS - 3] + "..."
-            )
-        return InvalidInput(
-            self.prefix + template.format(**values, found=_TYPE_NAMES.get(type(value), "object"))
-        )
+            if len(value_text) > _MAX_JSON_CHARACTERS:
+                value_text = value_text[: _MAX_JSON_CHARACTERS - 3] + "..."
+            values["json"] = value_text
+        found_type = _TYPE_NAMES.get(type(value), "object")
+        return InvalidInput(self.prefix + template.format(**values, found=found_type))
 
 
 @cache
 def _contract(name: str) -> Contract:
+    """Return a contract by its key in texts/contracts.json."""
     return Contract(**json.loads(text_file("contracts.json"))[name])
 
 
@@ -137,8 +136,7 @@ def check(
 
     contract: a key of texts/contracts.json.
     tool: how errors name the tool.
-    other_names: further accepted names of arguments. Each is mapped to the parameter it means, to
-        a schema for an argument of that name, or to None (the argument is ignored).
+    other_names: further accepted names of arguments (see `Also`). None for none.
     """
     rules = _contract(contract)
     if not isinstance(arguments, dict):
@@ -169,9 +167,10 @@ class _Checker:
     def with_usual_names(
         self, arguments: Arguments, properties: dict[str, Any], other_names: Also
     ) -> Arguments:
-        """Return the arguments under the schema's names, whatever accepted names they came under.
+        """Return the arguments under the names of the schema, also those with another accepted name.
 
-        Another name that is mapped to a schema is added to `properties`.
+        properties: the parameters of the schema. Another name that is mapped to a separate schema is
+            added here.
         """
         renamed: Arguments = {}
         for name, value in arguments.items():
@@ -183,8 +182,8 @@ class _Checker:
                 # A null must not replace a value that came under another name.
                 if value is not None or name not in renamed:
                     renamed[name] = value
+            # Another name counts only if the parameter's own name is missing.
             elif target and value is not None and arguments.get(target) is None:
-                # Another name counts only if the parameter's name is missing.
                 renamed[target] = value
                 self.shown[target] = name
         return renamed
@@ -199,7 +198,7 @@ class _Checker:
         required = schema.get("required", ())
         present = self._present_arguments(arguments, schema)
 
-        # Not every contract has a check for missing arguments.
+        # These are added first, because not every contract has a check that visits missing arguments.
         checked: Arguments = {name: "" for name in self.rules.empty if present.get(name) == ""}
         for check_name in self.rules.order:
             for name in self._names_to_check(check_name, arguments, present, schema):
@@ -210,9 +209,8 @@ class _Checker:
                     raise self._missing_error(name, self._place(name, path), arguments, properties)
                 elif name not in properties and "unknown" in self.rules.wording:
                     raise self._unknown_error(name, arguments, properties)
-        if len(checked) == len(properties):
-            return checked
-        return _defaults(properties) | checked
+        has_all = len(checked) == len(properties)
+        return checked if has_all else _defaults(properties) | checked
 
     def _present_arguments(self, arguments: Arguments, schema: Mapping[str, Any]) -> Arguments:
         """Return the arguments that the schema has and that are not missing.
@@ -297,9 +295,9 @@ class _Checker:
         """
         if value is None:
             return self.rules.null == "absent" or not is_required
-        if value != "" or self.rules.blank == "kept":
-            return False
-        return self.rules.blank == "absent" or not is_required
+        if value == "" and self.rules.blank != "kept":
+            return self.rules.blank == "absent" or not is_required
+        return False
 
     def value(self, value: Any, schema: Mapping[str, Any], name: str) -> Any:
         """Check a value against its schema and return it, converted to the schema's type.
@@ -358,11 +356,8 @@ class _Checker:
         is_small = minimum is not None and value < minimum
         is_large = maximum is not None and value > maximum
         if is_small or is_large:
-            if maximum is None:
-                key = "minimum"
-            else:
-                key = "range"
-            raise self._error(key, name, value=value, minimum=minimum, maximum=maximum)
+            kind_of_error = "minimum" if maximum is None else "range"
+            raise self._error(kind_of_error, name, value=value, minimum=minimum, maximum=maximum)
 
     def _items(self, values: list[Any], schema: Mapping[str, Any], name: str) -> list[Any]:
         """Check the items of a list and return them. Raises InvalidInput.
@@ -370,8 +365,8 @@ class _Checker:
         schema: the JSON schema of an item.
         name: how errors name the list.
         """
-        # A contract with an error for items never converts them: it only refuses items that are
-        # not texts.
+        # A contract with its own error for items does not convert them. It only refuses items that
+        # are not texts.
         if "item" not in self.rules.wording:
             return [
                 self.value(item, schema, f"{name}[{number}]") for number, item in enumerate(values)
@@ -383,6 +378,7 @@ class _Checker:
         return values
 
     def _error(self, key: str, name: str, **values: Any) -> InvalidInput:
+        """Return the error of the kind `key` about an argument. See `Contract.error`."""
         return self.rules.error(key, name=name, tool=self.tool, **values)
 
 
@@ -392,7 +388,8 @@ def _defaults(properties: Mapping[str, Any]) -> Arguments:
 
 
 def _is_of_kind(value: Any, kind: str) -> bool:
-    # A truth value is a number in Python, and none in JSON.
+    """Whether a value has a type of JSON schemas, such as `array`."""
+    # In Python, but not in JSON, a truth value is a number.
     if kind in _NUMBERS and isinstance(value, bool):
         return False
     return isinstance(value, _TYPES[kind])
@@ -404,12 +401,12 @@ def _convert(value: Any, kind: str, coerce: str) -> Any:
     `"5"` becomes 5 for `integer`, and `'["a"]'` or `"a, b"` becomes a list for `array`. A value
     that cannot be converted is returned as it is: the check of its type then refuses it.
 
-    coerce: see Contract.
+    coerce: which values may be sent as text: the field of Contract.
     """
     if isinstance(value, float) and kind == "integer" and value.is_integer():
         return int(value)
-    is_text = isinstance(value, str) and kind != "string"
-    if not is_text or not coerce:
+    is_convertible_text = isinstance(value, str) and kind != "string"
+    if not is_convertible_text or not coerce:
         return value
     if coerce == "containers":
         return _from_json_container(value, kind)
@@ -426,7 +423,7 @@ def _convert(value: Any, kind: str, coerce: str) -> Any:
 def _is_bare_list(text: str, kind: str, coerce: str) -> bool:
     """Whether a text is a list like `a, b`, not a JSON list like `["a", "b"]`.
 
-    coerce: see Contract.
+    coerce: which values may be sent as text: the field of Contract.
     """
     return kind == "array" and coerce == "json" and not text.startswith("[")
 

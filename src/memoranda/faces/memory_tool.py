@@ -40,13 +40,16 @@ if TYPE_CHECKING:
 PROJECT = "memories"
 # The `memory` tool's documentation has this limit: numbers of lines have six digits.
 MAX_LINES = 999_999
-# Lines shown before and after an edit.
+# This many lines are shown before and after an edit.
 SNIPPET = 2
-# Characters of a caller's text that an error repeats.
+# An error repeats at most this many characters of a caller's text.
 _MAX_TEXT_CHARACTERS = 2_000
-# Line numbers that an error names for a text that occurs several times.
+# An error about a text that occurs several times names at most this many line numbers.
 _MAX_LINE_NUMBERS = 100
+# An error about a path or a name that is too long repeats at most this many characters of it.
+_MAX_PATH_CHARACTERS = 60
 _ROOT = "/memories"
+# A listing shows this size for every folder.
 _FOLDER_SIZE = "4K"
 COMMANDS = ("view", "create", "str_replace", "insert", "delete", "rename")
 # The words for each kind of error. The first kind that fits counts.
@@ -60,7 +63,8 @@ _ERRORS: dict[type[MemorandaError], str] = {
     errors.Conflict: "{path} was not changed: another program keeps writing it. Try again.",
     MemorandaError: "{error}",
 }
-_RANGE = {
+# The schema of the argument `view_range`.
+_RANGE_SCHEMA = {
     "required": ("range",),
     "properties": {"range": {"type": "array", "items": {"type": "integer"}}},
 }
@@ -81,10 +85,8 @@ def toolset(
     with_notes: whether the server has the tools for notes, too.
     """
     data = _definition()
-    if create_existing == "overwrite":
-        phrase = "an existing file is overwritten"
-    else:
-        phrase = "an existing file is refused"
+    may_overwrite = create_existing == "overwrite"
+    phrase = f"an existing file is {'overwritten' if may_overwrite else 'refused'}"
     commands = MemoryCommands(
         create_existing=create_existing, view_max_characters=view_max_characters
     )
@@ -93,19 +95,21 @@ def toolset(
     tool = Tool(
         "memory", description, data["inputSchema"], commands.run, annotations=hints, contract=None
     )
+    owner_text = ""
+    guide = text_file("memory-guide.md")
     if instructions:
-        owner = "## From the owner\n" + "\n".join(instructions)
-    else:
-        owner = ""
-    names = ["protocol", "instructions", *(["finding"] if with_notes else [])]
-    guide_text = "\n".join(text_file(f"memory-{name}.md") for name in names)
-    guide = text_file("memory-guide.md") + (f"\n{owner}\n" if owner else "")
+        owner_text = "## From the owner\n" + "\n".join(instructions)
+        guide += f"\n{owner_text}\n"
+    names = ["protocol", "instructions"]
+    if with_notes:
+        names.append("finding")
+    instruction_text = "\n".join(text_file(f"memory-{name}.md") for name in names)
     prompt = Prompt(
         "memory_guide",
         "How to use the memory directory well, with examples.",
         lambda memory, arguments: guide,
     )
-    return Toolset("memory", (tool,), guide_text, closing=owner, prompts=(prompt,))
+    return Toolset("memory", (tool,), instruction_text, closing=owner_text, prompts=(prompt,))
 
 
 @cache
@@ -135,15 +139,10 @@ class MemoryCommands:
     def run(self, memory: MemorySession, arguments: Any) -> Reply:
         """Carry out one command. Every MemorandaError becomes an error reply."""
         # The first call imports the engine: a server must answer the handshake quickly.
-        from memoranda.engine.plain_files import (
-            Files,
-        )
+        from memoranda.engine.plain_files import Files
 
         try:
-            if isinstance(arguments, dict):
-                command = arguments.get("command")
-            else:
-                command = None
+            command = arguments.get("command") if isinstance(arguments, dict) else None
             if not isinstance(command, str) or command not in COMMANDS:
                 raise InvalidInput(f"Parameter `command` must be one of {', '.join(COMMANDS)}.")
             if command == "rename" and arguments.get("old_path") is None:
@@ -178,8 +177,7 @@ class MemoryCommands:
     def _view(self, files: Files, path: str, span: Any) -> str:
         """Show a file with line numbers, or list a folder.
 
-        files: the files of the caller.
-        span: the argument `view_range`, or None.
+        span: the argument `view_range`. None if the call has none.
         """
         inner_path = _path_below_root(path)
         with _errors_in_our_words(path, "read"):
@@ -201,7 +199,7 @@ class MemoryCommands:
             first, last = line_range
             return header + _numbered(lines[first - 1 : max(last, 0)], first)
 
-        # Show as many whole lines as may be shown, at least one.
+        # Without a range, show as many whole lines as may be shown, at least one.
         shown_count = total
         most_characters = self.view_max_characters
         if most_characters and len(text) > most_characters:
@@ -214,10 +212,7 @@ class MemoryCommands:
         return f"{header}{shown_lines}\n{notice}"
 
     def _create(self, files: Files, args: Arguments) -> str:
-        """Write a file with the text of the call.
-
-        files: the files of the caller.
-        """
+        """Write a file with the text of the call."""
         path = args["path"]
         inner_path = _path_below_root(args["path"])
         # A path with a slash at its end names a folder.
@@ -239,7 +234,6 @@ class MemoryCommands:
 def _listing(files: Files, inner_path: str, path: str) -> str:
     """List a folder and the folders in it.
 
-    files: the files of the caller.
     inner_path: the path below /memories.
     path: the path as the caller wrote it.
     """
@@ -276,7 +270,7 @@ def _line_range(span: Any, total: int) -> tuple[int, int] | None:
     try:
         if isinstance(span, str):
             span = json.loads(span)
-        first, last = check({"range": span}, _RANGE, "memory")["range"]
+        first, last = check({"range": span}, _RANGE_SCHEMA, "memory")["range"]
     except (InvalidInput, ValueError, RecursionError):
         return None
     return max(first, 1), total if last == -1 else min(last, total)
@@ -286,8 +280,6 @@ def _as_empty_file(files: Files, arguments: Arguments) -> Arguments:
     """Add an empty text to the arguments of `create` if its file does not exist yet.
 
     Clients leave out empty texts (amendment 5), but a forgotten text must not empty a file.
-
-    files: the files of the caller.
     """
     path = arguments.get("path")
     if not isinstance(path, str) or not is_valid_unicode(path):
@@ -299,10 +291,7 @@ def _as_empty_file(files: Files, arguments: Arguments) -> Arguments:
 
 
 def _str_replace(files: Files, args: Arguments) -> str:
-    """Replace a text that occurs exactly once in a file, and show the lines around it.
-
-    files: the files of the caller.
-    """
+    """Replace a text that occurs exactly once in a file, and show the lines around it."""
     path = args["path"]
     old = args["old_str"]
     inner_path = _existing_file(files, path)
@@ -314,16 +303,30 @@ def _str_replace(files: Files, args: Arguments) -> str:
         with _errors_in_our_words(path):
             edited = files.edit(inner_path, StrReplace(old, args.get("new_str", "")))
     except CountMismatch as error:
-        short_old = _cut_text(old)
-        text = f"No replacement was performed, old_str `{short_old}` did not appear verbatim in {path}."
-        if error.found:
-            where = f"Multiple occurrences of old_str `{short_old}` in lines: {_line_number_list(error.lines)}"
-            text = f"No replacement was performed. {where}. Please ensure it is unique"
-        raise InvalidInput(text) from None
+        raise InvalidInput(_count_error_text(old, path, error)) from None
     lines = edited.text.split("\n")
     first = max(edited.line - SNIPPET, 1)
-    header = "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
+    header = (
+        "The memory file has been edited. "
+        "Here is the snippet showing the change (with line numbers):\n"
+    )
     return header + _numbered(lines[first - 1 : edited.line + SNIPPET], first)
+
+
+def _count_error_text(old: str, path: str, error: CountMismatch) -> str:
+    """Return the error for a text that does not occur exactly once in a file."""
+    short_old = _cut_text(old)
+    if not error.found:
+        return (
+            f"No replacement was performed, old_str `{short_old}` "
+            f"did not appear verbatim in {path}."
+        )
+    line_numbers = _line_number_list(error.lines)
+    return (
+        "No replacement was performed. "
+        f"Multiple occurrences of old_str `{short_old}` in lines: {line_numbers}. "
+        "Please ensure it is unique"
+    )
 
 
 def _cut_text(text: str) -> str:
@@ -342,10 +345,7 @@ def _line_number_list(lines: Sequence[int]) -> str:
 
 
 def _insert(files: Files, args: Arguments) -> str:
-    """Insert a text after a line of a file.
-
-    files: the files of the caller.
-    """
+    """Insert a text after a line of a file."""
     path = args["path"]
     line = args["insert_line"]
     inner_path = _existing_file(files, path)
@@ -359,10 +359,7 @@ def _insert(files: Files, args: Arguments) -> str:
 
 
 def _delete(files: Files, args: Arguments) -> str:
-    """Delete a file or folder, and say so. Raises InvalidInput for /memories itself.
-
-    files: the files of the caller.
-    """
+    """Delete a file or folder, and say so. Raises InvalidInput for /memories itself."""
     path = args["path"]
     inner_path = _path_below_root(args["path"])
     if not inner_path:
@@ -373,19 +370,16 @@ def _delete(files: Files, args: Arguments) -> str:
 
 
 def _rename(files: Files, args: Arguments) -> str:
-    """Rename a file or folder.
-
-    files: the files of the caller.
-    """
+    """Rename a file or folder."""
     old = args["old_path"]
     new = args["new_path"]
     source = _path_below_root(old)
     if not source:
         raise InvalidInput("Cannot rename the /memories directory itself")
     target = _path_below_root(new)
+    # Both paths are checked before anything moves.
     for inner_path, path in ((source, old), (target, new)):
         with _errors_in_our_words(path):
-            # Both paths are checked before anything moves.
             files.itself(inner_path)
     own_errors = {
         Exists: f"The destination {new} already exists",
@@ -396,7 +390,8 @@ def _rename(files: Files, args: Arguments) -> str:
     return f"Successfully renamed {old} to {new}"
 
 
-_COMMANDS = {run.__name__[1:]: run for run in (_str_replace, _insert, _delete, _rename)}
+# The commands that change files, except `create`.
+_COMMANDS = {"str_replace": _str_replace, "insert": _insert, "delete": _delete, "rename": _rename}
 
 
 def _with_names_on_disk(files: Files, arguments: Arguments) -> Arguments:
@@ -404,8 +399,6 @@ def _with_names_on_disk(files: Files, arguments: Arguments) -> Arguments:
 
     A listing shows a file whose name has a control character as `/memories/a\x07b.md`. If no such
     file exists, the path stays, and its backslash is refused later.
-
-    files: the files of the caller.
     """
     paths: Arguments = {}
     for key in ("path", "old_path"):
@@ -434,31 +427,34 @@ def _path_below_root(path: str) -> str:
     parts = [part for part in path_below.split("/") if part not in ("", ".")]
     for part in parts:
         if len(part.encode()) > NAME_BYTES:
-            short_part = f"{part[:60]}{'…' * (len(part) > 60)}"
             raise InvalidInput(
-                f"Invalid path: the name {short_part} has more than {NAME_BYTES} bytes."
+                f"Invalid path: the name {_cut_path(part)} has more than {NAME_BYTES} bytes."
             )
     inner_path = "/".join(parts)
     check_size(inner_path)
     return inner_path
 
 
+def _cut_path(path: str) -> str:
+    """Cut a path or a name to the length that an error repeats."""
+    if len(path) <= _MAX_PATH_CHARACTERS:
+        return path
+    return f"{path[:_MAX_PATH_CHARACTERS]}…"
+
+
 def _without_root(path: str) -> str:
     """Return the rest of a path after /memories. Raises InvalidInput for a path elsewhere."""
-    if any(forbidden_character in path for forbidden_character in "\0\n\r"):
+    if any(character in path for character in "\0\n\r"):
         raise InvalidInput("Invalid path: line breaks and NUL are not allowed in a path")
     rooted = path if path.startswith("/") else f"/{path}"
-    # A backslash after the root passes here: the caller refuses it, and says if it climbs out.
+    # A backslash after the root passes here. `_path_below_root` refuses it with a better sentence.
     if rooted != _ROOT and not rooted.startswith((f"{_ROOT}/", f"{_ROOT}\\")):
         raise InvalidInput(f"Path must start with /memories, got: {path}")
     return rooted[len(_ROOT) :]
 
 
 def _existing_file(files: Files, path: str) -> str:
-    """Return the path below /memories of an existing file. Raises InvalidInput for other paths.
-
-    files: the files of the caller.
-    """
+    """Return the path below /memories of an existing file. Raises InvalidInput for other paths."""
     inner_path = _path_below_root(path)
     with _errors_in_our_words(path, "read"):
         kind = files.at(inner_path).kind
@@ -492,20 +488,27 @@ def _errors_in_our_words(
         if isinstance(error, NotADirectory):
             raise InvalidInput(f"Invalid path: a part of {path} is not a directory.") from None
         if isinstance(error, errors.StorageError) and error.reason in NAME_REASONS:
-            raise InvalidInput(
-                f"Invalid path: {error.reason}: {path[:60]}{'…' * (len(path) > 60)}"
-            ) from None
-        text = next(
-            (text for kind, text in (texts_by_error or {}).items() if isinstance(error, kind)), None
-        )
-        if text:
-            raise InvalidInput(text) from None
-        text = next(text for kind, text in _ERRORS.items() if isinstance(error, kind))
-        raise InvalidInput(text.format(path=path, what=event, error=error)) from None
+            raise InvalidInput(f"Invalid path: {error.reason}: {_cut_path(path)}") from None
+        for kind, text in (texts_by_error or {}).items():
+            if isinstance(error, kind):
+                raise InvalidInput(text) from None
+        template = _error_template(error)
+        raise InvalidInput(template.format(path=path, what=event, error=error)) from None
+
+
+def _error_template(error: MemorandaError) -> str:
+    """Return the words for a kind of error, from _ERRORS."""
+    for kind, template in _ERRORS.items():
+        if isinstance(error, kind):
+            return template
+    raise AssertionError("every MemorandaError has words")
 
 
 def _numbered(lines: Sequence[str], first: int) -> str:
-    """Return lines with their numbers in front, as `view` shows them. `first` is the first number."""
+    """Return lines with their numbers in front, as `view` shows them.
+
+    first: the number of the first of these lines.
+    """
     return "\n".join(f"{number:6d}\t{line}" for number, line in enumerate(lines, first))
 
 
@@ -514,24 +517,19 @@ def _list_level(
 ) -> None:
     """Add the lines of a folder's entries to `rows`.
 
-    files: the files of the caller.
     inner_path: the folder below /memories.
     shown_path: the folder as the lines name it.
     levels: how many levels to list: 1 is only the entries themselves.
     """
     for name, place in files.entries(inner_path):
-        if place.kind == "folder":
-            rows.append(f"{_FOLDER_SIZE}\t{shown_path}/{flat(name)}/")
-            if levels > 1 and not place.link:
-                _list_level(
-                    files,
-                    f"{inner_path}/{name}" if inner_path else name,
-                    f"{shown_path}/{flat(name)}",
-                    levels - 1,
-                    rows,
-                )
-        else:
-            rows.append(f"{size(place.size)}\t{shown_path}/{flat(name)}")
+        shown_name = f"{shown_path}/{flat(name)}"
+        if place.kind != "folder":
+            rows.append(f"{size(place.size)}\t{shown_name}")
+            continue
+        rows.append(f"{_FOLDER_SIZE}\t{shown_name}/")
+        if levels > 1 and not place.link:
+            folder_path = f"{inner_path}/{name}" if inner_path else name
+            _list_level(files, folder_path, shown_name, levels - 1, rows)
 
 
 def size(count: int) -> str:
@@ -539,13 +537,10 @@ def size(count: int) -> str:
 
     The largest unit is `G`.
     """
+    # Each unit is 2 to the power of 10 times the one before.
+    power = 0
     if count:
-        unit = min((count.bit_length() - 1) // 10, 3)
-    else:
-        unit = 0
-    value = count / 1024**unit
-    if value.is_integer():
-        text = str(int(value))
-    else:
-        text = f"{value:.1f}"
-    return f"{text}{'BKMG'[unit]}"
+        power = min((count.bit_length() - 1) // 10, 3)
+    value = count / 1024**power
+    text = str(int(value)) if value.is_integer() else f"{value:.1f}"
+    return f"{text}{'BKMG'[power]}"

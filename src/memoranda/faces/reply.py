@@ -16,11 +16,12 @@ class Reply:
     text: the reply as readable text.
     data: the same reply as structured data. None means that the reply is text only.
     is_error: whether the call failed.
-    meta: further data for the client, under keys with our prefix.
-    hint: a second text for the model: what was not done, and what to do next. It is separate since
-        contracts fix the words of `text`.
-    advice: a part of the text of an error, which names tools.
+    meta: further data for the client, under keys with our prefix. None for none.
+    hint: a second text for the model: what was not done, and what to do next. It is separate
+        because contracts fix the words of `text`. "" for none.
+    advice: a part of the text of an error, which names tools. None if the text has no such part.
     message: the sentence of an error whose `text` is in another form, such as JSON or Markdown.
+        Otherwise "".
     """
 
     text: str
@@ -53,9 +54,9 @@ def error_reply(error: MemorandaError) -> Reply:
     assert reply.data is not None
     reply.hint = flat(error.hint)
     reply.advice = error.advice
-    reply.data |= {
-        key: getattr(error, key) for key in ("suggestions", "candidates") if hasattr(error, key)
-    }
+    for key in ("suggestions", "candidates"):
+        if hasattr(error, key):
+            reply.data[key] = getattr(error, key)
     return reply
 
 

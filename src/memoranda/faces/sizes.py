@@ -15,7 +15,7 @@ from typing import Any
 from memoranda.errors import InvalidInput
 from memoranda.faces.texts import text_file
 
-# Characters of a name that an error repeats.
+# An error repeats at most this many characters of a name.
 _NAME_SHOWN = 80
 
 
@@ -45,6 +45,7 @@ class Sizes:
 
 @cache
 def _sizes() -> Sizes:
+    """Return the largest sizes from texts/sizes.json."""
     return Sizes(**json.loads(text_file("sizes.json")))
 
 
@@ -77,10 +78,10 @@ def check_sizes(arguments: Any) -> None:
 
 
 def _check_value(name: str, value: Any) -> list[tuple[str, Any]]:
-    """Check the size of a value, and return the values in it with the names of their limits.
+    """Check the size of a value. Return (name, value) for each value in it, to be checked next.
 
     The elements of a list have the name of the list, the values of an object the names of their
-    keys. Raises InvalidInput.
+    keys. The name decides on the limit. Raises InvalidInput.
     """
     if isinstance(value, str):
         _check_text(name, value)
@@ -102,8 +103,8 @@ def _check_text(name: str, value: str) -> None:
     most_characters = sizes.texts.get(name, sizes.text)
     if most_characters and name not in sizes.lists and len(value) > most_characters:
         raise InvalidInput(
-            f"Parameter `{_shown_name(name)}` may have {most_characters:,} characters; it has {len(value):,}."
-            " Shorten it, or put long text into the content of a note."
+            f"Parameter `{_shown_name(name)}` may have {most_characters:,} characters; "
+            f"it has {len(value):,}. Shorten it, or put long text into the content of a note."
         )
 
 
@@ -115,8 +116,8 @@ def _check_list(name: str, value: list[Any]) -> None:
         most_items = sizes.list_of_objects.get(name, most_items)
     if len(value) > most_items:
         raise InvalidInput(
-            f"Parameter `{_shown_name(name)}` may have {most_items:,} elements; it has {len(value):,}."
-            " Send it in several calls."
+            f"Parameter `{_shown_name(name)}` may have {most_items:,} elements; "
+            f"it has {len(value):,}. Send it in several calls."
         )
 
 
@@ -133,6 +134,7 @@ def _check_keys(noun: str, value: dict[Any, Any]) -> None:
 
 
 def _shown_name(name: str) -> str:
+    """Return the name of an argument for an error. A long one is cut."""
     if len(name) <= _NAME_SHOWN:
         return name
     return name[: _NAME_SHOWN - 3] + "..."

@@ -44,13 +44,14 @@ Run = Callable[["MemorySession", Arguments], Reply]
 class Tool:
     """One tool as clients see it.
 
-    name, description, title, annotations, output_schema: as MCP has them.
+    The fields `name`, `description`, `title`, `annotations` and `output_schema` are as MCP has them.
+
     schema: the JSON schema of its arguments.
     run: carries out a call.
     contract: the contract by which arguments are checked before `run` gets them (a key of
         texts/contracts.json). None means that they are not checked.
     accepts: the schema that arguments are checked against. None means `schema`.
-    also: further accepted names of arguments: `other_names` of `check`.
+    also: further accepted names of arguments, each with the parameter that it means.
     rewrite: turns arguments of older clients into arguments of the schema, before the check. It
         gets a copy of them.
     refuse: makes the reply to arguments that do not fit.
@@ -78,29 +79,29 @@ class Tool:
     is_wide: bool = False
 
 
-# Characters of a tool's name that a reply repeats.
+# A reply repeats at most this many characters of a tool's name.
 _MOST_SHOWN_CHARACTERS = 100
-# Keys of a declaration that are fields of its tool.
+# The keys of a declaration that are fields of `Tool` with the same name.
 _FLAGS = ("shares_commit", "is_for_admins", "is_wide")
 
 
 def plain_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return a schema without `additionalProperties`, at any depth.
 
-    Gemini refuses all tools of a client that hands it a schema with this keyword in the field
-    `parameters`, which takes a part of OpenAPI's schemas.
+    Gemini's field `parameters` accepts only a part of OpenAPI's schemas. If one schema has this
+    keyword, Gemini refuses all tools of the client.
     """
-    plain_values = {name: value for name, value in schema.items() if name != "additionalProperties"}
-    if isinstance(plain_values.get("properties"), dict):
-        plain_values["properties"] = {
-            name: plain_schema(value) for name, value in plain_values["properties"].items()
-        }
-    if isinstance(plain_values.get("items"), dict):
-        plain_values["items"] = plain_schema(plain_values["items"])
-    for choice in ("anyOf", "oneOf", "allOf"):
-        if choice in plain_values:
-            plain_values[choice] = [plain_schema(value) for value in plain_values[choice]]
-    return plain_values
+    plain = dict(schema)
+    plain.pop("additionalProperties", None)
+    properties = plain.get("properties")
+    if isinstance(properties, dict):
+        plain["properties"] = {name: plain_schema(value) for name, value in properties.items()}
+    if isinstance(plain.get("items"), dict):
+        plain["items"] = plain_schema(plain["items"])
+    for keyword in ("anyOf", "oneOf", "allOf"):
+        if keyword in plain:
+            plain[keyword] = [plain_schema(value) for value in plain[keyword]]
+    return plain
 
 
 def declarations(file: str) -> list[dict[str, Any]]:
@@ -146,7 +147,8 @@ def declared(
 
     file: the JSON file of texts/ with the declarations.
     run: returns the function of a tool by its name.
-    also: further names of arguments that all tools accept; see Tool. None for none.
+    also: further names of arguments that all tools accept, each with the parameter that it means.
+        None for none.
     options: other fields of all the tools.
     """
     return [
@@ -183,7 +185,9 @@ class Template:
     """A resource template as clients see it.
 
     uri: the address with variables, such as `memory://{path}`.
-    name, description, mime: as MCP has them.
+    name: the name in MCP.
+    description: the description in MCP.
+    mime: the type of the contents, such as `text/markdown`.
     read: returns the resource with the variables of its address, e.g. `{"path": "a.md"}`.
     complete: returns values for a variable. It gets the name of the variable, the beginning of its
         value, and the variables that already have a value.
@@ -202,7 +206,10 @@ class Resource:
     """A resource at a fixed address.
 
     uri: the address.
-    name, title, description, mime: as MCP has them.
+    name: the name in MCP.
+    title: the title in MCP.
+    description: the description in MCP.
+    mime: the type of the contents, such as `application/json`.
     read: returns the text of the resource.
     version: returns a value that changes when the contents of the resource change.
     """
@@ -221,7 +228,10 @@ class Toolset:
     """The tools of one face, and the instructions that its server gives to the model.
 
     name: the name, such as `notes`.
-    tools, prompts, templates, resources: what it offers to clients.
+    tools: the tools that it offers.
+    prompts: the prompts that it offers.
+    templates: the resource templates that it offers.
+    resources: the resources at fixed addresses that it offers.
     instructions: sentences for the model.
     closing: instructions to put after the instructions of all toolsets.
     former: tools of another program that are missing here -> the tools to use instead.
@@ -250,9 +260,9 @@ class Event:
 
     type: agent_start, agent_end, tool_start, tool_end or error.
     timestamp: ISO 8601 in UTC.
-    tool_name: the tool; None if the event is about no tool.
-    data: the arguments of a tool_start, the reply of a tool_end.
-    error: the message of an error.
+    tool_name: the tool. None if the event is about no tool.
+    data: the arguments of a tool_start, or the reply of a tool_end. None for other types.
+    error: the message of an error. None for other types.
     """
 
     type: str
@@ -361,16 +371,18 @@ class Hooks:
         """
         for hook in self._hooks_having("after_tool_call"):
             try:
-                changed = hook.after_tool_call(context, name, arguments, reply)
-                if changed is not None and not isinstance(changed, Reply):
-                    raise TypeError(f"it returned a {type(changed).__name__}, not a Reply or None")
-                reply = changed or reply
+                new_reply = hook.after_tool_call(context, name, arguments, reply)
+                if new_reply is not None and not isinstance(new_reply, Reply):
+                    type_name = type(new_reply).__name__
+                    raise TypeError(f"it returned a {type_name}, not a Reply or None")
+                reply = new_reply or reply
             except Exception as error:
                 # A hook is foreign code; it may not break the call.
                 _warn("after_tool_call", hook, error)
         return reply
 
     def _hooks_having(self, method: str) -> list[Any]:
+        """Return the hooks that have this method, in order."""
         return [hook for hook in self._hooks if hasattr(hook, method)]
 
     def _emit(
@@ -389,6 +401,7 @@ class Hooks:
 
 
 def _warn(method: str, hook: Any, error: Exception) -> None:
+    """Log that a method of a hook failed."""
     _log.warning("%s of %s failed: %s", method, type(hook).__name__, error)
 
 
@@ -408,7 +421,8 @@ class Registry:
             for tool in toolset.tools:
                 if tool.name in self.tools:
                     raise InvalidInput(
-                        f'Two toolsets have a tool "{tool.name}". Load them one at a time with --tools.'
+                        f'Two toolsets have a tool "{tool.name}". '
+                        "Load them one at a time with --tools."
                     )
                 self.tools[tool.name] = tool
             for prompt in toolset.prompts:
@@ -423,30 +437,19 @@ class Registry:
 
         The closing sentences of all toolsets, which the owner wrote, come last.
         """
-        instruction_texts = [toolset.instructions for toolset in self.toolsets] + [
-            toolset.closing for toolset in self.toolsets
-        ]
-        return "\n\n".join(text.strip() for text in instruction_texts if text.strip())
+        texts = [toolset.instructions for toolset in self.toolsets]
+        texts += [toolset.closing for toolset in self.toolsets]
+        return "\n\n".join(text.strip() for text in texts if text.strip())
 
     def with_plain_schemas(self) -> Registry:
         """Return a registry whose tools publish schemas that Gemini accepts.
 
         Arguments are still checked against the full schemas.
         """
-        toolsets = [
-            replace(
-                toolset,
-                tools=[
-                    replace(
-                        tool,
-                        schema=plain_schema(tool.schema),
-                        accepts=tool.accepts or tool.schema,
-                    )
-                    for tool in toolset.tools
-                ],
-            )
-            for toolset in self.toolsets
-        ]
+        toolsets = []
+        for toolset in self.toolsets:
+            tools = [_with_plain_schema(tool) for tool in toolset.tools]
+            toolsets.append(replace(toolset, tools=tools))
         return Registry(toolsets, self.hooks)
 
     def call(self, memory: MemorySession, name: str, arguments: Any) -> Reply:
@@ -455,12 +458,9 @@ class Registry:
         A MemorandaError becomes an error reply. Raises KeyError if the tool does not exist.
         """
         if arguments is None:
-            hook_arguments = {}
-        else:
-            hook_arguments = arguments
-        return self.hooks.call(
-            memory.agent, name, hook_arguments, partial(self._run, memory, self.tools[name])
-        )
+            arguments = {}
+        run_tool = partial(self._run, memory, self.tools[name])
+        return self.hooks.call(memory.agent, name, arguments, run_tool)
 
     def instead_of(self, name: str) -> str:
         """Return the sentence that says which tool to use instead of another program's tool.
@@ -484,10 +484,12 @@ class Registry:
             return error_reply(error)
         return plain_error_reply(error)
 
-    def _with_advice(self, reply: Reply) -> Reply:
+    def _with_usable_advice(self, reply: Reply) -> Reply:
         """Reword the advice of an error reply if it names a tool that is not served."""
-        if reply.advice and not self.tools.keys() >= set(reply.advice.tools):
-            reply.without_advice()
+        if reply.advice is not None:
+            serves_its_tools = self.tools.keys() >= set(reply.advice.tools)
+            if not serves_its_tools:
+                reply.without_advice()
         return reply
 
     def _run(self, memory: MemorySession, tool: Tool, arguments: Any) -> Reply:
@@ -499,7 +501,7 @@ class Registry:
         try:
             arguments = _checked(tool, arguments)
         except InvalidInput as error:
-            return self._with_advice(tool.refuse(error))
+            return self._with_usable_advice(tool.refuse(error))
         caller = memory.using(tool.name)
         try:
             # Each call gets its own arguments, since `run` may remove those it used.
@@ -510,10 +512,15 @@ class Registry:
         except MemorandaError as error:
             reply = error_reply(error)
         if reply.is_error:
-            return self._with_advice(reply)
+            return self._with_usable_advice(reply)
         if isinstance(arguments, dict):
             note_call(caller, tool.name, arguments)
         return reply
+
+
+def _with_plain_schema(tool: Tool) -> Tool:
+    """Return a tool that publishes a schema that Gemini accepts, and still checks the full one."""
+    return replace(tool, schema=plain_schema(tool.schema), accepts=tool.accepts or tool.schema)
 
 
 def _checked(tool: Tool, arguments: Any) -> Any:

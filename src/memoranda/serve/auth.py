@@ -35,18 +35,18 @@ SCOPES = ("read", "write", "admin")
 ROLES = {"reader": "read", "member": "write", "owner": "admin"}
 """The roles of members of a space, and the scope that each role allows there."""
 RATE = 600
-"""Calls that a token may make in a minute, unless it was made with another rate."""
+"""The usual number of calls that a token may make in a minute."""
 QUOTA = 0
-"""Calls that a token may make in a day, unless it was made with another quota. 0: any number."""
+"""The usual number of calls that a token may make in a day. 0 means any number."""
 CODE_LASTS = timedelta(minutes=5)
 """How long the code of `memory page` is valid."""
 COOKIE_LASTS = timedelta(days=7)
 """How long the cookie is valid that a browser gets for such a code."""
 # Names of tokens, spaces and members.
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
-# The beginning of a secret that lists show, so that its owner recognizes it.
+# Lists show this many characters of a secret, so that its owner recognizes it.
 _SHOWN_CHARACTERS = 8
-# Callers whose rate is remembered at once.
+# The rate of at most this many callers is remembered.
 _MAX_RATED_CALLERS = 10_000
 _SECONDS_OF_A_DAY = 86_400
 
@@ -61,13 +61,18 @@ class NoSuch(MemorandaError):
 class StoredToken:
     """A caller's token.
 
+    id: hex digits by which other rows refer to the token.
+    name: the name that the owner gave it.
     shown: the beginning of the secret.
     hash: the hash of the secret.
-    agent: the agent the engine takes the caller for.
-    created, expires, revoked: stamps.
-    projects: the only projects the caller sees. Empty means all.
-    member: its owner in the spaces. None means the owner of the home, for the home itself.
-    used: the day of the last use.
+    scope: its rights, such as `read` (see SCOPES).
+    agent: the agent as which its user acts.
+    created: when it was made, as a stamp.
+    projects: the only projects that its user sees. Empty means all.
+    member: the member of spaces who uses it. None: it is for the home itself, and not for spaces.
+    expires: when it expires, as a stamp. None means never.
+    revoked: when it was revoked, as a stamp. None if it was not.
+    used: the day of the last use. None if it was not used.
     rate: calls per minute; 0 means any number.
     quota: calls per day; 0 means any number.
     """
@@ -91,12 +96,15 @@ class StoredToken:
 
     def is_valid(self, now: datetime) -> bool:
         """Whether the token is neither revoked nor expired."""
-        return self.revoked is None and (self.expires is None or now < parse_stamp(self.expires))
+        if self.revoked is not None:
+            return False
+        return self.expires is None or now < parse_stamp(self.expires)
 
 
 def may_use(scope: str, is_limited: bool, tool: Tool) -> bool:
     """Whether a token may use `tool`.
 
+    scope: the rights of the token, such as `read`.
     is_limited: whether the token sees only some projects.
     """
     if tool.is_for_admins:
@@ -168,19 +176,21 @@ class Access:
     ) -> tuple[StoredToken, str]:
         """Add a token. Returns it with its secret, which is stored nowhere.
 
-        agent: the agent that its user acts as. None means the name of the token.
-        projects: the only projects the caller sees. Empty means all.
-        member: its owner in the spaces. None means the owner of the home, for the home itself.
+        scope: its rights, such as `read` (see SCOPES).
+        projects: the only projects that its user sees. Empty means all.
+        agent: the agent as which its user acts. None means the name of the token.
+        member: the member of spaces who uses it. None: it is for the home itself, and not for spaces.
+        lasts: the time until it expires. None means never.
         rate: calls per minute; 0 means any number.
         quota: calls per day; 0 means any number.
-        lasts: the time until it expires. None means never.
 
         Raises InvalidInput, Exists.
         """
         check_name(name, "token")
         if scope not in SCOPES:
             raise InvalidInput(f'invalid scope "{scope}" (one of {", ".join(SCOPES)})')
-        agent = agent or (f"{name}-client" if name in TAKEN_AGENTS else name)
+        if not agent:
+            agent = f"{name}-client" if name in TAKEN_AGENTS else name
         now = self.clock()
         secret, secret_hash = new_secret("cpl_")
         try:
@@ -209,22 +219,22 @@ class Access:
         return token, secret
 
     def revoke(self, ref: str) -> StoredToken:
-        """Make a token invalid, and the grants that OAuth gave out for it.
+        """Make a token invalid, and remove the grants that OAuth gave out for it.
 
-        ref: the name or the id of the token. Of several with this name, the newest is revoked.
+        ref: the name or the id of the token. If several have this name, the newest is revoked.
 
         Raises NoSuch.
         """
         now = self.clock()
         with self.changing() as rows:
-            matching = [
-                token
-                for token in rows.get("tokens", ())
-                if ref in (token["name"], token["id"]) and not token["revoked"]
+            matching_rows = [
+                row
+                for row in rows.get("tokens", ())
+                if ref in (row["name"], row["id"]) and not row["revoked"]
             ]
-            if not matching:
+            if not matching_rows:
                 raise NoSuch(f"no such token: {ref}")
-            newest = matching[-1]
+            newest = matching_rows[-1]
             newest["revoked"] = stamp(now)
             grants = rows.get("grants", ())
             rows["grants"] = [grant for grant in grants if grant["token"] != newest["id"]]
@@ -236,7 +246,7 @@ class Access:
         The secret may also be an access token that OAuth gave out. Then the result is the token of
         the person who gave consent, limited to the scope and the address of the grant.
 
-        Every secret is compared in constant time, so the time taken does not help to guess one.
+        Every secret is compared in constant time, so that the time taken does not help to guess one.
         Raises AccessRefused.
         """
         now = self.clock()
@@ -262,23 +272,27 @@ class Access:
         if not token_rows:
             return None
         token = _token(token_rows[0])
-        return token if token.is_valid(now) else None
+        if not token.is_valid(now):
+            return None
+        return token
 
     def by_id(self, id: str) -> StoredToken | None:
         """Return the valid token with this id. None if no valid token has it."""
+        now = self.clock()
         for token in self.tokens():
-            if token.id == id:
-                return token if token.is_valid(self.clock()) else None
+            if token.id == id and token.is_valid(now):
+                return token
         return None
 
     def note_use(self, token: StoredToken) -> None:
         """Record that the token was used today, at most once per day."""
         today = self.clock().date().isoformat()
-        if token.used != today:
-            with self.changing() as rows:
-                for row in rows["tokens"]:
-                    if row["id"] == token.id:
-                        row["used"] = today
+        if token.used == today:
+            return
+        with self.changing() as rows:
+            for row in rows["tokens"]:
+                if row["id"] == token.id:
+                    row["used"] = today
 
     def spaces(self) -> dict[str, Space]:
         """Return all spaces by name. Raises AccessRefused."""
@@ -433,7 +447,9 @@ def make_room(rows: dict[str, dict[str, Any]], max_rows: int, removable: Collect
             return False
         address_counts = Counter(rows[key].get("by", "") for key in candidates)
         busiest_address, _ = address_counts.most_common(1)[0]
-        del rows[next(key for key in candidates if rows[key].get("by", "") == busiest_address)]
+        keys_of_address = [key for key in candidates if rows[key].get("by", "") == busiest_address]
+        oldest = keys_of_address[0]
+        del rows[oldest]
     return True
 
 
@@ -465,11 +481,12 @@ class ShortSecrets:
         """
         with self._access.changing() as rows:
             section: dict[str, dict[str, Any]] = rows.setdefault(self._section, {})
+            now = self._access.clock()
             for kind, secrets_of_kind in section.items():
                 section[kind] = {
                     key: row
                     for key, row in secrets_of_kind.items()
-                    if self._access.clock() < parse_stamp(row["until"])
+                    if now < parse_stamp(row["until"])
                 }
             yield section
 
@@ -480,9 +497,11 @@ class ShortSecrets:
     def give(self, kind: str, lasts: timedelta, max_secrets: int = 0, **data: Any) -> str:
         """Make a secret, store its hash with `data`, and return the secret.
 
-        kind: the section of the file that holds secrets of this kind, such as `asked`.
+        kind: a word for the purpose of the secret, such as `codes`.
         lasts: how long the secret is valid.
-        max_secrets: how many the kind may have; others are removed (`make_room`). 0 means any number.
+        max_secrets: how many secrets the kind may have. Others are removed to make room. 0 means any
+            number.
+        data: the data to store with the secret.
         """
         secret, secret_hash = new_secret("")
         with self.changing() as section:
@@ -514,8 +533,8 @@ class ShortSecrets:
 class PageVisitors:
     """Admits browsers to the page.
 
-    `memory page` gives out a code that works once and for minutes. A browser that shows the code
-    gets a cookie.
+    `memory page` gives out a code that works once, and only for minutes. A browser that sends the
+    code gets a cookie.
     """
 
     def __init__(self, access: Access):
@@ -541,11 +560,7 @@ class PageVisitors:
 
 
 class CallCounts(Protocol):
-    """Stores how many calls were made on a day, so that a restart of the server forgets none.
-
-    who: the caller, by any text that is always the same for it.
-    day: the day in UTC, `2026-11-28`.
-    """
+    """Stores how many calls were made on a day, so that a restart of the server forgets none."""
 
     def calls_of(self, who: str, day: str) -> int:
         """Return how many calls the caller made on this day.
@@ -576,7 +591,7 @@ class BudgetRefusal(NamedTuple):
 
 
 class _CallsLeft(NamedTuple):
-    """How many calls a caller had left in its minute, at a moment."""
+    """How many calls a caller had left in its bucket, at a moment."""
 
     calls: float
     moment: datetime

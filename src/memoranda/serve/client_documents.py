@@ -21,16 +21,16 @@ from urllib.parse import SplitResult, urlsplit
 
 from memoranda.errors import MemorandaError
 
-# Bytes that a document may have. The specification of MCP names this size.
 LIMIT = 5 * 1024
-# Seconds to connect, for each read, and for a turn to fetch.
+"""A document may have this many bytes. The specification of MCP names this size."""
 SECONDS = 2.0
+"""The largest number of seconds to connect, for each read, and to wait for a turn to fetch."""
 # Documents are fetched over HTTPS only.
 _PORT = 443
-# Seconds for which a document, or its failure, is remembered without fetching it again.
+# For this many seconds, a document, or its failure, is remembered without fetching it again.
 _REMEMBER_SECONDS = 600.0
 _REMEMBER_FAILURE_SECONDS = 60.0
-# Documents remembered at once, so that strangers cannot fill the memory.
+# At most this many documents are remembered, so that strangers cannot fill the memory.
 _MAX_REMEMBERED = 200
 # Only four documents are fetched at once, so that strangers cannot use all threads.
 _FETCH_TURNS = threading.BoundedSemaphore(4)
@@ -98,9 +98,7 @@ def _body(parts: SplitResult, address: str) -> bytes:
     connection = _FixedAddressConnection(parts.hostname or "", address)
     # The timeout of a socket is for each read. A slow server could send byte after byte, so the
     # whole exchange is limited, too: to the time of connecting and of one read.
-    timer = threading.Timer(
-        2 * SECONDS, lambda: connection.sock and connection.sock.shutdown(socket.SHUT_RDWR)
-    )
+    timer = threading.Timer(2 * SECONDS, connection.shut_down)
     timer.daemon = True
     timer.start()
     try:
@@ -119,7 +117,7 @@ def _body(parts: SplitResult, address: str) -> bytes:
 
 
 def public_address(host: str) -> str:
-    """Return the IP address to connect to for a host, if possible of IPv4.
+    """Return an IP address of a host to connect to, of IPv4 if the host has one.
 
     Raises NoDocument unless all IP addresses of the host are public.
     """
@@ -131,8 +129,8 @@ def public_address(host: str) -> str:
     for address in addresses:
         if not is_public(address):
             raise NoDocument("its host is not on the public Internet")
-    is_ipv6 = lambda address: ":" in address
-    return min(addresses, key=is_ipv6)
+    ipv4_addresses = [address for address in addresses if ":" not in address]
+    return min(ipv4_addresses or addresses)
 
 
 def is_public(address: str) -> bool:
@@ -150,7 +148,7 @@ def is_public(address: str) -> bool:
 
 
 class _FixedAddressConnection(http.client.HTTPSConnection):
-    """Connects to the IP address `address`, even if the host's name means another one by now."""
+    """Connects to the IP address `address`, even if the host's name now leads to another one."""
 
     def __init__(self, host: str, address: str):
         super().__init__(host, _PORT, timeout=SECONDS, context=ssl.create_default_context())
@@ -170,37 +168,46 @@ class _FixedAddressConnection(http.client.HTTPSConnection):
             plain_socket.close()
             raise
 
+    def shut_down(self) -> None:
+        """End a connection that another thread reads from. Its read then fails."""
+        if self.sock:
+            self.sock.shutdown(socket.SHUT_RDWR)
+
 
 class Documents:
     """Fetches documents, and remembers each for a while, or that it could not be fetched."""
 
     def __init__(self, fetch: Callable[[str], dict[str, Any]]):
         self._fetch = fetch
-        self._remembered: dict[str, _Remembered] = {}
+        self._results: dict[str, _FetchResult] = {}
 
     def get(self, url: str) -> dict[str, Any]:
         """Return the document at `url`. Raises NoDocument."""
-        remembered = self._remembered.get(url)
-        if remembered is None or time.monotonic() >= remembered.until:
-            remembered = self._fetched(url)
-            if len(self._remembered) >= _MAX_REMEMBERED:
-                self._remembered.clear()
-            self._remembered[url] = remembered
-        if isinstance(remembered.document, NoDocument):
-            raise remembered.document
-        return remembered.document
+        result = self._results.get(url)
+        if result is None or time.monotonic() >= result.until:
+            result = self._fetch_result(url)
+            if len(self._results) >= _MAX_REMEMBERED:
+                self._results.clear()
+            self._results[url] = result
+        if isinstance(result.document, NoDocument):
+            raise result.document
+        return result.document
 
-    def _fetched(self, url: str) -> _Remembered:
+    def _fetch_result(self, url: str) -> _FetchResult:
         """Fetch a document, and say how long its content or its failure is remembered."""
         try:
             document = self._fetch(url)
         except NoDocument as failure:
-            return _Remembered(time.monotonic() + _REMEMBER_FAILURE_SECONDS, failure)
-        return _Remembered(time.monotonic() + _REMEMBER_SECONDS, document)
+            return _FetchResult(time.monotonic() + _REMEMBER_FAILURE_SECONDS, failure)
+        return _FetchResult(time.monotonic() + _REMEMBER_SECONDS, document)
 
 
-class _Remembered(NamedTuple):
-    """A document, or the error that it had, and until when it counts, by `time.monotonic`."""
+class _FetchResult(NamedTuple):
+    """The result of fetching a document.
+
+    until: how long it is remembered, in seconds of `time.monotonic`.
+    document: the document, or the error.
+    """
 
     until: float
     document: dict[str, Any] | NoDocument

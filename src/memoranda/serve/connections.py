@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import Counter
 from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
@@ -16,13 +15,14 @@ from typing import Any
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+"""The hosts of addresses that only programs on this machine reach."""
 HEADER_SECONDS = 30.0
-"""Seconds for the header of a request. They begin with the connection, and for later requests with
-the first byte."""
+"""The header of a request may take this many seconds. They begin with the connection, and for later
+requests with the first byte."""
 CONNECTIONS = 1000
-"""Connections that a server may have open."""
+"""A server may have this many open connections."""
 FOR_ADDRESS = 250
-"""Connections that one IP address may have open. This machine may have any number, because all
+"""One IP address may have this many open connections. This machine may have any number, because all
 clients behind a tunnel come from it."""
 _SENTENCES = {
     408: f"The request's header did not come within {HEADER_SECONDS:.0f} s.",
@@ -103,23 +103,22 @@ class Connection(H11Protocol):
         They are the connections of this one's address if it has too many, or of the busiest address
         if the server is full.
         """
-        # No limit is reached, and nothing need be counted.
+        # With so few connections, no limit is reached, and nothing need be counted.
         if len(self.connections) <= FOR_ADDRESS:
             return []
         other_connections: list[Any] = [
             connection for connection in self.connections if connection is not self
         ]
+        connections_by_host: dict[str, list[Any]] = {}
+        for connection in other_connections:
+            connections_by_host.setdefault(_host(connection), []).append(connection)
         host = _host(self)
-        if host not in LOOPBACK:
-            of_same_host = [
-                connection for connection in other_connections if _host(connection) == host
-            ]
-            if len(of_same_host) >= FOR_ADDRESS:
-                return of_same_host
+        same_host = connections_by_host.get(host, [])
+        if host not in LOOPBACK and len(same_host) >= FOR_ADDRESS:
+            return same_host
         if len(other_connections) < CONNECTIONS:
             return []
-        busiest_host, _ = Counter(map(_host, other_connections)).most_common(1)[0]
-        return [connection for connection in other_connections if _host(connection) == busiest_host]
+        return max(connections_by_host.values(), key=len)
 
     def _make_room(self, crowd: Iterable[Connection]) -> None:
         """Close a connection of `crowd` that waits for its client.
@@ -170,7 +169,7 @@ class _OneWrite:
         self._pieces: list[bytes] = []
 
     def write(self, data: bytes) -> None:
-        """Have `data` sent when this turn of the event loop has ended."""
+        """Send `data` at the end of this turn of the event loop."""
         if not self._pieces:
             self._loop.call_soon(self._flush)
         self._pieces.append(data)

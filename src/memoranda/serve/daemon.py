@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     """Makes the server of HTTP, which calls on these threads and ends with this event."""
 
 _log = logging.getLogger("memoranda.daemon")
-# Threads for calls. Changes run one after the other anyway, but their waits for the disk overlap.
+# Calls run on this many threads. Changes run one after the other anyway, but their waits for the disk
+# overlap.
 _CALL_THREADS = 64
 
 
@@ -99,7 +100,7 @@ def daemon_lock(path: Path, is_autostarted: bool = False) -> Iterator[None]:
     The system releases the lock if the process dies. Raises Running, OSError.
 
     path: the lock file.
-    is_autostarted: whether a client started the daemon, which the lock file then says.
+    is_autostarted: whether a client started the daemon. The lock file then says so.
     """
     lines = [AUTOSTARTED] if is_autostarted else []
     try:
@@ -114,9 +115,9 @@ def daemon_lock(path: Path, is_autostarted: bool = False) -> Iterator[None]:
 
 @contextmanager
 def http_noted(path: Path, address: str) -> Iterator[None]:
-    """Keep a file that says at which `address` the home is served over HTTP (see `http_address`).
+    """Keep a file that says at which `address` the home is served over HTTP.
 
-    The file is emptied when the context ends.
+    `http_address` reads the file. It is emptied when the context ends.
     """
     with ExitStack() as stack:
         # An error means that another process serves this home, too, and holds the file.
@@ -128,7 +129,7 @@ def http_noted(path: Path, address: str) -> Iterator[None]:
 def _hold_file(path: Path, *lines: str) -> ExitStack:
     """Lock a file, and write the number of this process and `lines` into it.
 
-    Returns a context. When it ends, the file is emptied and unlocked. Raises OSError.
+    Returns a context that empties and unlocks the file when it ends. Raises OSError.
     """
     fd = lock_file(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
     with ExitStack() as stack:
@@ -145,14 +146,17 @@ def http_address(path: Path) -> str | None:
 
     None if it is not served.
 
-    path: the file of `http_noted`. Its first line is a process, its second one the address.
+    path: the file that `http_noted` writes. Its first line is the number of the process, its second
+        line the address.
     """
-    with suppress(OSError):
-        if lock_owner(path) is not None:
-            lines = path.read_text().splitlines()
-            has_address = len(lines) > 1 and lines[1] != ""
-            return lines[1] if has_address else None
-    return None
+    try:
+        if lock_owner(path) is None:
+            return None
+        lines = path.read_text().splitlines()
+    except OSError:
+        return None
+    has_address = len(lines) > 1 and lines[1] != ""
+    return lines[1] if has_address else None
 
 
 class Daemon:
@@ -165,7 +169,7 @@ class Daemon:
     served: the memory that callers on the socket use.
     registry: the tools for callers on the socket.
     listener: the listening socket. None means that nothing is served on a socket.
-    methods: further methods for the socket (see Protocol).
+    methods: further methods for the socket, by name. None for none.
     web: makes the HTTP server. None means that nothing is served over HTTP.
     sessions: the MCP sessions on the socket.
     has_upkeep: whether this process does the upkeep, and not another one.
@@ -193,7 +197,7 @@ class Daemon:
         scheduler.stop = self._stopping.is_set
         self._server: SocketServer | None = None
         self._http: HttpServer | None = None
-        # By name. None while another daemon does the upkeep of the space.
+        # The upkeep of each space, by name. None while another daemon does it.
         self._spaces: dict[str, Scheduler | None] = {}
         self._space_locks = ExitStack()
 
@@ -216,8 +220,8 @@ class Daemon:
     def round(self) -> bool:
         """Run one round of upkeep. Returns whether every step succeeded.
 
-        A step that fails is logged and does not stop the others. A step that a long call keeps
-        from the memory is run in the next round.
+        A step that fails is logged and does not stop the others. A step that must wait too long for
+        the memory is run in the next round.
         """
         self._rounds.began = clock.now()
         self._rounds.next = None
@@ -244,7 +248,8 @@ class Daemon:
     def _steps_of(self, prefix: str, scheduler: Scheduler) -> bool:
         """Run the steps of one home. Returns whether every step succeeded.
 
-        prefix: precedes the names of the steps: "" for the home, "team: " for the space "team".
+        prefix: the beginning of the names of the steps: "" for the home, "team: " for the space
+            "team".
         scheduler: has the steps of the home.
         """
         steps: list[Step] = []
@@ -326,8 +331,8 @@ class Daemon:
 
         Then finish the running step, answer open requests, and return.
 
-        ready: called when the socket listens. None calls nothing.
-        stopping: called as soon as the daemon begins to end. None calls nothing.
+        ready: called when the socket listens.
+        stopping: called as soon as the daemon begins to end.
         """
         asyncio.run(self._serve(ready, stopping))
 
@@ -425,6 +430,7 @@ def _log_failure(name: str, error: Exception) -> None:
 
 
 def _stamp(moment: datetime | None) -> str | None:
+    """Return a time as a stamp. None for None."""
     if moment is None:
         return None
     return clock.stamp(moment)

@@ -73,11 +73,11 @@ _log = logging.getLogger("memoranda.http")
 
 WEB_CLIENTS = ("https://claude.ai", "https://claude.com", "https://chatgpt.com")
 """Origins whose pages may call a server with a public address."""
-# Seconds that calls in progress have when the server ends.
+# When the server ends, calls in progress may take this many seconds.
 _SHUTDOWN_SECONDS = 5
-# Seconds for which an idle connection stays open.
+# An idle connection stays open for this many seconds.
 _IDLE_SECONDS = 75
-# Headers that the script of a web page may send.
+# The script of a web page may send these headers.
 _SCRIPT_HEADERS = [
     "authorization",
     "content-type",
@@ -93,10 +93,12 @@ _SCRIPT_HEADERS = [
 class Place:
     """Where the server listens, and by which addresses callers may reach it.
 
-    host, port: where it listens. Port 0 means any free one.
+    host: the name or IP address at which it listens.
+    port: the port at which it listens. 0 means any free one.
     is_open: whether callers need no token.
     public: the address on the web, without a path. None means only this machine's network.
-    hosts, origins: more hosts, and origins of web pages, to let in.
+    hosts: more names of this server, by which requests may call it.
+    origins: more origins of web pages that may call it.
     """
 
     host: str
@@ -122,10 +124,10 @@ class Place:
                 )
 
     def security(self) -> TransportSecuritySettings:
-        """Return the hosts and origins to let in.
+        """Return the names by which this server may be called, and the origins that may call it.
 
-        They are this machine, the public address with the clients on the web, and `hosts` and
-        `origins`.
+        These are the addresses of this machine, the public address with the clients on the web, and
+        `hosts` and `origins`.
         """
         local_hosts = [_url_host(host) for host in {*LOOPBACK, self.host}]
         host_names = [*local_hosts, *self.hosts]
@@ -161,9 +163,11 @@ class Place:
         except OSError as error:
             # Python adds "(while attempting to bind on address …)", which our sentence says.
             why = str(error.strerror).partition(" (while")[0]
-            refused = StorageError(f"{self.host}:{self.port}", why)
+            address = f"{self.host}:{self.port}"
+            refused = StorageError(address, why)
+            # The usual sentence of this error is about files.
             refused.args = (
-                f"cannot listen on {self.host}:{self.port}: {why}. Choose another address with --http.",
+                f"cannot listen on {address}: {why}. Choose another address with --http.",
             )
             raise refused from None
 
@@ -202,12 +206,11 @@ class Homes:
         registry: Registry,
         registry_for: Callable[[MemorySession], Registry],
     ):
-        """See `Homes`: nothing is opened before it is needed."""
         self._memory = memory
         self._registry = registry
         self._registry_for = registry_for
         self._lock = threading.Lock()
-        # By the place of the space (None for the home), and the sorted projects.
+        # The key is the place of the space (None for the home), and the sorted projects.
         self._open: dict[tuple[str | None, tuple[str, ...]], MemorySession] = {}
         self._open_contexts = ExitStack()
 
@@ -272,7 +275,8 @@ class AdmittedRequest:
             return "admin"
         if self.space is None or self.token.member is None:
             return self.token.scope
-        return least_scope(self.token.scope, ROLES[self.space.members[self.token.member]])
+        role = self.space.members[self.token.member]
+        return least_scope(self.token.scope, ROLES[role])
 
     @property
     def projects(self) -> tuple[str, ...]:
@@ -309,7 +313,7 @@ class AdmittedRequest:
 class _HttpHandlers(Handlers):
     """Answers the requests of many callers. Each request uses the memory of its caller.
 
-    Callers hear of no changes, since no connection stays open for them.
+    Callers are not told of changed resources, because no connection stays open for them.
     """
 
     async def call(self, ctx: Any, params: Any) -> dict[str, Any]:
@@ -529,21 +533,26 @@ class HttpServer:
             metadata = f"{public}/.well-known/oauth-protected-resource{quote(request.url.path)}"
             challenge += f' resource_metadata="{metadata}"'
         if kind.lower() != "bearer" or not secret.strip():
-            why = "Send a token: Authorization: Bearer cpl_…. The owner makes one with memory token add."
+            why = (
+                "Send a token: Authorization: Bearer cpl_…. "
+                "The owner makes one with memory token add."
+            )
             raise RequestRefused(401, why, "invalid_request", www_authenticate=challenge)
         token = self.access.find(secret.strip())
         address = f"{public}{request.url.path.rstrip('/')}"
         if token is None or token.audience not in (None, address):
             why = "This token is unknown, expired or revoked, or for another address."
-            challenge += ("," if public else "") + ' error="invalid_token"'
+            # A comma separates the parameters of a challenge.
+            challenge += "," if public else ""
+            challenge += ' error="invalid_token"'
             raise RequestRefused(401, why, "invalid_token", www_authenticate=challenge)
         return token
 
     def _space_of(self, request: Request, token: StoredToken | None) -> Space | None:
         """Return the space that a request is for. None means the home.
 
-        Raises RequestRefused, which says of a space that it does not exist unless the caller is one
-        of its members. A member's token is refused at the home.
+        Raises RequestRefused for a space that does not exist or does not have the caller as a member,
+        with the same answer. A member's token is refused at the home.
         """
         name = request.path_params.get("space")
         member = None if token is None else token.member

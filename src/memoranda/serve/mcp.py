@@ -2,10 +2,15 @@
 
 The official SDK speaks the protocol in all its revisions. `ClientConnection` converts the lines of
 one client to the SDK's messages, and `Handlers` answers the requests that the SDK passes on.
-This module adds guarantees to the SDK. Each request gets an answer. Arguments reach a tool
-unchanged. Text that JSON or UTF-8 cannot carry does not end the connection. Requests that need the
-memory take effect in the order received. Results are dicts as the wire has them; the SDK checks
-and completes them for the client's revision.
+
+This module adds guarantees to the SDK:
+
+- Each request gets an answer.
+- Arguments reach a tool unchanged.
+- Text that JSON or UTF-8 cannot carry does not end the connection.
+- Requests that need the memory take effect in the order received.
+
+Results are dicts as the wire has them. The SDK checks and completes them for the client's revision.
 """
 
 from __future__ import annotations
@@ -75,7 +80,8 @@ _CALLER_ERROR_CODES = (
 )
 # The key of a call's parameters under which arguments that are not an object reach our handler.
 _ORIGINAL_ARGUMENTS = "memoranda/arguments"
-# The agent of a client whose name has no character that an agent's name may have, or is an order.
+# The agent of a client whose name cannot be used: it has no character that an agent's name may
+# have, or it seems to give orders to its reader.
 _UNNAMED_AGENT = "unknown"
 # The key in the owner's table for every client that the table does not name.
 _ANY_CLIENT = "*"
@@ -86,11 +92,11 @@ _FIRST_REQUESTS = ("initialize", _PROBE)
 _READING_TOOLS = frozenset(("memory", "read_note"))
 _MAX_INTRODUCTION_SECONDS = 1.0
 _MAX_AGENT_NAME_CHARACTERS = 64
-# An error quotes a name or an address that the client sent.
+# An error quotes a name or an address that the client sent, so it may be long. It is cut to this.
 _MAX_ERROR_CHARACTERS = 4_000
 _NOT_IN_AGENT_NAMES = re.compile(r"[^a-z0-9._-]+")
 VALUES = 100
-"""Most values one completion may have, by the protocol."""
+"""A completion has at most this many values, by the protocol."""
 # A variable of a resource template: `{name}` or `{+path}`.
 _VARIABLE = re.compile(r"\{(\+?)(\w+)\}")
 # For each kind of item in a list: the protocol's name of a field, and our attribute that has it.
@@ -121,7 +127,8 @@ _RESOURCE_FIELDS = {
 class ServerIdentity:
     """The name of the server, and how it finds the agent that calls.
 
-    name, version: what the server tells clients about itself.
+    name: the name that the server tells clients.
+    version: the version that the server tells clients.
     agent: the agent of every caller. None: `agent_of` finds the agent by the client's name.
     clients: the owner's table from client name to agent, for `agent_of`.
     """
@@ -146,7 +153,7 @@ def agent_of(client: str, own_names: Mapping[str, str] | None = None) -> str:
     Only an agent that the owner set is a boundary.
 
     own_names: the owner's table (configuration key `agents`): client name, in any case, to agent.
-        Its key `*` is for every client that it does not name.
+        Its key `*` is for every client that it does not name. None for no table.
     """
     known_name = outside_name(client.strip())
     if known_name == WITHHELD:
@@ -154,31 +161,38 @@ def agent_of(client: str, own_names: Mapping[str, str] | None = None) -> str:
     name = known_name.lower()
     safe_name = _safe_agent_name(name)
     own_table = {key.lower(): agent for key, agent in (own_names or {}).items()}
-    lookups = (
-        (own_table, name),
-        (own_table, safe_name),
-        (own_table, _ANY_CLIENT),
-        (_known_clients(), name),
-        (_known_clients(), safe_name),
-    )
-    agent_in_table = next((table[key].lower() for table, key in lookups if key in table), safe_name)
-    agent = _safe_agent_name(agent_in_table)[:_MAX_AGENT_NAME_CHARACTERS] or _UNNAMED_AGENT
-    # In notes these names say that no client but a person or an import wrote them.
+    agent = _first_value(own_table, name, safe_name, _ANY_CLIENT)
+    if agent is None:
+        agent = _first_value(_known_clients(), name, safe_name)
+    if agent is None:
+        agent = safe_name
+    agent = _safe_agent_name(agent.lower())[:_MAX_AGENT_NAME_CHARACTERS] or _UNNAMED_AGENT
+    # In notes, these names say that a person or an import wrote them, and not a client.
     if agent in TAKEN_AGENTS:
         return f"{agent}-client"
     return agent
 
 
+def _first_value(table: Mapping[str, str], *keys: str) -> str | None:
+    """Return the value of the first of these keys that a table has. None if it has none."""
+    for key in keys:
+        if key in table:
+            return table[key]
+    return None
+
+
 def _safe_agent_name(name: str) -> str:
-    """Return a lowercase name with only the characters of an agent's name: "my editor" to
-    "my-editor".
+    """Return a lowercase name with only the characters of an agent's name.
+
+    "my editor" gives "my-editor".
     """
     return _NOT_IN_AGENT_NAMES.sub("-", name).lstrip("-._")
 
 
 def has_hooks(client: str) -> bool:
-    """Whether our hooks introduce the memory to the sessions of a client that calls itself
-    `client`.
+    """Whether our hooks introduce the memory to the sessions of a client.
+
+    client: the name that the client gives itself.
     """
     name = _NOT_IN_AGENT_NAMES.sub("-", client[:MOST_NAME_CHARACTERS].strip().lower())
     for hooked_client, plugin_pattern in _plugin_patterns().items():
@@ -189,10 +203,9 @@ def has_hooks(client: str) -> bool:
 
 @cache
 def _plugin_patterns() -> Mapping[str, str]:
-    """Return the clients with hooks, each with a glob pattern for the plugin file that the hooks
-    need.
+    """Return the clients with hooks, each with a glob pattern for the plugin file of the hooks.
 
-    The pattern is "" where the hooks need no plugin.
+    The pattern is "" if the hooks need no plugin.
     """
     text = files("memoranda.serve").joinpath("clients-with-hooks.txt").read_text("utf-8")
     patterns: dict[str, str] = {}
@@ -210,7 +223,7 @@ def _is_configured(plugin_pattern: str) -> bool:
 
 
 def _introduction(memory: MemorySession) -> str:
-    """Return the text that a client is given as it connects. "" if the owner wants none."""
+    """Return the text that a client gets when it connects. "" if the owner wants none."""
     from memoranda.engine.session_start import introduction
 
     if not memory.settings.introduces:
@@ -353,16 +366,24 @@ def message_of(line: bytes) -> JSONRPCMessage:
 
 def _json_of(line: bytes) -> Any:
     """Return the JSON value of a line, read less strictly than by pydantic. Raises NoMessage."""
-    # Python refuses to convert a number of thousands of digits, and we count nothing so large.
-    parse_int = lambda digits: int(digits) if len(digits) <= 1000 else math.inf
     try:
-        return json.loads(line.decode("utf-8-sig", "surrogateescape"), parse_int=parse_int)
+        return json.loads(line.decode("utf-8-sig", "surrogateescape"), parse_int=_parsed_int)
     except RecursionError:
         raise NoMessage(PARSE_ERROR, "The message is nested too deep.") from None
     except ValueError:
         raise NoMessage(
             PARSE_ERROR, "The line is not JSON. Send one JSON-RPC message per line."
         ) from None
+
+
+def _parsed_int(digits: str) -> float:
+    """Return the whole number that digits spell. A number of more than 1,000 digits is infinite.
+
+    Python refuses to convert a number of thousands of digits, and we count nothing so large.
+    """
+    if len(digits) > 1000:
+        return math.inf
+    return int(digits)
 
 
 def _refusal_of(value: dict[str, Any], id: RequestId | None) -> NoMessage:
@@ -417,8 +438,12 @@ def _listing(key: str, names: Mapping[str, str], items: Iterable[Any]) -> Callab
     """
 
     def row_of(item: Any) -> Result:
-        row = {field_name: getattr(item, attribute) for field_name, attribute in names.items()}
-        return {field_name: value for field_name, value in row.items() if value not in (None, {})}
+        row = {}
+        for field_name, attribute in names.items():
+            value = getattr(item, attribute)
+            if value not in (None, {}):
+                row[field_name] = value
+        return row
 
     async def list_items(ctx: Any, params: Any) -> Result:
         return _FINAL | {key: [row_of(item) for item in items]}
@@ -448,6 +473,7 @@ def resource_result(
 
     memory: the memory of the caller.
     templates: the templates of addresses, in the order in which they are tried.
+    resources: the resources at fixed addresses, by address.
 
     Raises NoResource if no template matches, and the errors of reading.
     """
@@ -463,6 +489,7 @@ def resource_result(
 
 
 def _contents(uri: str, mime: str, text: str) -> Result:
+    """Return the answer to `resources/read` with the text of a resource."""
     return _FINAL | {"contents": [{"uri": uri, "mimeType": mime, "text": text}]}
 
 
@@ -491,15 +518,37 @@ def _variables_in(uri: str, template_uri: str) -> dict[str, str] | None:
     return {name: unquote(value) for name, value in match.groupdict().items()}
 
 
+def _prompt_arguments(prompt: Prompt, sent_arguments: Mapping[str, str]) -> dict[str, str]:
+    """Return the arguments for a prompt, without blank ones and those that it does not have.
+
+    sent_arguments: the arguments as the client sent them.
+
+    Raises InvalidInput if a needed argument is missing, or if one is too long.
+    """
+    known_names = {name for name, _, _ in prompt.arguments}
+    arguments = {
+        name: value
+        for name, value in sent_arguments.items()
+        if name in known_names and value.strip()
+    }
+    check_sizes(arguments)
+    for name, _, is_required in prompt.arguments:
+        if is_required and name not in arguments:
+            raise InvalidInput(f"Argument `{name}` is required for the prompt {prompt.name}.")
+    return arguments
+
+
 class Handlers:
     """The handlers of one server. The SDK calls each with a context and parameters for a result.
 
-    A client hears of changed resources as its protocol version has it. Up to 2025-11-25 it sends
-    `resources/subscribe` and hears on its connection. Later versions open a stream with
-    `subscriptions/listen`, which the SDK serves. To find changes, the versions of all watched
+    How a client is told of changed resources depends on its protocol version. Up to 2025-11-25, it
+    sends `resources/subscribe`, and is told on its connection. In later versions, it opens a stream
+    with `subscriptions/listen`, which the SDK serves. To find changes, the versions of all watched
     resources are compared after every call that used the memory.
 
+    registry: the tools, prompts and resources.
     turns: the queue in which calls wait for the memory. None means that a subclass runs them.
+    identity: the name of the server, and how it finds the agent that calls.
     """
 
     def __init__(self, registry: Registry, turns: CallQueue | None, identity: ServerIdentity):
@@ -588,16 +637,19 @@ class Handlers:
         result: the answer of the SDK, without the introduction.
         """
         client = self._client(ctx)
+        client_name = client.name if client else ""
         may_read = not _READING_TOOLS.isdisjoint(self._registry.tools)
-        if not may_read or has_hooks(client.name if client else ""):
+        if not may_read or has_hooks(client_name):
             return result
         introduction = ""
         with anyio.move_on_after(_MAX_INTRODUCTION_SECONDS), suppress(MemorandaError):
             introduction = await self._take(ctx, _introduction)
         if not introduction:
             return result
-        texts = [result.get("instructions") or "", introduction]
-        return result | {"instructions": "\n\n".join(filter(None, texts))}
+        instructions = result.get("instructions")
+        if instructions:
+            introduction = f"{instructions}\n\n{introduction}"
+        return result | {"instructions": introduction}
 
     @staticmethod
     def _client(ctx: Any) -> Any:
@@ -613,9 +665,10 @@ class Handlers:
     def _caller(self, ctx: Any) -> tuple[str, str]:
         """Return the agent who calls, and the client's name as the ledger records it."""
         client = self._client(ctx)
-        agent = self._identity.agent or agent_of(
-            client.name if client else "", self._identity.clients
-        )
+        agent = self._identity.agent
+        if not agent:
+            client_name = client.name if client else ""
+            agent = agent_of(client_name, self._identity.clients)
         return agent, client_text(client, "mcp")
 
     async def call(self, ctx: Any, params: Any) -> Result:
@@ -639,16 +692,18 @@ class Handlers:
             )
         except MemorandaError as error:
             reply = self._registry.refusal(params.name, error)
+        texts = [reply.text]
         if reply.hint:
-            texts = [reply.text, reply.hint]
-        else:
-            texts = [reply.text]
+            texts.append(reply.hint)
         result = _FINAL | {
             "content": [{"type": "text", "text": text} for text in texts],
             "isError": reply.is_error,
         }
-        optional_keys = {"structuredContent": reply.data, "_meta": reply.meta or None}
-        return result | {key: value for key, value in optional_keys.items() if value is not None}
+        if reply.data is not None:
+            result["structuredContent"] = reply.data
+        if reply.meta:
+            result["_meta"] = reply.meta
+        return result
 
     async def list_prompts(self, ctx: Any, params: Any) -> Result:
         """Return all prompts with their arguments.
@@ -675,25 +730,10 @@ class Handlers:
         """
 
         def render(memory: MemorySession) -> Result:
-            """Return the rendered prompt. Raises InvalidInput if a needed argument is missing."""
             prompt = self._prompt(params.name)
-            names = {name for name, _, _ in prompt.arguments}
-            all_arguments = params.arguments or {}
-            arguments = {
-                name: value
-                for name, value in all_arguments.items()
-                if name in names and value.strip()
-            }
-            check_sizes(arguments)
-            for name, _, is_required in prompt.arguments:
-                if is_required and name not in arguments:
-                    raise InvalidInput(
-                        f"Argument `{name}` is required for the prompt {prompt.name}."
-                    )
-            message = {
-                "role": "user",
-                "content": {"type": "text", "text": prompt.render(memory, arguments)},
-            }
+            arguments = _prompt_arguments(prompt, params.arguments or {})
+            text = prompt.render(memory, arguments)
+            message = {"role": "user", "content": {"type": "text", "text": text}}
             return _FINAL | {"description": prompt.description, "messages": [message]}
 
         return await self._answer(ctx, render)
@@ -756,16 +796,15 @@ class Handlers:
 
         Raises NoResource, InvalidInput.
         """
-        templates = self._registry.templates
-        template = next((template for template in templates if template.uri == uri), None)
-        if template is None:
-            raise NoResource(uri, templates)
+        templates_by_uri = {template.uri: template for template in self._registry.templates}
+        if uri not in templates_by_uri:
+            raise NoResource(uri, self._registry.templates)
         variables = [name for _, name in _VARIABLE.findall(uri)]
         if variable not in variables:
             raise InvalidInput(
                 f"{uri} has no variable `{variable}`. Its variables: {', '.join(variables)}."
             )
-        return template
+        return templates_by_uri[uri]
 
     async def subscribe(self, ctx: Any, params: Any) -> Result:
         """Report later changes of a resource on the client's connection.
@@ -775,6 +814,7 @@ class Handlers:
         """
 
         def begin(memory: MemorySession) -> Result:
+            """Watch the resource. Raises NoResource."""
             if params.uri not in self._registry.resources:
                 raise NoResource(params.uri, (), self._registry.resources)
             self._subscribed.add(params.uri)
@@ -783,6 +823,11 @@ class Handlers:
         return await self._answer(ctx, begin, uri=params.uri)
 
     async def unsubscribe(self, ctx: Any, params: Any) -> Result:
+        """Stop reporting changes of a resource on the client's connection.
+
+        ctx: the context of the request, from the SDK.
+        params: contains the address of the resource.
+        """
         self._subscribed.discard(params.uri)
         return {}
 
@@ -806,18 +851,17 @@ class Handlers:
         return {}
 
     async def _answer(self, ctx: Any, call: Callable[[MemorySession], T], **data: str) -> T:
-        """Return the result of `call`. Its MemorandaError becomes an MCPError with `data`.
+        """Return the result of `call`. Its MemorandaError becomes an MCPError.
 
         ctx: the context of the request, from the SDK.
         call: gets the memory of the caller.
+        data: facts for the client that the MCPError has, too.
         """
         try:
             return await self._take(ctx, call)
         except MemorandaError as error:
-            if error.code in _CALLER_ERROR_CODES:
-                code = INVALID_PARAMS
-            else:
-                code = INTERNAL_ERROR
+            is_of_caller = error.code in _CALLER_ERROR_CODES
+            code = INVALID_PARAMS if is_of_caller else INTERNAL_ERROR
             shown_data = {key: cut(value, _MAX_ERROR_CHARACTERS) for key, value in data.items()}
             message = cut(str(error), _MAX_ERROR_CHARACTERS)
             raise MCPError(code, message, shown_data or None) from None
@@ -836,17 +880,15 @@ class Handlers:
         ctx: the context of the request, from the SDK.
         """
         agent, client_name = self._caller(ctx)
-        changed_uris: list[str] = []
 
-        def run(memory: MemorySession) -> T:
-            """Return the result of the call. Adds the resources that have changed since."""
+        def run(memory: MemorySession) -> tuple[T, list[str]]:
+            """Return the result of the call, and the resources that have changed since the last."""
             own_memory = memory.as_caller(agent, "mcp", client=client_name, session=self._session)
             call_result = call(own_memory)
-            changed_uris.extend(self._changed_resources(own_memory))
-            return call_result
+            return call_result, self._changed_resources(own_memory)
 
         assert self._turns is not None
-        result = await self._turns.take(run)
+        result, changed_uris = await self._turns.take(run)
         for uri in changed_uris:
             if uri in self._subscribed:
                 await ctx.session.send_resource_updated(uri)

@@ -41,12 +41,12 @@ if TYPE_CHECKING:
 _log = logging.getLogger("memoranda.http")
 
 ANY_ORIGIN = ("/.well-known/", "/register", "/token", "/revoke", "/healthz")
-"""How the paths begin that pages of any origin may request. Cookies have no effect there, so a
+"""Pages of any origin may request paths with these beginnings. Cookies have no effect there, so a
 foreign page cannot act for a visitor."""
-# Seconds for the whole body of a request, however slowly it comes.
 BODY_SECONDS = 30.0
+"""The whole body of a request may take this many seconds, however slowly it comes."""
 BODY_BYTES = 8 << 20
-"""Bytes of any request. MCP has a lower limit."""
+"""A request may have this many bytes. MCP has a lower limit."""
 TOO_LATE = f"The request did not come within {BODY_SECONDS:.0f} s."
 CALL = "memoranda.call"
 """The key in the scope of a request of its AdmittedRequest (serve/http.py)."""
@@ -55,47 +55,46 @@ TOKEN = "memoranda.token"
 T = TypeVar("T")
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 """Upper bounds, in seconds, of the groups in which the times of calls are counted."""
-# A refusal quotes so much of a header.
+# A refusal quotes at most this many characters of a header.
 _MAX_QUOTED_CHARACTERS = 80
-# An answer about the memory is given again for this time, without asking the memory.
+# For this many seconds, the answer about the memory is repeated without asking the memory.
 _REUSE_SECONDS = 1.0
-# Callers whose number of notes is remembered for that time.
+# The number of notes is remembered for at most this many callers.
 _MAX_COUNTED_CALLERS = 1_000
-# Characters of a path in a line of the log.
+# A line of the log has at most this many characters of a path.
 _MAX_LOGGED_CHARACTERS = 100
 # A memory that takes longer to answer is not ready.
 _MEMORY_WAIT_SECONDS = 2.0
 
 
 class RequestRefused(Exception):
-    """A request fails a check. `response` is the answer to it.
+    """A request fails a check.
 
-    error: the error code of OAuth (RFC 6750), "invalid_token", for example. "": the answer is an
-        error of JSON-RPC.
-    headers: headers of the answer, with `_` in place of `-`.
+    response: the answer to it.
     """
 
     def __init__(self, status: int, message: str, error: str = "", **headers: str):
-        """See `RequestRefused`.
+        """Make the answer.
 
         status: the HTTP status of the answer.
         message: a sentence for the caller.
+        error: the error code of OAuth (RFC 6750), such as "invalid_token". "" makes the answer an
+            error of JSON-RPC.
+        headers: headers of the answer, with `_` in place of `-`.
         """
         super().__init__(message)
-        body: dict[str, Any] = {
-            "jsonrpc": "2.0",
-            "id": None,
-            "error": {"code": -32000, "message": message},
-        }
+        body: dict[str, Any]
         if error:
             body = {"error": error, "error_description": message}
-        self.response = JSONResponse(
-            body, status, {key.replace("_", "-"): value for key, value in headers.items()}
-        )
+        else:
+            rpc_error = {"code": -32000, "message": message}
+            body = {"jsonrpc": "2.0", "id": None, "error": rpc_error}
+        named_headers = {key.replace("_", "-"): value for key, value in headers.items()}
+        self.response = JSONResponse(body, status, named_headers)
 
 
 async def _answer(request: Request, error: Exception) -> Response:
-    """Return the answer to a refused request, or say that the memory cannot be opened."""
+    """Return the answer to a request that was refused, or for which the memory cannot be opened."""
     if isinstance(error, RequestRefused):
         return error.response
     _log.error("%s", error)
@@ -127,9 +126,7 @@ def in_time(receive: Receive) -> Receive:
     is_whole = False
 
     async def bounded() -> Message:
-        """Return the next part of the request. Raises TimeoutError when the time of the whole body
-        is over.
-        """
+        """Return the next part of the request. Raises TimeoutError, ClientDisconnect."""
         nonlocal is_whole
         if is_whole:
             return await receive()
@@ -165,8 +162,11 @@ class HostAndOrigin:
         if scope["type"] == "http":
             request = Request(scope)
             refusal = await self._check.validate_request(request)
-            may_have_any_origin = scope["path"].startswith(ANY_ORIGIN)
-            if refusal is not None and not (refusal.status_code == 403 and may_have_any_origin):
+            # 403 is the SDK's refusal of an origin.
+            if refusal is not None and refusal.status_code == 403:
+                may_have_any_origin = scope["path"].startswith(ANY_ORIGIN)
+                refusal = None if may_have_any_origin else refusal
+            if refusal is not None:
                 answer = _refusal_with_advice(refusal, request.headers)
                 return await answer(scope, receive, send)
             if request.headers.get("host") == self._public.netloc:
@@ -185,8 +185,9 @@ def _refusal_with_advice(refusal: Response, headers: Mapping[str, str]) -> Respo
         host = _printable(headers.get("host", ""))
         return RequestRefused(
             421,
-            f"This server is not called {host}. Call it by the address it was started with, or start it"
-            " with --allow-host and this name (behind a proxy with --public-url and its address).",
+            f"This server is not called {host}. "
+            "Call it by the address it was started with, or start it with --allow-host and this name "
+            "(behind a proxy with --public-url and its address).",
         ).response
     if refusal.status_code == 403:
         origin = _printable(headers.get("origin", ""))
@@ -199,7 +200,7 @@ def _refusal_with_advice(refusal: Response, headers: Mapping[str, str]) -> Respo
 
 
 def _printable(text: str) -> str:
-    """Return a text that a caller sent in quotes, in one line and short."""
+    """Return a text that a caller sent: in one line, short, and in quotes."""
     return f'"{one_line(text)[:_MAX_QUOTED_CHARACTERS]}"'
 
 
@@ -218,6 +219,7 @@ class BodyInTime:
         receive_in_time = in_time(receive)
 
         async def bounded() -> Message:
+            """Return the next part of the request, and count its bytes."""
             nonlocal size
             message = await receive_in_time()
             size += len(message.get("body", b""))
@@ -226,6 +228,7 @@ class BodyInTime:
             return message
 
         async def watched(message: Message) -> None:
+            """Send a part of the answer. After that, no other answer is possible."""
             nonlocal is_answered
             is_answered = True
             await send(message)
@@ -349,7 +352,11 @@ class Metrics:
         return "".join(families)
 
     def _time_samples(self) -> list[_Sample]:
-        """Return the histogram of each tool: a bucket counts the calls up to its bound."""
+        """Return the histogram of each tool.
+
+        A bucket counts all calls that took at most as long as its bound, also those of the buckets
+        before it.
+        """
         samples: list[_Sample] = []
         bounds = (*map(str, BOUNDS), "+Inf")
         for tool, counts in sorted(self._counts_by_time.items()):
@@ -425,11 +432,13 @@ class Health:
         return [Route(path, answer, methods=["GET"]) for path, answer in answers.items()]
 
     async def _alive(self, request: Request) -> Response:
-        stops = self._stopping.is_set()
-        return JSONResponse({"status": "stopping" if stops else "ok"}, 503 if stops else 200)
+        """Answer `/healthz`: whether the server runs and does not stop."""
+        if self._stopping.is_set():
+            return JSONResponse({"status": "stopping"}, 503)
+        return JSONResponse({"status": "ok"}, 200)
 
     async def _ready(self, request: Request) -> Response:
-        """Whether a call would see everything that was acknowledged before it."""
+        """Answer `/readyz`: whether a call would see everything that was acknowledged before it."""
         is_known, lag = await self._state()
         if self._stopping.is_set():
             status = "stopping"
@@ -442,8 +451,7 @@ class Health:
         return JSONResponse({"status": status, "lag": lag}, 200 if status == "ready" else 503)
 
     async def _numbers(self, request: Request) -> Response:
-        """Answer `/metrics` with the numbers about the server and the home, in the format of
-        Prometheus.
+        """Answer `/metrics`: numbers about the server and the home, in the format of Prometheus.
 
         Raises RequestRefused for a token that sees only some projects.
         """

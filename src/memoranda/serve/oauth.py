@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from datetime import timedelta
+from functools import partial
 from html import escape
 from importlib.resources import files
 from typing import Any
@@ -60,6 +61,7 @@ from memoranda.serve.client_documents import Documents, NoDocument
 from memoranda.serve.connections import LOOPBACK
 from memoranda.text.outside import outside_name, outside_text
 
+# How long an access token, a refresh token, a code, and a request for consent are valid.
 ACCESS_LASTS = timedelta(hours=1)
 REFRESH_LASTS = timedelta(days=90)
 CODE_LASTS = timedelta(minutes=1)
@@ -68,11 +70,11 @@ UNUSED_LASTS = timedelta(days=1)
 """How long a client is kept that registered and has no grant."""
 CLIENTS = 500
 """How many clients may be registered."""
-# Wrong tokens on the page of consent after which the client must ask again.
+# After this many wrong tokens on the page of consent, the client must ask again.
 _MAX_WRONG_TOKENS = 5
-# How many requests may wait for consent; with one more, an old one is dropped.
+# At most this many requests may wait for consent. With one more, an old one is removed.
 _MAX_WAITING_REQUESTS = 1000
-# How often a minute one address may call the endpoints that need no token.
+# One address may call the endpoints that need no token this often in a minute.
 _CALLS_PER_MINUTE = 120
 _MAX_ADDRESS_CHARACTERS = 64
 # A form has few fields; with more, reading it would cost too much.
@@ -96,15 +98,15 @@ _SCOPE_WORDS = {
     "write": "read and write",
     "admin": "read, write and change the projects of",
 }
-# The addresses of a client for its answers, the characters of each, and of the parameters of a
-# request, which are stored until a person consents.
+# A client may have at most this many addresses for its answers, with this many characters each. The
+# parameters of a request, which are stored until a person consents, may have this many characters.
 _MAX_REDIRECT_URIS = 20
 _MAX_REDIRECT_URI_CHARACTERS = 2_000
 _MAX_REQUEST_CHARACTERS = 8_000
 _MAX_LOGGED_CHARACTERS = 200
-# The grants that a client may have. It may tell any others of itself, and any number of them.
+# The grants that a client may have. Others in its metadata are dropped.
 _GRANT_TYPES = ("authorization_code", "refresh_token")
-# What a client tells of itself that nothing here uses.
+# Fields of a client's metadata that nothing here uses. They are dropped.
 _UNUSED_FIELDS = (
     "client_uri",
     "logo_uri",
@@ -127,16 +129,18 @@ class _Client(OAuthClientInformationFull):
         try:
             return super().validate_redirect_uri(redirect_uri)
         except InvalidRedirectUriError:
-            if (
-                redirect_uri is not None
-                and redirect_uri.scheme == "http"
-                and redirect_uri.host in _LOOPBACK
-            ):
-                registered_parts = (redirect_uri.host, redirect_uri.path, redirect_uri.query)
-                for uri in self.redirect_uris or ():
-                    if uri.scheme == "http" and (uri.host, uri.path, uri.query) == registered_parts:
-                        return redirect_uri
+            if redirect_uri is not None and self._is_registered_except_port(redirect_uri):
+                return redirect_uri
             raise
+
+    def _is_registered_except_port(self, address: AnyUrl) -> bool:
+        """Whether an address on this machine differs from a registered one only by its port."""
+        if address.scheme != "http" or address.host not in _LOOPBACK:
+            return False
+        parts = (address.scheme, address.host, address.path, address.query)
+        return any(
+            (uri.scheme, uri.host, uri.path, uri.query) == parts for uri in self.redirect_uris or ()
+        )
 
 
 def may_redirect(address: str) -> bool:
@@ -266,12 +270,9 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         if len(params.model_dump_json()) > _MAX_REQUEST_CHARACTERS:
             raise AuthorizeError("invalid_request", "the request is too long")
         requested_scopes = params.scopes or ("write",)
+        known_scopes = [requested for requested in requested_scopes if requested in SCOPES]
         # Each scope includes the ones before it, so the greatest includes all.
-        scope = max(
-            (requested for requested in requested_scopes if requested in SCOPES),
-            key=SCOPES.index,
-            default="read",
-        )
+        scope = max(known_scopes, key=SCOPES.index, default="read")
         row = {
             "client": client.model_dump(mode="json"),
             "params": params.model_dump(mode="json"),
@@ -280,9 +281,8 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
             "tries": 0,
             "by": _address.get(),
         }
-        key = await asyncio.to_thread(
-            lambda: self._codes.give("asked", REQUEST_LASTS, _MAX_WAITING_REQUESTS, **row)
-        )
+        give_secret = partial(self._codes.give, "asked", REQUEST_LASTS, _MAX_WAITING_REQUESTS)
+        key = await asyncio.to_thread(give_secret, **row)
         return f"{self.public}/consent?request={key}"
 
     async def load_authorization_code(
@@ -295,10 +295,12 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
             self._end(used_code["grant"])
             return None
         row = self._codes.known("given", authorization_code)
-        code = row and AuthorizationCode.model_validate(row["code"] | {"code": authorization_code})
-        if code and code.client_id == client.client_id:
-            return code
-        return None
+        if row is None:
+            return None
+        code = AuthorizationCode.model_validate(row["code"] | {"code": authorization_code})
+        if code.client_id != client.client_id:
+            return None
+        return code
 
     async def exchange_authorization_code(
         self, client: OAuthClientInformationFull, authorization_code: AuthorizationCode
@@ -411,16 +413,18 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         """See the SDK. The old token is used up, and new ones are returned."""
         token_digest = digest(refresh_token.token)
         with self._access.changing() as rows:
-            row = next(
-                (grant for grant in rows.get("grants", ()) if grant["refresh"] == token_digest),
-                None,
-            )
-            answer = row and self._renew(row, max(scopes, key=SCOPES.index))
+            answer = None
+            for grant in rows.get("grants", ()):
+                if grant["refresh"] == token_digest:
+                    answer = self._renew(grant, max(scopes, key=SCOPES.index))
+                    break
+        # Raised outside the block: the SDK's errors are frozen, and cannot leave a context manager.
         if answer is None:
             raise TokenError("invalid_grant", "refresh token does not exist")
         return answer
 
     async def load_access_token(self, token: str) -> AccessToken | None:
+        """See the SDK. Returns None for a token that belongs to no grant."""
         row = self._grant(digest(token), "access")
         if row is None:
             return None
@@ -436,6 +440,7 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         return row is not None
 
     async def revoke_token(self, token: AccessToken | RefreshToken) -> None:
+        """See the SDK. Both tokens of the grant become invalid."""
         row = self._grant(digest(token.token), "access", "refresh")
         if row:
             self._end(row["id"])
@@ -444,7 +449,7 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
 def _consent_headers(target: SplitResult) -> dict[str, str]:
     """Return the headers of the page that asks for consent.
 
-    target: the address of the client. The browser must be allowed to follow the redirect to it.
+    target: the address of the client. The headers must allow the browser to be redirected to it.
     """
     form_target = f"{target.scheme}:"
     if target.scheme in ("http", "https"):
@@ -472,7 +477,7 @@ class _Consent:
         self._page = files("memoranda.serve").joinpath("consent.html").read_text("utf-8")
 
     async def answer(self, request: Request) -> Response:
-        """Show the page, or take the form of it and send the browser back to the client."""
+        """Show the page, or take its form and send the browser back to the client."""
         if request.method != "POST":
             return self._shown(request.query_params.get("request", ""), "")
         form = await request.form(max_files=0, max_fields=10)
@@ -679,6 +684,10 @@ class _RatedEndpoint:
 
 
 def _too_many_requests(wait_seconds: int) -> Response:
+    """Return the answer to a caller that calls too often.
+
+    wait_seconds: how long to wait before the next call.
+    """
     body = {
         "error": "temporarily_unavailable",
         "error_description": "Too many requests. Try again later.",

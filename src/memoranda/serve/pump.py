@@ -44,19 +44,19 @@ STOP = b'{"jsonrpc":"2.0","method":"notifications/memoranda/stop"}\n'
 ALIVE = b'{"jsonrpc":"2.0","method":"notifications/memoranda/alive"}\n'
 """The line that a daemon sends each second while a client waits. It is not passed on to clients."""
 LIMIT = 32 << 20
-"""Bytes that a line may have. A session with a longer one goes on without a daemon."""
-# Bytes that are read at once: as much as a pipe holds.
+"""A line may have this many bytes. A session with a longer one goes on without a daemon."""
 BLOCK = 1 << 16
+"""At most this many bytes are read at once: as much as a pipe holds."""
 _FOLDER = __file__.rpartition("/")[0]
-# Bytes that may wait for the daemon. While there are more, the client is not read.
+# While more bytes wait for the daemon, nothing is read from the client.
 _MAX_UNSENT_BYTES = 1 << 20
-# Bytes that a writable pipe takes without blocking: POSIX's PIPE_BUF.
+# A writable pipe takes this many bytes without blocking: POSIX's PIPE_BUF.
 _PIPE_BYTES = 4096
-# Seconds that the client has to take its answers after a signal.
+# After a signal, the client has this many seconds to take its answers.
 _LAST_ANSWER_SECONDS = 1.0
-# Seconds within which a daemon must answer; otherwise this process serves the client itself.
+# If a daemon does not answer within this many seconds, this process serves the client itself.
 _GRANT_SECONDS = 4.5
-# Seconds of silence after which a daemon counts as gone, since a working one sends ALIVE.
+# After this many seconds of silence, a daemon counts as gone: a working one sends ALIVE.
 _MAX_SILENT_SECONDS = 4.5
 # The program that replaces the process: it imports this file without its package.
 _START = "import sys; sys.path.append(sys.argv[1]); import pump; pump.main(sys.argv[2:])"
@@ -81,10 +81,9 @@ def program() -> str:
 
 
 def pass_on(settings: Settings, arguments: Mapping[str, Any]) -> None:
-    """Become the pump of this client, if a daemon grants it a session.
+    """Become the pump of this client, if a daemon grants it a session. Then this does not return.
 
-    Does not return then. Returns if the client must be served by this process; nothing of the
-    client has been read.
+    If it returns, this process must serve the client. Nothing of the client has been read.
 
     settings: the settings that the daemon must have.
     arguments: the arguments of the session to ask for (sessions.py).
@@ -109,9 +108,12 @@ def pass_on(settings: Settings, arguments: Mapping[str, Any]) -> None:
         return
     # The descriptor must survive `execv`.
     os.set_inheritable(daemon, True)
-    flags = ["-I", "-S", *(["-B"] if sys.flags.dont_write_bytecode else [])]
-    own_parts = [_FOLDER, str(daemon)]
-    os.execv(sys.executable, [sys.executable, *flags, "-c", _START, *own_parts, *sys.orig_argv[1:]])
+    flags = ["-I", "-S"]
+    if sys.flags.dont_write_bytecode:
+        flags.append("-B")
+    # The folder of this file, the arguments of `main`, and the command to become again.
+    arguments_of_pump = [_FOLDER, str(daemon), *sys.orig_argv[1:]]
+    os.execv(sys.executable, [sys.executable, *flags, "-c", _START, *arguments_of_pump])
 
 
 def _connect(settings: Settings, params: Mapping[str, Any]) -> int | None:
@@ -169,7 +171,7 @@ def _grants(daemon: socket, params: Mapping[str, Any]) -> bool:
     daemon.sendall(json.dumps(request).encode() + b"\n")
     lines = Lines()
     while block := daemon.recv(BLOCK):
-        # Each line shows that the daemon is alive, so it is waited for again.
+        # The daemon is alive, so it gets the whole time again.
         daemon.settimeout(_GRANT_SECONDS)
         for line in lines.feed(block):
             if line != ALIVE:
@@ -236,10 +238,7 @@ def answered_by(line: bytes) -> Any:
 
 def _error_line(id: Any, text: str) -> bytes:
     """Return the line that answers the request `id` with an error."""
-    if isinstance(id, str):
-        id_text = _json.encode_basestring_ascii(id)
-    else:
-        id_text = str(id)
+    id_text = _json.encode_basestring_ascii(id) if isinstance(id, str) else str(id)
     message = _json.encode_basestring_ascii(text)
     error = f'"error":{{"code":-32603,"message":{message}}}'
     return f'{{"jsonrpc":"2.0","id":{id_text},{error}}}\n'.encode()
@@ -284,7 +283,7 @@ class Pump:
     """
 
     def __init__(self, daemon: int, command: list[str], first: bytes, not_for_client: set[Any]):
-        """See `Pump`. Signals wake the pump by a pipe, since it waits for input."""
+        """Take over the session. A signal wakes the pump by a pipe, because it waits for input."""
         self._daemon: int | None = daemon
         self._command = command
         self._client_lines = Lines()
@@ -341,9 +340,9 @@ class Pump:
 
     def _is_needed(self) -> bool:
         """Whether the client waits for something while there is no daemon."""
-        return bool(
-            self._unsent or self._client_lines.rest or (self._is_awaited and not self._at_end)
-        )
+        if self._unsent or self._client_lines.rest:
+            return True
+        return self._is_awaited and not self._at_end
 
     def _work_once(self) -> bool:
         """Wait until something can be read or written, and do it.
@@ -403,7 +402,8 @@ class Pump:
     def _write_to_client(self) -> None:
         """Write as much as the client takes without blocking."""
         try:
-            del self._output[: posix.write(1, self._output[:_PIPE_BYTES])]
+            count = posix.write(1, self._output[:_PIPE_BYTES])
+            del self._output[:count]
         except BlockingIOError:
             pass
         except OSError:
@@ -426,7 +426,7 @@ class Pump:
             self._end()
 
     def _patience(self) -> float | None:
-        """Return the seconds for which the daemon may stay silent. 0: it was silent for too long.
+        """Return the seconds for which the daemon may stay silent. 0 if it was silent for too long.
 
         None if the daemon owes no answer.
         """
@@ -438,7 +438,7 @@ class Pump:
         return max(0.0, self._waits_since + _MAX_SILENT_SECONDS - time.monotonic())
 
     def _queue(self, line: bytes) -> None:
-        """Let a line wait until the daemon takes it."""
+        """Add a line to those that wait until the daemon takes them."""
         self._unsent.append(line)
         self._unsent_bytes += len(line)
 
@@ -536,7 +536,7 @@ class Pump:
         self._daemon = None
         self._unsent = [line for line in self._unsent if line not in (END, STOP)]
         opening_ids = {id_in(line) for line in self._opening.values()} - {None}
-        # The handshake has two lines; each further one is of a watched resource.
+        # Besides the two lines of the handshake, each line is about a watched resource.
         is_watching = len(self._opening) > 2
         is_opening_open = bool(opening_ids & self._open_requests.keys())
         self._is_awaited = is_watching or is_opening_open
@@ -555,7 +555,8 @@ class Pump:
         """
         unanswered_ids = self._open_requests.keys() - self._not_for_client
         answered = [line for line in opening_lines if id_in(line) not in unanswered_ids]
-        # A server must get `initialize` before any other line. If its answer is due, none is first.
+        # A server must get `initialize` before any other line. So if its answer is still due, no
+        # other line can be sent before it.
         if self._opening.get("initialize") not in answered:
             return []
         return answered
@@ -590,8 +591,8 @@ class Pump:
 def continued() -> tuple[bytes, set[Any]]:
     """Return the state of the session that this process goes on with (CONTINUED).
 
-    The first value is the lines that the server must get before the client's. The second is the ids
-    of the requests in them that the client has answers for. Both are empty for a new session.
+    The first value is the lines that the server must get before the client's. The second value is
+    the ids of requests in these lines whose answers the client has. Both are empty for a new session.
     """
     opening_data = posix.environ.pop(CONTINUED.encode(), b"")
     if not opening_data:
@@ -611,4 +612,7 @@ def main(arguments: list[str]) -> None:
     arguments: the descriptor of the connection to the daemon, then the arguments of the command
         that this process was.
     """
-    posix._exit(Pump(int(arguments[0]), arguments[1:], *continued()).run())
+    daemon, *command = arguments
+    first, not_for_client = continued()
+    pump = Pump(int(daemon), command, first, not_for_client)
+    posix._exit(pump.run())

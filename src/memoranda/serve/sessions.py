@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from memoranda.faces.tool import Registry
     from memoranda.serve.mcp import ClientConnection, ServerIdentity
 
-# Sessions that a daemon serves at once. Further clients are served by their own processes.
+# A daemon serves at most this many sessions. Further clients are served by their own processes.
 _MAX_SESSIONS = 128
-# Requests of one session that may wait for answers. While there are more, nothing is read.
+# At most this many requests of one session may wait for answers. With more, nothing is read.
 _MAX_UNANSWERED = 1000
-# Seconds between two signs of life that the daemon sends.
+# The daemon sends a sign of life once in this many seconds.
 _ALIVE_EVERY = 1.0
 _log = logging.getLogger("memoranda.daemon")
 _GRANTED = b'{"jsonrpc":"2.0","id":1,"result":{}}\n'
@@ -54,6 +54,9 @@ class McpSession:
     agent: the agent that it acts as. None before its first request.
     client: the name that it gives itself. "" before its first request.
     stop: ends the session.
+    unanswered: returns how many requests wait for an answer. The request for the session is the
+        first.
+    answered: set after each answer.
     """
 
     turns: CallQueue
@@ -63,17 +66,15 @@ class McpSession:
     client: str = ""
     stop: Callable[[], None] = lambda: None
     unanswered: Callable[[], int] = lambda: 1
-    """Returns how many requests wait for an answer. The request for the session is the first."""
     answered: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set after each answer."""
 
 
 class McpSessions:
     """The sessions of one daemon.
 
     memory: the memory that the daemon serves.
-    registry_for: makes a registry from the names of toolsets, and the name of a preset whose style
-        the tools follow. None for the preset means our own style.
+    registry_for: makes a registry from the names of toolsets, and the name of the server that the
+        tools imitate. None means that they imitate none.
     """
 
     def __init__(
@@ -112,7 +113,8 @@ class McpSessions:
         """Grant a request for a session and serve the connection until it ends, or refuse it.
 
         request: the parameters of the request, as `pump.pass_on` makes them.
-        reader, writer: the connection.
+        reader: has the lines of the client.
+        writer: takes the lines for the client.
         """
         now = self._memory.clock()
         session = McpSession(CallQueue(lambda: self._memory, is_shared=True), now, now)
@@ -141,8 +143,10 @@ class McpSessions:
     ) -> None:
         """Serve a connection until it ends, or until the daemon stops.
 
-        server: the server that was granted.
-        session: its session.
+        server: the server for the session.
+        session: the session.
+        reader: has the lines of the client.
+        writer: takes the lines for the client.
         """
         from memoranda.serve.mcp import converse
 
@@ -158,11 +162,11 @@ class McpSessions:
         if self._is_stopping:
             # The daemon has begun to stop while the session was granted.
             stop()
-        hearing = asyncio.create_task(_hear(reader, writer, connection, session))
+        reading = asyncio.create_task(_read_lines(reader, writer, connection, session))
         try:
             await converse(connection, server.registry, session.turns, server.identity)
         finally:
-            hearing.cancel()
+            reading.cancel()
             await asyncio.to_thread(session.turns.close)
 
     def _check(self, request: dict[str, Any]) -> None:
@@ -183,7 +187,8 @@ class McpSessions:
                 )
 
         agent = request.get("agent")
-        if agent is not None and not (isinstance(agent, str) and is_agent(agent)):
+        is_agent_name = isinstance(agent, str) and is_agent(agent)
+        if agent is not None and not is_agent_name:
             raise SessionRefused(f'invalid agent "{agent}"')
         if self._memory.agent not in (None, agent):
             raise SessionRefused(f'this daemon serves agent "{self._memory.agent}" alone')
@@ -239,7 +244,7 @@ class _GrantedServer(NamedTuple):
 async def _say_alive(writer: StreamWriter, session: McpSession) -> None:
     """Send ALIVE each second while the client waits for an answer.
 
-    A daemon that was stopped (SIGSTOP) sends nothing, by which the pump notices it.
+    A daemon that was stopped (SIGSTOP) sends nothing. So the pump notices that it was stopped.
 
     writer: takes the lines for the client.
     session: tells whether requests wait.
@@ -250,14 +255,15 @@ async def _say_alive(writer: StreamWriter, session: McpSession) -> None:
         await asyncio.sleep(_ALIVE_EVERY)
 
 
-async def _hear(
+async def _read_lines(
     reader: StreamReader, writer: StreamWriter, connection: ClientConnection, session: McpSession
 ) -> None:
     """Pass the client's lines to `connection` until the client has sent everything.
 
     Nothing is read while too many requests wait for answers, or the client does not take them.
 
-    reader, writer: the socket.
+    reader: has the lines of the client.
+    writer: takes the lines for the client.
     connection: takes the lines as requests.
     session: the session that ends if the client is gone.
     """

@@ -37,7 +37,7 @@ Methods = Mapping[str, Callable[["MemorySession", dict[str, Any]], Any]]
 memory and the request's `params`."""
 
 LIMIT = 1 << 20
-"""Bytes that a request may have without its line break."""
+"""A request may have this many bytes, without its line break."""
 
 # Codes of errors in JSON-RPC.
 _NOT_JSON = -32700
@@ -45,7 +45,7 @@ _NO_REQUEST = -32600
 _NO_TOOL = -32601
 _BAD_PARAMS = -32602
 _TOOL_ERROR = -32000
-# Only so much of the names that a client gives itself and its session is used.
+# An error repeats at most this many characters of the name of an agent.
 _MAX_NAME_CHARACTERS = 100
 UNNAMED = "unknown"
 """The agent of a caller that names no agent."""
@@ -53,9 +53,9 @@ UNNAMED = "unknown"
 _ARGUMENT_KEYS = ("params", "arguments")
 _PLACE_OF_AGENT = 'agent is a key of the request, beside method: {"method": …, "agent": "NAME"}'
 _log = logging.getLogger("memoranda.serve")
-# Seconds that clients have to take their answers when the server stops.
+# When the server stops, clients have this many seconds to take their answers.
 _LAST_ANSWER_SECONDS = 5.0
-# Seconds that a client has to send the rest of a line that is too long.
+# A client has this many seconds to send the rest of a line that is too long.
 _LONG_LINE_SECONDS = 5.0
 
 
@@ -136,7 +136,8 @@ class Protocol:
         reply = call_tool(self._registry, memory, name, arguments)
         if not ends_batch(reply):
             return result_data(reply)
-        raise _Refused(_TOOL_ERROR if name in self._registry.tools else _NO_TOOL, reply.text)
+        is_known_tool = name in self._registry.tools
+        raise _Refused(_TOOL_ERROR if is_known_tool else _NO_TOOL, reply.text)
 
     def _caller(self, request: dict[str, Any]) -> MemorySession:
         """Return the memory as the agent that a request names may use it. Raises _Refused.
@@ -146,18 +147,18 @@ class Protocol:
         only_agent = self._memory.agent
         agent = request.get("agent")
         other_keys = {key: value for key, value in request.items() if key != "agent"}
+        # If a key such as `Agent` were ignored, the caller would act as another agent than it
+        # thinks.
         if _names_agent(other_keys):
-            # If a key such as `Agent` were ignored, the caller would act as another agent than it
-            # thinks.
             raise _Refused(_BAD_PARAMS, _PLACE_OF_AGENT)
         if agent is not None:
             _check_agent(agent, only_agent)
-        caller_keys = {"client": request.get("client"), "session": request.get("session")}
-        names = {
-            key: name
-            for key, name in caller_keys.items()
-            if isinstance(name, str) and name.isprintable()
-        }
+        # The names that a client gives itself and its session are for the ledger.
+        names = {}
+        for key in ("client", "session"):
+            name = request.get(key)
+            if isinstance(name, str) and name.isprintable():
+                names[key] = name
         return self._memory.as_caller(only_agent or agent or UNNAMED, **names)
 
     def _check_place_of_agent(self, name: str, *places: dict[str, Any]) -> None:
@@ -170,7 +171,8 @@ class Protocol:
         """
         tool = self._registry.tools.get(name)
         has_argument_agent = tool is not None and "agent" in tool.schema.get("properties", {})
-        if not has_argument_agent and any(map(_names_agent, places)):
+        names_agent = any(_names_agent(place) for place in places)
+        if names_agent and not has_argument_agent:
             raise _Refused(_BAD_PARAMS, _PLACE_OF_AGENT)
 
 
@@ -345,7 +347,8 @@ class SocketServer:
     async def _connected(self, reader: StreamReader, writer: StreamWriter) -> None:
         """Serve one connection until the client closes it or the server stops.
 
-        reader, writer: the connection.
+        reader: has the lines of the client.
+        writer: takes the lines for the client.
         """
         task = asyncio.current_task()
         assert task is not None
@@ -371,7 +374,8 @@ class SocketServer:
         """Answer each line of a connection, or hand the connection to an MCP session.
 
         task: the task of the connection. It is marked while a request is in progress.
-        reader, writer: the connection.
+        reader: has the lines of the client.
+        writer: takes the lines for the client.
         """
         loop = asyncio.get_running_loop()
         while not self._stopping:
@@ -399,7 +403,8 @@ class SocketServer:
 async def _refuse_long_line(reader: StreamReader, writer: StreamWriter) -> None:
     """Answer a line over LIMIT with an error, and read it to its end.
 
-    reader, writer: the connection.
+    reader: has the lines of the client.
+    writer: takes the lines for the client.
     """
     refused = _Refused(_NO_REQUEST, f"request too large (limit {LIMIT} bytes)")
     writer.write(_error(refused, None, False))

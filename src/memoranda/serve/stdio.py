@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 """Exit status after SIGINT; after SIGTERM and at the end of input it is 0."""
-# Seconds for which one piece of background work embeds.
+# One piece of work in the background takes this many seconds.
 _EMBED_SECONDS = 1.0
-# Seconds that the client has to take its answers after a signal.
+# After a signal, the client has this many seconds to take its answers.
 _LAST_ANSWER_SECONDS = 1.0
 
 
@@ -43,10 +43,12 @@ def run_stdio(
         first answer. If it raises MemorandaError, the call that needs the memory is answered with
         that error, and the next call tries again.
     registry: the tools.
-    name, version: what the server tells the client about itself.
+    name: the name that the server tells the client.
+    version: the version that the server tells the client.
     agent: the agent of the client (`--agent` or MEMORY_AGENT). None: `agent_of` finds it by the
         client's name.
-    clients: the owner's table from client name to agent (configuration key `agents`).
+    clients: the owner's table from client name to agent (configuration key `agents`). None for no
+        table.
 
     From here to the end of the process, descriptors 0 and 1 belong to the protocol. Everything that
     the client sends before it closes stdin is carried out and answered. After SIGTERM or SIGINT the
@@ -88,9 +90,8 @@ class _StopSignals:
     The first signal ends the conversation. A second one ends the process at once.
 
     connection: the conversation with the client.
-    turns: its calls. Those that still wait are refused.
-
-    received: the number of the signal, once one has come.
+    turns: its calls. Calls that still wait are refused.
+    received: a future for the number of the first signal.
     """
 
     def __init__(self, connection: ClientConnection, turns: CallQueue) -> None:
@@ -102,6 +103,7 @@ class _StopSignals:
             self._loop.add_signal_handler(number, self._stop, number)
 
     def _stop(self, number: int) -> None:
+        """End the conversation, because the signal `number` has come."""
         # A second signal may have come before its handler was removed.
         if self.received.done():
             return
@@ -156,9 +158,7 @@ class StdioTransport:
     """
 
     def __init__(self, first: bytes = b"", not_for_client: Collection[Any] = ()) -> None:
-        """See `StdioTransport`. From now on, prints of this process go to stderr instead of into
-        the answers.
-        """
+        """Take over descriptors 0 and 1. From now on, prints of this process go to stderr."""
         self._first = first
         self._not_for_client = set(not_for_client)
         self._in = os.dup(0)

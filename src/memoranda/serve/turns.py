@@ -45,12 +45,13 @@ class InternalError(MemorandaError):
 
 
 AGAIN_AFTER = 0.2
-"""Seconds between two pieces of work in the background, so that other programs get the core, too."""
+"""The seconds between two pieces of work in the background. Other programs get the core meanwhile."""
 KEPT_UP_AFTER = 4.0
-"""Seconds from a call to the upkeep after it: `memory.md` may be 5 behind (contract 001, 10)."""
+"""The seconds from a call to the upkeep after it. `memory.md` may be 5 seconds behind (contract 001,
+10)."""
 
 
-# How many new objects are made before garbage is collected: at most some megabytes.
+# Garbage is collected after this many new objects, which have at most some megabytes.
 _MAX_NEW_OBJECTS = 10_000
 
 
@@ -67,9 +68,8 @@ def collect_garbage() -> None:
 class _WaitingCall:
     """Refuses a call that still waits for its turn while the running one takes too long.
 
-    call: the call, which a thread runs in its turn. It is cancelled to refuse it.
-    seconds_of_running_call: returns how long the call has taken that runs now.
-
+    call: the call that waits. Cancelling it refuses it.
+    seconds_of_running_call: returns how long the running call has taken.
     refusal: the error for the caller. None unless the call was refused.
     """
 
@@ -81,10 +81,11 @@ class _WaitingCall:
         self.refusal: Busy | None = None
 
     def end(self) -> None:
-        """Stop looking. A timer would keep the result of the call alive until it fires."""
+        """Stop the timer. Otherwise it would keep the result of the call in memory until it fires."""
         self._timer.cancel()
 
     def _refuse_if_late(self) -> None:
+        """Refuse the call if the running one takes too long. Otherwise look again soon."""
         seconds = self._seconds_of_running_call()
         # `cancel` returns False for a call that runs or is done.
         if seconds > CALL_WAITS and self._call.cancel():
@@ -124,7 +125,7 @@ class CallQueue:
         self._stopping = False
         # Set as soon as calls must no longer wait for locks.
         self._ended = threading.Event()
-        # When the running call began, by `time.monotonic`. 0: no call runs.
+        # When the running call began, by `time.monotonic`. 0 if no call runs.
         self._call_began = 0.0
 
     def prepare(self) -> None:
@@ -181,7 +182,7 @@ class CallQueue:
 
     def _seconds_of_running_call(self) -> float:
         """Return how long the running call has taken. 0 if no call runs."""
-        # Read once: the call may end between a check and a second reading.
+        # The attribute is read only once, because the call may end at any moment.
         began = self._call_began
         return time.monotonic() - began if began else 0.0
 
@@ -192,13 +193,16 @@ class CallQueue:
         if self._stopping:
             return
         self._thread.submit(self._logged, self._upkeep)
-        do_piece = lambda memory: not self._stopping and self._background(memory)
         while not self._stopping:
-            future = self._background_thread.submit(self._logged, do_piece)
+            future = self._background_thread.submit(self._logged, self._do_piece)
             has_more = await asyncio.wrap_future(future)
             if not has_more:
                 return
             await asyncio.sleep(AGAIN_AFTER)
+
+    def _do_piece(self, memory: MemorySession) -> bool:
+        """Do a piece of work in the background. Return whether there is more."""
+        return not self._stopping and self._background(memory)
 
     def _logged(self, work: Callable[[MemorySession], object]) -> object:
         """Do work with the memory and return its result.
@@ -236,6 +240,7 @@ class CallQueue:
             self._memory = None
 
     def _open_memory(self) -> MemorySession:
+        """Return the memory, which the first call opens."""
         if self._memory is None:
             self._memory = self._open()
         return self._memory

@@ -33,10 +33,11 @@ if TYPE_CHECKING:
     from memoranda.query import Query
 
 _META_PREFIX = "memoranda/"
-_SOFT_CODES = ("invalid", "timeframe")
-# Hits that are looked at first for a context. Only if they are too short, all hits are.
+# The codes of errors about the arguments. They do not end a batch.
+_ARGUMENT_ERROR_CODES = ("invalid", "timeframe")
+# A context is made from this many hits, or from all hits if their texts are too short together.
 _FIRST_HITS = 50
-# Characters of a hit's preview.
+# The preview of a hit has at most this many characters.
 _PREVIEW_CHARACTERS = 120
 # Larger limits are not numbers of SQLite. No memory has as many notes.
 _MAX_LIMIT = 1_000_000_000
@@ -93,41 +94,11 @@ class Session:
             `Memory.context` returns it, in at most this many tokens.
         """
         memory = self.memory
-        room = memory.settings.context_chars
         if max_tokens is not None:
             self.context = memory.context_for(query, max_tokens=max_tokens)
-            return self.context
-        try:
-            filters = memory_query().replace(upheld=memory.upheld_rows())
-            result = memory.smart_search(query, _FIRST_HITS, filters, use=False)
-            # A size is in bytes, and a character takes up to 4 bytes.
-            may_be_too_short = sum(hit.note.size for hit in result.best) < 4 * room
-            if result.total > len(result.best) and may_be_too_short:
-                result = memory.smart_search(query, top=0, filters=filters, use=False)
-        except InvalidInput:
-            # The query has nothing to look for.
-            self.context = ""
-            return ""
-        notes = [hit.note for hit in result.best]
-        leader_rows = memory.upheld_leaders({note.row for note in notes})
-        notes = led(notes, lambda note: note, leader_rows)
-        text = ""
-        infos_shown: list[NoteInfo] = []
-        marks = memory.validity_marks(notes)
-        for note in notes:
-            if len(text) >= room:
-                break
-            if not memory.is_held_back(note):
-                remarks = [marks[note.row]] if note.row in marks else []
-                remarks += _author_words(memory, note)
-                if remarks:
-                    mark = f"[{', '.join(remarks)}] "
-                else:
-                    mark = ""
-                text += ("\n" if text else "") + mark + content_of(memory, note)
-                infos_shown.append(note)
-        memory.note_use(infos_shown)
-        self.context = text[:room]
+        else:
+            notes = _notes_for_context(memory, query)
+            self.context = _context_of(memory, notes) if notes else ""
         return self.context
 
     def call(self, name: str, params: Any = None) -> Reply:
@@ -149,16 +120,14 @@ class Session:
         with self.registry.hooks.session():
             for call in checked_calls:
                 reply = self.call(call["name"], call["params"])
-                ends_here = ends_batch(reply)
-                results.append(
-                    call | ({"error": reply.text} if ends_here else {"result": result_data(reply)})
-                )
-                if ends_here:
+                if ends_batch(reply):
+                    results.append(call | {"error": reply.text})
                     break
+                results.append(call | {"result": result_data(reply)})
         return results
 
     def run_batch(self, batch: Batch) -> dict[str, Any] | list[Any]:
-        """Run a batch that is already parsed. See `run_json` for what it returns."""
+        """Run a batch that is already parsed. Returns the same as `run_json`."""
         if batch.prompt is not None:
             self.inject_context(batch.prompt)
         results = self.run(batch.calls or [])
@@ -179,11 +148,58 @@ class Session:
         return self.run_batch(read_batch(data))
 
 
+def _notes_for_context(memory: MemorySession, query: str) -> list[NoteInfo]:
+    """Return the notes that smart search finds for a context, best first.
+
+    The owner's note comes before an unconfirmed one that says it supersedes it.
+    """
+    room = memory.settings.context_chars
+    filters = memory_query().replace(upheld=memory.upheld_rows())
+    try:
+        result = memory.smart_search(query, _FIRST_HITS, filters, use=False)
+        # A size is in bytes, and a character takes up to 4 bytes.
+        may_be_too_short = sum(hit.note.size for hit in result.best) < 4 * room
+        if result.total > len(result.best) and may_be_too_short:
+            result = memory.smart_search(query, top=0, filters=filters, use=False)
+    except InvalidInput:
+        # The query has nothing to look for.
+        return []
+    notes = [hit.note for hit in result.best]
+    leader_rows = memory.upheld_leaders({note.row for note in notes})
+    return led(notes, lambda note: note, leader_rows)
+
+
+def _context_of(memory: MemorySession, notes: Sequence[NoteInfo]) -> str:
+    """Return the contents of these notes, one below the other, until the room is used up.
+
+    The notes are counted as used.
+    """
+    room = memory.settings.context_chars
+    text = ""
+    shown_notes: list[NoteInfo] = []
+    marks = memory.validity_marks(notes)
+    for note in notes:
+        if len(text) >= room:
+            break
+        if memory.is_held_back(note):
+            continue
+        remarks = [marks[note.row]] if note.row in marks else []
+        remarks += _author_words(memory, note)
+        if text:
+            text += "\n"
+        if remarks:
+            text += f"[{', '.join(remarks)}] "
+        text += content_of(memory, note)
+        shown_notes.append(note)
+    memory.note_use(shown_notes)
+    return text[:room]
+
+
 def _author_words(memory: MemorySession, note: NoteInfo) -> list[str]:
     """Return the words on the author of a note, for a context.
 
-    There are none for what the owner wrote, confirmed or imported, nor for the caller's own note:
-    the contract fixes how these are told (001, 14).
+    [] for a note that the owner wrote, confirmed or imported, and for the caller's own note: the
+    contract fixes how these are shown (001, 14).
     """
     is_own = note.provenance.agent is not None and note.provenance.agent == memory.agent
     if is_own:
@@ -197,10 +213,7 @@ def read_batch(data: bytes | str) -> Batch:
     Raises InvalidInput with the message `parse tool calls: …`.
     """
     try:
-        if data.strip():
-            value = parse_json(data)
-        else:
-            value = {}
+        value = parse_json(data) if data.strip() else {}
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"parse tool calls: {error}") from None
     if isinstance(value, list):
@@ -210,14 +223,16 @@ def read_batch(data: bytes | str) -> Batch:
 
     # An array has only calls. An object may also have a prompt.
     prompt = value.get("prompt")
+    if prompt is not None and not isinstance(prompt, str):
+        raise InvalidInput("parse tool calls: prompt must be a string")
     calls = value.get("tool_calls")
     if calls is None:
         calls = value.get("calls")
-    if prompt is not None and not isinstance(prompt, str):
-        raise InvalidInput("parse tool calls: prompt must be a string")
-    if calls is not None and not isinstance(calls, list):
+    if calls is None:
+        return Batch(prompt=prompt or None)
+    if not isinstance(calls, list):
         raise InvalidInput("parse tool calls: tool_calls must be an array")
-    return Batch(None if calls is None else _read_calls(calls), prompt or None)
+    return Batch(_read_calls(calls), prompt or None)
 
 
 def _read_calls(calls: Iterable[Any]) -> list[dict[str, Any]]:
@@ -229,10 +244,10 @@ def _read_calls(calls: Iterable[Any]) -> list[dict[str, Any]]:
         if isinstance(call, Mapping):
             name = call.get("name", "")
             params = call.get("params")
-        if not isinstance(name, str) or not (params is None or isinstance(params, dict)):
-            raise InvalidInput(
-                f'parse tool calls: call {number} is not of the form {{"name": TEXT, "params": OBJECT}}'
-            )
+        has_params = params is None or isinstance(params, dict)
+        if not isinstance(name, str) or not has_params:
+            form = '{"name": TEXT, "params": OBJECT}'
+            raise InvalidInput(f"parse tool calls: call {number} is not of the form {form}")
         checked_calls.append({"name": name, "params": params or {}})
     return checked_calls
 
@@ -243,7 +258,8 @@ def parse_json(data: bytes | str) -> Any:
     Raises RecursionError, and ValueError also for NaN and for numbers too large for a float, which
     could not be written again.
     """
-    return _DECODER.decode(data.decode("utf-8-sig") if isinstance(data, bytes) else data)
+    text = data.decode("utf-8-sig") if isinstance(data, bytes) else data
+    return _DECODER.decode(text)
 
 
 def _refuse(text: str) -> Any:
@@ -278,18 +294,22 @@ def call_tool(registry: Registry, memory: MemorySession, name: str, arguments: A
 
 def ends_batch(reply: Reply) -> bool:
     """Whether a reply ends its batch: every error does, except errors about the arguments."""
-    return reply.is_error and (reply.data or {}).get("code", "invalid") not in _SOFT_CODES
+    if not reply.is_error:
+        return False
+    code = (reply.data or {}).get("code", "invalid")
+    return code not in _ARGUMENT_ERROR_CODES
 
 
 def result_data(reply: Reply) -> dict[str, Any]:
     """Return a reply as `{"content", "is_error"}`, with `metadata` if it has any."""
-    meta = (reply.meta or {}).items()
-    metadata = {
-        key.removeprefix(_META_PREFIX): value for key, value in meta if key.startswith(_META_PREFIX)
-    }
-    return {"content": reply.text, "is_error": reply.is_error} | (
-        {"metadata": metadata} if metadata else {}
-    )
+    metadata = {}
+    for key, value in (reply.meta or {}).items():
+        if key.startswith(_META_PREFIX):
+            metadata[key.removeprefix(_META_PREFIX)] = value
+    data = {"content": reply.text, "is_error": reply.is_error}
+    if metadata:
+        data["metadata"] = metadata
+    return data
 
 
 def tool_list(registry: Registry) -> list[dict[str, Any]]:
@@ -332,7 +352,8 @@ def _success_reply(value: Any, **metadata: Any) -> Reply:
     """
     if not isinstance(value, str):
         value = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    return Reply(value, meta={f"memoranda/{key}": item for key, item in metadata.items()} or None)
+    meta = {f"{_META_PREFIX}{key}": item for key, item in metadata.items()}
+    return Reply(value, meta=meta or None)
 
 
 def memory_write(memory: MemorySession, arguments: Arguments) -> Reply:
@@ -340,17 +361,17 @@ def memory_write(memory: MemorySession, arguments: Arguments) -> Reply:
     if not arguments["content"].strip():
         raise InvalidInput("content is required")
     draft_fields = {name: arguments[name] for name in _DRAFT_FIELDS if name in arguments}
-    old = [memory.find_memory(ref).id for ref in arguments.get("supersedes", [])]
-    note = memory.write(
-        Draft(arguments["content"], project=CATEGORY_PROJECT, supersedes=old, **draft_fields)
+    superseded_ids = [memory.find_memory(ref).id for ref in arguments.get("supersedes", [])]
+    draft = Draft(
+        arguments["content"],
+        project=CATEGORY_PROJECT,
+        supersedes=superseded_ids,
+        **draft_fields,
     )
-    if note.expires:
-        expires = stamp(note.expires)
-    else:
-        expires = ""
-    return _success_reply(
-        {"id": note.id, "phase": note.phase, "scope": note.scope, "expires": expires}, id=note.id
-    )
+    note = memory.write(draft)
+    expires = stamp(note.expires) if note.expires else ""
+    document = {"id": note.id, "phase": note.phase, "scope": note.scope, "expires": expires}
+    return _success_reply(document, id=note.id)
 
 
 def memory_read(memory: MemorySession, arguments: Arguments) -> Reply:
@@ -442,8 +463,5 @@ def memory_smart_search(memory: MemorySession, arguments: Arguments) -> Reply:
 def _query(memory: MemorySession, arguments: Arguments) -> Query:
     """Return the query for the filters in the arguments of a tool."""
     filters = {name: arguments.get(name) for name in ("phase", "category", "scope", "source")}
-    if "as_of" in arguments:
-        as_of = memory.as_of(arguments["as_of"])
-    else:
-        as_of = None
+    as_of = memory.as_of(arguments["as_of"]) if "as_of" in arguments else None
     return memory_query(**filters, tags=arguments.get("tags", ())).replace(as_of=as_of)

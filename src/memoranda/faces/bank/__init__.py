@@ -1,5 +1,7 @@
-"""The face `bank`: the tools `activate`, `list` and `update` keep banks of Markdown files for kinds
-of conversation (contract 003, 2 and 4 to 8)."""
+"""The face `bank`: the tools `activate`, `list` and `update` (contract 003, 2 and 4 to 8).
+
+A bank is a folder of Markdown files for one kind of conversation.
+"""
 
 from __future__ import annotations
 
@@ -53,10 +55,10 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("memoranda.bank")
 DUMP = "cache_memory_dump.json"
-# Failures that a server remembers, and that a reply shows.
+# A server remembers at most this many failures, and a reply shows at most this many.
 _MAX_FAILURES = 100
 _MAX_FAILURES_IN_REPLY = 10
-# Digits that tell apart two repositories of one name.
+# The length of the digest that tells apart two repositories of one name.
 _HASH_DIGITS = 6
 _LLM_FAILED = "LLM processing failed, using fallback rule-based processing"
 # Arguments that are recorded in the history of a bank -> their names there.
@@ -65,15 +67,16 @@ _JOURNAL_FIELDS = {
     "conversation_id": "conversation",
     "update_count": "update",
 }
-# Characters of such an argument.
+# At most this many characters of such an argument are recorded.
 _JOURNAL_CHARACTERS = 200
 _ID_RULE = (
     "A bank's id is 1 to 100 letters and digits of any script, blanks, `.`, `_`, `-`; "
     "no blank or `.` first, no `..`."
 )
 _TARGET_RULE = (
-    "A file ends in .md; each part between `/` is 1 to 100 letters and digits of any script, blanks, `.`, `_`, `-`, "
-    "with no blank or `.` first and no `..`. Leave target_file out to have one chosen."
+    "A file ends in .md; each part between `/` is 1 to 100 letters and digits of any script, "
+    "blanks, `.`, `_`, `-`, with no blank or `.` first and no `..`. "
+    "Leave target_file out to have one chosen."
 )
 _NAME_NEEDED = "Give project_name, or the bank's id in bank_id; list shows the banks there are."
 _REPOSITORY_NEEDED = (
@@ -217,9 +220,10 @@ def toolset(
     """Make the toolset of one server, with a new ServerState.
 
     debug: whether a dump is written beside each updated bank.
-    llm_url, llm_model: an OpenAI-compatible endpoint that may choose the file of an update that
-        names none.
-    llm_key: the API key of the endpoint; None if it needs none.
+    llm_url: the address of an OpenAI-compatible endpoint, which chooses the file of an update that
+        names none. None means that rules choose.
+    llm_model: the language model that the endpoint runs. None means that rules choose.
+    llm_key: the API key of the endpoint. None if it needs none.
     """
     state = ServerState(debug)
     if llm_url and llm_model:
@@ -237,8 +241,7 @@ def toolset(
 def _tool(state: ServerState, definition: dict[str, Any], run: Run) -> Tool:
     """Make a tool that runs `run` and replies with its data as JSON, also for errors.
 
-    Only types are checked before. `run` checks the values of enums, and arguments that may replace
-    each other.
+    Only the types of arguments are checked before `run`. It checks everything else itself.
 
     definition: the declaration of the tool.
     """
@@ -286,7 +289,7 @@ def _answer(
             refusal = error
             if not isinstance(refusal, BankError):
                 refusal = _failure_of(tool, _reason_of(error))
-            # The failures before this one, which is added after them.
+            # `previous_errors` does not have this error, which is remembered only after that.
             data = {
                 "status": "error",
                 "error": str(refusal),
@@ -310,7 +313,10 @@ def _remember(state: ServerState, refusal: BankError, now: datetime) -> None:
 
 
 def _reason_of(error: MemorandaError) -> str:
-    """Return the `reason` of an error, or its message without advice on tools of other toolsets."""
+    """Return why a call failed: the `reason` of an error, or else its message.
+
+    Advice on tools of other toolsets is left out of the message.
+    """
     if error.advice is not None:
         return str(error).replace(error.advice.text, error.advice.otherwise)
     return getattr(error, "reason", None) or str(error)
@@ -336,11 +342,12 @@ def _check_kind(tool: str, kind: str) -> None:
 
 
 def list_(state: ServerState, memory: MemorySession, arguments: Arguments) -> dict[str, Any]:
-    """List the banks of each kind, or of the kind asked for. The one used last comes first."""
-    kind_text = arguments.get("bank_type")
-    if kind_text:
-        _check_kind("list", kind_text)
-    kinds = (kind_text,) if kind_text else banks.KINDS
+    """List the banks of each kind, or of the kind that the call names. The one used last is first."""
+    kinds: tuple[str, ...] = banks.KINDS
+    named_kind = arguments.get("bank_type")
+    if named_kind:
+        _check_kind("list", named_kind)
+        kinds = (named_kind,)
     return {banks.FOLDERS[kind]: _bank_documents(memory, kind) for kind in kinds}
 
 
@@ -383,11 +390,12 @@ def activate(state: ServerState, memory: MemorySession, arguments: Arguments) ->
         if _is_bad_name(error):
             raise _failure_of("activate", f"Invalid bank id: {id}", _ID_RULE) from None
         raise _failure_of("activate", _reason_of(error), bank=bank.key) from None
-    # An error names one file: the first that cannot be read.
-    for path, why in files.unreadable.items():
+    if files.unreadable:
+        # The error names only one file: the first that cannot be read.
+        path, why = next(iter(files.unreadable.items()))
         raise _load_error(path, why, bank)
     state.active[kind] = id
-    state.last = kind, id
+    state.last = (kind, id)
     count = token_count(files.texts.values())
     origin = "in memory" if is_cached else "read from disk"
     _log.debug("activated %s, about %d tokens, %s", bank.key, count, origin)
@@ -419,11 +427,9 @@ def _create(
     if repository is not None:
         name = repository.name
     elif bank.kind == "project":
-        visible = [
-            sign if sign.isprintable() else " " for sign in arguments.get("project_name") or ""
-        ]
-        name = " ".join("".join(visible).split()) or name
-    info = BankInfo(name, (arguments.get("project_description") or "").strip(), repository)
+        name = _printable(arguments.get("project_name") or "") or name
+    description = (arguments.get("project_description") or "").strip()
+    info = BankInfo(name, description, repository)
     now = memory.clock()
 
     def files_to_write() -> Puts:
@@ -435,9 +441,16 @@ def _create(
     bank.files.put(files_to_write, "create")
 
 
+def _printable(text: str) -> str:
+    """Return a text in one line, with single blanks, and without control characters."""
+    characters = [sign if sign.isprintable() else " " for sign in text]
+    return " ".join("".join(characters).split())
+
+
 def _claim(state: ServerState, memory: MemorySession, bank: Bank, repository: Repository) -> None:
-    """Record that a bank belongs to a repository. A failure is remembered, since the bank can be
-    read all the same.
+    """Record that a bank belongs to a repository.
+
+    If that fails, the failure is only remembered, because the bank can be read all the same.
     """
     try:
         bank.claim(repository)
@@ -449,9 +462,9 @@ def _claim(state: ServerState, memory: MemorySession, bank: Bank, repository: Re
 def _bank_of_arguments(
     memory: MemorySession, arguments: Arguments
 ) -> tuple[str, str, Repository | None]:
-    """Return the kind, the id and the repository of the bank that `activate` is called for.
+    """Return (kind, id, repository) of the bank that `activate` is called for.
 
-    The repository is None unless the bank is detected by it. Raises BankError, InvalidInput.
+    The repository is None if the caller's path is in none. Raises BankError, InvalidInput.
     """
     # Older clients send `conversation_type` for `bank_type`, and may leave out the id.
     by_alias = "bank_type" not in arguments
@@ -463,19 +476,17 @@ def _bank_of_arguments(
     if id is None:
         raise _missing_error("bank_id", "activate")
 
-    # A folder of code belongs to the bank of its repository.
+    # A folder of code belongs to the bank of its repository. Older clients call it a project.
     path = arguments.get("current_path")
-    repository = None
-    if path and (kind == "code" or (by_alias and kind == "project")):
-        repository = find_repository(path)
+    may_be_code = kind == "code" or (by_alias and kind == "project")
+    repository = find_repository(path) if path and may_be_code else None
     if repository is not None:
         kind = "code"
     if id in banks.AUTO:
         id = _detected_id(memory, arguments, kind, repository, by_alias=by_alias)
     if not is_bank_id(id):
-        raise _failure_of(
-            "activate", f"Invalid bank id: {id}", f"{_ID_RULE} Give another in bank_id."
-        )
+        details = f"{_ID_RULE} Give another in bank_id."
+        raise _failure_of("activate", f"Invalid bank id: {id}", details)
     return kind, id, repository
 
 
@@ -517,13 +528,16 @@ def _repository_bank_id(memory: MemorySession, repository: Repository) -> str:
     It is the name of its folder, or the name with a digest if another repository has that bank.
     """
     plain_id = banks.repository_id(repository.name)
-    hashed = _hashed_id(plain_id, repository)
-    owned = {id: Bank(memory, "code", id).belongs_to(repository) for id in (plain_id, hashed)}
-    for id, is_own in owned.items():
-        if is_own:
-            return id
-    # None means that no repository is recorded for this id, so that it is free.
-    return plain_id if owned[plain_id] is None else hashed
+    hashed_id = _hashed_id(plain_id, repository)
+    owns_plain_id = Bank(memory, "code", plain_id).belongs_to(repository)
+    if owns_plain_id:
+        return plain_id
+    owns_hashed_id = Bank(memory, "code", hashed_id).belongs_to(repository)
+    # None means that the bank records no repository, so that it is free.
+    is_plain_id_free = owns_plain_id is None
+    if is_plain_id_free and not owns_hashed_id:
+        return plain_id
+    return hashed_id
 
 
 def _hashed_id(id: str, repository: Repository) -> str:
@@ -545,27 +559,26 @@ def _instructions(bank: Bank, repository: Repository | None) -> dict[str, Any]:
     """
     data = banks.bank_data("instructions")
     prompts = data["prompts"]
-    git = ""
+    git_line = ""
     if repository is not None and (repository.branch or repository.commit):
-        form = Template(prompts["branch" if repository.branch else "detached"])
-        git = f"\n{form.safe_substitute(branch=repository.branch, commit=repository.commit)}\n"
-    if repository is not None:
-        name = repository.name
-    else:
-        name = bank.info().name
+        template = Template(prompts["branch" if repository.branch else "detached"])
+        sentence = template.safe_substitute(branch=repository.branch, commit=repository.commit)
+        git_line = f"\n{sentence}\n"
+    name = bank.info().name if repository is None else repository.name
     values = {
         "type": bank.kind,
         "id": bank.id,
         "name": name,
         "rules": data["rules"][bank.kind].strip(),
-        "git": git,
+        "git": git_line,
     }
-    replacements = {"memory_bank_automation": "automation", f"{bank.kind}_default": bank.kind}
+    # The id of each prompt, with the key of its text.
+    prompt_keys = {"memory_bank_automation": "automation", f"{bank.kind}_default": bank.kind}
     return {
         "directives": [*data["directives"]["all"], *data["directives"].get(bank.kind, [])],
         "prompts": [
             {"id": id, "text": Template(prompts[key]).substitute(values).strip()}
-            for id, key in replacements.items()
+            for id, key in prompt_keys.items()
         ],
         "examples": {
             "trigger_patterns": data["trigger_patterns"],
@@ -608,15 +621,17 @@ def update(state: ServerState, memory: MemorySession, arguments: Arguments) -> d
 
 
 def _bank_to_update(state: ServerState, arguments: Arguments) -> tuple[str, str]:
-    """Return the kind and the id of the bank to update.
+    """Return (kind, id) of the bank to update.
 
     If the arguments do not name a bank, it is the bank that was activated last. Raises BankError.
     """
     kind = arguments.get("bank_type")
     id = arguments.get("bank_id")
-    if (kind is None) != (id is None):
+    has_only_one = (kind is None) != (id is None)
+    if has_only_one:
         raise _missing_error("bank_type" if kind is None else "bank_id", "update")
     if kind is None:
+        # Without a bank that was activated, the error below names `auto`.
         kind, id = state.last or ("auto", None)
     else:
         _check_kind("update", kind)
@@ -652,8 +667,8 @@ def _placement(
 ) -> Placement:
     """Return where and how to write the text of an update.
 
-    If the arguments name no file, rules or the language model choose one. An operation that the
-    arguments name is always used. Raises BankError if the update is impossible.
+    If the arguments name no file, rules or the language model choose one. But if the arguments name
+    an operation, that one is used. Raises BankError if the update is impossible.
     """
     target = arguments.get("target_file") or None
     content = arguments["content"]
@@ -677,23 +692,26 @@ def _placement(
 def _check_update(
     bank: Bank, target: str | None, content: str, operation: str, position: str
 ) -> None:
-    """Raise BankError for an update that cannot be carried out."""
+    """Raise BankError for an update that cannot be carried out.
+
+    target: the file that the caller names. None if no file is named.
+    """
     if operation not in placement.OPERATIONS:
-        details = (
-            f"Invalid operation: {operation}. Must be one of: {', '.join(placement.OPERATIONS)}."
-        )
+        names = ", ".join(placement.OPERATIONS)
         raise BankError(
-            "invalid_operation", "Failed to update content: Invalid operation type", details
+            "invalid_operation",
+            "Failed to update content: Invalid operation type",
+            f"Invalid operation: {operation}. Must be one of: {names}.",
         )
     if target is not None and not banks.is_target(target):
         raise _failure_of("update", f"Invalid target file: {target}", _TARGET_RULE)
     if not content.strip():
         raise _failure_of("update", "content must not be blank")
-    if operation == "insert" and not placement.parse_position(position)[1]:
+    _, heading = placement.parse_position(position)
+    if operation == "insert" and not heading:
         file = target or placement.place_by_rules(bank.kind, content).target
-        raise _failure_of(
-            "update", f"Failed to update file: {file}", "position is required for insert"
-        )
+        reason = f"Failed to update file: {file}"
+        raise _failure_of("update", reason, "position is required for insert")
 
 
 def _chosen_place(state: ServerState, memory: MemorySession, bank: Bank, content: str) -> Placement:
@@ -741,8 +759,8 @@ class _UpdatePlan:
     The files are planned while the bank is locked. A change that has to be repeated plans them
     again, and counts again.
 
-    tokens_before, tokens_after: about how many tokens the bank has before and after the update; 0
-        before `plan` has run.
+    tokens_before: about how many tokens the bank has before the update; 0 before `plan` has run.
+    tokens_after: about how many tokens it has after the update; 0 before `plan` has run.
     """
 
     def __init__(
@@ -816,35 +834,35 @@ def _write_error(error: MemorandaError, bank: Bank, placed: Placement) -> Memora
 
 
 def _puts(memory: MemorySession, bank: Bank, placed: Placement, files: BankFiles) -> Puts:
-    """Return the files to write for an update, each with its new text and the file that it
-    replaces.
+    """Return the files to write for an update, each with its new text and the file that it replaces.
 
     A bank that does not exist yet gets all its first files.
 
-    memory: the memory of the caller.
-    bank: the bank to update.
     placed: where and how to write the text.
     files: the files that the bank has now.
     """
     if placed.target in files.unreadable:
         raise _load_error(placed.target, files.unreadable[placed.target], bank)
-    if bank.exists():
-        new_texts = {}
-    else:
-        new_texts = bank.first_files(bank.info(), memory.clock())
+    first_files: Puts = {}
+    if not bank.exists():
+        first_files = bank.first_files(bank.info(), memory.clock())
 
     old = bank.read(placed.target)
-    text = _text_to_change(bank, placed, old, new_texts)
+    text = _text_to_change(bank, placed, old, first_files)
     puts: Puts = {placed.target: (placed.apply(text), old)}
-    return puts | {path: put for path, put in new_texts.items() if path != placed.target}
+    for path, put in first_files.items():
+        puts.setdefault(path, put)
+    return puts
 
 
-def _text_to_change(bank: Bank, placed: Placement, old: File | None, new_texts: Puts) -> str:
-    """Return the text that an update changes: the file that is there, or the text it begins with.
+def _text_to_change(bank: Bank, placed: Placement, old: File | None, first_files: Puts) -> str:
+    """Return the text that an update changes.
+
+    It is the text of the file. A missing file begins with the text of its template, or empty.
 
     placed: where and how to write the text.
     old: the file that is there. None if it is missing.
-    new_texts: the first files of a bank that does not exist yet.
+    first_files: the first files of a bank that does not exist yet. {} if it exists.
 
     Raises BankError if the file is not a text.
     """
@@ -853,9 +871,10 @@ def _text_to_change(bank: Bank, placed: Placement, old: File | None, new_texts: 
             return old.data.decode()
         except UnicodeDecodeError:
             raise _load_error(placed.target, str(NotText(placed.target)), bank) from None
-    if placed.target in new_texts:
-        return new_texts[placed.target][0]
-    # Only an insertion needs something that it can be inserted into.
+    if placed.target in first_files:
+        text, _ = first_files[placed.target]
+        return text
+    # Only an insertion needs a text into which it is inserted.
     if placed.operation != "insert":
         return ""
     stem = placed.target.rpartition("/")[2].removesuffix(".md")
@@ -891,8 +910,9 @@ def parse_response(response: Any) -> dict[str, Any]:
             return parse_response(content)
         return response
     if isinstance(response, list):
-        texts = map(_item_text, response)
-        return parse_response(next((text for text in texts if isinstance(text, str)), None))
+        texts = [text for text in map(_item_text, response) if isinstance(text, str)]
+        # Without a text, this raises the error below.
+        return parse_response(texts[0] if texts else None)
     if isinstance(response, str):
         return _parsed_text(response)
     if hasattr(response, "content"):

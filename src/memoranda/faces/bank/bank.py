@@ -44,7 +44,7 @@ MANY_TOKENS = 6000
 _MAX_ID_CHARACTERS = 100
 _MAX_PATH_PARTS = 10
 _MAX_PATH_CHARACTERS = 200
-# Bytes read of a file of Git.
+# At most this many bytes of a file of Git are read.
 _MAX_GIT_FILE_BYTES = 1 << 16
 # A commit: 40 digits for SHA-1, 64 for SHA-256.
 _HASH = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
@@ -60,14 +60,11 @@ Puts = dict[str, "tuple[str, File | None]"]
 
 def is_bank_id(text: str) -> bool:
     """Whether `text` can be the id of a bank, or one part of the path of a file in it."""
-    has_length = 0 < len(text) <= _MAX_ID_CHARACTERS and len(text.encode()) <= NAME_BYTES
-    return (
-        has_length
-        and text[0] not in ". "
-        and ".." not in text
-        and text not in SKIPPED_FOLDERS
-        and all(map(_may_be_in_id, text))
-    )
+    if not text or len(text) > _MAX_ID_CHARACTERS or len(text.encode()) > NAME_BYTES:
+        return False
+    if text[0] in ". " or ".." in text or text in SKIPPED_FOLDERS:
+        return False
+    return all(_may_be_in_id(sign) for sign in text)
 
 
 def _may_be_in_id(sign: str) -> bool:
@@ -78,8 +75,9 @@ def _may_be_in_id(sign: str) -> bool:
 def is_target(path: str) -> bool:
     """Whether `path` can be a file of a bank, e.g. `notes/today.md`."""
     parts = path.split("/")
-    fits = len(path) <= _MAX_PATH_CHARACTERS and len(parts) <= _MAX_PATH_PARTS
-    return fits and path.endswith(".md") and all(map(is_bank_id, parts))
+    if len(path) > _MAX_PATH_CHARACTERS or len(parts) > _MAX_PATH_PARTS:
+        return False
+    return path.endswith(".md") and all(is_bank_id(part) for part in parts)
 
 
 def project_id(name: str) -> str:
@@ -92,9 +90,8 @@ def repository_id(name: str) -> str:
 
     Characters that an id cannot have become `_`.
     """
-    text = "".join(sign if _may_be_in_id(sign) else "_" for sign in project_id(name)).replace(
-        "..", "__"
-    )
+    text = "".join(sign if _may_be_in_id(sign) else "_" for sign in project_id(name))
+    text = text.replace("..", "__")
     if text[:1] in ("", "."):
         text = f"_{text[1:]}"
     while len(text) > _MAX_ID_CHARACTERS or len(text.encode()) > NAME_BYTES:
@@ -139,10 +136,12 @@ def template_texts(kind: str, info: BankInfo) -> dict[str, str]:
     """
     texts = {}
     for template in bank_data("templates")[kind]:
-        sections = [list(this_section) for this_section in template["sections"]]
-        if kind == "project" and info.description and not template["title"]:
+        # Each section is a pair (heading, sentence).
+        sections = [list(section) for section in template["sections"]]
+        is_main_file = not template["title"]
+        if kind == "project" and info.description and is_main_file:
             sections[0][1] = info.description
-        body = "".join(f"\n## {section}\n{sentence}\n" for section, sentence in sections) or "\n"
+        body = "".join(f"\n## {heading}\n{sentence}\n" for heading, sentence in sections) or "\n"
         texts[template["file"]] = f"# {template['title'] or info.name}\n{body}"
     return texts
 
@@ -153,9 +152,9 @@ class Repository:
 
     name: the name of its folder. For a linked worktree, the folder of the main repository.
     root: the path of that folder.
-    origin: the address of the remote `origin` without credentials, or None.
-    branch: the branch that is checked out, or None.
-    commit: the first 7 digits of the commit, if it is checked out without a branch, or None.
+    origin: the address of the remote `origin` without credentials. None without such a remote.
+    branch: the branch that is checked out. None if a commit is checked out without a branch.
+    commit: the first 7 digits of a commit that is checked out without a branch. Otherwise None.
     """
 
     name: str
@@ -198,9 +197,7 @@ class Bank:
 
     def __init__(self, memory: MemorySession, kind: str, id: str):
         # The first call imports the engine: a server must answer the handshake quickly.
-        from memoranda.engine.plain_files import (
-            Files,
-        )
+        from memoranda.engine.plain_files import Files
 
         self.kind = kind
         self.id = id
@@ -247,17 +244,15 @@ class Bank:
     def load(self, files_before: BankFiles | None) -> BankFiles:
         """Read all Markdown files. Raises the errors of `Files.notes`.
 
-        files_before: the files as they were read last, or None. If no file has changed, this
-            object is returned.
+        files_before: the files as they were read last. If no file has changed, this object is
+            returned. None if they were not read before.
         """
         stamps = self.stamps()
-        loaded = BankFiles()
-        if (
-            files_before is not None
-            and files_before.stamps == stamps
-            and not files_before.unreadable
-        ):
+        is_unchanged = files_before is not None and files_before.stamps == stamps
+        # A file that could not be read is tried again.
+        if files_before is not None and is_unchanged and not files_before.unreadable:
             return files_before
+        loaded = BankFiles()
         for path in in_order(self.kind, list(stamps)):
             try:
                 file = self.files.read(path)
@@ -275,10 +270,14 @@ class Bank:
 
     def info(self) -> BankInfo:
         """Return the recorded name and description. Without a record, the name is made of the id."""
-        name, description = (self.record().get(key) for key in ("name", "description"))
+        record = self.record()
+        name = record.get("name")
         if not isinstance(name, str) or not name:
             name = title_case(self.id)
-        return BankInfo(name, description if isinstance(description, str) else "")
+        description = record.get("description")
+        if not isinstance(description, str):
+            description = ""
+        return BankInfo(name, description)
 
     def first_files(self, info: BankInfo, moment: datetime) -> Puts:
         """Return all files of a new bank. The record comes last."""
@@ -336,9 +335,8 @@ class Bank:
 
 def _record_text(row: dict[str, Any], repository: Repository | None) -> str:
     """Return the text of a record with this repository."""
-    if repository is None:
-        repo = None
-    else:
+    repo = None
+    if repository is not None:
         repo = {"path": repository.root, "origin": repository.origin}
     return json.dumps({**row, "repo": repo}, ensure_ascii=False, indent=2) + "\n"
 
@@ -387,7 +385,7 @@ def find_repository(path: str) -> Repository | None:
 
 
 def _repository_root(path: str) -> str | None:
-    """Return the nearest folder at or above `path` that has `.git`, or None."""
+    """Return the nearest folder at or above `path` that has `.git`. None if no folder has it."""
     try:
         start = Path(os.path.realpath(user_path(path)))
         if not os.path.lexists(start):
@@ -401,33 +399,37 @@ def _repository_root(path: str) -> str | None:
 
 
 def _head_of(git_folder: str) -> tuple[str | None, str | None]:
-    """Return the branch and the commit that are checked out; see Repository."""
+    """Return (branch, commit) that are checked out. At least one of them is None.
+
+    The commit has 7 digits. It is known only if no branch is checked out.
+    """
     line = _text_of_file(os.path.join(git_folder, "HEAD")).partition("\n")[0]
     head = "".join(sign for sign in line if sign.isprintable()).strip()
     if head.startswith("ref:"):
         branch = head.removeprefix("ref:").strip().removeprefix("refs/heads/")
         # Git writes `.invalid` if the branch is stored elsewhere.
-        return (None if branch == ".invalid" else branch or None), None
+        if branch in ("", ".invalid"):
+            return None, None
+        return branch, None
     if _HASH.fullmatch(head):
         return None, head[:7]
     return None, None
 
 
-def _origin_of(common: str) -> str | None:
-    """Return the address of the remote `origin` without credentials, or None.
+def _origin_of(config_folder: str) -> str | None:
+    """Return the address of the remote `origin` without credentials. None without such a remote.
 
-    common: the folder with Git's `config`.
+    config_folder: the folder with Git's `config`.
     """
     is_in_origin = False
-    for line in _text_of_file(os.path.join(common, "config")).splitlines():
+    for line in _text_of_file(os.path.join(config_folder, "config")).splitlines():
         section = _SECTION.match(line)
         if section:
             is_in_origin = section[1].lower() == "remote" and section[2] == "origin"
             line = line[section.end() :]
-        if is_in_origin:
-            url = _URL.match(line)
-        else:
-            url = None
+        if not is_in_origin:
+            continue
+        url = _URL.match(line)
         if url and url[1].strip():
             return _CREDENTIALS.sub("", _one_line(url[1].strip()))
     return None
@@ -435,7 +437,7 @@ def _origin_of(common: str) -> str | None:
 
 def _text_of_file(path: str) -> str:
     """Read the first 64 KiB of a regular file. "" for anything else."""
-    # Opening a pipe would wait for a writer without O_NONBLOCK.
+    # Without O_NONBLOCK, opening a pipe would wait for a writer.
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError):

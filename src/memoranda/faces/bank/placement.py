@@ -38,7 +38,7 @@ _FREE_FOLDERS = (
 )
 # A longer text is a sentence, not a category.
 _MAX_CATEGORY_CHARACTERS = 40
-# Concepts and similar headings named for one text.
+# An explanation names at most this many concepts and similar headings.
 _MAX_CONCEPTS = 10
 _MAX_SIMILAR_HEADINGS = 3
 # A heading that says where a text goes: its signs, then its name.
@@ -93,13 +93,14 @@ class Placement:
 
         text: the present text of the file.
         """
+        # `breaks` gives the block the line breaks of the text, such as CRLF.
         newline, block = breaks(text or self.content, self.content)
         blank_lines = _BLANK_START.match(block)
         if blank_lines:
             block = block[blank_lines.end() :]
         block = _without_blank_end(block)
         level, name = parse_position(self.position)
-        headings = scan(text, split(text).body_at)[2]
+        headings = scan(text, split(text).body_at).headings
         section = _section_named(headings, level, name)
         if section is None:
             heading = f"{'#' * (level or 2)} {name}"
@@ -146,21 +147,29 @@ class _Choice(NamedTuple):
 
 def _by_title(content: str) -> _Choice | None:
     """Choose a category by the title of a text (see `place_by_rules`). None if the title fits none."""
-    lines = (line.strip() for line in content.splitlines())
-    title = next(filter(None, lines), "").lstrip("#").strip()
+    title = _title_of(content)
     hits = _category_hits(title)
-    named = next((name for name in hits if _compiled(rf"\b{name}\b").search(title)), None)
-    if named is not None:
+    named_categories = [name for name in hits if _compiled(rf"\b{name}\b").search(title)]
+    if named_categories:
+        named = named_categories[0]
         best = max(hits, key=hits.__getitem__)
         # The name itself is a hit.
         own_hits = max(hits[named], 1)
         if hits[best] <= own_hits:
             return _Choice(named, confidence=1.0)
-        return _Choice(best, hits[best] / (own_hits + hits[best]))
+        return _Choice(best, confidence=hits[best] / (own_hits + hits[best]))
     for name, count in hits.items():
         if count:
-            return _Choice(name, 0.9)
+            return _Choice(name, confidence=0.9)
     return None
+
+
+def _title_of(content: str) -> str:
+    """Return the first line of a text that is not blank, without `#`. "" for a blank text."""
+    for line in content.splitlines():
+        if line.strip():
+            return line.strip().lstrip("#").strip()
+    return ""
 
 
 def _by_hits(content: str) -> _Choice:
@@ -170,7 +179,7 @@ def _by_hits(content: str) -> _Choice:
     if not total:
         return _Choice(DEFAULT, confidence=0.0)
     best = max(hits, key=hits.__getitem__)
-    return _Choice(best, hits[best] / total)
+    return _Choice(best, confidence=hits[best] / total)
 
 
 def _category_hits(text: str) -> dict[str, int]:
@@ -190,13 +199,13 @@ def category_patterns() -> dict[str, list[re.Pattern[str]]]:
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern for words in any case."""
     return re.compile(pattern, re.IGNORECASE | re.ASCII)
 
 
 def explain(placed: Placement, texts: Mapping[str, str], moment: datetime) -> dict[str, Any]:
     """Return a placement as data for the log, with the files and headings related to its text.
 
-    placed: the placement.
     texts: the files of the bank.
     """
     text = placed.content
@@ -255,11 +264,10 @@ def place_by_llm(
     endpoint: the language model.
     texts: the files of the bank.
     """
-    excerpts = dict.fromkeys(
-        [*template_files(kind), *(path for path in texts if path.startswith(_FREE_FOLDERS))]
-    )
+    free_files = [path for path in texts if path.startswith(_FREE_FOLDERS)]
+    allowed_files = dict.fromkeys([*template_files(kind), *free_files])
     lines = []
-    for path in excerpts:
+    for path in allowed_files:
         headings = [text for signs, text in _HEADING.findall(texts.get(path, "")) if signs != "#"]
         lines.append(f"- {path}: {', '.join(headings) or 'no headings'}")
     values = {"type": kind, "files": "\n".join(lines), "categories": ", ".join(category_patterns())}
@@ -283,8 +291,8 @@ def _checked_answer(answer: Any, kind: str, texts: Mapping[str, str], content: s
     target = answer["target_file"]
     category = answer["category"].strip()
     text = answer["content"]
-    is_ours = target in template_files(kind) or target.startswith(_FREE_FOLDERS)
-    if not is_target(target) or not is_ours:
+    is_allowed = target in template_files(kind) or target.startswith(_FREE_FOLDERS)
+    if not is_target(target) or not is_allowed:
         raise ValueError("its target_file is none of this bank")
     if not category or len(category) > _MAX_CATEGORY_CHARACTERS or not category.isprintable():
         raise ValueError("its category is no name")
@@ -310,9 +318,8 @@ def _safe_operation(answer: Mapping[str, Any], text_before: str) -> tuple[str, s
     position = answer.get("position")
     if operation == "insert" and _names_section(position):
         return "insert", str(position)
-    if operation == "replace" and _distinct_lines(text_before) <= _distinct_lines(
-        answer["content"]
-    ):
+    keeps_all_lines = _distinct_lines(text_before) <= _distinct_lines(answer["content"])
+    if operation == "replace" and keeps_all_lines:
         return "replace", ""
     return "append", ""
 
@@ -348,25 +355,29 @@ def append_block(text: str, block: str) -> str:
     """Add a block at the end of a text, after an empty line. The result ends with one line break."""
     newline, block = breaks(text or block, block)
     before = text.rstrip("\r\n")
-    return (before + 2 * newline if before else "") + block.rstrip("\r\n") + newline
+    if before:
+        before += 2 * newline
+    return before + block.rstrip("\r\n") + newline
 
 
 def _section_named(headings: Sequence[Heading], level: int, name: str) -> Heading | None:
-    """Return the first heading with exactly this text, or the first one in another case, or None.
+    """Return the first heading with exactly this text, or else the first one in another case.
+
+    None if no heading has the text.
 
     headings: the headings of a file, in order.
     level: the level of the heading. 0 means any.
     """
-    fitting = [
+    matching_headings = [
         heading
         for heading in headings
         if level in (0, heading.level) and heading.text.strip().casefold() == name.casefold()
     ]
-    for heading in fitting:
+    for heading in matching_headings:
         if heading.text.strip() == name:
             return heading
-    if fitting:
-        return fitting[0]
+    if matching_headings:
+        return matching_headings[0]
     return None
 
 

@@ -56,7 +56,10 @@ def toolset(
 
 @dataclass(frozen=True, slots=True)
 class _GraphFace:
-    """Makes the tools and resources of `toolset`, whose arguments these are, and runs their calls."""
+    """Makes the tools and resources of one server, and runs their calls.
+
+    The fields are the arguments of `toolset`.
+    """
 
     like: str | None
     reply_chars: int
@@ -78,8 +81,10 @@ class _GraphFace:
             "idempotentHint": is_repeatable,
             "openWorldHint": False,
         }
+        # Only that server has names without a prefix.
+        served_name = name if self.like == "server-memory" else PREFIX + name
         return Tool(
-            name if self.like == "server-memory" else PREFIX + name,
+            served_name,
             row["description"],
             _schema(row, data, self.like),
             partial(self._answer, name, only_reads),
@@ -125,14 +130,13 @@ class _GraphFace:
 
         indent = None if self.like is None else _INDENT_OF_PRESETS
         form = entity_tools.Form(indent, self.reply_chars)
-        answer = function_of(name, entity_tools)
+        run_tool: Callable[..., Reply] = function_of(name, entity_tools)
         try:
             graph = self._graph(memory, arguments.get("project", GRAPH_PROJECT))
-            if not only_reads:
-                reply: Reply = answer(graph, arguments, form)
-                return reply
-            # Read one state of the graph, not a half of another caller's change.
-            return graph.at_once(lambda: answer(graph, arguments, form))
+            if only_reads:
+                # `at_once` reads one state of the graph, and not half of another caller's change.
+                return graph.at_once(lambda: run_tool(graph, arguments, form))
+            return run_tool(graph, arguments, form)
         except MemorandaError as error:
             return _refuse(error)
 
@@ -150,7 +154,8 @@ class _GraphFace:
         """Return the graph of a project."""
         from memoranda.engine import graphs
 
-        return (self.open_graph or graphs.open_graph)(memory, project)
+        open_graph = self.open_graph or graphs.open_graph
+        return open_graph(memory, project)
 
 
 def _schema(row: dict[str, Any], data: dict[str, Any], like: str | None) -> dict[str, Any]:

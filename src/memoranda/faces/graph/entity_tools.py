@@ -1,7 +1,7 @@
 """The nine tools of the graph, and their bounded replies: contract 002, 1, 2 and 4.
 
-In our own toolset (no `Form.indent`), a call that did less than it was asked gets a hint: a second
-text after the text that the contract fixes.
+In our own toolset (no `Form.indent`), a reply may have a hint: a second text after the text that
+the contract fixes. It tells a caller what a call left undone, such as a name that does not exist.
 
 A long answer is cut into pages. Its items come in one order: each entity is followed by the
 relations that touch it but no earlier entity. Relations that touch no entity of the answer come
@@ -31,20 +31,18 @@ from memoranda.note.entity import Entity, EntityKey, GraphRelation
 from memoranda.text.unicode import flat
 
 WARNINGS = "memoranda/warnings"
-# Names in an error before "and N more".
+# At most this many names are listed before "and N more".
 _MAX_LISTED_NAMES = 10
-# Misspelled names for which a hint looks for similar ones.
+# A hint looks for names similar to at most this many misspelled names.
 _MAX_MISSPELLED_NAMES = 3
 # A larger graph is not searched for similar names.
 _MAX_SEARCHED_ENTITIES = 5000
-# Entities whose observations are read together.
+# The observations of this many entities are read together.
 _BATCH_ENTITIES = 200
-# Characters of a page without its items and its cursor.
+# A page has at most this many characters in addition to its items and its cursor.
 _FRAME_CHARACTERS = 200
-_CURSOR_PER_CHARACTER = (
-    # Bytes of a cursor per character it holds: at most 12 as JSON, a third more in base64.
-    16
-)
+# A character takes at most this many bytes in a cursor: 12 as JSON, and a third more in base64.
+_CURSOR_PER_CHARACTER = 16
 # An entity or a relation takes at least this many characters.
 _MIN_ITEM_CHARACTERS = 30
 Data = dict[str, Any]
@@ -81,7 +79,10 @@ class Form:
         return to_json(value, indent=self.indent).decode()
 
     def size(self, value: Any) -> int:
-        """Estimate the characters that `value` takes in a list of the reply. Never too few."""
+        """Estimate the characters that `value` takes in a list of the reply.
+
+        The estimate is never too low.
+        """
         text = self.text(value)
         if self.indent is None:
             return len(text) + 2
@@ -97,9 +98,11 @@ def relations_data(relations: Iterable[GraphRelation]) -> list[Data]:
 class _Item(NamedTuple):
     """An entity or a relation of an answer.
 
-    number: the number of the entity, or of the entity that the relation follows.
+    number: the position of the entity in the answer, from 0. For a relation, the position of the
+        entity that it follows.
     data: the item as replies have it.
-    relation, position: None for an entity.
+    relation: the relation. None for an entity.
+    position: the order of the relation among the relations of its entity. None for an entity.
     is_unattached: whether it is a relation that touches no entity of the answer.
     """
 
@@ -133,21 +136,25 @@ class _Cursor(NamedTuple):
     def read(cls, text: str) -> _Cursor:
         """Read a cursor from its text. Raises InvalidInput for any other text."""
         try:
+            # `text` leaves out the padding of base64.
             data = base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True)
             order, position, is_unattached, seen_digests = json.loads(data)
         except (ValueError, TypeError, RecursionError):
             raise InvalidInput("Invalid cursor") from None
-        for part in (order, position, seen_digests):
-            if part is not None and not (
-                isinstance(part, list)
-                and all(isinstance(number_or_text, int | str) for number_or_text in part)
-            ):
-                raise InvalidInput("Invalid cursor")
-        # Exactly one of them says where the last page ended.
+        if not all(_is_position_or_none(part) for part in (order, position, seen_digests)):
+            raise InvalidInput("Invalid cursor")
+        # Exactly one of the two says where the last page ended.
         has_one_place = (order is None) != (seen_digests is None)
         if not isinstance(is_unattached, bool) or not has_one_place:
             raise InvalidInput("Invalid cursor")
         return cls(order, position, is_unattached, seen_digests)
+
+
+def _is_position_or_none(value: Any) -> bool:
+    """Whether a value is None, or a list of numbers and texts."""
+    if value is None:
+        return True
+    return isinstance(value, list) and all(isinstance(part, int | str) for part in value)
 
 
 class GraphReply:
@@ -175,10 +182,11 @@ class GraphReply:
         self._offset: int = arguments.get("offset", 0)
         self._first_observation: int = arguments.get("observationOffset", 0)
         self._observation_limit: int | None = arguments.get("observationLimit")
-        self._cursor = (
-            _Cursor.read(arguments["cursor"]) if arguments.get("cursor") is not None else None
-        )
-        # The ranking may have changed since the last page: entities that were shown come first.
+        self._cursor: _Cursor | None = None
+        if arguments.get("cursor") is not None:
+            self._cursor = _Cursor.read(arguments["cursor"])
+        # The ranking may have changed since the last page. So the entities that were shown are moved
+        # to the beginning.
         if self._cursor is not None and self._cursor.seen is not None:
             ranks = {digest: rank for rank, digest in enumerate(self._cursor.seen)}
             self._keys.sort(key=lambda key: ranks.get(_digest(key), len(ranks)))
@@ -201,20 +209,22 @@ class GraphReply:
         None if it is too large, or if the caller asks for a page.
         """
         most_characters = self._form.most or math.inf
-        is_first_part = self._limit is None and not self._offset and self._cursor is None
+        asks_for_page = self._is_ranked or self._limit is not None
+        is_later_page = bool(self._offset) or self._cursor is not None
         min_characters = _MIN_ITEM_CHARACTERS * (len(self._keys) + len(self._relations))
-        if self._is_ranked or not is_first_part or min_characters > most_characters:
+        if asks_for_page or is_later_page or min_characters > most_characters:
             return None
-        entities = list[Data]()
-        used = 0
-        for part in self._entity_batches(0):
+        entities: list[Data] = []
+        used_characters = 0
+        for batch in self._entity_batches(0):
             # Stop reading as soon as the answer cannot fit.
-            if used > most_characters:
+            if used_characters > most_characters:
                 return None
-            entities += part
-            if len(part) == _BATCH_ENTITIES:
-                observations = chain.from_iterable(entity["observations"] for entity in part)
-                used += sum(map(len, observations))
+            entities += batch
+            # A smaller batch is the last one.
+            if len(batch) == _BATCH_ENTITIES:
+                for entity in batch:
+                    used_characters += sum(len(text) for text in entity["observations"])
         data: Data = {"entities": entities, "relations": relations_data(self._relations)}
         text = self._form.text(data)
         if len(text) > most_characters:
@@ -222,30 +232,32 @@ class GraphReply:
         return data, text
 
     def _entity_batches(self, start: int) -> Iterator[list[Data]]:
-        """Yield the entities from the number `start` on in batches, as replies have them.
+        """Yield the entities in batches, as replies have them.
 
-        They have the observations that the caller asks for.
+        start: the position of the first entity.
+        """
+        for batch_start in range(start, len(self._keys), _BATCH_ENTITIES):
+            keys = self._keys[batch_start : batch_start + _BATCH_ENTITIES]
+            texts_of_keys = self._graph.observations(keys)
+            yield [
+                self._entity_data(key, texts)
+                for key, texts in zip(keys, texts_of_keys, strict=True)
+            ]
+
+    def _entity_data(self, key: EntityKey, texts: Sequence[str]) -> Data:
+        """Return an entity as replies have it, with the observations that the caller asks for.
+
+        texts: all its observations.
         """
         first = self._first_observation
-        count = self._observation_limit
-        if count is None:
-            end = None
-        else:
-            end = first + count
-        for batch_start in range(start, len(self._keys), _BATCH_ENTITIES):
-            part = self._keys[batch_start : batch_start + _BATCH_ENTITIES]
-            batch = list[Data]()
-            for (_, name, kind, _, project), texts in zip(
-                part, self._graph.observations(part), strict=True
-            ):
-                window = texts[first:end]
-                data: Data = documents.entity(name, kind, window)
-                if len(window) < len(texts):
-                    data["observationCount"] = len(texts)
-                if project is not None:
-                    data["project"] = project
-                batch.append(data)
-            yield batch
+        end = None if self._observation_limit is None else first + self._observation_limit
+        shown_texts = texts[first:end]
+        data: Data = documents.entity(key.name, key.type, shown_texts)
+        if len(shown_texts) < len(texts):
+            data["observationCount"] = len(texts)
+        if key.project is not None:
+            data["project"] = key.project
+        return data
 
     def _page(self, totals: Data) -> Data:
         """Return the page after the cursor, with the cursor of the next page if there is one.
@@ -256,16 +268,16 @@ class GraphReply:
         limit = math.inf if self._limit is None else self._limit
         entities: list[Data] = []
         relations: list[GraphRelation] = []
-        last: _Item | None = None
+        last_item: _Item | None = None
         next_keys: Data = {}
         for item in self._items_from_start():
             size = self._form.size(item.data)
             # Room must be left for the cursor that would follow the item.
             cursor_size = self._cursor_size(item, room - size) if self._form.most else 0
             has_room = size + cursor_size <= room
-            is_full = item.relation is None and len(entities) >= limit
-            if last is not None and (is_full or not has_room):
-                next_keys["nextCursor"] = self._cursor_after(last)
+            is_beyond_limit = item.relation is None and len(entities) >= limit
+            if last_item is not None and (is_beyond_limit or not has_room):
+                next_keys["nextCursor"] = self._cursor_after(last_item)
                 break
             if item.relation is not None:
                 relations.append(item.relation)
@@ -276,7 +288,7 @@ class GraphReply:
                 entities.append(self._shorten_entity(item.data, room - cursor_size))
                 size = self._form.size(entities[-1])
             room -= size
-            last = item
+            last_item = item
 
         # The relations of a page are in the order of the graph.
         relations.sort(key=lambda relation: relation.order)
@@ -285,19 +297,20 @@ class GraphReply:
     def _shorten_entity(self, entity: Data, room: float) -> Data:
         """Cut an entity that is too large for a page to the first observations that fit, at least one.
 
-        room: the number of characters.
+        room: the largest number of characters.
         """
         texts = entity["observations"]
         count = entity.get("observationCount", len(texts))
-        short = {**entity, "observations": [], "observationCount": count}
-        room -= self._form.size(short)
+        fitting_texts: list[str] = []
+        short_entity = {**entity, "observations": fitting_texts, "observationCount": count}
+        room -= self._form.size(short_entity)
         for text in texts:
             room -= self._form.size(text) + 2 * (self._form.indent or 0)
-            if room < 0 and short["observations"]:
+            if room < 0 and fitting_texts:
                 break
-            short["observations"].append(text)
-        if len(short["observations"]) < count:
-            return short
+            fitting_texts.append(text)
+        if len(fitting_texts) < count:
+            return short_entity
         return entity
 
     def _cursor_size(self, item: _Item, room: float) -> int:
@@ -308,11 +321,8 @@ class GraphReply:
         if self._is_ranked:
             # A digest with its quotes and comma takes 20 characters in base64.
             return 20 * (item.number + 2) + 400
-        if self._keys:
-            order = self._keys[item.number].order
-        else:
-            order = ()
-        size = _CURSOR_PER_CHARACTER * len(repr(([*order], item.position)))
+        order = list(self._keys[item.number].order) if self._keys else []
+        size = _CURSOR_PER_CHARACTER * len(repr((order, item.position)))
         if size <= room:
             return size
         return len(self._cursor_after(item))
@@ -329,38 +339,34 @@ class GraphReply:
     def _items_from_start(self) -> Iterator[_Item]:
         """Yield the items from the cursor or the offset on."""
         cursor = self._cursor
-        begin, has_item = self._start_after_cursor()
-        is_unattached = cursor is not None and cursor.is_unattached
-        # If the entity of the cursor's item was deleted, its relations were deleted, too.
-        resumes = has_item or is_unattached
-        position = cursor.position if cursor is not None and resumes else None
-        if is_unattached:
-            # All entities were shown: later ones are new and not part of this answer.
+        begin, has_entity_of_cursor = self._start_after_cursor()
+        if cursor is not None and cursor.is_unattached:
+            # All entities were shown. Later ones are new, and not part of this answer.
             del self._keys[begin:]
-        relations_number = len(self._keys)
+            groups = self._relations_by_entity()
+            yield from self._unattached_items(groups, cursor.position)
+            return
+
         groups = self._relations_by_entity()
-        if not is_unattached:
-            if resumes:
-                yield from _relation_items(groups, begin - 1, relations_number, position)
-            for number, entity in enumerate(
-                chain.from_iterable(self._entity_batches(begin)), begin
-            ):
-                yield _Item(number, entity)
-                yield from _relation_items(groups, number, relations_number)
-        yield from _relation_items(
-            groups, relations_number, relations_number, position if is_unattached else None
-        )
+        # If the entity of the cursor was deleted, its relations were deleted, too.
+        if cursor is not None and has_entity_of_cursor:
+            yield from self._relation_items(groups, begin - 1, cursor.position)
+        entities = chain.from_iterable(self._entity_batches(begin))
+        for number, entity in enumerate(entities, begin):
+            yield _Item(number, entity)
+            yield from self._relation_items(groups, number)
+        yield from self._unattached_items(groups)
 
     def _start_after_cursor(self) -> tuple[int, bool]:
-        """Return the number of the next entity, and whether the entity before it is the cursor's.
+        """Return the position of the next entity, and whether the cursor's entity is before it.
 
-        The second value is False if the cursor's entity was deleted. Raises InvalidInput for a
-        cursor of another kind of answer.
+        The second value is False without a cursor, and if the cursor's entity was deleted. Raises
+        InvalidInput for a cursor of another kind of answer.
         """
         cursor = self._cursor
         if cursor is None:
             return self._offset, False
-        # The entities that were shown come first: their number is the number of the next entity.
+        # The entities that were shown come first, so their count is the position of the next one.
         if cursor.seen is not None:
             seen_digests = set(cursor.seen)
             begin = sum(_digest(key) in seen_digests for key in self._keys)
@@ -378,59 +384,88 @@ class GraphReply:
         return begin, self._keys[begin - 1].order == order
 
     def _relations_by_entity(self) -> dict[int, list[GraphRelation]]:
-        """Group the relations by the number of the first entity that they touch.
+        """Group the relations by the position of the first entity that they touch.
 
-        Unattached relations are under the number of entities.
+        The key of the unattached relations is the number of entities.
         """
         numbers: dict[str, int] = {}
         for number, key in enumerate(self._keys):
             numbers.setdefault(key.name, number)
-        relations_number = len(self._keys)
+        unattached = len(self._keys)
         groups: dict[int, list[GraphRelation]] = {}
         for relation in self._relations:
-            source = numbers.get(relation.source, relations_number)
-            target = numbers.get(relation.target, relations_number)
+            source = numbers.get(relation.source, unattached)
+            target = numbers.get(relation.target, unattached)
             groups.setdefault(min(source, target), []).append(relation)
         return groups
 
+    def _relation_items(
+        self,
+        groups: Mapping[int, Sequence[GraphRelation]],
+        number: int,
+        after: Position | None = None,
+    ) -> list[_Item]:
+        """Return the relations that follow an entity, in order.
 
-def _relation_items(
-    groups: Mapping[int, Sequence[GraphRelation]],
-    number: int,
-    relations_number: int,
-    after: Position | None = None,
-) -> list[_Item]:
-    """Return the relations that follow an entity, in order.
+        groups: the relations, as `_relations_by_entity` returns them.
+        number: the position of the entity.
+        after: only relations after this position. None means all.
+        """
+        relations = _relations_after(groups.get(number, ()), after)
+        return [
+            _Item(number, documents.entity_relation(relation), relation, position)
+            for position, relation in relations
+        ]
 
-    groups: the relations, each by the number of the first entity that it touches.
-    number: the number of the entity, or `relations_number` for the unattached relations.
-    relations_number: the number of entities.
-    after: only relations after this position. None means all.
-    """
-    items = []
-    group = groups.get(number, ())
-    for relation, data in zip(group, relations_data(group), strict=True):
-        digest = blake2b(
-            "\0".join(relation.triple).encode("utf-8", "surrogatepass"), digest_size=12
-        ).hexdigest()
-        position = [*relation.order[:-1], digest]
-        if after is None or _comparable(position) > _comparable(after):
-            items.append(
-                _Item(
-                    min(number, relations_number - 1),
-                    data,
-                    relation,
-                    position,
-                    number == relations_number,
-                )
+    def _unattached_items(
+        self, groups: Mapping[int, Sequence[GraphRelation]], after: Position | None = None
+    ) -> list[_Item]:
+        """Return the relations that touch no entity of the answer, in order.
+
+        groups: the relations, as `_relations_by_entity` returns them.
+        after: only relations after this position. None means all.
+        """
+        entity_count = len(self._keys)
+        relations = _relations_after(groups.get(entity_count, ()), after)
+        return [
+            _Item(
+                # They follow the last entity.
+                entity_count - 1,
+                documents.entity_relation(relation),
+                relation,
+                position,
+                is_unattached=True,
             )
-    return sorted(items, key=lambda item: _comparable(item.position or []))
+            for position, relation in relations
+        ]
+
+
+def _relations_after(
+    relations: Iterable[GraphRelation], after: Position | None
+) -> list[tuple[Position, GraphRelation]]:
+    """Return the relations after a position, in order, each with its position.
+
+    after: the position. None means all relations.
+    """
+    positioned = [(_position_of(relation), relation) for relation in relations]
+    if after is not None:
+        positioned = [row for row in positioned if _comparable(row[0]) > _comparable(after)]
+    return sorted(positioned, key=lambda row: _comparable(row[0]))
+
+
+def _position_of(relation: GraphRelation) -> Position:
+    """Return the position of a relation, in which a digest of its contents replaces its last part.
+
+    That part may change when other relations are deleted.
+    """
+    contents = "\0".join(relation.triple).encode("utf-8", "surrogatepass")
+    return [*relation.order[:-1], blake2b(contents, digest_size=12).hexdigest()]
 
 
 def _comparable(position: Position) -> list[tuple[bool, int | str]]:
     """Return a key for comparing positions, whose parts may be numbers or texts.
 
-    In notes a position begins with a time, in a file with a digest.
+    A position begins with a time in a graph of notes, and with a digest in a graph file.
     """
     return [(isinstance(part, str), part) for part in position]
 
@@ -444,25 +479,25 @@ def _digest(key: EntityKey) -> str:
 def create_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     """Create entities. The reply has the entities that did not exist yet.
 
-    graph: the graph.
     form: how the reply is written as JSON, and whether it may have a hint.
     """
     entities = [
-        Entity(entity["name"], entity["entityType"], tuple(entity["observations"]))
-        for entity in arguments["entities"]
+        Entity(row["name"], row["entityType"], tuple(row["observations"]))
+        for row in arguments["entities"]
     ]
     created = [
         documents.entity(entity.name, entity.type, entity.observations)
         for entity in graph.create_entities(entities)
     ]
-    new = {entity["name"] for entity in created}
-    existing_names = [entity.name for entity in entities if entity.name not in new]
+    new_names = {row["name"] for row in created}
+    existing_names = [entity.name for entity in entities if entity.name not in new_names]
 
-    # The reply must not be longer than allowed.
-    if form.indent is None and form.most and len(form.text(created)) > form.most:
+    is_too_long = form.indent is None and form.most and len(form.text(created)) > form.most
+    if is_too_long:
         # Leave out the observations, which the caller has just sent.
-        created = [{**entity, "observations": []} for entity in created]
-        created = created[: form.most // max(map(form.size, created))]
+        created = [{**row, "observations": []} for row in created]
+        longest = max(form.size(row) for row in created)
+        created = created[: form.most // longest]
     hint = ""
     if existing_names and form.teaches:
         hint = (
@@ -475,7 +510,6 @@ def create_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 def create_relations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     """Create relations. The reply has the relations that did not exist yet.
 
-    graph: the graph.
     form: how the reply is written as JSON, and whether it may have a hint.
     """
     created = relations_data(graph.create_relations(_relations(arguments)))
@@ -485,7 +519,6 @@ def create_relations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 def add_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     """Add observations to entities. The reply has the observations that were new.
 
-    graph: the graph.
     form: how the reply is written as JSON, and whether it may have a hint.
     """
     additions = [
@@ -494,10 +527,9 @@ def add_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     try:
         added = graph.add_observations(additions)
     except NoEntity as error:
+        hint = ""
         if form.teaches:
-            hint = _misspelled(graph, [name for name, _ in additions])
-        else:
-            hint = ""
+            hint = _spelling_hint(graph, [name for name, _ in additions])
         return Reply(str(error), is_error=True, hint=hint)
     results = [{"entityName": name, "addedObservations": texts} for name, texts in added]
     return Reply(form.text(results), {"results": results})
@@ -506,7 +538,6 @@ def add_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 def delete_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     """Delete entities, and everything recorded about them.
 
-    graph: the graph.
     form: how the reply is written as JSON, and whether it may have a hint.
     """
     hint = _why_not_deleted(graph, arguments, form)
@@ -517,7 +548,6 @@ def delete_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 def delete_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     """Delete observations of entities.
 
-    graph: the graph.
     form: how the reply is written as JSON, and whether it may have a hint.
     """
     hint = _why_not_deleted(graph, arguments, form)
@@ -530,7 +560,6 @@ def delete_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply
 def delete_relations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     """Delete relations between entities.
 
-    graph: the graph.
     form: how the reply is written as JSON, and whether it may have a hint.
     """
     hint = _why_not_deleted(graph, arguments, form)
@@ -539,51 +568,54 @@ def delete_relations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 
 
 def _deleted(noun: str, hint: str) -> Reply:
+    """Return the reply after a deletion.
+
+    noun: the deleted things, such as `Entities`.
+    """
     message = f"{noun} deleted successfully"
     return Reply(message, {"success": True, "message": message}, hint=hint)
 
 
 def _why_not_deleted(graph: Graph, arguments: Arguments, form: Form) -> str:
-    """Return the hint that some of the things to delete do not exist, or "" if all do.
+    """Return the hint that some of the things to delete do not exist. "" if all do.
 
     For example: `1 of 2 deleted: no such entity.`
 
-    graph: the graph.
     form: how the reply is written as JSON, and whether it may have a hint.
     """
     # Some presets fix the words of replies.
     if not form.teaches:
         return ""
-    # Triples of relations, names of entities, or pairs of an entity's name and an observation.
-    asked_keys: set[Any]
+    # What to delete: triples of relations, names of entities, or pairs of an entity's name and an
+    # observation.
+    keys_to_delete: set[Any]
+    present_keys: set[Any]
     if "relations" in arguments:
         kind = "relation"
         names = [row["from"] for row in arguments["relations"]]
-        asked_keys = {relation.triple for relation in _relations(arguments)}
-        existing_keys = asked_keys & {relation.triple for relation in graph.relations(set(names))}
+        keys_to_delete = {relation.triple for relation in _relations(arguments)}
+        present_keys = {relation.triple for relation in graph.relations(set(names))}
     elif "entityNames" in arguments:
         kind = "entity"
         names = arguments["entityNames"]
-        asked_keys = set(names)
-        existing_keys = {key.name for key in graph.named(names)}
+        keys_to_delete = set(names)
+        present_keys = {key.name for key in graph.named(names)}
     else:
         kind = "observation"
         names = [row["entityName"] for row in arguments["deletions"]]
-        asked_keys = set()
+        keys_to_delete = set()
         for row in arguments["deletions"]:
-            asked_keys.update((row["entityName"], text) for text in row["observations"])
-        existing_keys = asked_keys & _observation_pairs(graph, names)
-    if len(existing_keys) == len(asked_keys):
+            keys_to_delete.update((row["entityName"], text) for text in row["observations"])
+        present_keys = _observation_pairs(graph, names)
+    deleted_count = len(keys_to_delete & present_keys)
+    if deleted_count == len(keys_to_delete):
         return ""
-    why = f"{len(existing_keys)} of {len(asked_keys)} deleted: no such {kind}."
-    return f"{why} {_misspelled(graph, names)}".strip()
+    why = f"{deleted_count} of {len(keys_to_delete)} deleted: no such {kind}."
+    return f"{why} {_spelling_hint(graph, names)}".strip()
 
 
 def _observation_pairs(graph: Graph, names: Sequence[str]) -> set[tuple[str, str]]:
-    """Return the pairs (name of the entity, observation) of these entities.
-
-    graph: the graph.
-    """
+    """Return the pairs (name of the entity, observation) of these entities."""
     keys = graph.named(names)
     pairs: set[tuple[str, str]] = set()
     for key, texts in zip(keys, graph.observations(keys), strict=True):
@@ -591,24 +623,24 @@ def _observation_pairs(graph: Graph, names: Sequence[str]) -> set[tuple[str, str
     return pairs
 
 
-def _misspelled(graph: Graph, names: Iterable[str]) -> str:
-    """Return a hint such as `Did you mean "Ana", not "Anna"?`, or "" if no name is similar.
+def _spelling_hint(graph: Graph, names: Iterable[str]) -> str:
+    """Return a hint such as `Did you mean "Ana", not "Anna"?`. "" if no entity has a similar name.
 
-    graph: the graph.
+    names: the names of a call, of which some may exist.
     """
     unique_names = list(dict.fromkeys(names))
     known_names = {key.name for key in graph.named(unique_names)}
-    missing = [name for name in unique_names if name not in known_names][:_MAX_MISSPELLED_NAMES]
-    if not missing:
+    missing_names = [name for name in unique_names if name not in known_names]
+    if not missing_names:
         return ""
     keys = graph.keys()
     if len(keys) > _MAX_SEARCHED_ENTITIES:
         return ""
-    guesses = [
-        f"{_list_of_names(nearest)}, not {_list_of_names([name])}?"
-        for name in missing
-        if (nearest := near(name, (key.name for key in keys), most=1))
-    ]
+    guesses = []
+    for name in missing_names[:_MAX_MISSPELLED_NAMES]:
+        similar_names = near(name, (key.name for key in keys), most=1)
+        if similar_names:
+            guesses.append(f"{_list_of_names(similar_names)}, not {_list_of_names([name])}?")
     if guesses:
         return f"Did you mean {' '.join(guesses)}"
     return ""
@@ -616,17 +648,16 @@ def _misspelled(graph: Graph, names: Iterable[str]) -> str:
 
 def _list_of_names(names: Sequence[str]) -> str:
     """Return names for a sentence: `"a", "b" and 3 more`."""
+    sentence = ", ".join(f'"{flat(name[:80])}"' for name in names[:_MAX_LISTED_NAMES])
     if len(names) > _MAX_LISTED_NAMES:
-        count_of_others = f" and {len(names) - _MAX_LISTED_NAMES} more"
-    else:
-        count_of_others = ""
-    return ", ".join(f'"{flat(name[:80])}"' for name in names[:_MAX_LISTED_NAMES]) + count_of_others
+        sentence += f" and {len(names) - _MAX_LISTED_NAMES} more"
+    return sentence
 
 
 def _relations(arguments: Arguments) -> Sequence[GraphRelation]:
+    """Return the relations that a call names."""
     return [
-        GraphRelation(relation_row["from"], relation_row["to"], relation_row["relationType"])
-        for relation_row in arguments["relations"]
+        GraphRelation(row["from"], row["to"], row["relationType"]) for row in arguments["relations"]
     ]
 
 
@@ -641,7 +672,6 @@ def read_graph(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 def search_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     """Find the entities that match a query, and their relations. `ranked` puts the best first.
 
-    graph: the graph.
     form: how the reply is written as JSON, and whether it may have a hint.
     """
     query = arguments["query"]
@@ -657,35 +687,44 @@ def open_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 
     With the argument `depth`, also get the entities within this many relations, nearest first.
 
-    graph: the graph.
     form: how the reply is written as JSON, and whether it may have a hint.
     """
-    wanted_names = arguments["names"]
+    if arguments.get("depth", 0):
+        return _open_neighbours(graph, arguments, form)
+    keys = graph.named(arguments["names"])
+    names = {key.name for key in keys}
     direction = arguments.get("direction", "both")
     types = arguments.get("relationTypes")
-    if arguments.get("depth", 0):
-        distances = _distances(graph, wanted_names, direction, types, arguments["depth"])
-        # The order of an entity begins with its distance.
-        keys = [
-            key._replace(order=(distances[key.name], *key.order)) for key in graph.named(distances)
-        ]
-        keys.sort(key=lambda key: key.order)
-        relations = [
-            relation
-            for relation in graph.relations(set(distances))
-            if relation.source in distances and relation.target in distances
-        ]
-        return _reply(graph, keys, relations, arguments, form)
-
-    keys = graph.named(wanted_names)
-    names = {key.name for key in keys}
-    hint = _misspelled(graph, wanted_names) if form.teaches else ""
     relations = [
         relation
         for relation in graph.relations(names)
         if _reached(relation, names, direction, types)
     ]
+    hint = _spelling_hint(graph, arguments["names"]) if form.teaches else ""
     return _reply(graph, keys, relations, arguments, form, hint)
+
+
+def _open_neighbours(graph: Graph, arguments: Arguments, form: Form) -> Reply:
+    """Get the entities within `depth` relations of the named ones, and all relations among them.
+
+    form: how the reply is written as JSON, and whether it may have a hint.
+    """
+    distances = _distances(
+        graph,
+        arguments["names"],
+        arguments.get("direction", "both"),
+        arguments.get("relationTypes"),
+        arguments["depth"],
+    )
+    # The nearest come first, so the order of an entity begins with its distance.
+    keys = [key._replace(order=(distances[key.name], *key.order)) for key in graph.named(distances)]
+    keys.sort(key=lambda key: key.order)
+    relations = [
+        relation
+        for relation in graph.relations(set(distances))
+        if relation.source in distances and relation.target in distances
+    ]
+    return _reply(graph, keys, relations, arguments, form)
 
 
 def _distances(
@@ -696,6 +735,7 @@ def _distances(
     names: the names to start from, at distance 0.
     direction: `out` follows relations from their source, `in` from their target, `both` either way.
     types: the types of relations to follow. None means all.
+    depth: the largest distance.
     """
     distances = dict.fromkeys(names, 0)
     # The names that the last level has added.
@@ -750,6 +790,10 @@ def _reply(
 
 def whole_graph(graph: Graph) -> str:
     """Return the whole graph as indented JSON, as its resources show it (contract 002, 7)."""
-    return graph.at_once(
-        lambda: GraphReply(graph, graph.keys(), graph.relations(), {}, Form(2, 0)).data()[1]
-    )
+    form = Form(indent=2, most=0)
+
+    def read_text() -> str:
+        _, text = GraphReply(graph, graph.keys(), graph.relations(), {}, form).data()
+        return text
+
+    return graph.at_once(read_text)

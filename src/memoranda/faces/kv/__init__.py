@@ -23,53 +23,56 @@ if TYPE_CHECKING:
 class JsonFolder:
     """Returns a caller's entries from the JSON files of an agent-memory folder.
 
-    It may be passed to `toolset` as `kept_in`. Call `close` after the last call.
+    It may be passed to `toolset` as `open_entries`. Call `close` after the last call.
     """
 
     def __init__(self, folder: str):
         self._folder = folder
-        # Opened by the first call.
-        self._place: JsonEntryFolder | None = None
+        # The first call opens it.
+        self._opened_folder: JsonEntryFolder | None = None
 
     def __call__(self, memory: MemorySession) -> Entries:
-        from memoranda.engine.json_entries import (
-            JsonEntryFolder,
-        )
+        from memoranda.engine.json_entries import JsonEntryFolder
 
-        self._place = self._place or JsonEntryFolder(self._folder)
-        return self._place.entries(memory)
+        if self._opened_folder is None:
+            self._opened_folder = JsonEntryFolder(self._folder)
+        return self._opened_folder.entries(memory)
 
     def close(self) -> None:
         """Write into the files how often entries were read."""
-        if self._place is not None:
-            self._place.fold()
+        if self._opened_folder is not None:
+            self._opened_folder.fold()
 
 
-def toolset(kept_in: Callable[[MemorySession], Entries] | None = None) -> Toolset:
+def toolset(open_entries: Callable[[MemorySession], Entries] | None = None) -> Toolset:
     """Make the toolset `kv`.
 
-    kept_in: returns a caller's entries. None means that entries are notes.
+    open_entries: returns a caller's entries. None means that entries are notes.
     """
     tools = declared(
-        "kv-tools.json", lambda name: partial(_run, name, kept_in), contract="kv", refuse=_refuse
+        "kv-tools.json",
+        lambda name: partial(_run, name, open_entries),
+        contract="kv",
+        refuse=_refuse,
     )
     return Toolset("kv", tools, instructions=text_file("kv-instructions.md").strip())
 
 
 def _run(
     name: str,
-    kept_in: Callable[[MemorySession], Entries] | None,
+    open_entries: Callable[[MemorySession], Entries] | None,
     memory: MemorySession,
     arguments: Arguments,
 ) -> Reply:
     """Run the tool `name` on the caller's entries.
 
-    kept_in: returns a caller's entries. None means that entries are notes.
+    open_entries: returns a caller's entries. None means that entries are notes.
     """
     from memoranda.engine.entries import NoteEntries
     from memoranda.faces.kv.entry_tools import answer
 
-    return answer(name, kept_in(memory) if kept_in else NoteEntries(memory), arguments)
+    entries = NoteEntries(memory) if open_entries is None else open_entries(memory)
+    return answer(name, entries, arguments)
 
 
 def _refuse(error: InvalidInput) -> Reply:

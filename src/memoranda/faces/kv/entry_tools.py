@@ -1,5 +1,7 @@
-"""The seven key-value tools and their replies: one text, in markdown or JSON, never longer than
-LIMIT characters (contract 004, 1 to 6)."""
+"""The seven key-value tools and their replies (contract 004, 1 to 6).
+
+A reply is one text, in Markdown or JSON, and never longer than LIMIT characters.
+"""
 
 from __future__ import annotations
 
@@ -22,17 +24,17 @@ from memoranda.note.entry import DEFAULT_NAMESPACE
 from memoranda.text.unicode import flat
 
 LIMIT = 25_000
-"""Characters of a reply at most."""
+"""A reply has at most this many characters."""
 NAME_CHARACTERS = 1000
 VALUE_BYTES = 10 * 1024 * 1024
 LONGEST_TTL = 100_000_000_000
 """Seconds; later expiry times would have years of five digits."""
-# Characters of a value in a list.
+# A value in a list has at most this many characters.
 _VALUE_CHARACTERS = 500
-# Characters of a value in a list if even one item with _VALUE_CHARACTERS would be too long.
+# And this many, if even one item with _VALUE_CHARACTERS would be too long for a reply.
 _TIGHT_VALUE_CHARACTERS = 100
+# The end of a value that is cut. It takes at most _MARK_CHARACTERS.
 _MARK = "... [TRUNCATED at {} chars]"
-# Characters kept free for _MARK.
 _MARK_CHARACTERS = 30
 # More results than any reply has room for.
 _MAX_RESULTS = 400
@@ -80,27 +82,25 @@ def memory_remember(entries: Entries, arguments: Arguments, form: str) -> str:
     """
     key = _key(arguments)
     namespace = _namespace(arguments)
-    if arguments["value"]:
-        ttl = _non_negative(arguments, "ttl_seconds")
-    else:
-        ttl = 0
-    entry = entries.put(*checked_arguments(namespace, key, arguments["value"], ttl))
+    value = arguments["value"]
+    # An empty value is refused below, before an error about the time to live.
+    ttl = _non_negative(arguments, "ttl_seconds") if value else 0
+    entry = entries.put(*checked_arguments(namespace, key, value, ttl))
     fields: dict[str, Any] = {
         "message": f"Stored '{key}' in namespace '{namespace}'",
         "key": key,
         "namespace": namespace,
-    }
-    fields |= {
         "expires_in": f"{ttl}s" if ttl else "never",
-        "expires_at": entry.expires and milliseconds(entry.expires),
+        "expires_at": milliseconds(entry.expires) if entry.expires else None,
     }
     return _success_text(fields, form)
 
 
 def checked_arguments(namespace: str, key: str, value: str, ttl: int) -> tuple[str, str, str, int]:
-    """Return the arguments for `Entries.put`. Raises KvRefused for values that cannot be stored.
+    """Return the arguments for `Entries.put`: (namespace, key, value, time to live).
 
-    namespace, key: the name of the entry.
+    Raises KvRefused for values that cannot be stored.
+
     ttl: the time to live in seconds. 0 means for ever.
     """
     _key({"key": key})
@@ -131,10 +131,11 @@ def memory_recall(entries: Entries, arguments: Arguments, form: str) -> str:
     entry = entries.count(entry)
     # The key comes before the namespace in this reply.
     fields = {"key": key, **documents.entry(entry)}
-    text = partial(_recalled_text, fields, entry.value, offset, form)
+    text_with_part = partial(_recalled_text, fields, entry.value, offset, form)
 
-    # No part longer than LIMIT fits, so none much longer has to be built.
-    return text_that_fits(min(len(entry.value) - offset, LIMIT + 1), text, LIMIT)
+    # A part of more than LIMIT characters never fits, so none much longer is tried.
+    largest_part = min(len(entry.value) - offset, LIMIT + 1)
+    return text_that_fits(largest_part, text_with_part, LIMIT)
 
 
 def _recalled_text(
@@ -152,7 +153,7 @@ def _recalled_text(
         return _text_of(fields, form)
     end = offset + shown_characters
     is_cut = end < len(value)
-    # JSON says it with `truncated`.
+    # JSON has the key `truncated` instead of a mark.
     mark = _MARK.format(LIMIT) if is_cut and form != "json" else ""
     part = {
         **fields,
@@ -188,26 +189,22 @@ def memory_search(entries: Entries, arguments: Arguments, form: str) -> str:
     _valid_text("Query", query)
     limit = _non_negative(arguments, "limit")
     offset = _non_negative(arguments, "offset")
-    if "namespace" in arguments:
-        namespace = _namespace(arguments)
-    else:
-        namespace = None
+    # Without a namespace, all of them are searched.
+    namespace = _namespace(arguments) if "namespace" in arguments else None
     matching_entries, total = entries.search(query, namespace, min(limit, _MAX_RESULTS), offset)
     results = []
     for entry in matching_entries:
         document = documents.entry(entry)
         result = {name: document[name] for name in _RESULT_KEYS}
         results.append(result | {"value": _cut_value(entry.value, _VALUE_CHARACTERS)})
-    fields = {
+    fields: dict[str, Any] = {
         "query": _cut_value(query, _VALUE_CHARACTERS),
         "total_matches": total,
         "returned": len(results),
     }
     if namespace is None:
-        damaged = _unreadable_field(entries)
-    else:
-        damaged = {}
-    return _list_reply({**fields, **damaged}, "results", Listed(results, total), offset, form)
+        fields |= _unreadable_field(entries)
+    return _list_reply(fields, "results", Listed(results, total), offset, form)
 
 
 def memory_list_namespaces(entries: Entries, arguments: Arguments, form: str) -> str:
@@ -219,9 +216,13 @@ def memory_list_namespaces(entries: Entries, arguments: Arguments, form: str) ->
     tallies = entries.namespaces()
     items = []
     for tally in tallies[offset:]:
-        counts = {"active_entries": tally.active, "expired_entries": tally.expired}
         items.append(
-            {"namespace": tally.namespace, "total_entries": sum(counts.values()), **counts}
+            {
+                "namespace": tally.namespace,
+                "total_entries": tally.active + tally.expired,
+                "active_entries": tally.active,
+                "expired_entries": tally.expired,
+            }
         )
     listed = Listed(items, len(tallies))
     fields = {"namespace_count": len(tallies), **_unreadable_field(entries)}
@@ -229,7 +230,7 @@ def memory_list_namespaces(entries: Entries, arguments: Arguments, form: str) ->
 
 
 def _unreadable_field(entries: Entries) -> Fields:
-    """Return a field with the namespaces that cannot be read, or {} if all can."""
+    """Return a field with the namespaces that cannot be read. {} if all can be read."""
     if entries.unreadable:
         return {"unreadable": ", ".join(entries.unreadable)}
     return {}
@@ -254,14 +255,10 @@ def memory_stats(entries: Entries, arguments: Arguments, form: str) -> str:
     form: the form of the reply, `json` or `markdown`.
     """
     totals = entries.stats()
-    if totals.size:
-        power = min((totals.size.bit_length() - 1) // 10, 4)
-    else:
-        power = 0
     fields = {
         "total_entries": totals.entries,
         "total_size_bytes": totals.size,
-        "total_size_human": f"{totals.size / 1024**power:.1f} {('B', 'KB', 'MB', 'GB', 'TB')[power]}",
+        "total_size_human": _size_text(totals.size),
         "namespace_count": totals.namespaces,
         "oldest_entry": seconds(totals.oldest) if totals.oldest else "N/A",
         "newest_entry": seconds(totals.newest) if totals.newest else "N/A",
@@ -273,25 +270,43 @@ def memory_stats(entries: Entries, arguments: Arguments, form: str) -> str:
     return _success_text(fields, form)
 
 
+def _size_text(size: int) -> str:
+    """Return a number of bytes for people: `1.5 KB`. The largest unit is TB."""
+    units = ("B", "KB", "MB", "GB", "TB")
+    # Each unit is 2 to the power of 10 times the one before.
+    power = 0
+    if size:
+        power = min((size.bit_length() - 1) // 10, len(units) - 1)
+    return f"{size / 1024**power:.1f} {units[power]}"
+
+
 def _key(arguments: Arguments) -> str:
+    """Return the argument `key`. Raises KvRefused if it is blank or too long."""
     if not arguments["key"].strip():
         raise KvRefused("Key must not be empty")
     return _name("Key", arguments["key"])
 
 
 def _namespace(arguments: Arguments) -> str:
+    """Return the argument `namespace`, or the default one. Raises KvRefused if it is too long."""
     return _name("Namespace", arguments["namespace"] or DEFAULT_NAMESPACE)
 
 
 def _name(noun: str, text: str) -> str:
-    """Return a key or namespace. Raises KvRefused, naming it `noun`, if it is too long."""
+    """Return a key or namespace. Raises KvRefused if it is too long.
+
+    noun: how the error names it, such as `Key`.
+    """
     if len(_valid_text(noun, text)) > NAME_CHARACTERS:
         raise KvRefused(f"{noun} is too long ({len(text)} characters, at most {NAME_CHARACTERS})")
     return text
 
 
 def _valid_text(noun: str, text: str) -> str:
-    """Return a text. Raises KvRefused, naming it `noun`, if it has lone surrogates."""
+    """Return a text. Raises KvRefused if it has lone surrogates.
+
+    noun: how the error names it, such as `Key`.
+    """
     if has_surrogate(text):
         raise KvRefused(f"{noun} is not valid Unicode text")
     return text
@@ -313,13 +328,15 @@ def _success_text(fields: Fields, form: str) -> str:
     text = _text_of(fields, form)
     if len(text) <= LIMIT:
         return text
-    return _text_of(
-        {name: _cut_value(value, _VALUE_CHARACTERS) for name, value in fields.items()}, form
-    )
+    cut_fields = {name: _cut_value(value, _VALUE_CHARACTERS) for name, value in fields.items()}
+    return _text_of(cut_fields, form)
 
 
 def _text_of(fields: Fields, form: str) -> str:
-    """Return fields as JSON (`form` is `json`) or as Markdown: `**key:** value`, one a line."""
+    """Return the fields of a reply as text.
+
+    form: `json`, or `markdown`: a line `**name:** value` for each field.
+    """
     if form == "json":
         return json.dumps({**fields, "status": "ok"}, indent=2)
     lines = ["## ✅ Success"]
@@ -329,10 +346,8 @@ def _text_of(fields: Fields, form: str) -> str:
             continue
         lines.append(f"**{name}:** {len(value)} items")
         for item in value:
-            lines += [
-                *(f"  - **{key}:** {_shown_value(key, inner)}" for key, inner in item.items()),
-                "",
-            ]
+            lines += [f"  - **{key}:** {_shown_value(key, inner)}" for key, inner in item.items()]
+            lines.append("")
     return "\n".join(lines)
 
 
@@ -363,7 +378,7 @@ def _list_reply(fields: Fields, name: str, listed: Listed, offset: int, form: st
     form: the form of the reply, `json` or `markdown`.
     """
 
-    def text(part: Listed) -> str:
+    def text_with(part: Listed) -> str:
         """Return the reply with this part of the list."""
         reply = {**fields}
         if "returned" in fields:
@@ -374,11 +389,11 @@ def _list_reply(fields: Fields, name: str, listed: Listed, offset: int, form: st
             reply |= {"truncated": True, "next_offset": part.next}
         return _text_of(reply, form)
 
-    # A caller could never get past an item that does not fit alone.
-    if listed.rows and len(text(listed.first(1, offset))) > LIMIT:
+    # A caller could never get past an item that does not fit alone, so it is shortened.
+    if listed.rows and len(text_with(listed.first(1, offset))) > LIMIT:
         first, *others = listed.rows
-        shortened = {
+        short_first = {
             key: _cut_value(value, _TIGHT_VALUE_CHARACTERS) for key, value in first.items()
         }
-        listed = Listed([shortened, *others], listed.total)
-    return text_that_fits(len(listed), lambda size: text(listed.first(size, offset)), LIMIT)
+        listed = Listed([short_first, *others], listed.total)
+    return text_that_fits(len(listed), lambda count: text_with(listed.first(count, offset)), LIMIT)

@@ -1,5 +1,8 @@
 """The common parts of all note tools' replies: pages of lists, warnings and the longest text
-(contract 000b, 7); also their two prompts and their resource template (contract 000b, 9)."""
+(contract 000b, 7).
+
+Here are also their two prompts and their resource template (contract 000b, 9).
+"""
 
 from __future__ import annotations
 
@@ -33,30 +36,36 @@ from memoranda.query import Query, parse
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
 
-# Characters of a reply: more would crowd out a model's context.
 TEXT_LIMIT = 20_000
+"""A reply has at most this many characters. More would crowd out a model's context."""
 ROOM = 17_000
 """Characters that the entries of a reply may take. Its first and last lines and its warnings need
 the remaining ones of TEXT_LIMIT."""
-# Warnings of one reply, and the characters of each.
+# A reply has at most this many warnings, and this many characters of each.
 _MAX_WARNINGS = 5
 _WARNING_CHARACTERS = 300
-# Characters of an error. A longer one is cut in the middle, since its end says what to do.
+# A longer error is cut in the middle. Its end stays, because it says what to do.
 _ERROR_CHARACTERS = 2500
 _ERROR_END_CHARACTERS = 500
-# Characters of a prompt, the notes it quotes, and the observations of each.
+# A prompt has at most this many characters, quotes this many notes, and this many observations of
+# each.
 _PROMPT_CHARACTERS = 8000
 _PROMPT_NOTES = 8
 _PROMPT_OBSERVATIONS = 3
 _DEFAULT_TIMEFRAME = "7d"
-# Values of a completion.
+# A completion has at most this many values.
 _MAX_COMPLETIONS = 100
 # Larger offsets are not numbers of SQLite.
 _MAX_OFFSET = 2**62
 
 
 def whole(args: Arguments, name: str, least: int, most: int | None = None) -> int:
-    """Return the argument `name`, lowered to `most` (None = any). Raises InvalidInput below `least`."""
+    """Return an argument that is a number, lowered to `most` if it is larger.
+
+    name: the name of the argument.
+    least: the smallest number. Raises InvalidInput for a smaller one.
+    most: the largest number. None means any.
+    """
     value = args[name]
     if value < least:
         raise InvalidInput(f"Parameter `{name}` must be {least} or more; got {value}.")
@@ -67,7 +76,11 @@ def whole(args: Arguments, name: str, least: int, most: int | None = None) -> in
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The part of a list that a caller asks for: page `number`, from 1, of `size` entries each."""
+    """The part of a list that a caller asks for.
+
+    number: the number of the page, from 1.
+    size: how many entries each page has.
+    """
 
     number: int
     size: int
@@ -93,7 +106,8 @@ class Page:
     def part(self, rows: Sequence[Document], total: int, *, is_lower_bound: bool = False) -> Listed:
         """Return the rows of this page as a part of a list.
 
-        total: the number of all rows, or of the rows known by now if `is_lower_bound`.
+        total: the number of all rows in the list.
+        is_lower_bound: whether there may be more rows than `total`.
         """
         return Listed.part(rows, total, self.offset, is_lower_bound=is_lower_bound)
 
@@ -106,18 +120,17 @@ class Page:
     ) -> tuple[Page, Listed, list[str]]:
         """Shorten this page until its entries fit into ROOM.
 
-        Returns the page, its rows and its lines.
+        Returns (page, rows of the page, lines of the page).
 
-        listed, lines: the entries of this page as data and as text.
+        listed: the entries of this page as data.
+        lines: the same entries as text.
         as_json: whether the reply is JSON.
         asked_size: the number of entries that the page should have, if `lines` has fewer. None
             means that `lines` has all.
         """
-        fitted = listed.fit(lengths(listed.rows, lines, as_json), ROOM, self.offset)
-        if len(fitted) >= (asked_size or len(lines)):
-            page = self
-        else:
-            page = self.shorter(len(fitted))
+        fitting_rows = listed.fit(lengths(listed.rows, lines, as_json), ROOM, self.offset)
+        has_all = len(fitting_rows) >= (asked_size or len(lines))
+        page = self if has_all else self.shorter(len(fitting_rows))
         return page, listed.first(page.size, self.offset), lines[: page.size]
 
     def shorter(self, count: int) -> Page:
@@ -126,7 +139,9 @@ class Page:
         Its size divides the offset, so that the next pages of that size miss nothing: from entry
         20 on, a page of at most 7 entries is page 5 with the size 5.
         """
-        size = next(n for n in range(count, 0, -1) if self.offset % n == 0)
+        size = count
+        while self.offset % size:
+            size -= 1
         return Page(self.offset // size + 1, size)
 
     def data(self, listed: Listed) -> dict[str, Any]:
@@ -159,7 +174,9 @@ class Page:
 def lengths(entries: Sequence[dict[str, Any]], rows: Sequence[str], as_json: bool) -> list[int]:
     """Return the characters that each entry takes in the text of a reply.
 
-    entries, rows: the entries as data and as text. With `as_json` the data are the text.
+    entries: the entries as data.
+    rows: the same entries as text.
+    as_json: whether the reply is JSON, whose text is the data.
     """
     if as_json:
         return [len(compact(entry)) + 1 for entry in entries]
@@ -208,14 +225,15 @@ def answering(run: Run, shows_warnings: bool = True) -> Run:
         reply = _reply_of(run, memory, args)
         data = dict(reply.data or {})
         own_warnings = data.get("warnings", [])
-        listed = [*own_warnings, *shown_warnings(_warnings_about(memory, args.get("project")))]
-        if listed:
-            data["warnings"] = listed
+        project_warnings = _warnings_about(memory, args.get("project"))
+        all_warnings = [*own_warnings, *shown_warnings(project_warnings)]
+        if all_warnings:
+            data["warnings"] = all_warnings
         if args["as_json"] and not reply.is_error:
             return Reply(cut(data, TEXT_LIMIT), data)
 
-        # The text, shortened so that the warnings fit behind it.
-        end = warning_lines(listed if shows_warnings else own_warnings)
+        # The text is shortened so that the warnings fit behind it.
+        end = warning_lines(all_warnings if shows_warnings else own_warnings)
         text = reply.text
         if len(text) + len(end) > TEXT_LIMIT:
             text = text[: TEXT_LIMIT - len(end) - 2].rstrip() + " …"
@@ -249,10 +267,7 @@ def _reply_of(run: Run, memory: MemorySession, args: Arguments) -> Reply:
 
 
 def _project_of_id(memory: MemorySession, identity: str) -> str:
-    """Return the name of the project with an id. Raises ProjectNotFound.
-
-    identity: the id.
-    """
+    """Return the name of the project with this id. Raises ProjectNotFound."""
     names = [project.name for project in memory.projects]
     for name in names:
         if project_id(name) == identity.strip().lower():
@@ -261,14 +276,20 @@ def _project_of_id(memory: MemorySession, identity: str) -> str:
 
 
 def _warnings_about(memory: MemorySession, project: str | None) -> Sequence[ProjectWarning]:
-    """Return the warnings that matter to a call about a project. None means all projects."""
+    """Return the warnings that matter to a call about a project.
+
+    project: the name of the project. None means all projects.
+    """
     if not project:
         return memory.warnings
     return [warning for warning in memory.warnings if warning.is_about(project)]
 
 
 def project_id(name: str) -> str:
-    """Return the id of a project, which other programs use for its name. It depends only on the name."""
+    """Return the id of a project, which other programs use instead of its name.
+
+    It depends only on the name.
+    """
     from uuid import NAMESPACE_URL, uuid5
 
     return str(uuid5(NAMESPACE_URL, f"memory://{name}"))
@@ -276,12 +297,11 @@ def project_id(name: str) -> str:
 
 def shown_warnings(warnings: Sequence[str]) -> list[str]:
     """Return the first few warnings, each shortened to one line, and how many more there are."""
-    more = len(warnings) - _MAX_WARNINGS
-    if more > 0:
-        rest = [f"{more} more warnings; `memory doctor` lists them."]
-    else:
-        rest = []
-    return [short(warning, _WARNING_CHARACTERS) for warning in warnings[:_MAX_WARNINGS]] + rest
+    shown = [short(warning, _WARNING_CHARACTERS) for warning in warnings[:_MAX_WARNINGS]]
+    hidden_count = len(warnings) - _MAX_WARNINGS
+    if hidden_count > 0:
+        shown.append(f"{hidden_count} more warnings; `memory doctor` lists them.")
+    return shown
 
 
 def warning_lines(warnings: list[str]) -> str:
@@ -293,80 +313,80 @@ def warning_lines(warnings: list[str]) -> str:
 
 def _continue_conversation(memory: MemorySession, args: dict[str, str]) -> str:
     """Make a prompt with the best notes on `topic`, or the latest notes. Raises TimeframeError."""
-    topic, timeframe_given = ((args.get(name) or "").strip() for name in ("topic", "timeframe"))
-    frame = timeframe_given or _DEFAULT_TIMEFRAME
-    hits = _search(memory, topic, frame)
-    if topic:
-        order_word = "best"
-    else:
-        order_word = "latest"
-    opening = f"{counted(hits)} changed in the time frame {frame}, the {order_word} first:"
+    topic = _argument(args, "topic")
+    named_timeframe = _argument(args, "timeframe")
+    timeframe = named_timeframe or _DEFAULT_TIMEFRAME
+    hits = _search(memory, topic, timeframe)
+    order_word = "best" if topic else "latest"
+    opening = f"{counted(hits)} changed in the time frame {timeframe}, the {order_word} first:"
     # An older note on the topic is better than no note.
-    if topic and not hits and not timeframe_given:
+    looks_further = bool(topic) and not named_timeframe
+    if looks_further and not hits:
         hits = _search(memory, topic, "")
-        opening = f"Nothing changed in the last {_DEFAULT_TIMEFRAME}; {counted(hits, 'older note')}, the best first:"
-    if topic:
-        about = f' with "{short(topic, 200)}"'
-    else:
-        about = ""
-    searched = f" in the time frame {frame}"
+        opening = (
+            f"Nothing changed in the last {_DEFAULT_TIMEFRAME}; "
+            f"{counted(hits, 'older note')}, the best first:"
+        )
     return _prompt_text(
         memory,
         "notes-continue.md",
         hits,
         opening,
-        about=about,
-        frame=searched if timeframe_given or not topic else "",
+        about=f' with "{short(topic, 200)}"' if topic else "",
+        frame="" if looks_further else f" in the time frame {timeframe}",
     )
+
+
+def _argument(args: dict[str, str], name: str) -> str:
+    """Return an argument of a prompt without blanks around it. "" if it is missing."""
+    return (args.get(name) or "").strip()
 
 
 def _search_knowledge_base(memory: MemorySession, args: dict[str, str]) -> str:
     """Make a prompt with the hits for `query`. Raises InvalidInput if it is empty, TimeframeError."""
-    query, frame = ((args.get(name) or "").strip() for name in ("query", "timeframe"))
+    query = _argument(args, "query")
+    timeframe = _argument(args, "timeframe")
     if not query:
         raise InvalidInput('Parameter `query` must be a text; got "".')
-    hits = _search(memory, query, frame)
-    query_shown = short(query, 200)
-    if frame:
-        searched = f" in the time frame {frame}"
-    else:
-        searched = ""
-    opening = f"{counted(hits)} found{searched}, the best first:"
+    hits = _search(memory, query, timeframe)
+    shown_query = short(query, 200)
+    frame_words = f" in the time frame {timeframe}" if timeframe else ""
+    opening = f"{counted(hits)} found{frame_words}, the best first:"
     return _prompt_text(
         memory,
         "notes-search.md",
         hits,
         opening,
-        query=query_shown,
-        about=f' for "{query_shown}"',
-        frame=searched,
+        query=shown_query,
+        about=f' for "{shown_query}"',
+        frame=frame_words,
     )
 
 
-def _search(memory: MemorySession, text: str, frame: str) -> Hits:
+def _search(memory: MemorySession, text: str, timeframe: str) -> Hits:
     """Find the best notes for `text`, or the latest notes if it is "".
 
-    frame: only notes changed in this time frame, e.g. `7d`. "" means all.
+    timeframe: only notes changed in this time frame, e.g. `7d`. "" means all.
     """
     query = parse(text, now=memory.clock(), zone=memory.settings.zone)
-    if frame:
-        since = memory.since(frame)
-    else:
-        since = None
-    after = max(filter(None, (since, query.after)), default=None)
+    # The text may have a time, too: the later one counts.
+    after = query.after
+    if timeframe:
+        since = memory.since(timeframe)
+        after = since if after is None else max(since, after)
     return memory.search(query.replace(after=after), limit=_PROMPT_NOTES, vetted=True)
 
 
 def author_words(memory: MemorySession, info: NoteInfo) -> list[str]:
     """Return the words on the author of a note, such as `by claude` and `unconfirmed`.
 
-    There are none if the owner wrote or confirmed the note.
+    [] if the owner wrote or confirmed the note.
     """
     return [mark.words for mark in memory.author_marks(info)]
 
 
 def author_data(memory: MemorySession, info: NoteInfo) -> Document:
-    """Return the author of a note as JSON, {} if the owner wrote or confirmed the note."""
+    """Return the author of a note as JSON. {} if the owner wrote or confirmed the note."""
     if memory.author_marks(info):
         return {"by": author(info.provenance), "confirmed": False}
     return {}
@@ -381,79 +401,79 @@ def _prompt_text(memory: MemorySession, name: str, hits: Hits, opening: str, **w
     """
     if not hits:
         return TextTemplate(text_file("notes-nothing.md")).substitute(words).strip()
-    frame = TextTemplate(text_file(name))
-    room = _PROMPT_CHARACTERS - len(frame.substitute(words, found=opening, notes=""))
-    zone = memory.settings.zone
-    blocks = [
-        note_section(
-            hit,
-            memory.observations(hit.note)[:_PROMPT_OBSERVATIONS],
-            zone,
-            *author_words(memory, hit.note),
-        )
-        for hit in hits
-    ]
-    count = rows_that_fit([len(block) + 2 for block in blocks], room)
-    return frame.substitute(words, found=opening, notes="\n\n".join(blocks[:count])).strip()
+    template = TextTemplate(text_file(name))
+    room = _PROMPT_CHARACTERS - len(template.substitute(words, found=opening, notes=""))
+    sections = []
+    for hit in hits:
+        observations = memory.observations(hit.note)[:_PROMPT_OBSERVATIONS]
+        remarks = author_words(memory, hit.note)
+        sections.append(note_section(hit, observations, memory.settings.zone, *remarks))
+    # Two line breaks separate the sections.
+    count = rows_that_fit([len(section) + 2 for section in sections], room)
+    notes = "\n\n".join(sections[:count])
+    return template.substitute(words, found=opening, notes=notes).strip()
 
 
 def _complete(
-    memory: MemorySession, variable: str, beginning: str, other_names: dict[str, str]
+    memory: MemorySession, variable: str, beginning: str, other_values: dict[str, str]
 ) -> list[str]:
     """Complete the variable `project` by names of projects, and `path` by permalinks.
 
-    With a project, permalinks are given without its name.
+    If the project has a value, the permalinks are of this project, and do not begin with its name.
 
     variable: the name of the variable.
     beginning: the beginning of its value.
-    other_names: the variables that already have a value.
+    other_values: the variables that already have a value.
     """
+    names = [project.name for project in memory.projects]
     if variable == "project":
-        names = [match.name for match in memory.projects]
-        return [name for name in names if name.casefold().startswith(beginning.casefold())][
-            :_MAX_COMPLETIONS
-        ]
+        folded_beginning = beginning.casefold()
+        matching_names = [name for name in names if name.casefold().startswith(folded_beginning)]
+        return matching_names[:_MAX_COMPLETIONS]
     if variable != "path":
         return []
-    project = other_names.get("project") or ""
-    if not any(match.name.casefold() == project.casefold() for match in memory.projects):
-        if project:
-            return []
+    project_name = other_values.get("project") or ""
+    if not project_name:
         return permalinks(memory, beginning, _MAX_COMPLETIONS)
-    name = memory.project(project).name
+    if project_name.casefold() not in (name.casefold() for name in names):
+        return []
+    name = memory.project(project_name).name
     try:
         query = Query(projects=(name,), address=f"{beginning}*", order="address")
-        matches, _ = memory.list(query, limit=_MAX_COMPLETIONS)
+        notes, _ = memory.list(query, limit=_MAX_COMPLETIONS)
     except (InvalidInput, OutsideError):
         # An invalid address has no completion.
         return []
-    return [match.permalink.removeprefix(f"{name}/") for match in matches]
+    return [note.permalink.removeprefix(f"{name}/") for note in notes]
 
 
 _TIMEFRAME = ("timeframe", "Only notes changed since, e.g. 2h, 7d, 2026-11-01", False)
 PROMPTS = [
-    Prompt(name, about, render, [argument, _TIMEFRAME])
-    for name, about, render, argument in (
-        (
-            "continue_conversation",
-            "Take up earlier work again, with the notes that bear on it.",
-            _continue_conversation,
-            ("topic", "What to continue; without it the latest notes", False),
-        ),
-        (
-            "search_knowledge_base",
-            "Answer a question from the notes.",
-            _search_knowledge_base,
-            ("query", "Words to look for", True),
-        ),
-    )
+    Prompt(
+        "continue_conversation",
+        "Take up earlier work again, with the notes that bear on it.",
+        _continue_conversation,
+        [("topic", "What to continue; without it the latest notes", False), _TIMEFRAME],
+    ),
+    Prompt(
+        "search_knowledge_base",
+        "Answer a question from the notes.",
+        _search_knowledge_base,
+        [("query", "Words to look for", True), _TIMEFRAME],
+    ),
 ]
 
 
 def _note_text(memory: MemorySession, variables: dict[str, str]) -> str:
+    """Return the text of the note at an address of the resource template."""
     return memory.read(variables["path"], project=variables["project"]).text
 
 
-_NOTE_URI = "memory://{project}/{+path}"
-_NOTE = "A note by project and path or permalink, percent-encoded."
-TEMPLATE = Template(_NOTE_URI, "note", _NOTE, "text/markdown", _note_text, _complete)
+TEMPLATE = Template(
+    uri="memory://{project}/{+path}",
+    name="note",
+    description="A note by project and path or permalink, percent-encoded.",
+    mime="text/markdown",
+    read=_note_text,
+    complete=_complete,
+)

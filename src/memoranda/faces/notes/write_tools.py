@@ -35,10 +35,12 @@ from memoranda.text.unicode import flat
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
     from memoranda.engine.notes import Stored
+    from memoranda.engine.places import Deleted
 
-# Paths named before "and N more".
+# At most this many paths are named before "and N more".
 _MAX_LISTED_PATHS = 20
-_STATES = {"resolved": "resolved", "unwritten": "not written yet", "ambiguous": "ambiguous"}
+# The state of a link -> its words in a reply.
+_STATE_WORDS = {"resolved": "resolved", "unwritten": "not written yet", "ambiguous": "ambiguous"}
 # Operations that create a missing note.
 _CREATING_OPERATIONS = ("append", "prepend")
 _SECTION_EDITS: dict[str, Callable[[str, str], edits.Edit]] = {
@@ -75,9 +77,11 @@ def write_note(memory: MemorySession, args: Arguments) -> Reply:
     if stored.created:
         data |= _folder_warning(memory, note.project, note.path)
 
-    # The same in words.
+    # The text says the same in words.
     counts = [f"{name or 'without category'} {count}" for name, count in observations.items()]
-    relations = [f"{states[state]} {words}" for state, words in _STATES.items() if states[state]]
+    relations = [
+        f"{states[state]} {words}" for state, words in _STATE_WORDS.items() if states[state]
+    ]
     summary = {
         "observations": short(", ".join(counts), 1000),
         "relations": ", ".join(relations),
@@ -94,20 +98,25 @@ def write_note(memory: MemorySession, args: Arguments) -> Reply:
 def _observation_counts(note: Note) -> dict[str, int]:
     """Count a note's observations by category, most first, e.g. `{"fact": 3, "": 1}`.
 
-    "" counts observations without a category. A category in several spellings has its first one.
+    "" counts the observations without a category. Categories that differ only in upper and lower
+    case are one category, in the spelling that comes first.
     """
-    first_spelling: dict[str, str] = {}
-    names = [observation.category or "" for observation in note.observations]
-    categories = [first_spelling.setdefault(name.casefold(), name) for name in names]
-    return dict(Counter(categories).most_common())
+    first_spellings: dict[str, str] = {}
+    counts: Counter[str] = Counter()
+    for observation in note.observations:
+        category = observation.category or ""
+        spelling = first_spellings.setdefault(category.casefold(), category)
+        counts[spelling] += 1
+    return dict(counts.most_common())
 
 
 def _contradiction_data(memory: MemorySession, note: Note) -> dict[str, str]:
-    """Return the part of a reply that says which older note a new note contradicts, or {}."""
-    pair = written_over(memory, note)
-    if pair is None:
+    """Return the key of a reply that says which older note a new note contradicts. {} if none."""
+    contradiction = written_over(memory, note)
+    if contradiction is None:
         return {}
-    return {"contradicts": f"{otherwise(memory, pair)} The user is asked which of the two holds."}
+    sentence = f"{otherwise(memory, contradiction)} The user is asked which of the two holds."
+    return {"contradicts": sentence}
 
 
 def _store_draft(memory: MemorySession, draft: Draft, args: Arguments) -> Stored:
@@ -121,6 +130,7 @@ def _store_draft(memory: MemorySession, draft: Draft, args: Arguments) -> Stored
     try:
         return memory.store(draft, overwrite=overwrite, checksum=checksum)
     except NotFound as error:
+        # The note that is missing may also be the one that the draft supersedes.
         if checksum is None or draft.supersedes:
             raise
         raise NothingToReplace(error.identifier, error.project) from None
@@ -162,9 +172,9 @@ def _changed_lines(action: str, note: Note, detail: str = "") -> list[str]:
 def _folder_warning(
     memory: MemorySession, project: str, path: str, notes: int = 1
 ) -> dict[str, Any]:
-    """Return a warning if a call has created a folder with the name of its project, or {}.
+    """Return a warning if a call has created a folder with the name of its project. {} otherwise.
 
-    The caller probably wrote an address (`project/note`) for a path, which begins in the project.
+    The caller probably wrote an address, such as `project/note`. A path begins inside the project.
 
     path: the new path of the note or folder.
     notes: the number of notes that the call has put there.
@@ -193,8 +203,8 @@ def _path(args: Arguments, name: str) -> str:
     path: str = args.get(name, "")
     if path.startswith("memory://"):
         raise InvalidInput(
-            f'Parameter `{name}` must be a path in the project, e.g. plans/2026; got the address "{short(path)}". '
-            "Name the project in `project`."
+            f"Parameter `{name}` must be a path in the project, e.g. plans/2026; "
+            f'got the address "{short(path)}". Name the project in `project`.'
         )
     return path
 
@@ -207,9 +217,9 @@ def _draft(memory: MemorySession, args: Arguments) -> Draft:
     title = args["title"].strip()
     if not title:
         raise InvalidInput('Parameter `title` must be a text that is not blank; got "".')
-    arguments = {name: args[name] for name in _DRAFT_FIELDS if name in args}
+    other_fields = {name: args[name] for name in _DRAFT_FIELDS if name in args}
     draft = Draft(
-        args["content"], project=project, folder=folder, title=title, type=kind, **arguments
+        args["content"], project=project, folder=folder, title=title, type=kind, **other_fields
     )
     if project == CATEGORY_PROJECT:
         _set_category(draft, folder, kind)
@@ -217,9 +227,10 @@ def _draft(memory: MemorySession, args: Arguments) -> Draft:
 
 
 def _note_type(args: Arguments) -> str | None:
-    """Return the argument `note_type`. None, for `note`, keeps a type that the content names.
+    """Return the type of the note to write. None for `note`, the default of the argument.
 
-    Raises InvalidInput for a type that is not one line.
+    Without a type, the frontmatter of the content may name one. Raises InvalidInput for a type that
+    is not one line.
     """
     kind: str = args["note_type"]
     if not kind.isprintable():
@@ -232,12 +243,17 @@ def _note_type(args: Arguments) -> str | None:
 def _set_category(draft: Draft, folder: str, kind: str | None) -> None:
     """Set the category of a draft in the project of memories, where each folder is a category.
 
-    Raises InvalidInput for a folder that is not a category.
+    It is the folder or, without a folder, the category in the frontmatter, or the type of the note.
 
-    kind: the type of the note, which may also be a category.
+    kind: the type of the note. It counts only if it is a category.
+
+    Raises InvalidInput for a folder that is not a category.
     """
     _move_header_into(draft)
-    draft.category = folder or draft.category or (kind if kind in CATEGORIES else None)
+    if folder:
+        draft.category = folder
+    elif not draft.category and kind in CATEGORIES:
+        draft.category = kind
     if folder and folder not in CATEGORIES:
         names = ", ".join(CATEGORIES)
         raise InvalidInput(
@@ -259,14 +275,19 @@ def _move_header_into(draft: Draft) -> None:
         return
     draft.text = draft.text[body_at:]
     tags = header.pop("tags", None) or []
-    draft.tags = (*draft.tags, *(map(str, tags) if isinstance(tags, list) else split_list(tags)))
+    if isinstance(tags, list):
+        header_tags = [str(tag) for tag in tags]
+    else:
+        header_tags = split_list(tags)
+    draft.tags = (*draft.tags, *header_tags)
     category = header.pop("category", None)
     if category in CATEGORIES:
         draft.category = category
+    # A time that cannot be read is left out.
     with suppress(ValueError, TypeError, OverflowError, AttributeError):
         draft.expires = parse_stamp(header.pop("expires_at", None))
-    further = {key: value for key, value in header.items() if key not in MEMORY_KEYS}
-    draft.metadata = further | draft.metadata
+    other_values = {key: value for key, value in header.items() if key not in MEMORY_KEYS}
+    draft.metadata = other_values | draft.metadata
 
 
 def edit_note(memory: MemorySession, args: Arguments) -> Reply:
@@ -332,13 +353,17 @@ def _edit_of(args: Arguments) -> edits.Edit:
 
 
 def _addition(operation: str, section: str, content: str) -> edits.Edit:
-    """Return the edit for `append` or `prepend`. Without a `section` ("") it is for the whole note.
+    """Return the edit that adds a text to a note, or to one of its sections.
 
     operation: `append` or `prepend`.
+    section: the heading of the section. "" means the whole note.
+    content: the text.
     """
-    if operation == "append":
-        return edits.AppendToSection(section, content) if section else edits.Append(content)
-    return edits.InsertAfterSection(section, content) if section else edits.Prepend(content)
+    is_append = operation == "append"
+    if section:
+        edit_of_section = edits.AppendToSection if is_append else edits.InsertAfterSection
+        return edit_of_section(section, content)
+    return edits.Append(content) if is_append else edits.Prepend(content)
 
 
 def _edit_line(args: Arguments, edited: edits.Edited) -> str:
@@ -354,8 +379,10 @@ def _edit_line(args: Arguments, edited: edits.Edited) -> str:
         section = short(args.get("section", "").strip())
         return f'replaced: the text of section "{section}", from line {edited.line}'
     content = args["content"]
-    added = content.count("\n") + (not content.endswith("\n"))
-    return f"added: {plural(added, 'line')} at line {edited.line}"
+    added_lines = content.count("\n")
+    if not content.endswith("\n"):
+        added_lines += 1
+    return f"added: {plural(added_lines, 'line')} at line {edited.line}"
 
 
 def _links_lines(updated: list[str], broken: list[str]) -> list[str]:
@@ -378,7 +405,8 @@ def with_destination(args: Arguments) -> Arguments:
     The path ends in `/`, which means that the note keeps its name in that folder.
     """
     folder = args.pop("destination_folder", None)
-    if isinstance(folder, str) and args.get("destination_path") is None:
+    has_path = args.get("destination_path") is not None
+    if isinstance(folder, str) and not has_path:
         args["destination_path"] = folder.rstrip("/") + "/"
     return args
 
@@ -393,15 +421,15 @@ def move_note(memory: MemorySession, args: Arguments) -> Reply:
         raise InvalidInput('Parameter `destination_path` must be a path in the project; got "".')
     try:
         if is_folder:
-            project, folder = _folder(memory, args)
+            project, folder = _named_folder(memory, args)
+            # Raises for a path outside of the project.
             relative(destination, project)
             moved = memory.move_folder(
                 project, folder, destination, follow=follow, update_links=update_links
             )
         else:
-            moved = memory.move(
-                _note(memory, args, "move"), destination, follow=follow, update_links=update_links
-            )
+            note = _named_note(memory, args, "move")
+            moved = memory.move(note, destination, follow=follow, update_links=update_links)
     except Exists as error:
         # The error of the engine advises to overwrite a note, which move_note cannot do.
         raise Exists(error.path) from None
@@ -437,22 +465,15 @@ def move_note(memory: MemorySession, args: Arguments) -> Reply:
 def delete_note(memory: MemorySession, args: Arguments) -> Reply:
     """Delete a note, or the notes of a folder with `is_directory`."""
     if args["is_directory"]:
-        project, folder = _folder(memory, args)
+        project, folder = _named_folder(memory, args)
         deleted = memory.delete_folder(project, folder)
         title = project_title(deleted.project)
-        noun_phrase = f"folder {flat(folder)} of {title} with {plural(deleted.notes, 'note')}"
-        noun_phrase = f"{noun_phrase}: {_path_list(deleted.paths)}"
+        head = f"Deleted folder {flat(folder)} of {title} with {plural(deleted.notes, 'note')}"
+        head += f": {_path_list(deleted.paths)}"
     else:
-        deleted = memory.delete(_note(memory, args, "delete"))
-        noun_phrase = f"{flat(deleted.paths[0])} from {project_title(deleted.project)}"
-    back = f"The owner can bring it back with `memory undo {deleted.change}`."
-    if deleted.lost:
-        if deleted.lost < deleted.notes:
-            few = f"{back} All but {deleted.lost:,} of them: "
-        else:
-            few = "It cannot be undone: "
-        back = f"{few}the text of an entry with a time to live is not kept."
-    text = f"Deleted {noun_phrase}\n{back}"
+        deleted = memory.delete(_named_note(memory, args, "delete"))
+        head = f"Deleted {flat(deleted.paths[0])} from {project_title(deleted.project)}"
+    text = f"{head}\n{_undo_sentence(deleted)}"
     data = {
         "action": "deleted",
         "project": deleted.project,
@@ -462,7 +483,20 @@ def delete_note(memory: MemorySession, args: Arguments) -> Reply:
     return Reply(text, data)
 
 
-def _note(memory: MemorySession, args: Arguments, verb: str) -> Any:
+def _undo_sentence(deleted: Deleted) -> str:
+    """Return the sentence that says how the owner brings deleted notes back, or that it is not
+    possible.
+    """
+    how = f"The owner can bring it back with `memory undo {deleted.change}`."
+    if not deleted.lost:
+        return how
+    reason = "the text of an entry with a time to live is not kept."
+    if deleted.lost < deleted.notes:
+        return f"{how} All but {deleted.lost:,} of them: {reason}"
+    return f"It cannot be undone: {reason}"
+
+
+def _named_note(memory: MemorySession, args: Arguments, verb: str) -> Any:
     """Find the note that the arguments name.
 
     Raises NotFound, or InvalidInput if they name a folder without `is_directory`.
@@ -486,8 +520,8 @@ def _note(memory: MemorySession, args: Arguments, verb: str) -> Any:
     )
 
 
-def _folder(memory: MemorySession, args: Arguments) -> tuple[str, str]:
-    """Return the project and the path of the folder that the arguments name.
+def _named_folder(memory: MemorySession, args: Arguments) -> tuple[str, str]:
+    """Return (project, path) of the folder that the arguments name.
 
     Raises InvalidInput for the root of a project.
     """
@@ -502,10 +536,11 @@ def _folder(memory: MemorySession, args: Arguments) -> tuple[str, str]:
 
 def _path_list(paths: list[str]) -> str:
     """Return paths for a sentence: `a.md, b.md and 3 more`."""
-    more = len(paths) - _MAX_LISTED_PATHS
-    return short(", ".join(paths[:_MAX_LISTED_PATHS]), 4000) + (
-        f" and {more:,} more" if more > 0 else ""
-    )
+    sentence = short(", ".join(paths[:_MAX_LISTED_PATHS]), 4000)
+    hidden_count = len(paths) - _MAX_LISTED_PATHS
+    if hidden_count > 0:
+        sentence += f" and {hidden_count:,} more"
+    return sentence
 
 
 def list_memory_projects(memory: MemorySession, args: Arguments) -> Reply:
@@ -514,7 +549,9 @@ def list_memory_projects(memory: MemorySession, args: Arguments) -> Reply:
     rows = []
     for project in documents.projects(memory, memory.projects):
         row = f"{project['name']}: {plural(project['notes'], 'note')}, {flat(project['path'])}"
-        rows.append(f"{row} (default)" if project["default"] else row)
+        if project["default"]:
+            row += " (default)"
+        rows.append(row)
         habits = _folder_habits(memory, project["name"])
         rows += [f"  {name.replace('_', ' ')}: {value}" for name, value in habits.items()]
         entries.append(project | habits)
@@ -529,20 +566,23 @@ def _folder_habits(memory: MemorySession, project: str) -> dict[str, Any]:
     """
     conventions = conventions_of(memory, project)
     access = memory.access_to(project)
-    daily = "/".join(filter(None, (conventions.daily_folder, conventions.daily_format)))
-    habit_words = {
+    daily_parts = (conventions.daily_folder, conventions.daily_format)
+    habits = {
         "kept_with": conventions.program,
         "read_only": "yes" if access.is_read_only else "",
         "you_write_in": access.write_folder,
         "new_notes_go_to": conventions.new_notes,
-        "notes_of_days": daily,
+        "notes_of_days": "/".join(part for part in daily_parts if part),
         "links": _link_words(conventions.link_paths),
     }
-    return {name: value for name, value in habit_words.items() if value}
+    return {name: value for name, value in habits.items() if value}
 
 
 def _link_words(link_paths: str) -> str:
-    """Describe the links of a project whose links are Markdown. `link_paths` is "" for [[links]]."""
+    """Describe how links are written in a project with Markdown links. "" for other projects.
+
+    link_paths: the kind of paths in these links, such as `relative`. "" if links are [[links]].
+    """
     if not link_paths:
         return ""
     return f"[name](path.md), {link_paths} paths; a [[name]] you write becomes one"
@@ -560,14 +600,14 @@ def create_memory_project(memory: MemorySession, args: Arguments, *, allowed: bo
     try:
         project, action = memory.add_project(name, folder, args["set_default"])
     except Exists:
-        text = f'A project "{short(name)}" exists already, with another folder. '
-        return refused(
-            f"{text}Choose another project_name; list_memory_projects shows those in use.",
-            Exists.code,
+        text = (
+            f'A project "{short(name)}" exists already, with another folder. '
+            "Choose another project_name; list_memory_projects shows those in use."
         )
+        return refused(text, Exists.code)
     except InvalidInput:
-        must = "Parameter `project_name` must be 1 to 64 letters, digits, blanks, `.`, `_` or `-`"
-        raise InvalidInput(f'{must}; got "{short(name, 80)}".') from None
+        rule = "Parameter `project_name` must be 1 to 64 letters, digits, blanks, `.`, `_` or `-`"
+        raise InvalidInput(f'{rule}; got "{short(name, 80)}".') from None
     count = 0
     if action != "asked":
         _, count = memory.list(Query(projects=(project.name,)), limit=1)
@@ -591,7 +631,8 @@ def delete_project(memory: MemorySession, args: Arguments) -> Reply:
     project = memory.project(args["project_name"])
     if project.built_in:
         raise InvalidInput(
-            f"Project {project.name} is built in and cannot be removed. Projects added with create_memory_project can."
+            f"Project {project.name} is built in and cannot be removed. "
+            "Projects added with create_memory_project can."
         )
     memory.remove_project(project.name)
     rest = "Its files stay. Add it again with create_memory_project."

@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from itertools import takewhile
 from typing import NamedTuple, cast
 
 from memoranda.clock import stamp
@@ -40,7 +39,7 @@ from memoranda.engine.writing import editable, follow_content, id_list
 from memoranda.errors import InvalidInput, Locked, MemorandaError, NotFound, StorageError
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import ERASE, Change, is_of_machine
-from memoranda.ledger.history import ABOVE_ALL_NUMBERS
+from memoranda.ledger.history import ABOVE_ALL_NUMBERS, History
 from memoranda.note import entry
 from memoranda.note.markdown import default_id
 from memoranda.note.model import CATEGORY_PROJECT, REMINDERS
@@ -127,8 +126,8 @@ class Plan:
     latest: the numbers of the latest changes when the plan was made (`History.latest_numbers`).
     observation: if given, only this observation is erased, from one note and from its older
         versions.
-    places, ids: where the notes are or were, and the ids of the notes. The ledger knows notes by
-        these.
+    places: where the notes are or were.
+    ids: the ids of the notes.
     files: the files that the notes have now.
     entities: the names of entities, by graph file.
     rows: entries in JSON files.
@@ -145,8 +144,10 @@ class Plan:
     requests: list[str] = field(default_factory=list)
 
     def is_before(self, number: int) -> bool:
-        """Whether the change with this number was made before the plan. Only such changes are
-        erased.
+        """Whether the change with this number was made before the plan.
+
+        Only such changes are erased. Changes of files that only this machine has are numbered by
+        themselves.
         """
         return any(
             number <= latest and is_of_machine(number) == is_of_machine(latest)
@@ -369,14 +370,15 @@ class Erasure:
         plan: the notes to erase.
         trail: their steps and texts in the history.
         needles: the texts and names to search for.
-        linking: notes that link to the notes of the plan, and files that those were made from.
+        linking: notes that link to the notes of the plan, and files from which `memory ingest` made
+            notes of the plan.
         """
         folders = [row.folder for row in plan.rows]
         search_result = search(self.engine, needles, folders)
 
-        # The notes are still there, so the search finds them, too. They are no mentions. It names a
-        # note by its place, a file in a folder without a project by its absolute path, and a text
-        # of the history by its hash.
+        # The notes are still there, so the search finds them, too. They must not be listed as
+        # mentions. The search names a note by its place, a file in a folder without a project by
+        # its absolute path, and a text of the history by its hash.
         own_texts = {sha256(text) for text in trail.texts}
         own_places = {(file.project, file.path) for file in plan.files}
         own_names = set(own_texts)
@@ -419,7 +421,7 @@ class Erasure:
         place = self.memory.locate(ref, looseness=Looseness.EXACT)
         has_file = self._add_file(plan, place)
         if not has_file:
-            # Whether the history knows it is seen when the trail is followed.
+            # `_check_gone_are_known` checks later whether the history knows the file.
             self._gone[place] = ref
 
     def _note_named(self, ref: str) -> NoteInfo | None:
@@ -493,11 +495,9 @@ class Erasure:
         """
         if info.locked:
             raise Locked(info.permalink)
-        plan.ids += [
-            note_id
-            for note_id in (info.id, *id_list(info.header.get("merged")))
-            if note_id not in plan.ids
-        ]
+        for note_id in (info.id, *id_list(info.header.get("merged"))):
+            if note_id not in plan.ids:
+                plan.ids.append(note_id)
         self._add_file(plan, (info.project, info.path, root_of(self.engine, info.project)))
 
     def _add_file(self, plan: Plan, place: Location) -> bool:
@@ -622,13 +622,9 @@ def _carry_out(memory: HistoryVerbs, plan: Plan) -> _Removed:
     """
     engine = memory.engine
     history = engine.ledger.history
-    later_changes = takewhile(lambda change: not plan.is_before(change.number), history.changes())
-    # The history gets a change about the erasure when everything else is done. So if it has such a
-    # change, only the plan is left to remove.
-    is_done = any(change.verb == ERASE and change.details for change in later_changes)
     erased_changes = 0
     erased_texts = 0
-    if not is_done:
+    if not _is_recorded(history, plan):
         _remove(memory, plan)
         with storing("the history"):
             erased_changes = _revise_history(engine, plan)
@@ -640,6 +636,22 @@ def _carry_out(memory: HistoryVerbs, plan: Plan) -> _Removed:
     # The plan named the erased notes, so its bytes must go from the disk, too.
     engine.ledger.wipe()
     return _Removed(erased_changes, erased_texts, engine.ledger.purge_deleted())
+
+
+def _is_recorded(history: History, plan: Plan) -> bool:
+    """Whether the history has a change about the erasure of this plan.
+
+    The history gets it when everything else is done (`_record_erasure`). So only the plan is left
+    to remove.
+    """
+    # The history returns the newest change first.
+    for change in history.changes():
+        if plan.is_before(change.number):
+            return False
+        # An empty change that took the place of an erased one has no details.
+        if change.verb == ERASE and change.details:
+            return True
+    return False
 
 
 def _revise_history(engine: Engine, plan: Plan) -> int:
@@ -745,14 +757,16 @@ def _remove_from_file(
         change.remove(project, path, source.read(path), source=source, kept=False)
         return
     file, text = editable(memory, info)
-    # Line numbers from 1.
-    erased_lines = {
+    note = memory.parse(project, path, file)
+    erased_line_numbers = {
         observation.line
-        for observation in memory.parse(project, path, file).observations
+        for observation in note.observations
         if plan.observation in (observation.text, observation.content)
     }
     remaining_lines = [
-        line for number, line in enumerate(text.split("\n"), 1) if number not in erased_lines
+        line
+        for line_number, line in enumerate(text.split("\n"), start=1)
+        if line_number not in erased_line_numbers
     ]
     data = follow_content(memory, info, text, "\n".join(remaining_lines)).encode()
     change.put(project, path, data, old=file, scope=info.scope, kept=False)
@@ -769,7 +783,7 @@ def _remove_from_graph(
     from memoranda.engine.graph import FileGraph
 
     graph = FileGraph(memory, cast(GraphFileSource, memory.engine.sources[project]))
-    entities = map(graph.source.entity, paths)
+    entities = [graph.source.entity(path) for path in paths]
     names = [entity.name for entity in entities if entity is not None]
     if plan.observation is None:
         graph.delete_entities(names)
@@ -779,10 +793,13 @@ def _remove_from_graph(
 
 def _remove_rows(memory: HistoryVerbs, plan: Plan) -> None:
     """Remove the entries of JSON files that are in the plan."""
-    for folder, namespace, key in plan.rows:
-        from memoranda.engine.entries import NoEntry
-        from memoranda.engine.json_entries import JsonEntryFolder
+    # Few plans have such entries, and the imports take time.
+    if not plan.rows:
+        return
+    from memoranda.engine.entries import NoEntry
+    from memoranda.engine.json_entries import JsonEntryFolder
 
+    for folder, namespace, key in plan.rows:
         # An entry that is gone already needs no removal.
         with suppress(NoEntry):
             JsonEntryFolder(folder).entries(memory).remove(namespace, key)
@@ -800,7 +817,7 @@ def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
         for path in folders_above(step.path):
             parent_folders.add(_Folder(step.project, step.root, path))
 
-    # The longest path first, so that a folder is emptied before the one above it.
+    # The longest path comes first, so that a folder is removed before the one above it.
     for folder in sorted(parent_folders, key=lambda folder: -len(folder.path)):
         names = os.listdir(os.path.join(folder.root, folder.path))
         places_inside = {(folder.root, f"{folder.path}/{name}") for name in names}

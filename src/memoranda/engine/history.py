@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 
 from memoranda.clock import parse_stamp, stamp
@@ -188,13 +189,13 @@ class HistoryVerbs(NoteVerbs):
                 break
             if agent is not None and change.agent != agent:
                 continue
-            visible_change = self._listed(change, past_privacy)
+            visible_change = self._listed_part(change, past_privacy)
             if visible_change is None:
                 continue
             if place is None or concerns(visible_change, place):
                 yield visible_change
 
-    def _listed(self, change: Change, past_privacy: PastPrivacy | None) -> Change | None:
+    def _listed_part(self, change: Change, past_privacy: PastPrivacy | None) -> Change | None:
         """Return the part of a change that `log` lists for the caller. None if it lists nothing.
 
         past_privacy: says which steps are hidden from the caller. None for the owner, who sees all.
@@ -236,14 +237,11 @@ class HistoryVerbs(NoteVerbs):
 
         Its errors name only changes that the caller may see.
         """
-        past_privacy = self.past()
-        return Undo(
-            self, transaction, lambda later_change: self._is_visible(later_change, past_privacy)
-        )
+        is_visible = partial(self._is_visible, past_privacy=self.past())
+        return Undo(self, transaction, is_visible)
 
     def _is_visible(self, change: Change, past_privacy: PastPrivacy | None) -> bool:
-        """Whether the caller may see a change. The caller must be able to see all its files that
-        count.
+        """Whether the caller may see a change: all its files that count (`_files_that_count`).
 
         Only the owner sees erasures.
 
@@ -378,6 +376,7 @@ class HistoryVerbs(NoteVerbs):
         # The places are the keys. A dict keeps their order, unlike a set.
         places_elsewhere: dict[Location, None] = {}
         for touched in self._seen_steps(self.engine.ledger.history.steps_at(path, ref)):
+            # A move has two paths. Other steps have an empty `to`.
             for touched_path in filter(None, (touched.path, touched.to)):
                 if own_location == (touched.project, touched_path, touched.root):
                     return own_location
@@ -584,16 +583,18 @@ class HistoryVerbs(NoteVerbs):
         # cannot be compared.
         if before.keys() != now.keys():
             return
-        for id, count in now.items():
-            if before[id] > count:
-                self.engine.reads.count_read(id, before[id] - count)
-            elif before[id] < count:
-                self._take_off_pending_reads(id, count - before[id])
+        for identity, count in now.items():
+            count_before = before[identity]
+            if count_before > count:
+                self.engine.reads.count_read(identity, count_before - count)
+            elif count_before < count:
+                self._take_off_pending_reads(identity, count - count_before)
 
     def _take_off_pending_reads(self, id: str, number: int) -> None:
         """Take reads off the log, because the header of the note counts them again.
 
-        number: how many reads. If the log has fewer, it has none afterwards.
+        id: the id of the note.
+        number: how many reads to take off. If the log has fewer, it has none afterwards.
         """
         reads = self.engine.reads
         pending = reads.counts([id])[id]
@@ -725,9 +726,7 @@ class HistoryVerbs(NoteVerbs):
         from memoranda.engine.line_undo import undo_lines
 
         later_changes = Later(self.engine.ledger.history, change.number)
-
-        def is_visible(later_change: Change) -> bool:
-            return self._is_visible(later_change, past_privacy)
+        is_visible = partial(self._is_visible, past_privacy=past_privacy)
 
         def blocked(project: str, path: str) -> CannotUndo:
             """Return the error for a file that a later change has touched, too."""
@@ -742,13 +741,13 @@ class HistoryVerbs(NoteVerbs):
         """
         with self.engine.guard:
             recorded_change = self.engine.ledger.history.change(change)
-            change_meant = recorded_change and self._listed(recorded_change, self.past())
-            if change_meant is None:
+            if recorded_change is None:
                 raise NotInHistory(f"#{change}")
-            return [
-                self._revision(change_meant, text)
-                for text in islice(change_meant.texts(), limit or None)
-            ]
+            visible_change = self._listed_part(recorded_change, self.past())
+            if visible_change is None:
+                raise NotInHistory(f"#{change}")
+            texts = islice(visible_change.texts(), limit or None)
+            return [self._revision(visible_change, text) for text in texts]
 
     def revisions_of(
         self, changes: Sequence[Change], *, limit: int = 0
@@ -776,10 +775,12 @@ class HistoryVerbs(NoteVerbs):
 
         text: the step of the change on this file.
         """
+        before = self._text_of(change, text, text.old)
         after = None
         if text.do != StepKind.REMOVE:
+            # A file that was only moved has its old text afterwards.
             after = self._text_of(change, text, text.new or text.old)
-        return Revision(change, text, self._text_of(change, text, text.old), after)
+        return Revision(change, text, before, after)
 
     def _text_of(self, change: Change, touched: Touched, digest: str | None) -> str | None:
         """Return the text with a SHA-256. None if it is not found.

@@ -335,7 +335,7 @@ class Engine:
         with self.guard:
             former_settings = self.settings
             try:
-                self.settings = config.again(former_settings)
+                self.settings = config.reread(former_settings)
             except ConfigError as error:
                 why = error.reason if isinstance(error, ConfigFileError) else str(error)
                 self.config_trouble = (
@@ -731,9 +731,10 @@ class Engine:
     def _time_of_shared_file(self, project: str, path: str, file: File) -> datetime | None:
         """Return when a note last changed whose file also has other notes.
 
-        The times of such a file do not tell: lines of other notes may have changed. So a note keeps
-        the time in the index, unless its own text has changed. None if the note is the whole file,
-        if it is new to the index, or if its text has changed.
+        The times of such a file do not say it, because lines of other notes may have changed. So a
+        note keeps the time in the index, unless its own text has changed.
+
+        None if the file has no other notes. None, too, if the note is new, or its text has changed.
         """
         if file.changed_ns is None:
             return None
@@ -768,7 +769,7 @@ class Engine:
             yield
             return
         if self.looks_once:
-            # What is written must follow from what is on the disk now.
+            # A change must be planned from the present files, so they are compared again.
             self.looks_once = False
             self.freshness.is_current = False
         try:

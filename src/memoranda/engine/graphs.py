@@ -356,8 +356,8 @@ class NoteEdits:
     def _add(self, name: str, **parts: Any) -> None:
         """Add a new note with this name.
 
-        parts: any of `type`, `observations`, `relations`, `other_keys` (see `compose`). A note
-            without a type is a placeholder.
+        parts: any of `type`, `observations`, `relations` (pairs of a type and a target) and
+            `other_keys` (further header keys). A note without a type is a placeholder.
         """
         default_parts: dict[str, Any] = {
             "type": None,
@@ -551,9 +551,8 @@ class ProjectGraph(NoteGraph):
     """The graph of a project of ordinary notes. Each note is an entity with the note's title and
     type.
 
-    The observations and relations of an entity are the lines of the note that the note grammar
-    recognizes, such as `- [idea] text` and `- uses [[Other]]`. The entities are in the order of
-    their creation.
+    The note grammar recognizes the lines with observations and relations, such as `- [idea] text`
+    and `- uses [[Other]]`. The entities are in the order of their creation.
     """
 
     # A relation must not create a note in a project of ordinary notes.

@@ -242,7 +242,7 @@ def marks(memory: Reader, pairs: Mapping[int, Contradiction]) -> dict[int, str]:
 
 
 def name_of(info: NoteInfo) -> str:
-    """Return a short name by which `find` finds a note.
+    """Return a short name with which `find` finds a note.
 
     It is the first digits of a memory's id, or the permalink of any other note.
     """

@@ -332,7 +332,7 @@ class Erasure:
         # The pages of the ledger that were freed may still have the words. It is written again.
         ledger = self.engine.layout.ledger.name
         if any(remain.endswith(ledger) for remain in proof.remains):
-            # If the disk or another process refuses, the result names what is left.
+            # If the disk or another process refuses, the result names the files that remain.
             with suppress(StorageError):
                 self.engine.ledger.database.rewrite()
             proof = search(self.engine, needles, folders, in_use)
@@ -394,7 +394,7 @@ class Erasure:
         ]
         return Erased(
             tuple(plan.names),
-            changes=sum(map(plan.is_before, trail.files)),
+            changes=sum(plan.is_before(number) for number in trail.files),
             texts=len(own_texts),
             files=search_result.files,
             bytes=search_result.bytes,
@@ -665,7 +665,7 @@ def _revise_history(engine: Engine, plan: Plan) -> int:
     if trail.files:
         revised = trail.revised(stamp(engine.clock()))
         engine.ledger.history.revise(revised, trail.places)
-    return sum(map(plan.is_before, trail.files))
+    return sum(plan.is_before(number) for number in trail.files)
 
 
 def _record_erasure(memory: HistoryVerbs, plan: Plan) -> None:

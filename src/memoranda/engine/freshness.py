@@ -91,7 +91,7 @@ _LISTED_FILES = 200
 _APPLIED_CHANGES = 4
 # How long `catch_up` waits for the home's lock. Calls wait for it meanwhile.
 _LOCK_SECONDS = 0.01
-# A project with more shared files (see `Freshness._shared`) is swept, which is faster than looking
+# A project with more shared files (files with a second name) is swept, which is faster than looking
 # at them one by one.
 _MAX_SHARED_FILES = 200
 # These projects are never late: their verbs rely on the index having every note.
@@ -1288,7 +1288,7 @@ class _Application:
         )
 
     def _load(self, path: str) -> tuple[Note, Stamp] | None:
-        """Read the note at a path. None if it is left out, or there is none."""
+        """Read the note at a path. None if it is left out, or if no note is there."""
         if path in self._left_out:
             return None
         return self._freshness.load_for_index(self._source, path, self._ahead.get(path))

@@ -46,8 +46,8 @@ _SECONDS_BETWEEN_LOOKS = 0.25
 class RepeatAlone(BaseException):
     """Raised when a call must be repeated after all waiting changes are made.
 
-    Either a waiting change is at the same place and was not known when the call was planned, or the
-    change of the call was refused because of another waiting change.
+    There are two reasons. A waiting change may be at the same place, and was not known when the call
+    was planned. Or the change of the call was refused because of another waiting change.
     """
 
 

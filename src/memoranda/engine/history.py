@@ -278,8 +278,8 @@ class HistoryVerbs(NoteVerbs):
     ) -> bool:
         """Whether the caller may see the effect of a change on a file.
 
-        The caller may, if the project of the file is open in this process, and if the note has not
-        been another agent's at any time since the change.
+        The project of the file must be open in this process. And the note must not have been
+        private to another agent at any time since the change.
 
         touched: the step on the file.
         past_privacy: the result of `past`. None for the owner.
@@ -385,11 +385,10 @@ class HistoryVerbs(NoteVerbs):
                 # Only steps in folders elsewhere have a root.
                 if touched.root and (is_named or has_absolute_path):
                     places_elsewhere[touched.project, touched_path, touched.root] = None
-        if len(places_elsewhere) > 1:
-            raise Ambiguous(
-                ref, [os.path.join(root, file_path) for _, file_path, root in places_elsewhere]
-            )
-        return next(iter(places_elsewhere), None)
+        places = list(places_elsewhere)
+        if len(places) > 1:
+            raise Ambiguous(ref, [os.path.join(root, file_path) for _, file_path, root in places])
+        return places[0] if places else None
 
     def place_by_id(self, ref: str) -> Location | None:
         """Return the last place of the memory whose id begins with `ref`. None if it is unknown.

@@ -120,9 +120,9 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     def read(self, ref: Ref, *, project: str | None = None, count: bool = True) -> Note:
         """Return a note (see `Memory.read`).
 
-        Reading an archived memory takes it out of the archive (contract 001, 18.1). It stays there
-        if the caller only reads, if the home is read-only, or if a lock is held too long. The
-        memory is returned in any case.
+        Reading an archived memory takes it out of the archive (contract 001, 18.1). The memory
+        stays there if it cannot be moved: the caller only reads, the home is read-only, or a lock
+        is held too long. It is returned in any case.
 
         ref: the note: an id, path, title or permalink, a (project, path), or a note.
         project: the project in which to look for it; None for all.
@@ -511,9 +511,9 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     def _free_or_same_place(self, project: str, path: str, title: str | None) -> _Place:
         """Find the place for a note: a free one, or the place of a note that it may replace.
 
-        If the caller may not see the note at the place, the path gets a number, as in `plan 2.md`.
-        So it does if the note at the place has another title that makes the same file name. Paths
-        that differ only in case or Unicode form are the same place.
+        The path gets a number, such as `plan 2.md`, in two cases: the caller may not see the note
+        at the place, or that note has another title that makes the same file name. Paths that
+        differ only in case or Unicode form are the same place.
 
         title: the title of the new note. None means that the caller chose the file name, so that
             the title of the other note does not matter.

@@ -576,8 +576,8 @@ class ReadVerbs(ProjectList):
     def decision(self, key: str) -> str | None:
         """Return the letter with which the owner answered a question of `review`.
 
-        None means that the question is open, or that the owner's answer was carried out at once, so
-        that there was nothing to remember.
+        None means that the question is open, or that the answer was carried out at once and is not
+        stored.
 
         key: the key of the question.
         """

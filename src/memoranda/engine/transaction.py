@@ -395,8 +395,9 @@ class Transaction:
 
     @property
     def takes_long(self) -> bool:
-        """Whether the change is large, so that other threads should not wait while its texts are
-        checked, or while the words of removed texts are computed.
+        """Whether checking the texts of the change takes long, so that others should not wait.
+
+        The words of removed texts have to be computed, too, which also takes long.
         """
         # An undo and the changes of a job keep the lock while they are checked.
         if self.undoes is not None or self._session.run is not None:

@@ -906,8 +906,8 @@ class Ingested:
     def _removed_files(self) -> Iterator[tuple[str, str]]:
         """Yield (hash of the text, path) of each memory file that a change removed.
 
-        A file is left out if the change moved it to another folder, if the history does not keep
-        its text, or if the caller may not see it.
+        Three kinds of files are left out: files that the change moved to another folder, files
+        whose text the history does not keep, and files that the caller may not see.
         """
         for change in self.engine.ledger.history.changes():
             files = [file for file in change.files if file.project in MEMORY_PROJECTS]

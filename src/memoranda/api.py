@@ -518,8 +518,8 @@ class Memory:
         Without `at` and `change`, it is the text before the last change.
 
         ref: the id or the `project/path` of the note, which may be deleted.
-        at: the time at which the note had the text. None for no certain time.
-        change: the number of the change that replaced the text. None for no certain change.
+        at: the time at which the note had the text. None if no time is named.
+        change: the number of the change that replaced the text. None if no change is named.
         to: another place to which the text is written, as `project/path`. None means the place of
             the note.
 

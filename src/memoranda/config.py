@@ -538,8 +538,9 @@ class _File(NamedTuple):
         }
         if self.rows:
             instructions, warnings = self.instructions()
-            values |= self.plain() | self.names()
-            values |= {"instructions": instructions, "warnings": (*warnings, *self.unknown())}
+            values |= self.plain_values() | self.other_values()
+            values["instructions"] = instructions
+            values["warnings"] = (*warnings, *self.unknown_key_warnings())
         if environ.get("MEMORY_BANK_DEBUG", "").lower() in ("1", "true", "yes"):
             values["bank_debug"] = True
         if url is not None:
@@ -630,10 +631,7 @@ class _File(NamedTuple):
         """Return `value` if it is one of `words`. Raises ConfigError for another value."""
         if value in words:
             return value
-        if len(words) > 2:
-            expected = f"one of {', '.join(words)}"
-        else:
-            expected = " or ".join(words)
+        expected = f"one of {', '.join(words)}" if len(words) > 2 else " or ".join(words)
         raise self.refuse(name, f'must be {expected}, got "{value}"')
 
     def _categories(self, name: str, value: Any) -> tuple[Any, ...]:
@@ -644,7 +642,7 @@ class _File(NamedTuple):
                 raise self.refuse(name, f'invalid category "{category}"', ": ")
         return categories
 
-    def plain(self) -> dict[str, Any]:
+    def plain_values(self) -> dict[str, Any]:
         """Return the values of keys that set one field of Settings each."""
         values: dict[str, Any] = {}
         for key in keys():
@@ -665,7 +663,7 @@ class _File(NamedTuple):
             raise self.refuse("notification.day_hour", f"must be 0 to 23, got {values['day_hour']}")
         return values
 
-    def names(self) -> dict[str, Any]:
+    def other_values(self) -> dict[str, Any]:
         """Return the values of the other keys, which are read one by one.
 
         These are the time zone, agents, projects, the file of the graph, and sources to ingest.
@@ -882,7 +880,7 @@ class _File(NamedTuple):
         )
         return tuple(accepted), [warning]
 
-    def unknown(self) -> list[str]:
+    def unknown_key_warnings(self) -> list[str]:
         """Return a warning for each key that nobody reads, such as a misspelled one."""
         unknown_names = [
             *self._unknown_in_file(),

@@ -96,11 +96,13 @@ def read_plain(text: str) -> dict[str, Any] | None:
             return None
         name, key, word, number, span = match.groups()
         if name:
+            # YAML reads the name as another value, or the section is there twice.
             if name.lower() in _YAML_WORDS or name in rows:
                 return None
             section = name
             rows[section] = None
         elif key:
+            # An indented line must be in a section.
             if section is None:
                 return None
             values = rows[section] or {}
@@ -136,6 +138,7 @@ def _plain_value(word: str | None, number: str | None, span: str | None) -> Any:
 def change(path: Path, changes: Mapping[str, Any]) -> str:
     """Return the text of a configuration file with some keys set. Other lines and comments stay.
 
+    path: the file.
     changes: the new values by `section.key`. None removes a key.
 
     Raises ConfigError if the file cannot be read as YAML.
@@ -259,8 +262,11 @@ def _scalar(value: Any) -> str:
 
 
 def round_trip_change(path: Path, changes: Mapping[tuple[str, ...], Any]) -> str:
-    """Do the work of `change` for files of any style, with the YAML library. Raises ConfigError.
+    """Return the text of a configuration file with some keys set, for a file of any style.
 
+    The YAML library writes the whole file again, and keeps the comments. Raises ConfigError.
+
+    path: the file.
     changes: the new values, by the path of the key: `("daemon", "interval")`. None removes a key.
     """
     from memoranda.note.frontmatter import round_trip

@@ -294,7 +294,11 @@ class NoteEntries(Entries):
     @purging
     @verb
     def put(self, namespace: str, key: str, value: str, ttl: int = 0) -> Entry:
-        """Write an entry into its file (see `Entries.put`). The new value counts as never read."""
+        """Write an entry into its file, and return it. The new value counts as never read.
+
+        namespace, key: the name of the entry. An entry with this name is replaced.
+        ttl: the time to live in seconds; 0 means for ever.
+        """
         now = self.engine.clock()
         entry = Entry(namespace, key, value, now, now, expiry(now, ttl))
         with self._session.change("write", fresh=False) as change:
@@ -367,7 +371,10 @@ class NoteEntries(Entries):
     def search(
         self, text: str, namespace: str | None, limit: int, offset: int
     ) -> tuple[list[Entry], int]:
-        """Find entries in the index, and read only the page (see `Entries.search`)."""
+        """Return a page of the entries that contain `text`, and the number of all such entries.
+
+        They are found in the index. Only those of the page are read.
+        """
         if namespace is not None:
             self._check(namespace)
         self.engine.fresh()
@@ -470,7 +477,7 @@ class NoteEntries(Entries):
 
     @verb
     def stats(self) -> Totals:
-        """Count the entries in the index (see `Entries.stats`)."""
+        """Return figures about the entries in the index."""
         self.engine.fresh()
         active_entries = self._readable_entries()
         namespaces = {entry.namespace for entry in active_entries}

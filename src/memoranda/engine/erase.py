@@ -179,9 +179,11 @@ class Plan:
 class Erasure:
     """Erases notes for the owner.
 
-    An erasure has four steps. A plan is made of the notes to erase. The trail of the notes is
-    followed back through the history. All of it is removed. Then every file of the home is searched
-    for words that remain.
+    An erasure has four steps:
+    1. A plan is made of the notes to erase.
+    2. The notes are followed back through the history: this is their trail.
+    3. The notes and their trail are removed.
+    4. Every file of the home is searched for words that remain.
 
     Raises InvalidInput if the caller of `memory` is an agent.
     """
@@ -528,7 +530,9 @@ class Erasure:
     ) -> None:
         """Add all notes of an agent, of a project and of a source to the plan.
 
-        None for an argument means that it selects no notes.
+        agent: the name of the agent. None adds no notes.
+        project: the name of the project. None adds no notes.
+        source: the source in the header of the notes. None adds no notes.
         """
         selected: list[NoteInfo] = []
         if source is not None:
@@ -806,9 +810,7 @@ def _remove_rows(memory: HistoryVerbs, plan: Plan) -> None:
 
 
 def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
-    """Add steps that remove the folders that a change leaves empty, if `_may_remove_folder` allows
-    it.
-    """
+    """Add steps that remove the folders that a change leaves empty. Some folders always stay."""
     removals = [step for step in change.steps if step.do == StepKind.REMOVE]
     # (root, path) of the files and folders that will be gone.
     removed_places = {(step.root, step.path) for step in removals}

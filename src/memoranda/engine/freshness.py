@@ -789,9 +789,9 @@ class Freshness:
         return differences
 
     def _is_still_moved(self, source: Source, old_path: str, path: str) -> bool:
-        """Whether a difference that says that a file was moved is still right.
+        """Whether a file that was moved from `old_path` to `path` is still at its new place.
 
-        It is if no file is at `old_path`, a file is at `path`, and the index has no note at `path`.
+        The index must not have the note at its new place yet.
         """
         if source.stamp(old_path) is not None or not source.stamp(path):
             return False

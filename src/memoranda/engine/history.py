@@ -366,8 +366,9 @@ class HistoryVerbs(NoteVerbs):
     ) -> Location | None:
         """Return the place of a file that the history knows. None if it knows no such place.
 
-        ref: the whole reference.
-        project, path: the parts of `ref`.
+        ref: the whole reference, as the caller wrote it.
+        project: its part before the first `/`.
+        path: its part after the first `/`.
         own_location: the place in this home that `ref` means; None if this home has no such
             project. If the history knows this place, it is returned even if it knows others.
 

@@ -65,7 +65,8 @@ class NoteContext:
 class LinkAction:
     """One link that `resolve_links` plans. It is written into the headers of both memories.
 
-    source, target: the ids of the memories.
+    source: the id of the memory with the wikilink.
+    target: the id of the memory to which the wikilink leads.
     reason: the wikilink in the text of the source, `[[Target]]`.
     path: the path of the source.
     """

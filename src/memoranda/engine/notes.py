@@ -7,7 +7,7 @@ file a new note is stored (note/links.py makes the name of the file), and when a
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -111,6 +111,15 @@ class _Place(NamedTuple):
     path: str
     info: NoteInfo | None
     file: File | None
+
+
+class _NewNote(NamedTuple):
+    """The names of a note that is about to be written."""
+
+    project: str
+    path: str
+    title: str
+    permalink: str
 
 
 class NoteVerbs(PlaceVerbs, LinkVerbs):
@@ -397,54 +406,63 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         place = self._free_or_same_place(project, path, namesake)
         _check_overwrite(place, project, overwrite=overwrite, checksum=checksum)
 
-        path = place.path
+        # The place may differ from the path of the replaced note in case. The file keeps its name.
+        path = place.path if place.info is None else place.info.path
+        permalink = self.free_permalink(project, path, taken_permalinks)
+        taken_permalinks.add(permalink)
+        text = self._compose(draft, _NewNote(project, path, title, permalink), place)
+
+        data = encoded(text)
+        # The permalink that was chosen above is free. But a replaced note or the draft may have
+        # another one.
+        if place.info is not None or _names_permalink(draft):
+            self._check_permalink(project, path, markdown.own_permalink(text))
+        scope = new_scope(self, data, place.file.data if place.file else None)
+        return change.put(project, path, data, old=place.file, scope=scope)
+
+    def _compose(self, draft: Draft, new: _NewNote, place: _Place) -> str:
+        """Return the text of the file for a new note, with its header.
+
+        draft: the content and the properties of the note.
+        new: the names of the note.
+        place: the place of the note. If another note is there, some of its header keys stay.
+        """
+        from memoranda.note import markdown
+
         replaced_text = ""
         kept_keys: dict[str, object] = {}
         if place.info is not None and place.file is not None:
-            # The place may differ from the path in case. Then the present file keeps its name.
-            path = place.info.path
             replaced_text = place.file.data.decode("utf-8", "replace")
-            replaced_note = self.parse(place.info.project, path, place.file)
+            replaced_note = self.parse(new.project, new.path, place.file)
             kept_keys = _kept_keys(place.info, replaced_note)
-        metadata = _metadata_of(draft)
-        permalink = self.free_permalink(project, path, taken_permalinks)
-        taken_permalinks.add(permalink)
 
         content = draft.text
         tags: Sequence[str] = draft.tags
         usual_keys: set[str] | None = None
-        habits = habits_of(self, project)
+        habits = habits_of(self, new.project)
         # Another program uses this folder, too. So the note gets only the header keys that the
         # notes in this folder usually have.
         if habits is not None:
             content, tags = with_tags(content, tags, habits)
-            usual_keys = _usual_keys(habits, replaced_text, title, path)
+            usual_keys = _usual_keys(habits, replaced_text, new.title, new.path)
             if replaced_text:
                 kept_keys = {key: value for key, value in kept_keys.items() if key in usual_keys}
 
         text = markdown.compose_note(
             content,
-            title=title,
+            title=new.title,
             type=draft.type,
             tags=tags,
-            metadata=metadata,
+            metadata=_metadata_of(draft),
             created=self.clock(),
-            permalink=permalink,
+            permalink=new.permalink,
             keep=kept_keys,
             old=replaced_text,
             habits=usual_keys,
         )
         if replaced_text:
             text = markdown.with_counted_time(replaced_text, text, self.clock())
-        text = in_link_style(self, project, path, text, replaced_text)
-
-        data = encoded(text)
-        # The permalink that was chosen above is free. But a replaced note or the draft may have
-        # another one.
-        if place.info is not None or _names_permalink(draft, metadata):
-            self._check_permalink(project, path, markdown.own_permalink(text))
-        scope = new_scope(self, data, place.file.data if place.file else None)
-        return change.put(project, path, data, old=place.file, scope=scope)
+        return in_link_style(self, new.project, new.path, text, replaced_text)
 
     def _place_of(self, draft: Draft) -> tuple[str, str, str]:
         """Return the project, path and title of the note that a draft would make.
@@ -728,10 +746,10 @@ def _apply_edit(edit: Edit, text: str, permalink: str) -> Edited:
         raise SectionError(error.section, error.headings, error.lines, permalink) from None
 
 
-def _names_permalink(draft: Draft, metadata: Mapping[str, Any]) -> bool:
+def _names_permalink(draft: Draft) -> bool:
     """Whether a draft may name a permalink, in its metadata or in a header of its text."""
     # The text may have a header, with or without a BOM before it.
-    return "permalink" in metadata or draft.text.startswith(("---", "\ufeff"))
+    return "permalink" in draft.metadata or draft.text.startswith(("---", "\ufeff"))
 
 
 def _usual_keys(habits: Habits, old: str, title: str, path: str) -> set[str]:

@@ -279,8 +279,8 @@ class Files:
         details: further data that the history stores with the change, as keys with texts and
             numbers. None if there are none.
 
-        Returns the change, or None if there was no file to write. Raises Exists for a place that is taken,
-        OutsideError, NotADirectory, Unusable, and the errors of `plan`.
+        Returns the change, or None if there was no file to write. Raises Exists for a place that is
+        taken, OutsideError, NotADirectory, Unusable, and the errors of `plan`.
         """
         with self._session.change(verb, fresh=False) as change:
             change.details = details

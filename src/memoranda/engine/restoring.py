@@ -66,8 +66,8 @@ class Restoring:
 
     session: the session of the caller.
     ref: the note.
-    moment: restore the text that the note had at this time. None for no certain time.
-    change: restore the text that the change with this number replaced. None for no certain change.
+    moment: restore the text that the note had at this time. None if no time was named.
+    change: restore the text that the change with this number replaced. None if no change was named.
     to: the path to which the text is written. None means the note's own place.
 
     Without `moment` and `change`, the latest text is restored that differs from the present one.
@@ -377,9 +377,10 @@ class RestoreVerbs(HistoryVerbs):
     ) -> tuple[str, int]:
         """Bring an older text of a note back (see `Memory.restore`).
 
-        at: the time at which the note had the text; None for no certain time.
-        change: the number of the change that replaced the text; None for no certain change.
-        to: the place to which the text is written, as `project/path`; None for the note's own.
+        ref: the note.
+        at: the time at which the note had the text. None if no time is named.
+        change: the number of the change that replaced the text. None if no change is named.
+        to: the place to which the text is written, as `project/path`. None means the note's own.
 
         Returns the place of the note, and the number of the change that had replaced the text.
         """

@@ -306,8 +306,9 @@ class Undo:
         self._add(StepKind.MOVE, touched, source, touched.to, to=touched.path, old=old)
 
     def _put_back(self, source: FolderSource, touched: Touched) -> None:
-        """Add the step that restores the text before a file was written, or removes a file that was
-        new.
+        """Add the step that undoes the writing of a file.
+
+        It restores the text that the file had before. A file that was new is removed.
 
         touched: the step to undo, as the ledger records it.
         """

@@ -631,10 +631,9 @@ class Upkeep:
 
     @verb
     def _fold(self) -> int:
-        """Move the counts of the next FOLDED_AT_ONCE notes, and return how many notes got their
-        counts.
+        """Move the counts of the next FOLDED_AT_ONCE notes, and return the number of these notes.
 
-        The number is small, so that no other process waits long for the lock. The result 0 means
+        They are only a few, so that no other process waits long for the lock. The result 0 means
         that no counts are left.
         """
         with self.engine.writing():
@@ -642,7 +641,9 @@ class Upkeep:
             rows = self.engine.reads.whole()
             infos = self._index.notes.with_ids(rows, (*MEMORY_PROJECTS, entry.PROJECT))
             owner = self.memory.as_caller(agent=None)
-            with owner.change(FOLD, ("", ""), fresh=False) as change:
+            # The change is listed under no note.
+            no_place = ("", "")
+            with owner.change(FOLD, no_place, fresh=False) as change:
                 for info in infos:
                     if len(change.steps) >= FOLDED_AT_ONCE:
                         break
@@ -759,7 +760,8 @@ def _merged_header(
     pending_reads: how many reads of the merged note are in the log and not yet in its file.
     """
     tags = _without_duplicates([*survivor.tags, *merged_note.tags])
-    merged = [
+    # The ids of all memories that were ever merged into one of the two.
+    merged_ids = [
         *writing.id_list(survivor.header.get("merged")),
         merged_note.id,
         *writing.id_list(merged_note.header.get("merged")),
@@ -772,7 +774,7 @@ def _merged_header(
         "links": [id for id in links_of_both if id not in pair] or REMOVE,
         "access_count": _count(survivor) + _count(merged_note) + pending_reads,
         "created_at": min(survivor.created, merged_note.created, key=parse_stamp),
-        "merged": list(dict.fromkeys(merged)),
+        "merged": list(dict.fromkeys(merged_ids)),
         "aliases": [*survivor.aliases, *names] or REMOVE,
         "expires_at": None,
     }
@@ -780,7 +782,7 @@ def _merged_header(
         ids = dict.fromkeys(_ids_of_both(survivor, merged_note, key))
         keys[key] = [id for id in ids if id not in pair] or REMOVE
 
-    # The survivor is valid from the earlier beginning to the later end of both memories.
+    # The survivor is valid as soon as one of the two memories was.
     if survivor.header.get("valid_from"):
         keys["valid_from"] = min(_first_valid(survivor), _first_valid(merged_note))
     # The survivor expires only if both memories would.

@@ -462,7 +462,7 @@ class DayUse:
             self._add(change)
 
     def _add(self, change: Change) -> None:
-        """Add a change to the use of its agent."""
+        """Add a change to the amount that its agent has written on this day."""
         if change.agent is None:
             return
         use = self._uses.setdefault(change.agent, Use())

@@ -137,15 +137,18 @@ def start(settings: Settings, environ: Mapping[str, str] = os.environ) -> bool:
 
     environ: the environment variables that the daemon inherits, except MEMORY_AGENT.
 
-    Returns whether a daemon was started. It may take a moment until it listens (see `wait_for`).
+    Returns whether a daemon was started. It may take a moment until it listens: `wait_for` waits
+    for that.
     """
     from memoranda.sources.files import lock_owner, make_private
     from memoranda.sources.layout import Layout
 
     layout = Layout(settings.home)
     try:
+        if why_not_started(settings, environ):
+            return False
         is_running = lock_owner(layout.daemon_lock) is not None
-        if is_running or why_not_started(settings, environ):
+        if is_running:
             return False
     except OSError:
         return False

@@ -315,8 +315,7 @@ class Erasure:
                 raise NotFound(ref, "the memory")
 
     def _proof(self, plan: Plan, needles: Needles) -> Found:
-        """Search for the erased notes, and rewrite the files of memoranda that still have a part of
-        them.
+        """Search for the erased notes, and remove the words that files of memoranda still have.
 
         plan: the notes that were erased.
         needles: the texts and names to search for.

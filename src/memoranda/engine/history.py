@@ -98,6 +98,45 @@ class Revision:
         return is_old_text_lost or is_new_text_lost
 
 
+class _RunGroups:
+    """Groups of changes: all changes of one run of a job, or a single change of no run.
+
+    The changes are added from the latest to the first.
+
+    limit: how many groups there are at most; 0 means any number.
+    groups: the changes of each group, by the number of the run or of the single change.
+    """
+
+    def __init__(self, limit: int):
+        self._limit = limit
+        self.groups: dict[int, list[Change]] = {}
+        # The lowest number of a run that has a group. None if no run has one.
+        self._oldest_run: int | None = None
+
+    @property
+    def _is_full(self) -> bool:
+        """Whether there are as many groups as allowed. Changes can still be added to them."""
+        return 0 < self._limit <= len(self.groups)
+
+    def is_complete_before(self, number: int) -> bool:
+        """Whether no change with this number or a lower one belongs to one of the groups."""
+        # A run has the number of its first change, so all its changes have this number or a higher
+        # one.
+        is_before_all_runs = self._oldest_run is None or number < self._oldest_run
+        return self._is_full and is_before_all_runs
+
+    def add(self, change: Change) -> None:
+        """Add a change to its group, or to a new group if there may be another one."""
+        # An undo has the number of the run that it undoes, but is listed alone.
+        run = change.run if change.undoes is None else None
+        group = run or change.number
+        if group not in self.groups and self._is_full:
+            return
+        self.groups.setdefault(group, []).append(change)
+        if run and (self._oldest_run is None or run < self._oldest_run):
+            self._oldest_run = run
+
+
 class HistoryVerbs(NoteVerbs):
     """The verbs `log`, `undo` and `restore`, which work with the history."""
 
@@ -142,29 +181,12 @@ class HistoryVerbs(NoteVerbs):
         since: list only changes made since this time; None for all.
         before: list only changes with lower numbers; 0 means all.
         """
-        # The changes of each group, by the number of their run. A change of no run is a group of its
-        # own, by its own number.
-        groups: dict[int, list[Change]] = {}
-        # The lowest number of a run that has a group; None if none has one.
-        oldest_run: int | None = None
+        run_groups = _RunGroups(limit)
         for change in self._seen_changes(ref, agent, since, before or None):
-            # An undo carries the number of the run that it undoes, but is listed alone.
-            run = change.run if change.undoes is None else None
-            is_full = limit > 0 and len(groups) >= limit
-            if is_full:
-                # Only further changes of the listed runs are still looked for. A run has the number
-                # of its first change. So a change below the lowest of these numbers cannot belong to
-                # a listed run.
-                may_follow = oldest_run is not None and change.number >= oldest_run
-                if not may_follow:
-                    break
-            group = run or change.number
-            if is_full and group not in groups:
-                continue
-            groups.setdefault(group, []).append(change)
-            if run and (oldest_run is None or run < oldest_run):
-                oldest_run = run
-        return list(groups.values())
+            if run_groups.is_complete_before(change.number):
+                break
+            run_groups.add(change)
+        return list(run_groups.groups.values())
 
     def _seen_changes(
         self,

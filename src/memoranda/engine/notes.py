@@ -652,7 +652,9 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             return first_project, remaining_path
 
         is_address = identifier.startswith(links.SCHEME)
-        if not is_address or self.engine.source(usual_project).place(first_part).kind == "folder":
+        if not is_address:
+            return usual_project, path
+        if self.engine.source(usual_project).place(first_part).kind == "folder":
             return usual_project, path
         # In an address such as `memory://work/plan`, a first part that is not a folder is a project.
         source = self.engine.source(first_part)

@@ -32,7 +32,7 @@ _METHODS = ("view", "create", "str_replace", "insert", "delete", "rename", "clea
 
 
 class _Commands:
-    """A memory and the six commands on one folder of it: what both tools share."""
+    """The part that both tools share: a memory, and the six commands on one folder of it."""
 
     def __init__(
         self,
@@ -68,10 +68,10 @@ class _Commands:
 
         command: the SDK's command object. Its fields may be missing, or of a wrong type.
         """
-        arguments = {field: getattr(command, field, None) for field in _FIELDS.split()}
         if name == "clear_all_memory":
             reply = self._commands.clear(self._memory)
         else:
+            arguments = {field: getattr(command, field, None) for field in _FIELDS.split()}
             reply = self._commands.run(self._memory, {"command": name, **arguments})
         if reply.is_error:
             raise ToolError(reply.text)
@@ -93,17 +93,19 @@ def _async_method(name: str) -> Any:
 
 
 class MemoryTool(_Commands, BetaAbstractMemoryTool):
-    """The memory tool for synchronous clients. Safe to call from several threads.
+    """The memory tool for synchronous clients. It may be called from several threads.
 
-    `home`: as for `open_memory`. `agent`: the caller's identity. `folder` (relative) makes
-    `/memories` the
-    folder `<home>/memories/<folder>`, e.g. one per end user. `create_existing` (`overwrite` or
-    `error`)
-    overrides the configuration; `cache_control` goes to the SDK. Raises InvalidInput, OutsideError
-    for
-    arguments it cannot use; the six commands and `clear_all_memory`, which moves every file to the
-    history, raise
-    nothing but the SDK's ToolError.
+    home: the folder of the memory, or the address of a space in a database. None means the usual
+        home (`open_memory`).
+    agent: the name of the agent that uses the memory. None means the owner.
+    folder: a folder in `memories` that the tool shows as `/memories`, such as one for each end
+        user. "" means the whole of `memories`.
+    create_existing: what `create` does if the file exists: `overwrite` or `error`. None means what
+        the configuration says.
+    cache_control: passed on to the SDK.
+
+    Raises InvalidInput and OutsideError for arguments that cannot be used. The six commands, and
+    `clear_all_memory`, which moves every file to the history, raise only the SDK's ToolError.
     """
 
     view, create, str_replace, insert, delete, rename, clear_all_memory = map(_method, _METHODS)

@@ -64,10 +64,7 @@ class Memory:
         self._session = session
 
     def __repr__(self) -> str:
-        if self.agent:
-            caller = f" of agent {self.agent}"
-        else:
-            caller = ""
+        caller = f" of agent {self.agent}" if self.agent else ""
         return f"<Memory {_without_beginning(str(self.home))}{caller}>"
 
     def __enter__(self) -> Self:
@@ -82,7 +79,10 @@ class Memory:
 
     @property
     def session(self) -> MemorySession:
-        """The session inside, for programs that add their own interface. It may change in any version."""
+        """The session that this object wraps, for programs that add their own interface.
+
+        It may change in any version.
+        """
         return self._session
 
     @property
@@ -92,7 +92,7 @@ class Memory:
 
     @property
     def agent(self) -> str | None:
-        """The name of the agent that calls. None is the owner."""
+        """The name of the agent that uses this memory. None if it is the owner."""
         return self._session.agent
 
     @property
@@ -235,8 +235,9 @@ class Memory:
 
         Returns both notes: the old one as it is listed, and the new one.
 
-        Raises NotFound, Ambiguous, Locked. Raises InvalidInput if the notes would supersede each
-        other, if the old note is superseded already, or if fewer agents may see the new note.
+        Raises NotFound, Ambiguous, Locked. Raises InvalidInput in three cases: the notes would
+        supersede each other, the old note is superseded already, or fewer agents may see the new
+        note.
         """
         if isinstance(new, Draft):
             new = _as_draft(new)
@@ -378,13 +379,11 @@ class Memory:
 
         Raises TimeframeError, ProjectNotFound.
         """
-        if projects is None:
-            names = None
-        else:
-            names = tuple(_texts(projects, "projects"))
+        names = _names(projects)
         since = self._session.since(timeframe)
         query = Query(projects=names, after=since)
-        return *self._session.list(query, limit=limit, offset=offset), since
+        notes, total = self._session.list(query, limit=limit, offset=offset)
+        return notes, total, since
 
     def directory(
         self,
@@ -430,12 +429,8 @@ class Memory:
 
         Raises InvalidInput, ProjectNotFound.
         """
-        if projects is None:
-            names = None
-        else:
-            names = tuple(_texts(projects, "projects"))
         return self._session.context_for(
-            question, max_tokens=max_tokens, projects=names, as_of=as_of
+            question, max_tokens=max_tokens, projects=_names(projects), as_of=as_of
         )
 
     def related(
@@ -523,8 +518,8 @@ class Memory:
         Without `at` and `change`, it is the text before the last change.
 
         ref: the id or the `project/path` of the note, which may be deleted.
-        at: the time at which the note had the text. None for no certain time.
-        change: the number of the change that replaced the text. None for no certain change.
+        at: the time at which the note had the text. None if no time is named.
+        change: the number of the change that replaced the text. None if no change is named.
         to: another place to which the text is written, as `project/path`. None means the place of
             the note.
 
@@ -692,10 +687,7 @@ class Memory:
         """
         from memoranda import ingest
 
-        if path is None:
-            folder = None
-        else:
-            folder = os.fspath(path)
+        folder = None if path is None else os.fspath(path)
         sources = ingest.named_sources(source, folder, self._session.settings)
         plans, outcomes = ingest.run(self._session, sources, dry_run=dry_run, takes_removed=again)
         return {plan.source: outcome for plan, outcome in zip(plans, outcomes, strict=True)}
@@ -727,11 +719,10 @@ class Memory:
 
         with TemporaryFile() as file:
             for line in lines:
-                if isinstance(line, str):
-                    data = line.encode()
-                else:
-                    data = line
-                file.write(data if data.endswith(b"\n") else data + b"\n")
+                data = line.encode() if isinstance(line, str) else line
+                file.write(data)
+                if not data.endswith(b"\n"):
+                    file.write(b"\n")
             importing = Import(self._session, file, skip_bad=skip_bad)
             tally = Tally()
             if not skip_bad:
@@ -763,20 +754,21 @@ def open_memory(
     watch: bool = True,
     only: Collection[str] = (),
 ) -> Memory:
-    """Open the memory of a person.
+    """Open the memory of a person, and return it.
 
     home: the folder of the memory, or the address of a space in a database:
         `postgresql://HOST/DATABASE?space=NAME`. None means the first of these that is set: the
         environment variable MEMORY_HOME, `storage.root` in the configuration, `~/.memory`.
-    agent: the name of the agent that calls. It sees notes of scope `global` and of its own scope.
-        None is the owner, who sees all notes.
-    projects: further projects of this process: folders or graph files, by name. None for none.
-    face: the name under which the history records the calling program.
-    config: a configuration file, or the settings. None means `config.yaml` in the home.
-    clock: returns the present time; for tests.
-    watch: whether the system reports changes on disk, as a program should that runs for long. If
-        not, each call lists the files.
-    only: the names of the only projects that this process uses. Empty means all projects.
+    agent: the name of the agent that uses the memory. It sees notes of scope `global` and of its
+        own scope. None means the owner, who sees all notes.
+    projects: further projects for this process: the folder or graph file of each, by name. None
+        adds no projects.
+    face: the name of the calling program in the history.
+    config: a configuration file, or the settings themselves. None means `config.yaml` in the home.
+    clock: a function that returns the present time. Tests pass another one.
+    watch: whether the operating system reports changes on disk. Use it in a program that runs for
+        long. Without it, each call lists the files.
+    only: the names of the projects that this process may use. Empty means all projects.
 
     Raises ConfigError, StorageError.
     """
@@ -810,6 +802,13 @@ def _as_draft(value: Draft | str) -> Draft:
         f"A note is written from a text or a Draft; got {type(value).__name__}.",
         'Call memory.write("text") or memory.write(Draft("text", title="Title")).',
     )
+
+
+def _names(projects: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Return the names of projects as a tuple. None, which means all projects, stays None."""
+    if projects is None:
+        return None
+    return tuple(_texts(projects, "projects"))
 
 
 def _texts(values: Sequence[str], name: str) -> Sequence[str]:

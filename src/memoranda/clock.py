@@ -43,7 +43,10 @@ _PHRASE = lazy_pattern(
 _ONE = lazy_pattern(r"^(?:an?|one) |^(?=(?:hour|day|week|month|year)$)")
 # "an hour" is a frame; "hour" alone is too little to be one.
 _ARTICLE = lazy_pattern(r"(?:an?|one) ")
-_CHINESE_NUMBERS = "〇一二三四五六七八九十两"
+# The Chinese numbers that an amount of time may begin with.
+_CHINESE_DIGITS = {number: digit for digit, number in enumerate("一二三四五六七八九十", start=1)}
+# 两 is another way to write two.
+_CHINESE_DIGITS["两"] = 2
 # A longer text is not a time.
 _LONGEST = 4000
 _TIME_OF_DAY = r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?"
@@ -119,9 +122,13 @@ def as_of(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
 
     Raises TimeframeError.
     """
-    month = re.fullmatch("([0-9]{4})(-[0-9]{2})?", text.strip()) if isinstance(text, str) else None
-    if month:
-        first_day = since(f"{month[1]}{month[2] or '-12'}-01", now, zone).astimezone(zone)
+    month = None
+    if isinstance(text, str):
+        month = re.fullmatch("([0-9]{4})(-[0-9]{2})?", text.strip())
+    if month is not None:
+        # The last month of a year ends with the year.
+        month_in_year = month[2] or "-12"
+        first_day = since(f"{month[1]}{month_in_year}-01", now, zone).astimezone(zone)
         first_day_of_next_month = (first_day + timedelta(days=31)).replace(day=1)
         return first_day_of_next_month - timedelta(microseconds=1)
     begins = since(text, now, zone).astimezone(zone)
@@ -173,14 +180,17 @@ def waits_at_most(seconds: float) -> Iterator[None]:
     If the block is inside another one with less time left, that time is the limit.
     """
     outer = _waits.seconds_left
-    _waits.seconds_left = start = seconds if outer is None else min(seconds, outer)
+    limit = seconds if outer is None else min(seconds, outer)
+    _waits.seconds_left = limit
     try:
         yield
     finally:
         if outer is None:
             _waits.seconds_left = None
         else:
-            _waits.seconds_left = outer - (start - (_waits.seconds_left or 0.0))
+            # The time that the block waited counts for the outer block, too.
+            seconds_waited = limit - (_waits.seconds_left or 0.0)
+            _waits.seconds_left = outer - seconds_waited
 
 
 @contextmanager
@@ -239,24 +249,22 @@ def block_for(wait: Callable[[float], T], seconds: float = CALL_WAITS) -> T:
 
     The limit is `seconds`, or less if the current call has less time left.
     """
-    if _waits.seconds_left is None:
-        seconds_left = CALL_WAITS
-    else:
-        seconds_left = _waits.seconds_left
-    begun = time.monotonic()
+    seconds_left = CALL_WAITS if _waits.seconds_left is None else _waits.seconds_left
+    begun_at = time.monotonic()
     try:
         return wait(min(seconds, seconds_left))
     finally:
-        took = time.monotonic() - begun
+        seconds_waited = time.monotonic() - begun_at
         waited.count += 1
-        waited.seconds += took
+        waited.seconds += seconds_waited
         if _waits.seconds_left is not None:
-            _waits.seconds_left = max(0.0, seconds_left - took)
+            _waits.seconds_left = max(0.0, seconds_left - seconds_waited)
 
 
 def may_wait() -> bool:
     """Whether the call of this thread has time left to wait, and is not told to stop."""
-    return _waits.seconds_left != 0.0 and not (_waits.stop is not None and _waits.stop.is_set())
+    is_stopped = _waits.stop is not None and _waits.stop.is_set()
+    return _waits.seconds_left != 0.0 and not is_stopped
 
 
 class _System(tzinfo):
@@ -277,6 +285,7 @@ class _System(tzinfo):
 
     def fromutc(self, moment: datetime) -> datetime:
         local = moment.replace(tzinfo=UTC).astimezone()
+        # When summer time ends, an hour comes twice: `fold` says which one is meant.
         first = local.replace(tzinfo=self, fold=0)
         if first.utcoffset() == local.utcoffset():
             return first
@@ -348,16 +357,10 @@ def _without_opening(written: str) -> str:
     if frame != written or _ARTICLE.match(written):
         frame = _ONE.sub("1 ", frame)
     frame = frame.replace(" ", "")
-    if frame:
-        digit = _CHINESE_NUMBERS.find(frame[0])
-    else:
-        digit = 0
-    # 两 is another way to write two.
-    if digit == 11:
-        digit = 2
-    if digit > 0:
-        return f"{digit}{frame[1:]}"
-    return frame
+    digit = _CHINESE_DIGITS.get(frame[:1])
+    if digit is None:
+        return frame
+    return f"{digit}{frame[1:]}"
 
 
 def _written_time(written: str) -> datetime | None:

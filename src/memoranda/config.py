@@ -1,7 +1,7 @@
-"""All settings in one frozen value, from config.yaml and few environment variables (contract 001,
-15).
+"""The settings of a home, from config.yaml and a few environment variables (contract 001, 15).
 
-Read only by `open_memory`, `serve` and `cli`, which pass plain values on.
+`load` returns all of them as one value, `Settings`. Only `open_memory`, `serve` and `cli` read the
+settings. They pass plain values on.
 """
 
 from __future__ import annotations
@@ -27,8 +27,10 @@ from memoranda.text.user_path import absolute_path, user_folder
 OWN_FOLDER = "projects"
 """The folder of the home below which agents may make projects."""
 INSTRUCTIONS_CHARACTERS = 2000
+"""How long the owner's sentences for agents may be together."""
+# How the write gate may treat secrets.
 _GATE = ("allow", "warn", "redact", "refuse")
-# The fields of Settings that are one of some words.
+# The words that the value of a field may be, by the field of Settings.
 _CHOICES = {
     "notify_method": ("auto", "osascript", "notify-send", "file"),
     "gate_secrets": _GATE,
@@ -36,6 +38,7 @@ _CHOICES = {
     "create_existing": ("overwrite", "error"),
 }
 SOURCES = ("claude", "car-agent", "fingersaver", "logseq", "obsidian")
+"""The names of the sources of `memory ingest`."""
 # Keys of a project that say what agents may do in it.
 _ACCESS_KEYS = {"read_only", "agents", "write_folder", "ignore"}
 _WEB = ("http://", "https://")
@@ -60,21 +63,27 @@ class ConfigKey(NamedTuple):
 def keys() -> tuple[ConfigKey, ...]:
     """Return all keys, in the order of contract 001, 15."""
     lines = Path(__file__).with_name("config-keys.txt").read_text("utf-8").splitlines()
-    return tuple(
-        ConfigKey(*map(str.strip, line.split("|"))) for line in lines if line and line[0] != "#"
-    )
+    config_keys: list[ConfigKey] = []
+    for line in lines:
+        if line and not line.startswith("#"):
+            columns = [column.strip() for column in line.split("|")]
+            config_keys.append(ConfigKey(*columns))
+    return tuple(config_keys)
 
 
-# Generated methods of 60 fields take 2 ms of every command
+# The methods that `dataclass` would generate for 60 fields take 2 ms of every command.
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class Settings:
-    """The settings of a home. `file` is the configuration file, whether it exists or not."""
+    """The settings of a home. config-keys.txt explains the fields that a key sets."""
 
     home: Path
+    """The folder of the home or, for notes in a database, of their copies on this machine."""
     file: Path
+    """The configuration file, whether it exists or not."""
     url: str | None = field(default=None, repr=False)
-    """The database the notes are in, without the space; `home` is then the folder of the copies."""
+    """The address of the database that has the notes, without the space. None for a folder."""
     space: str = ""
+    """The space in the database. "" for a folder."""
     short_term_ttl: timedelta = timedelta(hours=168)
     timezone: str | None = None
     offset: tzinfo | None = None
@@ -141,7 +150,6 @@ class Settings:
     ):
         """Set all fields to their defaults, then to these values.
 
-        home, file, url, space: see the fields.
         further: values of other fields by name.
 
         Raises TypeError for a name that is not a field.
@@ -165,14 +173,12 @@ class Settings:
         import time
         from hashlib import sha256
 
-        settings_values = vars(replace(self, rows={}, stamp=None)).values()
-        values = [
-            sorted(setting) if isinstance(setting, frozenset) else setting
-            for setting in settings_values
-        ]
-        return sha256(
-            f"{values} {time.tzname} {time.timezone}".encode("utf-8", "replace")
-        ).hexdigest()
+        values: list[Any] = []
+        for value in vars(replace(self, rows={}, stamp=None)).values():
+            # The order of a set differs between processes.
+            values.append(sorted(value) if isinstance(value, frozenset) else value)
+        text = f"{values} {time.tzname} {time.timezone}"
+        return sha256(text.encode("utf-8", "replace")).hexdigest()
 
     @property
     def address(self) -> str:
@@ -184,7 +190,8 @@ class Settings:
     def address_of(self, space: str) -> str:
         """Return the address of a space in the database that has the notes."""
         url = self.url or ""
-        return f"{url}{'&' if '?' in url else '?'}space={space}"
+        separator = "&" if "?" in url else "?"
+        return f"{url}{separator}space={space}"
 
     @property
     def shown_home(self) -> str:
@@ -203,10 +210,10 @@ class Settings:
 
     @property
     def reading_zone(self) -> tzinfo:
-        """The time zone for reading reminders.
+        """The time zone in which times in texts are read.
 
-        It is the configured zone, or the offset of `--now`, or the system's zone, whichever is set
-        first.
+        It is the configured zone. Without one, it is the offset of `--now`, or else the zone of the
+        system.
         """
         return self.zone or self.offset or SYSTEM_ZONE
 
@@ -225,7 +232,7 @@ def load(
     file: the configuration file. None means `config.yaml` in the home. If the file is missing, the
         defaults are used.
     environ: the environment variables.
-    unread: whether to use the defaults without reading the file.
+    unread: whether to use the defaults and leave the file unread.
 
     Raises ConfigError.
     """
@@ -240,11 +247,12 @@ def load(
         return Settings(location.folder, path, location.url, location.space, stamp=stamp)
     config_file = _File(path, config_text.read(path), stamp)
 
-    # The file may name another place, but not against the caller.
+    # The file may name another place, unless the caller has chosen one.
     if chosen_home is None:
         location = _stored_location(config_file, location, environ)
-    # A replica's folder may be chosen only by a file that is not itself part of the replica.
-    if location.url is not None and (file or chosen_home is None):
+    # A file inside the folder of copies must not move this folder.
+    is_file_outside = bool(file) or chosen_home is None
+    if location.url is not None and is_file_outside:
         cache_folder = config_file.text(
             "storage.cache", config_file.section("storage").get("cache")
         )
@@ -271,7 +279,8 @@ def _state(config_file: _File, location: _Location) -> Path | None:
     if not folder or location.url is not None:
         return None
     place = absolute(folder)
-    if not folder.startswith(("/", "~")) or location.folder in (place, *place.parents):
+    is_relative = not folder.startswith(("/", "~"))
+    if is_relative or location.folder in (place, *place.parents):
         raise config_file.refuse(name, f'must be a folder outside the home, got "{folder}"')
     return place
 
@@ -280,7 +289,8 @@ class _Location(NamedTuple):
     """The place of a memory.
 
     folder: the folder of the home. For notes in a database, the folder with local copies of them.
-    url, space: the address of the database, and the space in it. None and "" for a folder.
+    url: the address of the database; None for a folder.
+    space: the space in the database; "" for a folder.
     """
 
     folder: Path
@@ -373,11 +383,10 @@ def owner_of(status: os.stat_result) -> str:
         return f"user {status.st_uid}"
 
 
-def again(settings: Settings) -> Settings:
+def reread(settings: Settings) -> Settings:
     """Read the settings again from their file.
 
-    Settings that the caller or the environment gave in place of the file's stay. Raises
-    ConfigError.
+    A setting that the caller or the environment set stays as it is. Raises ConfigError.
     """
     stamp = file_stamp(settings.file)
     file_before = _File(settings.file, settings.rows, settings.stamp)
@@ -395,9 +404,9 @@ def again(settings: Settings) -> Settings:
 
 
 def file_stamp(file: Path) -> tuple[int, int] | None:
-    """Return the time of change of a file in nanoseconds, and its inode. Both change with the file.
+    """Return the time of the last change of a file in nanoseconds, and its inode.
 
-    None if the file cannot be read.
+    A file with the same pair has not changed. None if the file cannot be read.
     """
     try:
         status = os.stat(file)
@@ -408,7 +417,7 @@ def file_stamp(file: Path) -> tuple[int, int] | None:
 
 # An address of a home in PostgreSQL.
 _DATABASE = lazy_pattern(r"postgres(?:ql)?://")
-# A space is part of table names and addresses, so its letters are few.
+# A space is a part of table names and addresses, so only a few characters are allowed.
 _SPACE = lazy_pattern(r"[a-z0-9][a-z0-9._-]{0,80}")
 DEFAULT_SPACE = "main"
 
@@ -436,44 +445,54 @@ def _database(address: str) -> tuple[str, str]:
         raise ConfigError(
             f'invalid space "{space}": use a-z, 0-9, dots, dashes and underscores, at most 81'
         )
-    query = urlencode([row for row in rows if row[0] != "space"])
-    return f"{parts.scheme}://{parts.netloc}{parts.path}{'?' if query else ''}{query}", space
+    url = f"{parts.scheme}://{parts.netloc}{parts.path}"
+    other_parameters = [(name, value) for name, value in rows if name != "space"]
+    if other_parameters:
+        url += f"?{urlencode(other_parameters)}"
+    return url, space
 
 
 def _replica(url: str, space: str, environ: Mapping[str, str]) -> Path:
     """Return the folder for local copies of a space of a database.
 
-    All processes share it: one folder per server, database and space.
+    There is one folder for each server, database and space, which all processes share.
 
     url: the address of the database.
     space: the name of the space in it.
-    environ: the environment variables. PostgreSQL's own complete an address that leaves parts out.
+    environ: the environment variables. Those of PostgreSQL, such as PGHOST, stand in for missing
+        parts of the address.
     """
     import hashlib
     from urllib.parse import parse_qsl, urlsplit
 
     parts = urlsplit(url)
     parameters = dict(parse_qsl(parts.query))
+    # The part of an address in front of `@` has the user and the password.
+    host_in_address = parts.netloc.rpartition("@")[2]
+    database_in_address = parts.path.strip("/")
     place = [
-        parameters.get("host") or parts.netloc.rpartition("@")[2] or environ.get("PGHOST", ""),
+        parameters.get("host") or host_in_address or environ.get("PGHOST", ""),
         parameters.get("port") or environ.get("PGPORT", ""),
-        parameters.get("dbname") or parts.path.strip("/") or environ.get("PGDATABASE", ""),
+        parameters.get("dbname") or database_in_address or environ.get("PGDATABASE", ""),
         parameters.get("service", ""),
         space,
     ]
-    name = hashlib.sha256("\0".join(place).encode()).hexdigest()[:16]
-    return absolute(environ.get("XDG_CACHE_HOME") or "~/.cache") / "memoranda" / f"{space}-{name}"
+    digest = hashlib.sha256("\0".join(place).encode()).hexdigest()[:16]
+    caches = absolute(environ.get("XDG_CACHE_HOME") or "~/.cache")
+    return caches / "memoranda" / f"{space}-{digest}"
 
 
 def with_key(path: Path, key: str, value: Any) -> str:
     """Return the text of a configuration file with a key set. Other lines and comments stay.
 
+    path: the file.
+    key: the name of the key, such as `daemon.interval`.
     value: the new value. None removes the key.
 
     Raises ConfigError if the file would have a wrong value.
     """
-    is_line_in_section = key.count(".") == 1 and not isinstance(value, list | dict)
-    if is_line_in_section:
+    is_plain_line = key.count(".") == 1 and not isinstance(value, list | dict)
+    if is_plain_line:
         text = config_text.change(path, {key: value})
     else:
         text = config_text.round_trip_change(path, {tuple(key.split(".")): value})
@@ -488,7 +507,9 @@ def absolute(path: str | os.PathLike[str]) -> Path:
 
 
 class _File(NamedTuple):
-    """Read the values of Settings from a configuration file. All methods raise ConfigError.
+    """A configuration file whose values are checked and become Settings.
+
+    All methods raise ConfigError.
 
     path: the file.
     rows: the keys and values of the file.
@@ -506,9 +527,10 @@ class _File(NamedTuple):
 
         home: its folder, or the folder with the copies of a space of a database.
         environ: the environment variables. Some of them go before the file.
-        url, space: the database. None for a home in a folder.
+        url: the address of the database; None for a home in a folder.
+        space: the space in the database; "" for a home in a folder.
         """
-        values = {
+        values: dict[str, Any] = {
             "rows": self.rows,
             "stamp": self.stamp,
             **self.llm(environ),
@@ -516,26 +538,39 @@ class _File(NamedTuple):
         }
         if self.rows:
             instructions, warnings = self.instructions()
-            values |= self.plain() | self.names()
-            values |= {"instructions": instructions, "warnings": (*warnings, *self.unknown())}
+            values |= self.plain_values() | self.other_values()
+            values["instructions"] = instructions
+            values["warnings"] = (*warnings, *self.unknown_key_warnings())
         if environ.get("MEMORY_BANK_DEBUG", "").lower() in ("1", "true", "yes"):
             values["bank_debug"] = True
         if url is not None:
-            # A place on one machine is of no use to the others that share the database.
-            for name, place in values.get("projects", {}).items():
-                if place != f"{OWN_FOLDER}/{name}":
-                    raise self.refuse(
-                        f"projects.{name}",
-                        f"{place} is of one machine, the notes are in PostgreSQL; "
-                        f"use {OWN_FOLDER}/{name}, or take it out",
-                        ": ",
-                    )
-                values["projects"][name] = str(home / place)
+            values["projects"] = self._shared_projects(home, values.get("projects", {}))
         return Settings(home, self.path, url, space, **values)
+
+    def _shared_projects(self, home: Path, projects: Mapping[str, str]) -> dict[str, str]:
+        """Return the folder of each project of a database, by its name.
+
+        home: the folder with the copies of the notes.
+        projects: the folders as the file names them.
+        """
+        folders: dict[str, str] = {}
+        for name, place in projects.items():
+            # Other machines that share the database do not have another folder of this machine.
+            if place != f"{OWN_FOLDER}/{name}":
+                raise self.refuse(
+                    f"projects.{name}",
+                    f"{place} is of one machine, the notes are in PostgreSQL; "
+                    f"use {OWN_FOLDER}/{name}, or take it out",
+                    joint=": ",
+                )
+            folders[name] = str(home / place)
+        return folders
 
     def refuse(self, key: str, problem: str, joint: str = " ") -> ConfigFileError:
         """Return the error for a value that cannot be used.
 
+        key: the key of the value.
+        problem: what is wrong, in words.
         joint: the text between the key and the problem.
         """
         return ConfigFileError(self.path, problem, key, joint)
@@ -545,11 +580,11 @@ class _File(NamedTuple):
 
         above: the section that contains it. "" for a section of the file itself.
         """
-        value = (self.section(above) if above else self.rows).get(name)
+        rows_above = self.section(above) if above else self.rows
+        value = rows_above.get(name)
         if value is not None and not isinstance(value, dict):
-            raise self.refuse(
-                f"{above}.{name}" if above else str(name), "must hold keys and values"
-            )
+            full_name = f"{above}.{name}" if above else str(name)
+            raise self.refuse(full_name, "must hold keys and values")
         return value or {}
 
     def text(self, name: str, value: Any, *, is_web: bool = False) -> str | None:
@@ -567,10 +602,12 @@ class _File(NamedTuple):
     def typed(self, name: str, value: Any, usual: Any, words: tuple[str, ...] = ()) -> Any:
         """Return a value in the type of the default value. Raises ConfigError for another type.
 
-        usual: the default value. Its type says what is expected: a tuple means categories, an empty
-            tuple a list of texts, None a text, a timedelta a duration, an int a number from 0, a
-            bool a truth value.
-        words: the words of which the value must be one. Empty for values without such a list.
+        name: the key, for the error.
+        value: the value in the file.
+        usual: the default value. Its type says what the value must be: a list of categories (a
+            tuple), a list of texts (an empty tuple), a text (None), a duration (a timedelta), a
+            number from 0 (an int), or true or false (a bool).
+        words: the words of which the value must be one. Empty if any word is allowed.
         """
         if words:
             return self._word(name, value, words)
@@ -586,10 +623,7 @@ class _File(NamedTuple):
             except InvalidInput as error:
                 raise self.refuse(name, str(error), ": ") from None
         if type(value) is not type(usual) or value < 0:
-            if isinstance(usual, bool):
-                expected = "true or false"
-            else:
-                expected = "a whole number from 0"
+            expected = "true or false" if isinstance(usual, bool) else "a whole number from 0"
             raise self.refuse(name, f'must be {expected}, got "{value}"')
         return value
 
@@ -597,35 +631,30 @@ class _File(NamedTuple):
         """Return `value` if it is one of `words`. Raises ConfigError for another value."""
         if value in words:
             return value
-        if len(words) > 2:
-            expected = f"one of {', '.join(words)}"
-        else:
-            expected = " or ".join(words)
+        expected = f"one of {', '.join(words)}" if len(words) > 2 else " or ".join(words)
         raise self.refuse(name, f'must be {expected}, got "{value}"')
 
     def _categories(self, name: str, value: Any) -> tuple[Any, ...]:
         """Return a category, or a list of categories, as a tuple. Raises ConfigError."""
-        if isinstance(value, list):
-            categories = tuple(value)
-        else:
-            categories = (value,)
+        categories = tuple(value) if isinstance(value, list) else (value,)
         for category in categories:
             if category not in CATEGORIES:
                 raise self.refuse(name, f'invalid category "{category}"', ": ")
         return categories
 
-    def plain(self) -> dict[str, Any]:
+    def plain_values(self) -> dict[str, Any]:
         """Return the values of keys that set one field of Settings each."""
         values: dict[str, Any] = {}
         for key in keys():
+            # A key without a field is read in another way.
+            if not key.field:
+                continue
             section, _, name = key.name.partition(".")
-            if key.field:
-                value = self.section(section).get(name)
-            else:
-                value = None
+            value = self.section(section).get(name)
             if value is not None:
                 usual = getattr(Settings, key.field)
-                values[key.field] = self.typed(key.name, value, usual, _CHOICES.get(key.field, ()))
+                words = _CHOICES.get(key.field, ())
+                values[key.field] = self.typed(key.name, value, usual, words)
         if values.get("interval", Settings.interval) < timedelta(seconds=1):
             raise self.refuse(
                 "daemon.interval", f"invalid interval: {self.section('daemon')['interval']}", ": "
@@ -634,8 +663,8 @@ class _File(NamedTuple):
             raise self.refuse("notification.day_hour", f"must be 0 to 23, got {values['day_hour']}")
         return values
 
-    def names(self) -> dict[str, Any]:
-        """Return the values of keys whose names or values the owner makes up.
+    def other_values(self) -> dict[str, Any]:
+        """Return the values of the other keys, which are read one by one.
 
         These are the time zone, agents, projects, the file of the graph, and sources to ingest.
         """
@@ -676,10 +705,11 @@ class _File(NamedTuple):
         return tuple(str(absolute(root)) for root in roots)
 
     def _graph_file(self) -> str | None:
-        """Return the file of the knowledge graph. None if not set. Former names of the key count."""
+        """Return the file of the knowledge graph. None if it is not set."""
         graph = self.section("graph")
-        file = graph.get("file", graph.get("memoryFilePath", self.rows.get("memoryFilePath")))
-        return self.text("graph.file", file)
+        # Two other names of the key, which earlier versions had.
+        other_file = graph.get("memoryFilePath", self.rows.get("memoryFilePath"))
+        return self.text("graph.file", graph.get("file", other_file))
 
     def _time_zone(self) -> str | None:
         """Return the name of the configured time zone. None if not set."""
@@ -704,7 +734,9 @@ class _File(NamedTuple):
             if folder:
                 folders[str(name)] = folder
             enabled = source.get("enabled")
-            if enabled is not None and not self.typed(f"ingestion.{name}.enabled", enabled, True):
+            if enabled is None:
+                continue
+            if not self.typed(f"ingestion.{name}.enabled", enabled, usual=True):
                 switched_off.add(str(name))
         return {"ingestion": folders, "ingestion_off": frozenset(switched_off)}
 
@@ -719,22 +751,23 @@ class _File(NamedTuple):
             raise self.refuse(
                 f"{name}.write_folder", f'must be a folder of the project, got "{folder}"'
             )
+        is_read_only = False
+        if read_only is not None:
+            is_read_only = self.typed(f"{name}.read_only", read_only, usual=False)
+        agents = self._texts(f"{name}.agents", keys.get("agents"))
         return ProjectAccess(
-            False if read_only is None else self.typed(f"{name}.read_only", read_only, True),
-            tuple(agent.lower() for agent in self._texts(f"{name}.agents", keys.get("agents"))),
+            is_read_only,
+            tuple(agent.lower() for agent in agents),
             folder.strip("/"),
             self._texts(f"{name}.ignore", keys.get("ignore")),
         )
 
     def _texts(self, name: str, value: Any) -> tuple[str, ...]:
         """Return a list of texts, or a single text, as a tuple."""
-        if isinstance(value, str):
-            listed = [value]
-        else:
-            listed = value or []
-        if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
+        texts = [value] if isinstance(value, str) else value or []
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise self.refuse(name, f'must be a list of texts, got "{value}"')
-        return tuple(listed)
+        return tuple(texts)
 
     def llm(self, environ: Mapping[str, str]) -> dict[str, Any]:
         """Return the address of the language model, its name and its key, from `llm.*`.
@@ -751,8 +784,10 @@ class _File(NamedTuple):
         model = texts.get("model")
         key = environ.get(texts.get("api_key_env") or "MEMORY_LLM_API_KEY")
         if not section:
-            url, model, key = map(environ.get, ("LLM_API_URL", "LLM_MODEL", "OPENROUTER_API_KEY"))
-            if not (key and url and url.startswith(_WEB)):
+            url = environ.get("LLM_API_URL")
+            model = environ.get("LLM_MODEL")
+            key = environ.get("OPENROUTER_API_KEY")
+            if not key or not url or not url.startswith(_WEB):
                 return {}
         if url and model:
             return {"llm_base_url": url, "llm_model": model, "llm_key": key or None}
@@ -777,7 +812,10 @@ class _File(NamedTuple):
         }
 
     def _semantic_texts(self, environ: Mapping[str, str]) -> dict[str, str | None]:
-        """Return the texts of `semantic.*`, by key. MEMORY_SEMANTIC is a section with a model only."""
+        """Return the texts of `semantic.*`, by key.
+
+        If the variable MEMORY_SEMANTIC is set, it names the model, and the section is not read.
+        """
         section = self.section("semantic")
         model = environ.get("MEMORY_SEMANTIC")
         if model:
@@ -814,26 +852,35 @@ class _File(NamedTuple):
         return {"rerank_model": model, "rerank_endpoint": url, "rerank_key": key}
 
     def instructions(self) -> tuple[tuple[str, ...], list[str]]:
-        """Return the owner's sentences for agents, and a warning if they are too long and were cut."""
+        """Return the owner's sentences for agents, and a list with a warning if they were cut.
+
+        They are cut if they are too long. If not, the list is empty.
+        """
         value = self.section("memory_tool").get("instructions") or []
         if not isinstance(value, (str, list)):
             raise self.refuse("memory_tool.instructions", "must be a text or a list of texts")
-        sentences = [
-            str(sentence_value).strip()
-            for sentence_value in ([value] if isinstance(value, str) else value)
-        ]
-        accepted = []
+        values = [value] if isinstance(value, str) else value
+        sentences = [str(item).strip() for item in values]
+
+        accepted: list[str] = []
         characters_left = INSTRUCTIONS_CHARACTERS
         for sentence in sentences:
             if sentence and characters_left > 0:
-                accepted.append(sentence[:characters_left])
+                accepted_part = sentence[:characters_left]
+                accepted.append(accepted_part)
                 # A blank is put between two sentences.
-                characters_left -= len(accepted[-1]) + 1
-        is_cut = sum(map(len, sentences)) > sum(map(len, accepted))
-        warning = f"memory_tool.instructions is longer than {INSTRUCTIONS_CHARACTERS:,} characters and was cut"
-        return tuple(accepted), [warning] if is_cut else []
+                characters_left -= len(accepted_part) + 1
 
-    def unknown(self) -> list[str]:
+        is_cut = len("".join(accepted)) < len("".join(sentences))
+        if not is_cut:
+            return tuple(accepted), []
+        warning = (
+            f"memory_tool.instructions is longer than {INSTRUCTIONS_CHARACTERS:,} characters "
+            "and was cut"
+        )
+        return tuple(accepted), [warning]
+
+    def unknown_key_warnings(self) -> list[str]:
         """Return a warning for each key that nobody reads, such as a misspelled one."""
         unknown_names = [
             *self._unknown_in_file(),
@@ -861,8 +908,9 @@ class _File(NamedTuple):
         """Return the unknown keys of `access`."""
         unknown_names: list[str] = []
         for project, rows in self.section("access").items():
-            further = sorted({*map(str, rows or ())} - _ACCESS_KEYS)
-            unknown_names += [f"access.{project}.{key}" for key in further]
+            names = {str(name) for name in rows or ()}
+            unknown_keys = sorted(names - _ACCESS_KEYS)
+            unknown_names += [f"access.{project}.{key}" for key in unknown_keys]
         return unknown_names
 
     def _unknown_sources(self) -> list[str]:
@@ -872,8 +920,9 @@ class _File(NamedTuple):
             if source not in SOURCES:
                 unknown_names.append(f"ingestion.{source}")
                 continue
-            further = sorted({*map(str, rows or ())} - {"path", "enabled"})
-            unknown_names += [f"ingestion.{source}.{key}" for key in further]
+            names = {str(name) for name in rows or ()}
+            unknown_keys = sorted(names - {"path", "enabled"})
+            unknown_names += [f"ingestion.{source}.{key}" for key in unknown_keys]
         return unknown_names
 
 

@@ -30,15 +30,18 @@ def stored_value(rows: dict[str, Any], key: str) -> Any:
     """
     value: Any = rows
     for part in key.split("."):
-        value = value.get(part) if isinstance(value, dict) else None
+        if not isinstance(value, dict):
+            return None
+        value = value.get(part)
     return value
 
 
 def _text(path: Path) -> str:
     """Read the text of a file. "" if it does not exist. Raises ConfigError."""
     try:
-        # Reading a pipe would never end.
-        if path.name == "config.yaml" and path.exists() and not path.is_file():
+        # Reading a pipe would never end. A file that the caller names may be one.
+        is_default_file = path.name == "config.yaml"
+        if is_default_file and path.exists() and not path.is_file():
             raise ConfigFileError(path, "it is no regular file; remove it")
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -93,11 +96,13 @@ def read_plain(text: str) -> dict[str, Any] | None:
             return None
         name, key, word, number, span = match.groups()
         if name:
+            # YAML reads the name as another value, or the section is there twice.
             if name.lower() in _YAML_WORDS or name in rows:
                 return None
             section = name
             rows[section] = None
         elif key:
+            # An indented line must be in a section.
             if section is None:
                 return None
             values = rows[section] or {}
@@ -133,6 +138,7 @@ def _plain_value(word: str | None, number: str | None, span: str | None) -> Any:
 def change(path: Path, changes: Mapping[str, Any]) -> str:
     """Return the text of a configuration file with some keys set. Other lines and comments stay.
 
+    path: the file.
     changes: the new values by `section.key`. None removes a key.
 
     Raises ConfigError if the file cannot be read as YAML.
@@ -149,7 +155,7 @@ def change(path: Path, changes: Mapping[str, Any]) -> str:
             lines[-1] += "\n"
         _change_line(lines, section, key, value)
     changed = "".join(lines)
-    # Anything but plain block mappings may have come out wrong: compare what YAML reads.
+    # In a file of another style, the lines may have been changed wrongly. So YAML checks the result.
     with suppress(yaml.YAMLError):
         if _without_empty(yaml.safe_load(changed) or {}) == _without_empty(expected):
             return changed
@@ -184,18 +190,19 @@ def _change_line(lines: list[str], section: str, key: str, value: Any) -> None:
         return
     nested = _nested_lines(lines, top)
     indent = "  "
-    after = top + 1
+    end_of_section = top + 1
     if nested:
-        first = lines[nested[0]]
-        indent = first[: len(first) - len(first.lstrip())]
-        after = nested[-1] + 1
-    spellings = tuple(f"{indent}{form}:" for form in (key, f'"{key}"', f"'{key}'", _scalar(key)))
-    present = _first_beginning(lines, nested, spellings)
-    indented = [indent + line for line in new_lines]
-    if present is None:
-        lines[after:after] = indented
+        first_line = lines[nested[0]]
+        indent = first_line[: len(first_line) - len(first_line.lstrip())]
+        end_of_section = nested[-1] + 1
+    spellings = (key, f'"{key}"', f"'{key}'", _scalar(key))
+    beginnings = tuple(f"{indent}{spelling}:" for spelling in spellings)
+    present_line = _first_beginning(lines, nested, beginnings)
+    indented_lines = [indent + line for line in new_lines]
+    if present_line is None:
+        lines[end_of_section:end_of_section] = indented_lines
     else:
-        lines[present : present + 1] = indented
+        lines[present_line : present_line + 1] = indented_lines
 
 
 def _nested_lines(lines: list[str], top: int) -> list[int]:
@@ -219,18 +226,29 @@ def _set(rows: dict[str, Any], changes: Mapping[tuple[str, ...], Any]) -> None:
 
     changes: the new values, by the path of the key: `("daemon", "interval")`. None removes a key.
     """
-    for (*sections, last), value in changes.items():
+    for (*sections, last_name), value in changes.items():
+        if value is None:
+            _remove_key(rows, sections, last_name)
+            continue
         inner = rows
         for name in sections:
             if not isinstance(inner.get(name), dict):
-                if value is None:
-                    break
                 inner[name] = {}
             inner = inner[name]
-        else:
-            inner[last] = value
-            if value is None:
-                del inner[last]
+        inner[last_name] = value
+
+
+def _remove_key(rows: dict[str, Any], sections: Sequence[str], name: str) -> None:
+    """Remove a nested key, if it is there.
+
+    sections: the names of the sections around the key, the outermost first.
+    """
+    inner = rows
+    for section in sections:
+        if not isinstance(inner.get(section), dict):
+            return
+        inner = inner[section]
+    inner.pop(name, None)
 
 
 def _scalar(value: Any) -> str:
@@ -244,8 +262,11 @@ def _scalar(value: Any) -> str:
 
 
 def round_trip_change(path: Path, changes: Mapping[tuple[str, ...], Any]) -> str:
-    """Do the work of `change` for files of any style, with the YAML library. Raises ConfigError.
+    """Return the text of a configuration file with some keys set, for a file of any style.
 
+    The YAML library writes the whole file again, and keeps the comments. Raises ConfigError.
+
+    path: the file.
     changes: the new values, by the path of the key: `("daemon", "interval")`. None removes a key.
     """
     from memoranda.note.frontmatter import round_trip
@@ -254,9 +275,9 @@ def round_trip_change(path: Path, changes: Mapping[tuple[str, ...], Any]) -> str
         changed = round_trip(_text(path), lambda rows, _: _set(rows, changes))
     except ValueError as error:
         raise ConfigFileError(path, str(error)) from None
-    emptied = "|".join(
-        re.escape(_scalar(key[0])) for key, value in changes.items() if value is None
-    )
-    if emptied:
-        return re.sub(rf"(?m)^(?:{emptied}): \{{\}}\n", "", changed)
-    return changed
+    # A section whose last key was removed is left as `section: {}`. This line is removed, too.
+    sections = [key[0] for key, value in changes.items() if value is None]
+    if not sections:
+        return changed
+    names = "|".join(re.escape(_scalar(section)) for section in sections)
+    return re.sub(rf"(?m)^(?:{names}): \{{\}}\n", "", changed)

@@ -1,53 +1,53 @@
-"""Every error memoranda raises, on one page.
+"""All errors that memoranda raises.
 
 MemorandaError            code           exit
-├── InvalidInput            invalid        1    an argument is of the wrong kind or value
-│   ├── TimeframeError      timeframe      1    a time frame nobody can read
-│   ├── TimeRefused         invalid_time   1   a reminder's text without one time ahead (contract
-001, 8)
-│   │   ├── AmbiguousTime   ambiguous_time 1   several times, or one with a part missing
-│   │   ├── PastTime        past_time      1
-│   │   ├── NoTime          no_time        1
-│   │   ├── InvalidTime     invalid_time   1   a time that does not exist, or repeats too often
-│   │   └── VagueTime       vague_time     1
-│   ├── SecretRefused       invalid        1    a text that holds what looks like a secret
-(docs/gate.md)
-│   ├── LineOutOfRange      invalid        1    a line number the file does not have
-│   ├── ReadOnlyProject     invalid        1    a note that is an entity of a graph file
-│   └── NotWritable         invalid        1    a change that the owner of a project has not allowed
-├── NotFound                not_found      1    no such note (or none the caller may see)
-│   ├── NotInHistory        not_found      1    no older text of it is kept
-│   └── NothingToReplace    not_found      1    a checksum was given for a note there is not
-├── Ambiguous               ambiguous      1    one name, several notes
-├── Exists                  exists         1    the destination is taken
-│   └── Taken               exists         1    by what the caller may not replace
-├── Unusable                unusable       1    a path that cannot be used, for reasons the caller
-may not know
-├── Conflict                conflict       1    the note changed since it was read
-├── CountMismatch           count          1    find_text occurs another number of times
-├── SectionError            section        1    a heading is missing or stands twice
-├── OutsideError            outside        1    a path that leaves its project
-├── Locked                  locked         1    the owner locked the note
-├── ProjectNotFound         project_not_found  1
-│   └── ProjectOutOfReach project_not_found 1 one of our own, which the caller's access leaves out
-├── ProjectRefused          project_refused    1    a folder that cannot be a project
-│   ├── NotAFolder          project_refused    1
-│   └── ProjectOverlaps     project_refused    1    it is in another project, or holds one
-├── NotText                 not_text       1    a file that is not UTF-8
-├── StorageError            storage        1    the disk said no: full, read-only, permission
-│   ├── Busy            busy           1    somebody else has the lock; call again
-│   └── DatabaseRefused storage        1    the database of the notes said no
-│       └── DatabaseAway storage       1    it cannot be reached
-├── OutcomeUnknown          unknown_outcome 1   the connection was lost in the middle of a commit
-├── AgentPaused             paused         1    the owner paused the agent
-├── LimitExceeded           limit          1    a note too large, or more than an agent may write in
-a day
-├── CannotUndo              cannot_undo    1    a later change is in the way
-└── ConfigError             config         1    the configuration cannot be used
-    └── ConfigFileError     config         1    a file of it, or one setting of the file
+├── InvalidInput            invalid           1   an argument has the wrong type or value
+│   ├── TimeframeError      timeframe         1   a time frame cannot be read
+│   ├── TimeRefused         invalid_time      1   a reminder does not name one future time
+│   │   ├── AmbiguousTime   ambiguous_time    1   it names several times, or a part is missing
+│   │   │   └── UnusedWords ambiguous_time    1   it has words that may change the time
+│   │   ├── PastTime        past_time         1
+│   │   ├── NoTime          no_time           1
+│   │   ├── InvalidTime     invalid_time      1   the time does not exist, or repeats too often
+│   │   └── VagueTime       vague_time        1
+│   ├── SecretRefused       invalid           1   a text seems to hold a secret (docs/gate.md)
+│   ├── LineOutOfRange      invalid           1   the file does not have this line
+│   ├── ReadOnlyProject     invalid           1   the note is an entity of a graph file
+│   └── NotWritable         invalid           1   the owner does not allow changes of the project
+├── NotFound                not_found         1   there is no such note that the caller may see
+│   ├── NotInHistory        not_found         1   the history has no older text of it
+│   ├── NothingToReplace    not_found         1   a checksum was given, but there is no note
+│   └── FolderNotFound      not_found         1   the project has no such folder
+├── Ambiguous               ambiguous         1   several notes have the name
+├── Exists                  exists            1   the destination is taken
+│   └── Taken               exists            1   by something that the caller may not replace
+├── Unusable                unusable          1   a path cannot be used; the reason is not told
+├── Conflict                conflict          1   the note changed since it was read
+├── CountMismatch           count             1   find_text occurs another number of times
+├── SectionError            section           1   a heading is missing, or occurs several times
+├── OutsideError            outside           1   a path leads out of its project
+├── Locked                  locked            1   the owner locked the note
+├── ProjectNotFound         project_not_found 1
+│   └── ProjectOutOfReach   project_not_found 1   a built-in project that this access leaves out
+├── ProjectRefused          project_refused   1   a folder cannot be a project
+│   ├── NotAFolder          project_refused   1
+│   └── ProjectOverlaps     project_refused   1   it is in another project, or contains one
+├── NotText                 not_text          1   a file is not UTF-8
+├── StorageError            storage           1   the disk is full or read-only, or denies access
+│   ├── CannotRead          storage           1   a file cannot be read
+│   ├── NotPutBack          storage           1   a part of a failed change may stay
+│   ├── Busy                busy              1   somebody else has the lock; call again
+│   └── DatabaseRefused     storage           1   the database of the notes refused
+│       └── DatabaseAway    storage           1   it cannot be reached
+├── OutcomeUnknown          unknown_outcome   1   the connection was lost during a commit
+├── AgentPaused             paused            1   the owner paused the agent
+├── LimitExceeded           limit             1   a note is too large, or an agent wrote too much
+├── CannotUndo              cannot_undo       1   a later change prevents it
+└── ConfigError             config            1   the configuration cannot be used
+    └── ConfigFileError     config            1   one of its files, or a setting of the file
 
-Each carries a sentence that names the thing and the remedy, and the values a face
-needs to say it in its own words. Codes: contract 000b, section 8.
+The message of an error names the thing and the remedy. The attributes have the values that an
+interface needs to say it in its own words. Contract 000b, 8 and 001, 8 list the codes.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ from typing import NamedTuple
 
 
 class Advice(NamedTuple):
-    """The end of an error's sentence, which sends a reader with tools to one of them.
+    """The end of an error's message that advises a reader to use certain tools.
 
     text: the advice, with the blank or sign before it.
     tools: the note tools that it names.
-    otherwise: the end of the sentence for a reader without these tools.
+    otherwise: the end of the message for a reader without these tools.
     """
 
     text: str
@@ -72,14 +72,16 @@ class Advice(NamedTuple):
 
 
 class MemorandaError(Exception):
-    """Base of all: `code` is stable, `exit_code` is the command's, `str()` the sentence."""
+    """The base of all errors. `str` returns the message."""
 
     code = "error"
+    """The kind of error, for programs. It does not change between versions."""
     exit_code = 1
+    """The exit code of the command."""
     hint = ""
-    """Lines for a person to read under the sentence: near misses, the values there are."""
+    """Lines to show to a person below the message, such as similar names."""
     advice: Advice | None = None
-    """The end of the sentence, if it names tools."""
+    """The end of the message, if it names tools."""
 
     def __init__(self, message: str, hint: str = "", advice: Advice | None = None):
         if advice is None:
@@ -92,7 +94,7 @@ class MemorandaError(Exception):
 
 
 STAND_IN = "@basic-memory"
-"""Ends our name of a project of another program whose own name is taken here."""
+"""The end of a project's name, if the project comes from Basic Memory and its name is taken here."""
 
 
 def project_title(name: str) -> str:
@@ -106,7 +108,7 @@ def project_title(name: str) -> str:
 
 def near(word: str, names: Iterable[str], most: int = 3) -> list[str]:
     """Return up to `most` names that are similar to a misspelled word, the most similar first."""
-    # Imported late: it takes 4 ms, and only errors need it.
+    # The import takes 4 ms, and only errors need it.
     from difflib import get_close_matches
 
     names_by_lower = {name.lower(): name for name in names}
@@ -133,8 +135,9 @@ def choices(word: str, names: Iterable[str], opening: str = "One of") -> str:
 
 def internal_sentence(error: Exception) -> str:
     """Return one sentence about an unexpected error, with the line of our code that raised it."""
-    trace = error.__traceback__
     place = "?"
+    # The innermost frame of memoranda is the last one.
+    trace = error.__traceback__
     while trace is not None:
         module = trace.tb_frame.f_globals.get("__name__", "?")
         if str(module).startswith("memoranda"):
@@ -145,13 +148,13 @@ def internal_sentence(error: Exception) -> str:
 
 
 class InvalidInput(MemorandaError):
-    """An argument is of the wrong kind or value."""
+    """An argument has the wrong type or value."""
 
     code = "invalid"
 
 
 class TimeframeError(InvalidInput):
-    """A time frame nobody can read."""
+    """A time frame cannot be read."""
 
     code = "timeframe"
 
@@ -162,10 +165,10 @@ class TimeframeError(InvalidInput):
 
 
 class TimeRefused(InvalidInput):
-    """The text of a reminder does not name one time that is ahead (contract 001, 8).
+    """The text of a reminder does not name one future time (contract 001, 8).
 
-    phrase: the user's own text.
-    candidates: aware local times; empty unless the text is ambiguous.
+    phrase: the words for the time, as the user wrote them.
+    candidates: the times that an ambiguous text may mean, with time zones. Empty for other texts.
     """
 
     code = "invalid_time"
@@ -173,25 +176,30 @@ class TimeRefused(InvalidInput):
 
     def __init__(self, phrase: str, candidates: Sequence[datetime] = ()):
         super().__init__(self.sentence.format(phrase))
-        self.phrase, self.candidates = phrase, tuple(candidates)
+        self.phrase = phrase
+        self.candidates = tuple(candidates)
 
 
 class AmbiguousTime(TimeRefused):
-    """A text names several times (`candidates`), or a time of which a part is missing (none)."""
+    """A text names several times, or only a part of a time.
+
+    candidates: the times that it names. Empty if it names only a part of a time.
+    """
 
     code = "ambiguous_time"
 
     def __init__(self, phrase: str, candidates: Sequence[datetime] = ()):
-        times_shown = " or ".join(f"{candidate:%Y-%m-%d %H:%M}" for candidate in candidates)
-        InvalidInput.__init__(
-            self, f'ambiguous time "{phrase}"{": " + times_shown if times_shown else ""}; say which'
-        )
-        self.phrase, self.candidates = phrase, tuple(candidates)
+        times = " or ".join(f"{candidate:%Y-%m-%d %H:%M}" for candidate in candidates)
+        times_shown = f": {times}" if times else ""
+        InvalidInput.__init__(self, f'ambiguous time "{phrase}"{times_shown}; say which')
+        self.phrase = phrase
+        self.candidates = tuple(candidates)
 
 
 class UnusedWords(AmbiguousTime):
-    """A time has words beside it, the `unused` ones, that change its meaning in a way we cannot
-    read.
+    """Next to a time, there are words that may change its meaning and cannot be read.
+
+    unused: these words.
     """
 
     def __init__(self, phrase: str, unused: str):
@@ -203,12 +211,17 @@ class UnusedWords(AmbiguousTime):
 
 
 class PastTime(TimeRefused):
+    """The time is in the past."""
+
     code = "past_time"
     sentence = 'time is in the past: "{}"'
 
 
 class NoTime(TimeRefused):
-    """`phrase` is the whole text."""
+    """A text names no time.
+
+    phrase: the whole text.
+    """
 
     code = "no_time"
     sentence = 'no time found in "{}"'
@@ -219,17 +232,19 @@ class InvalidTime(TimeRefused):
 
 
 class VagueTime(TimeRefused):
+    """The words for a time mean no certain moment, such as `soon`."""
+
     code = "vague_time"
     sentence = 'time is too vague: "{}"'
 
 
 class SecretRefused(InvalidInput):
-    """A text to be written holds a secret.
+    """A text to write seems to hold a secret.
 
-    rule: the rule of the write gate that found it.
-    why: the kind of the secret, in words.
-    where: the part of the note that has it. Never its text.
-    line: the line of the text that has it; 0 if it is in another part.
+    rule: the id of the rule of the write gate that found it.
+    why: the kind of secret, in words.
+    where: the part of the note that has the secret. It never contains the secret itself.
+    line: the number of the line that has the secret; 0 if it is in another part of the note.
     """
 
     def __init__(self, rule: str, why: str, where: str, line: int = 0):
@@ -244,7 +259,11 @@ class SecretRefused(InvalidInput):
 
 
 class LineOutOfRange(InvalidInput):
-    """Line `line` was asked for in a file of `total` lines; 0 stands before the first."""
+    """A file does not have a certain line.
+
+    line: the number of the line. 0 means the place before the first line.
+    total: how many lines the file has.
+    """
 
     def __init__(self, line: int, total: int):
         self.line = line
@@ -253,20 +272,21 @@ class LineOutOfRange(InvalidInput):
 
 
 class NotFound(MemorandaError):
-    """No note has this `identifier`; `suggestions` are permalinks that come near."""
+    """There is no such note, or none that the caller may see.
+
+    identifier: the name, path or id that the caller gave.
+    project: the place in which the note was looked up; "" if it is not named.
+    suggestions: similar permalinks.
+    """
 
     code = "not_found"
 
     def __init__(self, identifier: str, project: str = "", suggestions: Sequence[str] = ()):
-        self.identifier, self.project, self.suggestions = identifier, project, list(suggestions)
-        if self.suggestions:
-            guess = f" Did you mean: {', '.join(self.suggestions)}?"
-        else:
-            guess = ""
-        if project:
-            where = f" in {project_title(project)}"
-        else:
-            where = ""
+        self.identifier = identifier
+        self.project = project
+        self.suggestions = list(suggestions)
+        guess = f" Did you mean: {', '.join(self.suggestions)}?" if self.suggestions else ""
+        where = f" in {project_title(project)}" if project else ""
         super().__init__(
             f'Note not found{where}: "{identifier}".{guess}',
             advice=Advice(
@@ -276,7 +296,7 @@ class NotFound(MemorandaError):
 
 
 class NotInHistory(NotFound):
-    """No older text of `identifier` is kept."""
+    """The history has no older text of a note."""
 
     def __init__(self, identifier: str):
         super().__init__(identifier, "the history")
@@ -295,18 +315,15 @@ class NothingToReplace(NotFound):
 
 
 class FolderNotFound(NotFound):
-    """The project has no such folder; `folders` are some it has."""
+    """The project has no such folder.
+
+    folders: some folders that it has.
+    """
 
     def __init__(self, folder: str, project: str = "", folders: Sequence[str] = ()):
         super().__init__(folder, project)
-        if folders:
-            folders_note = f" Its folders: {', '.join(folders)}."
-        else:
-            folders_note = ""
-        if project:
-            where = f" in project {project_title(project)}"
-        else:
-            where = ""
+        folders_note = f" Its folders: {', '.join(folders)}." if folders else ""
+        where = f" in project {project_title(project)}" if project else ""
         MemorandaError.__init__(
             self,
             f'Folder not found{where}: "{folder}".{folders_note}',
@@ -315,21 +332,21 @@ class FolderNotFound(NotFound):
 
 
 class Ambiguous(MemorandaError):
-    """`identifier` names several notes.
+    """Several notes have the name that the caller gave.
 
-    candidates: up to 10 of their permalinks.
-    is_id: whether the identifier can only be the beginning of ids of memories.
+    identifier: the name.
+    candidates: the permalinks of these notes, at most ten.
+    total: how many notes have the name.
+    is_id: whether the name can only be the beginning of ids of memories.
     """
 
     code = "ambiguous"
 
     def __init__(self, identifier: str, candidates: Sequence[str], *, is_id: bool = False):
         self.is_id = is_id
-        self.identifier, self.candidates, self.total = (
-            identifier,
-            list(candidates)[:10],
-            len(candidates),
-        )
+        self.identifier = identifier
+        self.candidates = list(candidates)[:10]
+        self.total = len(candidates)
         super().__init__(
             f'"{identifier}" names {self.total} notes: {", ".join(self.candidates)}. '
             "Use one of these permalinks, or a path."
@@ -337,7 +354,11 @@ class Ambiguous(MemorandaError):
 
 
 class Exists(MemorandaError):
-    """Something is already at `path`; `permalink` is set when it is a note."""
+    """Something is already at the destination.
+
+    path: the destination.
+    permalink: the permalink of the note that is there. None if it is not a note.
+    """
 
     code = "exists"
 
@@ -369,7 +390,7 @@ class Taken(Exists):
 
 
 class Unusable(MemorandaError):
-    """A path that cannot be used, without a reason: what is there may be another agent's."""
+    """A path cannot be used. The reason is not told: a note of another agent may be there."""
 
     code = "unusable"
 
@@ -381,6 +402,7 @@ class Unusable(MemorandaError):
 class Conflict(MemorandaError):
     """The file changed after the caller read it.
 
+    permalink: the note, or the path of the file.
     now: its checksum now.
     given: the checksum that the caller read.
     """
@@ -418,7 +440,9 @@ class CountMismatch(MemorandaError):
         lines: Sequence[int] = (),
         permalink: str = "the note",
     ):
-        self.found, self.expected, self.lines = found_count, expected, list(lines)
+        self.found = found_count
+        self.expected = expected
+        self.lines = list(lines)
         sentence = (
             f"Expected {expected} occurrences of find_text in {permalink}, found {found_count}."
         )
@@ -447,19 +471,24 @@ class SectionError(MemorandaError):
         lines: Sequence[int] = (),
         permalink: str = "the note",
     ):
-        self.section, self.headings, self.lines = section, list(headings), list(lines)
-        where = ", ".join(map(str, self.lines))
-        have = ", ".join(self.headings) or "none"
+        self.section = section
+        self.headings = list(headings)
+        self.lines = list(lines)
+        if self.lines:
+            line_numbers = ", ".join(str(line) for line in self.lines)
+            super().__init__(
+                f'Section "{section}" occurs {len(self.lines)} times in {permalink} '
+                f"(lines {line_numbers}). Make the headings unique, or use find_replace."
+            )
+            return
+        present_headings = ", ".join(self.headings) or "none"
         super().__init__(
-            f'Section "{section}" occurs {len(self.lines)} times in {permalink} (lines {where}). '
-            "Make the headings unique, or use find_replace."
-            if self.lines
-            else f'No section "{section}" in {permalink}. Its sections: {have}.'
+            f'No section "{section}" in {permalink}. Its sections: {present_headings}.'
         )
 
 
 class OutsideError(MemorandaError):
-    """A path leaves its project."""
+    """A path leads out of its project."""
 
     code = "outside"
 
@@ -485,10 +514,17 @@ class Locked(MemorandaError):
 
 
 class ProjectNotFound(MemorandaError):
+    """There is no such project.
+
+    name: the name that the caller gave.
+    names: the projects that the caller may use.
+    """
+
     code = "project_not_found"
 
     def __init__(self, name: str, names: Sequence[str] = ()):
-        self.name, self.names = name, list(names)
+        self.name = name
+        self.names = list(names)
         super().__init__(
             f'No project "{name}". Projects: {", ".join(names)}.',
             advice=Advice(
@@ -500,7 +536,10 @@ class ProjectNotFound(MemorandaError):
 
 
 class ProjectOutOfReach(ProjectNotFound):
-    """A built-in project outside of those the caller is limited to, `names`."""
+    """The access of the caller is limited to some projects, and a built-in project is not one.
+
+    names: the projects that the caller may use.
+    """
 
     def __init__(self, name: str, names: Sequence[str] = ()):
         super().__init__(name, names)
@@ -512,7 +551,11 @@ class ProjectOutOfReach(ProjectNotFound):
 
 
 class ProjectRefused(MemorandaError):
-    """`folder` cannot be a project; `reason` says why in a few words."""
+    """A folder cannot be a project.
+
+    folder: the folder as the caller wrote it.
+    reason: the reason in a few words.
+    """
 
     code = "project_refused"
 
@@ -523,14 +566,17 @@ class ProjectRefused(MemorandaError):
 
 
 class NotAFolder(ProjectRefused):
-    """`folder` is a file, or is not there."""
+    """The place is a file, or does not exist."""
 
     def __init__(self, folder: str):
         super().__init__(folder, "not a folder")
 
 
 class ProjectOverlaps(ProjectRefused):
-    """`folder` is in the project `other`, or holds it."""
+    """The folder is in another project, or contains it.
+
+    other: the name of this project.
+    """
 
     def __init__(self, folder: str, other_project: str):
         super().__init__(folder, f"it overlaps project {project_title(other_project)}")
@@ -538,8 +584,10 @@ class ProjectOverlaps(ProjectRefused):
 
 
 class ReadOnlyProject(InvalidInput):
-    """The notes of `project` are the entities of the graph file `file`, which the note tools do not
-    write.
+    """The notes of a project are entities of a graph file, which the note tools do not write.
+
+    project: the name of the project.
+    file: the name of the graph file.
     """
 
     def __init__(self, project: str, file: str):
@@ -552,7 +600,7 @@ class ReadOnlyProject(InvalidInput):
 
 
 class AgentPaused(MemorandaError):
-    """The owner paused `agent`, which cannot read or write until it is resumed."""
+    """The owner paused an agent, which cannot read or write until the pause ends."""
 
     code = "paused"
 
@@ -565,8 +613,9 @@ class AgentPaused(MemorandaError):
 
 
 class NotWritable(InvalidInput):
-    """The owner of the memory has not allowed this change in `project`.
+    """The owner of the memory does not allow this change.
 
+    project: the project of the note.
     reason: the reason as a sentence.
     """
 
@@ -592,7 +641,11 @@ class NotText(MemorandaError):
 
 
 class StorageError(MemorandaError):
-    """The disk refused: `path` (project-relative) and `reason` in plain words."""
+    """The disk refused.
+
+    path: the path in the project, or a name of the thing that could not be written.
+    reason: the reason in plain words.
+    """
 
     code = "storage"
     sentence = "Could not write {}: {}. Nothing was changed."
@@ -604,9 +657,9 @@ class StorageError(MemorandaError):
 
 
 class CannotRead(StorageError):
-    """The file at `path` cannot be read.
+    """A file cannot be read.
 
-    remedy: a sentence about what helps.
+    remedy: a sentence that says what to do; "" if nothing helps.
     """
 
     def __init__(self, path: str, reason: str, remedy: str = ""):
@@ -616,7 +669,7 @@ class CannotRead(StorageError):
 
 
 class NotPutBack(StorageError):
-    """A change failed, and a part of it may stay, as `reason` says."""
+    """A change failed, and a part of it may stay. The reason says which part."""
 
     sentence = "Could not write {}: {}."
 
@@ -625,8 +678,9 @@ _AGAIN = "Try again; if it hangs, end it."
 
 
 class Busy(StorageError):
-    """Somebody else keeps the lock for longer than a call waits. `holder` says who: process,
-    command, since when.
+    """Somebody else has the lock for longer than a call waits.
+
+    holder: the process that has it, its command, and the time since when.
     """
 
     code = "busy"
@@ -641,8 +695,10 @@ class Busy(StorageError):
 
 
 class DatabaseRefused(StorageError):
-    """The database of the notes said no: `path` is the server without a password, `reason` in plain
-    words.
+    """The database of the notes refused.
+
+    path: the address of the server without a password.
+    reason: the reason in plain words.
     """
 
     sentence = "The database of the notes ({}) refused: {}. Nothing was changed."
@@ -657,8 +713,8 @@ class DatabaseAway(DatabaseRefused):
 
 
 class OutcomeUnknown(MemorandaError):
-    """The connection was lost while a change was committed, and the database cannot be asked
-    whether it was.
+    """The connection to the database was lost during a commit, so it is not known if the change was
+    made.
     """
 
     code = "unknown_outcome"
@@ -671,7 +727,7 @@ class OutcomeUnknown(MemorandaError):
 
 
 class LimitExceeded(MemorandaError):
-    """More than `limits` of the configuration allow."""
+    """A change exceeds one of the `limits` in the configuration."""
 
     code = "limit"
 
@@ -682,7 +738,7 @@ class UndoObstacle(StrEnum):
     LATER = "later"
     """A later change touched the same note."""
     OUTSIDE = "outside"
-    """An editor or another program changed the note since, or somebody whom the caller may not see."""
+    """The note was changed later by another program, or by somebody whom the caller may not see."""
     UNDONE = "undone"
     """It was taken back already."""
     ERASED = "erased"
@@ -696,14 +752,15 @@ class UndoObstacle(StrEnum):
     NOTHING_LEFT = "nothing_left"
     """The notes are already as they were before it."""
     OTHER = "other"
+    """Another reason, which the error says in words."""
 
 
 class CannotUndo(MemorandaError):
     """A change cannot be taken back.
 
-    reason: why not.
-    change: the change, as `#12` or `run #3`; empty where there is no change to name.
-    number: the number of the change that cannot be taken back. None where there is no single one.
+    reason: the reason in words.
+    change: the change, such as `#12` or `run #3`; "" if there is no change to name.
+    number: the number of the change that cannot be taken back. None if it is not a single one.
     obstacle: the kind of the reason.
     later: the number of the later change that touched the same note, or that took this one back.
         None if there is none, or if the caller may not see it.
@@ -727,11 +784,7 @@ class CannotUndo(MemorandaError):
         if number is not None and not change:
             change = f"#{number}"
         self.change = change
-        if change:
-            sentence = f"cannot undo {change}: {reason}"
-        else:
-            sentence = reason
-        super().__init__(sentence)
+        super().__init__(f"cannot undo {change}: {reason}" if change else reason)
 
 
 class ConfigError(MemorandaError):
@@ -746,24 +799,22 @@ class ConfigFileError(ConfigError):
     file: the file, or the key that names it.
     problem: what is wrong, in a few words.
     key: the setting that is wrong; empty if the whole file is wrong.
-    joint: what stands between the key and the problem: a blank if they are one sentence.
+    joint: the text between the key and the problem: a blank if they are one sentence.
     """
 
     def __init__(self, file: object, problem: str, key: str = "", joint: str = ": "):
         self.file = file
         self.problem = problem
         self.key = key
-        if key:
-            self.reason = f"{key}{joint}{problem}"
-        else:
-            self.reason = problem
+        self.reason = f"{key}{joint}{problem}" if key else problem
         super().__init__(f"load config: {file}: {self.reason}")
 
 
 class ProjectWarning(str):
-    """A sentence about one project, or with an empty `project` about all of them."""
+    """A warning about one project, or about all projects."""
 
     project: str
+    """The name of the project; "" for a warning about all projects."""
 
     def __new__(cls, text: str, project: str = "") -> ProjectWarning:
         """Make a warning.
@@ -776,5 +827,8 @@ class ProjectWarning(str):
         return warning
 
     def is_about(self, project: str) -> bool:
-        """Whether the sentence is about this project, in any case of its name, or about all."""
+        """Whether the warning is about this project, or about all projects.
+
+        Case does not matter in the name.
+        """
         return self.project.casefold() in ("", project.casefold())

@@ -1,7 +1,4 @@
-"""The commands that people are told to run to install something, in one place.
-
-Making them needs no network, and running them with a wheel at hand needs none for memoranda.
-"""
+"""The commands that messages tell people to run in order to install something."""
 
 from __future__ import annotations
 
@@ -21,11 +18,10 @@ def install_command(extra: str, *packages: str) -> str:
 
     In a checkout, it is the command that works in its folder: `pip install '.[semantic]'`.
     """
-    if _is_checkout():
-        where = "."
-    else:
-        where = DISTRIBUTION
-    return " ".join(["pip install", *map(_quoted, (f"{where}[{extra}]", *packages))])
+    distribution = "." if _is_checkout() else DISTRIBUTION
+    requirements = [f"{distribution}[{extra}]", *packages]
+    quoted_requirements = [_quoted(requirement) for requirement in requirements]
+    return " ".join(["pip install", *quoted_requirements])
 
 
 def package_command(package: str) -> str:
@@ -39,6 +35,7 @@ def _is_checkout() -> bool:
 
 
 def _quoted(requirement: str) -> str:
+    """Return a requirement in a form that a shell takes as one word."""
     if "[" in requirement:
         return f"'{requirement}'"
     return requirement

@@ -20,8 +20,8 @@ TAG = f"{NAME}-memory"
 PLUGIN = f"{NAME}@{NAME}"
 """What Claude Code and Codex call our plugin in their settings."""
 
-# Tokens and what OAuth keeps, reads, the last dream, install records, requests of agents, answers
-# to questions, sessions with agents. History stays behind, and what is derived is made again.
+# The files with tokens, reads, the last dream, install records, requests of agents, answers to
+# questions, and sessions with agents. The history is not copied. Derived files are made again.
 _CARRIED_OVER = (
     "access.json",
     "access.log",
@@ -63,16 +63,18 @@ HAS_FORMER_SCHEMA = (
 
 
 def adopt(root: Path, private: Path) -> None:
-    """Copy what an earlier checkout kept in the home `root` into `private`, which must not exist
-    yet.
+    """Copy the private files of an earlier checkout into the private folder of a home.
 
-    All of it appears at once, by a rename, so a second process or a second try changes nothing. If
+    root: the folder of the home.
+    private: the private folder. If it exists, nothing is done.
+
+    All files appear at once, by a rename, so a second process or a second try changes nothing. If
     the folder cannot be made, nothing is raised: the next step that needs it reports the reason.
     """
     former = root / PRIVATE
     if private.exists() or not former.is_dir():
         return
-    # 4 ms, for the first start of this version alone
+    # These imports take 4 ms, and only the first start of this version needs them.
     import shutil
     import tempfile
 
@@ -87,7 +89,7 @@ def adopt(root: Path, private: Path) -> None:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy a file or a folder of files durably; what is missing or a link is left out."""
+    """Copy a file or a folder of files durably. Missing files and links are left out."""
     if source.is_symlink():
         return
     if source.is_dir():
@@ -114,8 +116,11 @@ def records(root: Path, private: Path) -> Path | None:
 
 
 def left_behind(root: Path) -> list[tuple[str, str]]:
-    """List what an earlier checkout left, as (path, what to do with it)."""
-    leftovers = []
+    """Return the files that an earlier checkout left: (path, advice what to do with it) of each.
+
+    root: the folder of the home.
+    """
+    leftovers: list[tuple[str, str]] = []
     if (root / PRIVATE).is_dir():
         text = (
             "the private folder of an earlier checkout. Its history (log, undo, restore) stays there"
@@ -134,10 +139,10 @@ _ADVICE = {
 
 
 def files() -> list[str]:
-    """Return the files outside the home that start what is now started under the new name."""
+    """Return the files outside the home that start the daemon or the hooks under the former name."""
     return [path for path in _FILES if os.path.isfile(os.path.expanduser(path))]
 
 
 def advice() -> list[str]:
-    """Return a sentence about each of these files."""
+    """Return a sentence with advice about each of `files`."""
     return [f"{path} {_ADVICE[Path(path).suffix]}." for path in files()]

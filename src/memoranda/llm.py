@@ -30,14 +30,16 @@ class NoAnswer(MemorandaError):
 
 
 class _LlmEndpoint:
-    """Ask an endpoint by HTTP. After several failures it is not asked for a while.
+    """An endpoint that is asked by HTTP. After several failures, it is not asked for a while.
 
-    Not thread-safe. A subclass sets:
+    It is not thread-safe. A subclass sets:
     name: the name of the model in messages.
     path: the path that is added to the address.
-    longest: the number of bytes of the longest answer.
+    longest: how many bytes an answer may have.
 
+    Arguments:
     base_url: the address, with http or https.
+    model: the name of the model at the endpoint.
     key: the secret for the endpoint. None sends none.
     seconds: the time that an answer may take. None means 20.
     clock: returns the present time in seconds.
@@ -59,10 +61,7 @@ class _LlmEndpoint:
         self._url = base_url.rstrip("/").removesuffix(self.path) + self.path
         self._model = model
         self._key = key
-        if seconds is None:
-            self._seconds = SECONDS
-        else:
-            self._seconds = seconds
+        self._seconds = SECONDS if seconds is None else seconds
         self._clock = clock
         self._failures = 0
         self._off_until: float | None = None
@@ -70,17 +69,21 @@ class _LlmEndpoint:
     @property
     def is_off(self) -> bool:
         """Whether it failed too often lately to be asked now."""
-        if self._off_until is not None and self._clock() >= self._off_until:
-            self._off_until = None
-        return self._off_until is not None
+        if self._off_until is None:
+            return False
+        if self._clock() < self._off_until:
+            return True
+        # The pause is over.
+        self._off_until = None
+        return False
 
     def _answer(self, make: Callable[[], T]) -> T:
-        """Return the result of `make`, which asks the endpoint and checks the answer.
+        """Call `make`, and return its result. Count it if the endpoint fails.
 
-        make: raises NoAnswer if the endpoint fails, ValueError for an answer that cannot be used.
-            Both count as failures.
+        make: asks the endpoint and checks the answer. It raises NoAnswer if the endpoint fails, and
+            ValueError for an answer that cannot be used.
 
-        Raises NoAnswer in both cases, and if the endpoint is off at present.
+        Raises NoAnswer in both cases, and if the endpoint is not asked at present.
         """
         if self.is_off:
             raise NoAnswer(f"The {self.name} failed too often and is left alone for a while.")
@@ -125,14 +128,12 @@ class _LlmEndpoint:
             opener = build_opener(NoRedirects, *handlers)
             with opener.open(request, timeout=self._seconds) as response:
                 deadline = self._clock() + self._seconds
-                parts = []
-                size = 0
+                body = bytearray()
                 while part := response.read1(65536):
-                    parts.append(part)
-                    size += len(part)
-                    if size > self.longest or self._clock() > deadline:
+                    body += part
+                    if len(body) > self.longest or self._clock() > deadline:
                         raise NoAnswer(f"The {self.name}'s reply is too long, or takes too long.")
-                return b"".join(parts)
+                return bytes(body)
         except HTTPError as error:
             with error:
                 raise NoAnswer(f"The {self.name}'s endpoint answered {error.code}.") from None
@@ -148,39 +149,46 @@ class Endpoint(_LlmEndpoint):
     def ask(self, system: str, user: str, read: Callable[[Any], T]) -> T:
         """Ask the model for JSON at temperature 0, and return the answer as `read` made it.
 
-        system, user: the two messages.
+        system: the message that says what to do.
+        user: the message with the texts.
         read: checks the value of the JSON and turns it into the result. It raises ValueError for an
             answer that cannot be used.
 
         Raises NoAnswer if there is no answer that can be used.
         """
-        messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
-        kind = {"type": "json_object"}
         request = {
             "model": self._model,
             "temperature": 0,
-            "response_format": kind,
-            "messages": messages,
+            "response_format": {"type": "json_object"},
+            "messages": [
+                {"role": "system", "content": system},
+                {"role": "user", "content": user},
+            ],
         }
+        return self._answer(lambda: read(_json_in_chat(self._post(request))))
 
-        def answer() -> T:
-            """Ask once, and read the JSON in the reply, which may be in a fence of Markdown."""
-            try:
-                content = json.loads(self._post(request))["choices"][0]["message"]["content"]
-            except (ValueError, KeyError, IndexError, TypeError, RecursionError):
-                raise NoAnswer("The language model's reply is not a chat completion.") from None
-            if not isinstance(content, str):
-                raise NoAnswer("The language model's reply holds no text.")
-            text = content.strip()
-            if text.startswith("```") and text.endswith("```"):
-                text = text[3:-3].partition("\n")[2]
-            try:
-                value = json.loads(text)
-            except RecursionError:
-                raise ValueError("it is nested too deep") from None
-            return read(value)
 
-        return self._answer(answer)
+def _json_in_chat(body: bytes) -> Any:
+    """Return the value of the JSON in a reply of a language model.
+
+    body: the reply, a chat completion. Its text may be in a fence of Markdown.
+
+    Raises NoAnswer for another reply, and ValueError for a text that is not JSON.
+    """
+    try:
+        content = json.loads(body)["choices"][0]["message"]["content"]
+    except (ValueError, KeyError, IndexError, TypeError, RecursionError):
+        raise NoAnswer("The language model's reply is not a chat completion.") from None
+    if not isinstance(content, str):
+        raise NoAnswer("The language model's reply holds no text.")
+    text = content.strip()
+    if text.startswith("```") and text.endswith("```"):
+        # The first line of a fence may name a language.
+        text = text[3:-3].partition("\n")[2]
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
 
 
 class Embeddings(_LlmEndpoint):
@@ -193,23 +201,22 @@ class Embeddings(_LlmEndpoint):
     def vectors(self, texts: Sequence[str]) -> list[list[float]]:
         """Return a vector for each text, as the model gives it. Raises NoAnswer."""
         request = {"model": self._model, "input": list(texts), "encoding_format": "float"}
+        return self._answer(lambda: _vectors(self._post(request), len(texts)))
 
-        def read(body: bytes) -> list[list[float]]:
-            """Return the vectors in a reply, in the order of the texts. Raises ValueError."""
-            try:
-                vectors_by_index = {
-                    row["index"]: row["embedding"] for row in json.loads(body)["data"]
-                }
-                vectors = [vectors_by_index[index] for index in range(len(texts))]
-            except (ValueError, KeyError, TypeError, RecursionError):
-                raise ValueError("it is no list of embeddings") from None
-            for vector in vectors:
-                is_list = isinstance(vector, list) and bool(vector)
-                if not is_list or not all(type(number) in (int, float) for number in vector):
-                    raise ValueError("an embedding is no list of numbers")
-            return vectors
 
-        return self._answer(lambda: read(self._post(request)))
+def _vectors(body: bytes, count: int) -> list[list[float]]:
+    """Read the vectors that a reply gives to `count` texts, in their order. Raises ValueError."""
+    try:
+        rows = json.loads(body)["data"]
+        vectors_by_index = {row["index"]: row["embedding"] for row in rows}
+        vectors = [vectors_by_index[index] for index in range(count)]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise ValueError("it is no list of embeddings") from None
+    for vector in vectors:
+        is_list = isinstance(vector, list) and bool(vector)
+        if not is_list or not all(type(number) in (int, float) for number in vector):
+            raise ValueError("an embedding is no list of numbers")
+    return vectors
 
 
 class Reranker(_LlmEndpoint):

@@ -16,7 +16,7 @@ from memoranda.text.pattern import lazy_pattern
 from memoranda.value_object import FrozenValueObject
 
 ORDERS = ("changed", "created", "path", "address")
-"""How a list may be sorted: newest first by either time, or by name."""
+"""How a list may be sorted: the newest first by one of the two times, or by path or permalink."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -59,7 +59,8 @@ class Query(FrozenValueObject):
     as_of: the note was valid at this moment. The zone of the moment says what day it is.
     valid_at: leaves out notes that are over, superseded or not valid yet at this moment, whenever
         they were written. Ranked searches without `as_of` use the present.
-    upheld: the rows of notes that no other note ends, whatever it says (`upheld_rows`).
+    upheld: the rows of notes that count as valid although another note supersedes them
+        (`ReadVerbs.upheld_rows`).
     """
 
     text: str = ""
@@ -96,21 +97,25 @@ class Query(FrozenValueObject):
 
     @property
     def lists_archived(self) -> bool | None:
-        """Whether a list shows only archived memories, which must be asked for, or none of them.
+        """Whether a list shows only archived memories (True) or leaves them out (False).
 
-        None means both, as for notes that are asked for by id.
+        None means that it shows all notes, archived or not.
         """
-        if self.archived is None and self.ids is not None:
+        if self.archived is not None:
+            return self.archived
+        # Notes that are named by their ids may be archived.
+        if self.ids is not None:
             return None
-        return self.archived or (self.archived is None and self.phase == ARCHIVED)
+        return self.phase == ARCHIVED
 
     def replace(self, **changes: Any) -> Query:
         """Return a copy with some fields changed."""
         return dataclasses.replace(self, **changes)
 
 
-# Filters that may be given several times, and the field each goes to.
+# Filters that may be given several times, and the field of Query that gets their values.
 _MANY = {"tag": "tags", "type": "types", "category": "any_category", "project": "projects"}
+# Filters of which only the last one counts. They have the names of their fields.
 _ONE = ("source", "scope", "status", "by", "client")
 # A phrase in quotes, or a filter such as `tag:work` or `project:"My notes"`.
 _FILTER = lazy_pattern(
@@ -157,7 +162,11 @@ def parse(text: str, *, now: datetime | None = None, zone: tzinfo | None = None)
         return " "
 
     text_without_filters = _FILTER.sub(take, text)
-    return Query(text=" ".join(text_without_filters.split()) if values else text.strip(), **values)
+    if not values:
+        return Query(text=text.strip())
+    # The filters leave blanks behind.
+    words = text_without_filters.split()
+    return Query(text=" ".join(words), **values)
 
 
 def narrowed(
@@ -165,23 +174,23 @@ def narrowed(
 ) -> tuple[Query, str]:
     """Add the filters in a text to a query. Returns the new query, and the text without filters.
 
-    If both name projects or types, only those named in both pass. Tags and the like of both must
-    hold. Any other filter in the text replaces the one of the query. A text without filters stays
-    as it is.
+    If both name projects or types, only those named in both pass. Of other filters that may have
+    several values, such as tags, the values of both must hold. Any other filter in the text
+    replaces the one of the query. A text without filters stays as it is.
 
     now: the time from which `before:`, `after:` and `as_of:` count. None means the present time.
     zone: the time zone of these filters. None means the system's zone.
     """
-    written = parse(text, now=now, zone=zone)
+    query_of_text = parse(text, now=now, zone=zone)
     changes: dict[str, Any] = {}
-    for item in dataclasses.fields(written):
-        value = getattr(written, item.name)
-        if item.name == "text" or value == item.default or value in ((), {}):
-            continue
-        changes[item.name] = _joined(item.name, getattr(query, item.name), value)
+    for item in dataclasses.fields(query_of_text):
+        value = getattr(query_of_text, item.name)
+        is_set = value != item.default and value not in ((), {})
+        if is_set and item.name != "text":
+            changes[item.name] = _joined(item.name, getattr(query, item.name), value)
     if not changes:
         return query, text
-    return query.replace(**changes), written.text
+    return query.replace(**changes), query_of_text.text
 
 
 def _joined(filter_name: str, before: Any, value: Any) -> Any:
@@ -189,6 +198,7 @@ def _joined(filter_name: str, before: Any, value: Any) -> Any:
 
     filter_name: the name of the field.
     before: the value of the query.
+    value: the value of the text.
     """
     if not isinstance(value, tuple):
         return value
@@ -222,10 +232,10 @@ def memory_query(
 ) -> Query:
     """Return the query for memories of the project `categories`, the latest first.
 
-    category, phase, scope, source: None means any.
+    category, phase, scope, source: the values that a memory must have; None means any value.
     archived: only memories that are archived (True) or that are not (False). None leaves archived
         memories out of a list, unless `phase` asks for them, but not out of a search.
-    tags: a memory must have all of them, in any case.
+    tags: a memory must have all of them. Case does not matter.
     first, until: bounds of the time when a memory was written, from `first` until before `until`.
         None means no bound.
 
@@ -266,28 +276,44 @@ def day(
     if text is None:
         return None
     try:
-        if len(text) == len("YYYY-MM-DD") and text[:1].isdigit() and text[-1:].isdigit():
-            first = date.fromisoformat(text)
-            days = 1
-        elif text[:4].isdigit() and text[4:5] == "-":
-            raise ValueError(text)
-        else:
-            first = clock.since(text, now or clock.now(), zone).astimezone(zone).date()
-            frame = "".join(text.lower().split())
-            if frame in ("thisweek", "本周", "lastweek", "上周"):
-                days = 7
-            else:
-                days = 1
-            if frame == "lastmonth":
-                days = ((first.replace(day=28) + timedelta(days=4)).replace(day=1) - first).days
-        return clock.to_utc(datetime.combine(first + timedelta(days=days * after), time()), zone)
+        first_day, number_of_days = _days_of(text, zone, now or clock.now())
+        shown_day = first_day + timedelta(days=number_of_days * after)
+        return clock.to_utc(datetime.combine(shown_day, time()), zone)
     except (ValueError, OverflowError, TimeframeError):
         raise InvalidInput(f'invalid {name} date: "{text}"', _DAYS) from None
+
+
+def _days_of(text: str, zone: tzinfo | None, now: datetime) -> tuple[date, int]:
+    """Return the first day that a text means, and the number of days. Raises ValueError.
+
+    text: YYYY-MM-DD, or a time frame such as `yesterday` or `last week`.
+    zone: the zone of the days. None means the system's.
+    now: the present moment.
+
+    Raises TimeframeError for a time frame that cannot be read.
+    """
+    is_date = len(text) == len("YYYY-MM-DD") and text[:1].isdigit() and text[-1:].isdigit()
+    if is_date:
+        return date.fromisoformat(text), 1
+    # Another text with a year and a dash is not a time frame.
+    if text[:4].isdigit() and text[4:5] == "-":
+        raise ValueError(text)
+    first_day = clock.since(text, now, zone).astimezone(zone).date()
+    frame = "".join(text.lower().split())
+    if frame in ("thisweek", "本周", "lastweek", "上周"):
+        return first_day, 7
+    if frame == "lastmonth":
+        # Four days after the 28th, it is the next month.
+        next_month = (first_day.replace(day=28) + timedelta(days=4)).replace(day=1)
+        return first_day, (next_month - first_day).days
+    return first_day, 1
 
 
 _DAYS = "A day is YYYY-MM-DD, today, yesterday, 7d (so long ago), last week, last month, 昨天, 本周 or 上周."
 
 
 def split_list(text: str | None) -> list[str]:
-    """Split a list with commas: `a, b,` has the parts `a` and `b`. None has none."""
-    return [part.strip() for part in (text or "").split(",") if part.strip()]
+    """Split a list with commas: `a, b,` gives `["a", "b"]`. None gives an empty list."""
+    if text is None:
+        return []
+    return [part.strip() for part in text.split(",") if part.strip()]

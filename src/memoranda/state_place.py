@@ -1,8 +1,8 @@
 """Where the private folder of a home is: inside it, unless `storage.state` names another one.
 
-A home in a folder that is synced between machines keeps its ledger and index outside: two machines
-would tear a database. The configuration says so once for the process; the folders and files of a
-home are named by `sources/layout.py`.
+A home in a folder that is synced between machines keeps its ledger and index outside, because two
+machines would damage a database. `config.load` reads the setting and calls `keep_state`.
+`sources/layout.py` has the names of the folders and files of a home.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 
 PRIVATE = ".memoranda"
-# By the root of the home.
+"""The name of the private folder in a home."""
+# The private folders that are elsewhere, by the folder of the home.
 _PLACES: dict[Path, Path] = {}
 
 

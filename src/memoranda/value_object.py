@@ -1,7 +1,7 @@
-"""Comparing and printing small values, written once for all of them.
+"""Bases of dataclasses, with methods that compare and print their objects.
 
-`dataclass` compiles both for each class, which takes half of the time in which it makes one, and a
-short command makes forty classes before it begins. A class of this kind is declared so:
+`dataclass` would generate these methods for each class, which takes half of the time that it needs
+for a class. A short command makes forty classes before it begins. A class is declared in this way:
 
     @dataclass(slots=True, eq=False, repr=False)
     class Place(ValueObject):
@@ -18,7 +18,7 @@ class ValueObject:
 
     __slots__ = ()
 
-    # It can change, so it has no hash
+    # An object that can change must not have a hash.
     __hash__ = None  # type: ignore[assignment]
 
     def __eq__(self, other: object) -> bool:

@@ -276,6 +276,18 @@ def test_review_can_delete_it(tmp_path: Path) -> None:
         assert owner.review(kind="suspicious") == []
 
 
+def test_review_says_that_a_question_is_no_longer_open_when_its_note_is_gone(
+    tmp_path: Path,
+) -> None:
+    with opened(tmp_path, "bob") as bob:
+        bob.write(Draft(EVIL, "categories"))
+        owner = bob.as_caller(None)
+        (question,) = owner.review(kind="suspicious")
+        owner.decide(question, "d")
+        with pytest.raises(errors.NotFound):
+            owner.decide(question, "d")
+
+
 def test_marking_can_be_switched_off(tmp_path: Path) -> None:
     with opened(tmp_path, "bob", "gate:\n  suspicious: false\n") as memory:
         assert memory.write(Draft(EVIL)).suspicious == ()

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from memoranda import Draft
+from memoranda import Draft, errors
 from memoranda.engine import open_session
 from memoranda.engine.profile import profile
 from memoranda.engine.upkeep import Upkeep
@@ -150,6 +150,8 @@ def test_what_an_agent_noted_about_the_owner_is_asked_wherever_it_is(
     if may_delete:
         memory.decide(item, "d")
         assert said(memory) == []
+        with pytest.raises(errors.NotFound):
+            memory.decide(item, "d")
         memory.undo()
         (item,) = memory.review(kind="claim")
     memory.decide(item, "k")

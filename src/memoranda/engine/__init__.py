@@ -1,4 +1,4 @@
-"""The engine: the only one who touches notes and index. Everything else is a view of its verbs."""
+"""The engine: the only code that changes notes and the index. All interfaces call its verbs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["HasSession", "MemorySession", "open_session", "session_of"]
 
 
 def __getattr__(name: str) -> Any:
-    # Imported at first use: what a shell is offered needs no open memory.
+    # Imported at the first use, because completing words in a shell needs no open memory.
     if name not in __all__:
         raise AttributeError(f"module 'memoranda.engine' has no attribute {name!r}")
     from memoranda.engine import memory

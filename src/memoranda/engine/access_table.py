@@ -110,7 +110,7 @@ class AccessTable:
         if self._rows is None:
             database = LedgerDatabase(self.layout.ledger)
             self._rows = AccessRows(database)
-            # Commands and the page make many of these, each for a few lines.
+            # Callers make many of these tables, each for a short use, and do not close them.
             weakref.finalize(self, database.close)
         if self.layout.access.exists():
             self._take_over(self._rows)

@@ -36,7 +36,8 @@ class Asked(NamedTuple):
         sentence twice makes only one memory.
     text: the words of the sentence.
     time: when the person wrote the sentence.
-    client, session: the client and the session in which the person wrote it.
+    client: the client in which the person wrote it.
+    session: the session of the client.
     """
 
     id: str
@@ -79,9 +80,8 @@ def store(memory: HistoryVerbs, request: Asked) -> str:
     with owner.engine.writing():
         if not upkeep.is_there(request.id):
             module, name = _CLASSIFY
-            category = getattr(import_module(module), name)(
-                memory.settings, request.text, request.time
-            )
+            category_of_text = getattr(import_module(module), name)
+            category = category_of_text(memory.settings, request.text, request.time)
             record = Record(
                 request.id,
                 request.text,
@@ -95,8 +95,7 @@ def store(memory: HistoryVerbs, request: Asked) -> str:
 
 
 def store_waiting(memory: HistoryVerbs) -> int:
-    """Store the sentences that hooks have written to files in the home. Returns how many were
-    stored.
+    """Store the sentences that hooks have written to files in the home, and return their number.
 
     If a sentence cannot be stored now, its file stays for the next process. A sentence with a
     secret is dropped.
@@ -126,7 +125,7 @@ def _waiting_files(home: Path) -> Iterator[tuple[Path, Asked]]:
         paths = [Path(entry.path) for entry in os.scandir(Layout(home).asked)]
     except OSError:
         return
-    requests = []
+    requests: list[tuple[Path, Asked]] = []
     for path in paths:
         if path.suffix == _SUFFIX:
             with suppress(OSError, ValueError, TypeError, KeyError):

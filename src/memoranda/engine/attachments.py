@@ -137,6 +137,8 @@ def attachments_in(
 ) -> list[Attachment]:
     """Return the files in a folder that are not notes, sorted by path.
 
+    project: the project of the folder.
+    folder: the path of the folder in the project; "" means the whole project.
     depth: how many levels of folders to list; 1 means only the folder itself.
     glob: a pattern that the file's name must match, such as `*.png`; None for all files.
     """
@@ -148,12 +150,13 @@ def attachments_in(
     else:
         attachments = attachments_of_folder(source, folder)
     folder_level = len(folder.split("/")) if folder else 0
-    return [
-        attachment
-        for attachment in attachments
-        if attachment.path.count("/") < folder_level + depth
-        and (not glob or fnmatch.fnmatch(posixpath.basename(attachment.path), glob))
-    ]
+    matching: list[Attachment] = []
+    for attachment in attachments:
+        is_too_deep = attachment.path.count("/") >= folder_level + depth
+        name = posixpath.basename(attachment.path)
+        if not is_too_deep and (not glob or fnmatch.fnmatch(name, glob)):
+            matching.append(attachment)
+    return matching
 
 
 @verb
@@ -168,8 +171,8 @@ def attachment_named(
     """
     file_name = name.removeprefix("memory://").strip()
     has_extension = attachment_kind(file_name) != "file" or "." in file_name
+    # A name without an extension means a note.
     if not has_extension:
-        # It means a note.
         return None
     first_part, _, rest_of_path = file_name.partition("/")
     for project_name in _projects_to_search(memory, project):
@@ -238,6 +241,7 @@ def symlink_to_note(
     """Return the (project, path) of the note to which a symlink inside a project leads.
 
     name: the path of the symlink, with or without `.md`.
+    project: the project to look in. None means the default project first, and then all others.
 
     None if the path is not a symlink, or if the symlink leads out of the project.
     """
@@ -246,13 +250,14 @@ def symlink_to_note(
         if source is None:
             continue
         for path in (name, f"{name}.md"):
+            leads_out = ".." in path.split("/")
             is_left_out = bool(source.rules.reason(path))
-            if ".." in path.split("/") or is_left_out:
+            if leads_out or is_left_out:
                 continue
             if Path(source.root, path).is_symlink():
-                target = symlink_at(source, path)
-                if target.is_inside:
-                    return source.name, target.target
+                symlink = symlink_at(source, path)
+                if symlink.is_inside:
+                    return source.name, symlink.target
                 return None
     return None
 

@@ -38,11 +38,11 @@ class _Following:
     def __init__(self, engine: Engine):
         self._sources = engine.sources
         self._history: History = engine.ledger.history
+        # By project, the sorted numbers of the changes that moved a folder.
         self._folder_moves: dict[str, list[int]] = {}
 
     def came_from_elsewhere(self, number: int, step: Touched) -> bool:
-        """Whether the change only moved the file from another place, where an earlier change had
-        made it.
+        """Whether a change only moved a file from another place, where an earlier change made it.
 
         number: the number of the change.
         step: the step of the change that made the file.
@@ -70,10 +70,10 @@ class _Following:
             change = self._next_change(number, place)
             if change is None:
                 return place
-            following = self._place_after(change, place)
-            if following is None:
+            next_place = self._place_after(change, place)
+            if next_place is None:
                 return None
-            place = following
+            place = next_place
             number = change.number
 
     def _next_change(self, number: int, place: Location) -> Change | None:
@@ -84,16 +84,19 @@ class _Following:
         """
         project, path, _ = place
         if project not in self._folder_moves:
-            moves = self._history.numbers_of_folder_moves(project, ABOVE_ALL_NUMBERS)
-            self._folder_moves[project] = sorted(moves)
-        moves = self._folder_moves[project]
-        numbers = moves[bisect_right(moves, number) :][:1]
+            folder_moves = self._history.numbers_of_folder_moves(project, ABOVE_ALL_NUMBERS)
+            self._folder_moves[project] = sorted(folder_moves)
+        move_numbers = self._folder_moves[project]
+        candidates: list[int] = []
+        position = bisect_right(move_numbers, number)
+        if position < len(move_numbers):
+            candidates.append(move_numbers[position])
         departure = self._history.next_departure(project, path, number)
         if departure is not None:
-            numbers.append(departure)
-        if not numbers:
+            candidates.append(departure)
+        if not candidates:
             return None
-        return self._history.change(min(numbers))
+        return self._history.change(min(candidates))
 
     def _place_after(self, change: Change, place: Location) -> Location | None:
         """Return the place of a file after a change.
@@ -122,15 +125,17 @@ class _Following:
         return place
 
     def _made_again(self, change: Change, removed: Touched) -> Touched | None:
-        """Return the step with which a change made a removed file again, elsewhere and under the
-        same name.
+        """Return the step that made a removed file again, elsewhere and under the same name.
+
+        change: the change that removed the file.
+        removed: its step that removed the file.
 
         None means that the change has no such step.
         """
         name = posixpath.basename(removed.path)
         for file in change.files:
-            is_there = file.project in self._sources and posixpath.basename(file.path) == name
-            if is_there and _makes_file(file):
+            has_same_name = posixpath.basename(file.path) == name
+            if has_same_name and file.project in self._sources and _makes_file(file):
                 return file
         return None
 

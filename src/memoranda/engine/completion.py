@@ -50,11 +50,11 @@ def offers(settings: Settings, kind: str, prefix: str = "", agent: str | None = 
     if kind == "change":
         # The list has changes of notes that an agent may not see.
         return _changes(layout, prefix) if agent is None else []
-    rows = indexed(layout.index, kind, prefix, agent, MOST)
-    return [
-        f"{value}\t{one_line(text).strip()[:_PREVIEW_CHARACTERS]}".rstrip("\t")
-        for value, text in rows
-    ]
+    completions: list[str] = []
+    for value, text in indexed(layout.index, kind, prefix, agent, MOST):
+        preview = one_line(text).strip()[:_PREVIEW_CHARACTERS]
+        completions.append(f"{value}\t{preview}".rstrip("\t"))
+    return completions
 
 
 def _changes(layout: Layout, prefix: str) -> list[str]:

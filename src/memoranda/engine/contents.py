@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from memoranda.engine.contested import holding_now
@@ -73,10 +72,12 @@ def folders_named(memory: ReadVerbs, names: Sequence[str]) -> list[tuple[str, st
 
 @verb
 def notes_repeating(memory: ReadVerbs, query: Query, pattern: re.Pattern[str]) -> list[NoteInfo]:
-    """Return the notes that pass the filters of a query and whose text matches `pattern` at least
-    twice.
+    """Return the notes that pass the filters of a query and match `pattern` at least twice.
 
     They are in the order of the query. Raises the errors of `list`.
+
+    query: the filters.
+    pattern: is searched for in the text of each note.
     """
     memory.engine.fresh()
     repeating = memory.index.notes.rows_repeating(pattern)
@@ -101,20 +102,25 @@ def places_passing(memory: ReadVerbs, *queries: Query) -> list[NotePlace]:
 
     Each note comes once. The order is not defined. Raises the errors of `list`.
     """
-    rows = set(chain.from_iterable(rows_passing(memory, query) for query in queries))
+    rows: set[int] = set()
+    for query in queries:
+        rows.update(rows_passing(memory, query))
     return memory.index.notes.places(list(rows))
 
 
 @verb
 def notes_holding(memory: ReadVerbs, texts: Sequence[str], limit: int) -> list[NoteInfo]:
-    """Return up to `limit` notes that contain at least one of some texts.
+    """Return notes that contain at least one of some texts, for an agent that did not ask.
 
-    It is for hooks, which cannot wait for a search, and which tell notes to an agent that did not
-    ask. So notes that are no longer valid or that are held back (`is_held_back`) are left out.
+    It is for hooks, which cannot wait for a search. Notes that are no longer valid or that are held
+    back (`is_held_back`) are left out.
+
+    texts: the texts to look for.
+    limit: how many notes to return at most.
     """
     memory.engine.fresh()
-    # Some of the notes may be left out below.
+    # More notes are read than are needed, because some may be left out below.
     rows = memory.index.notes.rows_with(texts, CANDIDATES_PER_NOTE * limit)
-    infos = holding_now(memory, rows)
-    infos_shown = [infos[row] for row in rows if row in infos]
-    return [info for info in infos_shown if not memory.is_held_back(info)][:limit]
+    infos_by_row = holding_now(memory, rows)
+    infos = [infos_by_row[row] for row in rows if row in infos_by_row]
+    return [info for info in infos if not memory.is_held_back(info)][:limit]

@@ -83,9 +83,9 @@ class Statement(NamedTuple):
 class Contradiction(NamedTuple):
     """Two statements of which at most one can be true.
 
-    old, new: the older and the newer statement.
-    statements: all statements about the subject, the oldest first. It is empty unless
-        `contradictions` made the pair.
+    old: the older statement.
+    new: the newer statement.
+    statements: all statements about the subject, the oldest first. Only `contradictions` fills it.
     """
 
     old: Statement
@@ -129,12 +129,13 @@ def _pairs(statements: Sequence[Statement]) -> Iterator[Contradiction]:
 
     latest: list[Statement] = []
     for statement in statements:
-        # Of equal statements, the latest counts.
-        latest = [pair for pair in latest if differ(pair.claim, statement.claim)]
+        # Of several statements with the same value, the latest counts.
+        latest = [earlier for earlier in latest if differ(earlier.claim, statement.claim)]
         latest.append(statement)
     if len(latest) > _MOST_VALUES:
         return
     for old, new in pairwise(latest):
+        # A note that names two values does not contradict itself.
         if old.info.row != new.info.row:
             yield Contradiction(old, new, tuple(statements))
 
@@ -149,15 +150,15 @@ def holding_now(memory: Reader, rows: Iterable[int]) -> dict[int, NoteInfo]:
     infos = memory.index.notes.infos(dict.fromkeys(rows))
     if not infos:
         return {}
-    over = memory.invalid_rows()
-    names = memory.engine.sources
+    invalid_rows = memory.invalid_rows()
+    # Without the traces of sessions. The index may also have notes of a removed project.
+    projects = memory.engine.sources.keys() - {TRACE_PROJECT}
     return {
         row: info
         for row, info in infos.items()
-        if row not in over
+        if row not in invalid_rows
         and memory.sees(info.scope)
-        and info.project in names
-        and info.project != TRACE_PROJECT
+        and info.project in projects
         and info.phase != ARCHIVED
     }
 
@@ -189,9 +190,7 @@ def older(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, Contradiction]
 
 
 def unanswered(memory: Reader, infos: Iterable[NoteInfo]) -> list[Contradiction]:
-    """Return the contradictions about the subjects of some notes, without those about which the
-    owner has already decided.
-    """
+    """Return the contradictions about the subjects of some notes that the owner has not decided."""
     rivals = memory.index.notes.rivals(info.row for info in infos)
     if not rivals:
         return []
@@ -202,8 +201,10 @@ def unanswered(memory: Reader, infos: Iterable[NoteInfo]) -> list[Contradiction]
             continue
         old = Statement(holding[first.note], first.claim)
         new = Statement(holding[second.note], second.claim)
-        # Each pair comes in both orders. A note that may be planted contradicts nothing.
-        if old.moment > new.moment or memory.is_held_back(new.info):
+        # Each pair of rivals comes in both orders.
+        is_reversed = old.moment > new.moment
+        # A note that may hold planted instructions must not push another note back.
+        if is_reversed or memory.is_held_back(new.info):
             continue
         pair = Contradiction(old, new)
         if memory.engine.ledger.review_value(ANSWER, pair.key) is None:
@@ -241,7 +242,7 @@ def marks(memory: Reader, pairs: Mapping[int, Contradiction]) -> dict[int, str]:
 
 
 def name_of(info: NoteInfo) -> str:
-    """Return a short name by which `find` finds a note.
+    """Return a short name with which `find` finds a note.
 
     It is the first digits of a memory's id, or the permalink of any other note.
     """
@@ -251,10 +252,10 @@ def name_of(info: NoteInfo) -> str:
 
 
 def leaders(memory: Reader, pairs: Mapping[int, Contradiction]) -> dict[int, int]:
-    """Return, by the row of a note, the row of the note that is told before it.
+    """Return the row of the note that is shown before each contradicted note, by that note's row.
 
-    Of two notes that contradict each other the newer one leads. But an unconfirmed note of somebody
-    else never leads the owner's.
+    Of two notes that contradict each other, the newer one comes first. But an unconfirmed note of
+    somebody else never comes before the owner's.
 
     pairs: the contradictions, by the row of the older note.
     """
@@ -271,12 +272,12 @@ def leaders(memory: Reader, pairs: Mapping[int, Contradiction]) -> dict[int, int
 def led(
     items: Sequence[T], info_of: Callable[[T], NoteInfo], leader_rows: Mapping[int, int]
 ) -> list[T]:
-    """Return the items in their order, except that a note that leads another comes before it.
+    """Return the items in their order, except that the leader of a note comes before the note.
 
     If note 3 leads note 1, the notes 1, 2, 3, 4 become 3, 1, 2, 4.
 
     info_of: a function that returns the note of an item.
-    leader_rows: see `leaders`.
+    leader_rows: the row of the leader of a note, by the row of the note.
     """
     result = list(items)
     for item in items:

@@ -38,12 +38,14 @@ _SECONDS_BETWEEN_LOOKS = 0.02
 def ask(path: Path, method: str, params: Mapping[str, Any], seconds: float) -> Any:
     """Call `method` of the daemon that listens on the socket `path`, and return its result.
 
+    path: the path of the socket.
+    method: the name of the method, such as `fresh`.
     params: the arguments of the method.
     seconds: how long to wait for the answer.
 
-    The result is None if no daemon listens, if the daemon is stopped by a signal, if it refuses the
-    call, if it is this process, or if the request is too long. Raises OSError if there is no answer
-    in time.
+    The result is None if no daemon can be asked: none listens, it is stopped by a signal, or it is
+    this process. It is None, too, if the daemon refuses the call or the request is too long. Raises
+    OSError if there is no answer in time.
     """
     if not os.path.exists(path):
         return None
@@ -74,14 +76,17 @@ def call(daemon: socket, method: str, params: Mapping[str, Any]) -> Any:
     """
     import json
 
-    request = (
-        json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode() + b"\n"
-    )
+    document = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    request = json.dumps(document).encode() + b"\n"
     if len(request) > _MOST_REQUEST_BYTES:
         raise ValueError("the request is too long")
     daemon.sendall(request)
+    # A reply is one line.
     data = b""
-    while not data.endswith(b"\n") and (block := daemon.recv(1 << 16)):
+    while not data.endswith(b"\n"):
+        block = daemon.recv(1 << 16)
+        if not block:
+            break
         data += block
     return json.loads(data)
 
@@ -132,14 +137,18 @@ def start(settings: Settings, environ: Mapping[str, str] = os.environ) -> bool:
 
     environ: the environment variables that the daemon inherits, except MEMORY_AGENT.
 
-    Returns whether a daemon was started. It may take a moment until it listens (see `wait_for`).
+    Returns whether a daemon was started. It may take a moment until it listens: `wait_for` waits
+    for that.
     """
     from memoranda.sources.files import lock_owner, make_private
     from memoranda.sources.layout import Layout
 
     layout = Layout(settings.home)
     try:
-        if why_not_started(settings, environ) or lock_owner(layout.daemon_lock) is not None:
+        if why_not_started(settings, environ):
+            return False
+        is_running = lock_owner(layout.daemon_lock) is not None
+        if is_running:
             return False
     except OSError:
         return False

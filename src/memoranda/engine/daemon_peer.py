@@ -11,7 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _socket import socket
 
-# A process, a user and a group, as the system gives them.
+# The bytes of the credentials that the system returns: the numbers of a process, a user and a group,
+# of four bytes each.
 _CREDENTIALS_BYTES = 12
 
 

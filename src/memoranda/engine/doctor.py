@@ -68,6 +68,7 @@ _WARNING_LEVELS = {
 }
 
 
+# How findings name the file of the ledger.
 _LEDGER = "ledger.db"
 # The fix for each kind of damage to the ledger.
 _LEDGER_FIXES = {
@@ -125,29 +126,32 @@ def examine(memory: ReadVerbs) -> list[Finding]:
         ]
         findings += _graph_files(engine)
         findings += _ownership(engine)
-    order = ("error", "warning", "info")
-    return sorted(
-        findings, key=lambda finding: (order.index(finding.level), finding.code, finding.path)
-    )
+    return sorted(findings, key=_order)
+
+
+def _order(finding: Finding) -> tuple[int, str, str]:
+    """Return the sort key of a finding: errors first, then by code and path."""
+    level_number = ("error", "warning", "info").index(finding.level)
+    return (level_number, finding.code, finding.path)
 
 
 def _index_and_notes(memory: ReadVerbs) -> list[Finding]:
     """Return findings about the index, and findings about notes that the index knows.
 
-    A damaged index is rebuilt. Raises StorageError.
+    If the index is too damaged to be read, it is rebuilt. Raises StorageError.
     """
     engine = memory.engine
-    damaged = Finding(
+    damaged_index = Finding(
         "error", "index_stale", ".memoranda/index.db", "the index is damaged", _REBUILD
     )
-    findings = [] if engine.index.is_sound() else [damaged]
+    findings = [] if engine.index.is_sound() else [damaged_index]
     try:
         return findings + _notes(memory)
     except sqlite3.Error as error:
         if not engine.index.is_corrupt(error):
             raise StorageError("the index", engine.index.explain(error)) from None
     engine.rebuild_index()
-    return [damaged, *_notes(memory)]
+    return [damaged_index, *_notes(memory)]
 
 
 def _named_model(memory: ReadVerbs) -> list[Finding]:
@@ -227,14 +231,18 @@ def _not_taken_over(engine: Engine) -> list[Finding]:
     Their contents belong in the ledger now.
     """
     layout = engine.layout
+    # Reading the table takes over the old file of access tokens, if that is possible.
     with suppress(AccessRefused):
         AccessTable(layout.root).all()
+    # A ledger that cannot be written could not take the files over.
+    if not engine.ledger.database.is_writable:
+        return []
     places = (layout.review, layout.requests, layout.access, layout.access_log)
     text = "a version before kept it, and it cannot be taken over: it is damaged; move it away"
     return [
         Finding("error", "not_taken_over", f"{PRIVATE}/{place.name}", text)
         for place in places
-        if place.exists() and engine.ledger.database.is_writable
+        if place.exists()
     ]
 
 
@@ -258,13 +266,12 @@ def _history(memory: ReadVerbs) -> list[Finding]:
         damages = examine_ledger(memory.engine.ledger.history, has_all_texts=has_all_texts)
     except StorageError as error:
         return [Finding("error", DamageKind.PAGES.value, _LEDGER, str(error))]
-    return [
-        Finding(
-            "error", damage.kind.value, _path_of(damage), damage.text, _LEDGER_FIXES[damage.kind]
-        )
-        for damage in damages
-        if memory.agent is None or damage.kind is DamageKind.PAGES
-    ]
+    findings: list[Finding] = []
+    for damage in damages:
+        if memory.agent is None or damage.kind is DamageKind.PAGES:
+            fix = _LEDGER_FIXES[damage.kind]
+            findings.append(Finding("error", damage.kind.value, _path_of(damage), damage.text, fix))
+    return findings
 
 
 def _path_of(damage: Damage) -> str:
@@ -284,10 +291,10 @@ def _mend_ledger(engine: Engine, finding: Finding) -> None:
 
 
 def _ownership(engine: Engine) -> list[Finding]:
-    """Return findings about files of the home that belong to another user, as after `sudo memory
-    write`.
+    """Return findings about the owner and the mode of the files of the home.
 
-    There is a finding, too, if other users can read the home.
+    After `sudo memory write`, for example, files belong to another user. Other users may also be
+    able to read the home.
     """
     root = engine.layout.root
     status = os.stat(root)
@@ -530,9 +537,7 @@ def _leftovers(engine: Engine) -> list[Finding]:
 
 
 def _lock_of_killed_daemon(engine: Engine) -> list[Finding]:
-    """Return a finding if a killed daemon has left its lock file, which still names the daemon's
-    process.
-    """
+    """Return a finding if a killed daemon has left its process number in its lock file."""
     place = engine.layout.daemon_lock
     try:
         fd = lock_file(place, fcntl.LOCK_SH | fcntl.LOCK_NB, access=os.O_RDONLY, make=False)
@@ -558,14 +563,16 @@ def _temporary_files(engine: Engine) -> list[Finding]:
 
     The home and its projects are searched.
     """
-    # The path that is shown, and the match with the number of the process.
+    # For each file, the path to show, and the match with the number of its process. The match is
+    # None if the file is not temporary.
     matches = [(name, HOME_TEMP.fullmatch(name)) for name in sorted(os.listdir(engine.layout.root))]
     for name, source in engine.sources.items():
         for folder, folders, files in walk(source.root):
             # `walk` only enters the folders that remain in this list.
             folders[:] = filter(_may_hold_notes, folders)
-            shown_place = os.path.normpath(os.path.join(name, os.path.relpath(folder, source.root)))
-            matches += [(f"{shown_place}/{file}", _TEMP.match(file)) for file in files]
+            relative_folder = os.path.relpath(folder, source.root)
+            shown_folder = os.path.normpath(os.path.join(name, relative_folder))
+            matches += [(f"{shown_folder}/{file}", _TEMP.match(file)) for file in files]
 
     text = "left behind by a program that ended"
     findings: list[Finding] = []

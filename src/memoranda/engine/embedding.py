@@ -110,7 +110,8 @@ class Embedding:
     @property
     def name(self) -> str | None:
         """The model's name. None without a model."""
-        if (vectors := self.vectors) is None:
+        vectors = self.vectors
+        if vectors is None:
             return None
         return vectors.identity.name
 
@@ -139,9 +140,9 @@ class Embedding:
 
     @property
     def related(self) -> float:
-        """The least cosine at which a note has to do with a question.
+        """The lowest cosine similarity at which a note counts as related to a question.
 
-        Each model has its own. 0 if the one for this model is not known.
+        Each model has its own. It is 0 without a model, and for a model for which it is not known.
         """
         vectors = self.vectors
         if vectors is None:
@@ -152,7 +153,8 @@ class Embedding:
     def counts(self) -> EmbeddingCounts | None:
         """Return how many passages are embedded and how many wait. None without a model."""
         self.engine.fresh()
-        if (vectors := self.vectors) is None:
+        vectors = self.vectors
+        if vectors is None:
             return None
         return vectors.counts()
 
@@ -166,15 +168,15 @@ class Embedding:
     ) -> int:
         """Embed passages that have no vector yet, and return how many were embedded.
 
-        The result is 0 if all passages have vectors, if there is no model, or if another process is
-        embedding. Between two calls of the model, other threads may use the home.
+        Without a model, or while another process is embedding, nothing is embedded. Between two
+        calls of the model, other threads may use the home.
 
         seconds: for about how many seconds to embed.
         stop: called between two calls of the model. If it returns True, this ends.
         progress: called with the number of embedded passages and of all passages. None calls
             nothing.
-        thorough: whether to look at every note, to wait for another process that is embedding, and
-            to remove the vectors of texts that are gone.
+        thorough: whether to look at every note, and to remove the vectors of texts that are gone.
+            If another process is embedding, this then waits for it.
 
         Raises NoModel if the model cannot be loaded. Raises NoAnswer, StorageError.
         """
@@ -247,16 +249,18 @@ class Embedding:
         vectors: the vectors of the home.
         is_first_look: whether to look at every note, and not only at changed notes.
         """
-        # `_part` cuts only a few notes, so that the lock is free in between. Only its first call
-        # marks every note as changed.
-        while self._part(vectors, is_first_look) and not stop() and time.monotonic() < end:
+        # Only the first call marks every note as changed.
+        while self._cut_some_notes(vectors, of_all=is_first_look):
             is_first_look = False
+            if stop() or time.monotonic() >= end:
+                return
 
     @verb
-    def _part(self, vectors: Vectors, of_all: bool) -> int:
+    def _cut_some_notes(self, vectors: Vectors, *, of_all: bool) -> int:
         """Cut a few changed notes into passages, and return how many notes were cut.
 
-        The result is 0 if no changed note remains.
+        There are only a few, so that the lock is free again soon. The result is 0 if no changed
+        note remains.
 
         vectors: the vectors of the home.
         of_all: whether every note counts as changed.
@@ -267,15 +271,16 @@ class Embedding:
 
     @verb
     def _waiting_notes(self, vectors: Vectors, thorough: bool) -> dict[int, str]:
-        """Return the texts of the next passages without a vector, as many as one call of the model
-        embeds.
+        """Return the texts of the next passages without a vector, by passage.
+
+        They are as many as one call of the model embeds.
 
         vectors: the vectors of the home.
-        thorough: whether to return more texts, because no caller waits meanwhile.
+        thorough: whether to return more texts, because somebody waits until all are embedded.
         """
-        return vectors.waiting(
-            *(THOROUGH_AT_ONCE, THOROUGH_CHARACTERS) if thorough else (AT_ONCE, CHARACTERS)
-        )
+        if thorough:
+            return vectors.waiting(THOROUGH_AT_ONCE, THOROUGH_CHARACTERS)
+        return vectors.waiting(AT_ONCE, CHARACTERS)
 
     @verb
     def gone(self) -> int:
@@ -302,10 +307,10 @@ class Embedding:
         vectors = self.vectors
         folder = engine.layout.vectors
         if vectors is None:
-            for vector_file in folder.glob("*") if folder.exists() else ():
+            for vector_file in folder.glob("*"):
                 vector_file.unlink(missing_ok=True)
             return
-        while self._part(vectors, of_all=False):
+        while self._cut_some_notes(vectors, of_all=False):
             continue
         with engine.ledger.lock, engine.index.transaction():
             vectors.forget_gone()
@@ -330,4 +335,5 @@ class Embedding:
     def _give_up(self, error: NoModel) -> None:
         """Work without vectors from now on, and remember the reason for `trouble`."""
         with self.engine.guard:
-            self.engine.vectors, self.engine.no_vectors = None, str(error)
+            self.engine.vectors = None
+            self.engine.no_vectors = str(error)

@@ -26,7 +26,7 @@ from memoranda import config
 from memoranda.clock import CALL_WAITS, Clock, waits_at_most
 from memoranda.config import Settings, absolute
 from memoranda.engine.freshness import NOT_UTF8, UTF16, Freshness, ReadAhead
-from memoranda.engine.guard import Again, Guard
+from memoranda.engine.guard import Guard, RepeatAlone
 from memoranda.errors import (
     CannotRead,
     ConfigError,
@@ -145,8 +145,8 @@ class Engine:
             self.sources,
             self.load,
             self.read_ahead,
-            self.reading_apart,
-            self.files,
+            self.home_released_if_allowed,
+            self.bulk_source_of,
             clock,
             watch,
             serving,
@@ -155,9 +155,9 @@ class Engine:
             self.replacing,
         )
         self.freshness.scopes = self._scopes()
-        # The rows of long notes whose passages threads insert now
+        # The rows of the long notes whose passages a thread is inserting now.
         self._being_placed: set[int] = set()
-        # How many changes are about to replace a long note, by its row
+        # By the row of a long note, the number of changes that are about to replace it.
         self._being_replaced: Counter[int] = Counter()
         self._catching_up: threading.Thread | None = None
         """The thread that compares the late projects with the disk."""
@@ -255,10 +255,11 @@ class Engine:
         """
         sources: dict[str, Source] = {}
         for name, root in self.layout.built_in.items():
-            is_text = name == "memories"
+            # The `memory` tool keeps files of any name there, and follows symlinks.
+            is_memory_tool = name == "memories"
             place = absolute(self.extra[name]) if name in self.extra else root
             sources[name] = FolderSource(
-                name, place, every_text=is_text, links=is_text, optional=True
+                name, place, every_text=is_memory_tool, links=is_memory_tool, optional=True
             )
 
         for name, folder in {**self.settings.projects, **self.extra}.items():
@@ -276,12 +277,11 @@ class Engine:
         self.sources = sources
 
     def register(self, name: str, source: Source) -> None:
-        """Add a source under the name of its project, and set its attribute `away`.
+        """Set the attribute `away` of a source: whether only this process has its place.
 
-        `away` says whether the source is elsewhere than the place that the home has for the
-        project. It is if a preset or an option gave this process another place for the project, or
-        gave it a project that the home does not have. The history then records the folder in each
-        step, so that every process can undo the step.
+        A preset or an option may have given this process another place for the project, or a
+        project that the home does not have. The history then records the folder in each step, so
+        that every process can undo the step.
         """
         source.away = self.own_root(name) != source.root
 
@@ -308,10 +308,13 @@ class Engine:
         """
         if self.settings.url is not None:
             return FolderSource(name, place, optional=True)
-        before = self.sources.get(name)
-        if before is not None and before.holds_entities and before.root == str(place):
-            return before
-        if place.is_file() or (place.suffix == GRAPH_FILE_SUFFIX and not place.is_dir()):
+        open_source = self.sources.get(name)
+        is_open_graph_file = open_source is not None and open_source.holds_entities
+        if open_source is not None and is_open_graph_file and open_source.root == str(place):
+            return open_source
+        # A graph file that does not exist yet is recognized by its name.
+        is_new_graph_file = place.suffix == GRAPH_FILE_SUFFIX and not place.is_dir()
+        if place.is_file() or is_new_graph_file:
             from memoranda.sources.graph_file import GraphFileSource
 
             return GraphFileSource(name, place, optional=name in self.extra)
@@ -330,20 +333,21 @@ class Engine:
         if is_same and not self.config_trouble:
             return
         with self.guard:
-            before = self.settings
+            former_settings = self.settings
             try:
-                self.settings = config.again(before)
+                self.settings = config.reread(former_settings)
             except ConfigError as error:
                 why = error.reason if isinstance(error, ConfigFileError) else str(error)
                 self.config_trouble = (
-                    f"{before.file.name} is not in force as it is now, but as it was before: {why}"
+                    f"{former_settings.file.name} is not in force as it is now, "
+                    f"but as it was before: {why}"
                 )
                 return
             self.config_trouble = ""
             # The gate was made from the former settings. Without it, the next use makes a new one.
             vars(self).pop("gate", None)
-            has_same_projects = self.settings.projects == before.projects
-            has_same_access = self.settings.access == before.access
+            has_same_projects = self.settings.projects == former_settings.projects
+            has_same_access = self.settings.access == former_settings.access
             if has_same_projects and has_same_access:
                 return
             self._open_sources()
@@ -410,18 +414,18 @@ class Engine:
         return path
 
     def fresh(self, progress: Progress | None = None, *, whole: bool = False) -> Result:
-        """Make the index show every change that is on disk now. Within one verb, only the first
-        call does so.
+        """Make the index show every change that is on disk now, and return the changes.
+
+        Within one verb, only the first call does so.
 
         progress: called to report how far the comparison with the disk has got. None reports
             nothing.
         whole: whether to wait for large projects, too. Otherwise large projects may be incomplete
             in a server that has just started, and `warnings` says so.
 
-        Returns the changes that the index took up. If the index cannot be written (its lock is
-        held, or the disk is full or read-only), readers use a copy in memory. If the index is too
-        large to be copied, the last changes may be missing, and `warnings` says so. A writer gets
-        the error instead.
+        The index may be impossible to write, because its lock is held, or the disk is full or
+        read-only. Then a writer gets the error. A reader uses a copy in memory. If the index is too
+        large to be copied, the last changes may be missing, and `warnings` says so.
         """
         from memoranda.index.sync import Result
 
@@ -490,7 +494,10 @@ class Engine:
         if self.is_writing and not self.ledger.queue.changes:
             # This process has just got the lock. Before that, other processes may have written.
             return False
-        return self.settings.url is None and self.freshness.has_seen(self.guard.asked)
+        # Another machine may have changed notes in a database at any time.
+        if self.settings.url is not None:
+            return False
+        return self.freshness.has_seen(self.guard.asked_at)
 
     def _caught_up(self, progress: Progress | None, *, whole: bool) -> Result:
         """Bring the index up to date with the disk, and return the changes.
@@ -646,16 +653,16 @@ class Engine:
         return None
 
     @contextmanager
-    def reading_apart(self) -> Iterator[bool]:
-        """Let other threads use the home while this one reads files, if the call allows it.
+    def home_released_if_allowed(self) -> Iterator[bool]:
+        """Let other threads use the home during a `with` block, if the running call allows it.
 
         Yields whether they may. They may not while this call has a lock for which they would wait.
         """
-        is_free = self.guard.is_mine and not self.is_writing and not self.ledger.lock.is_held
-        if not is_free:
+        is_allowed = self.guard.is_mine and not self.is_writing and not self.ledger.lock.is_held
+        if not is_allowed:
             yield False
             return
-        with self.apart():
+        with self.home_released():
             yield True
         self._check_open()
         self.index.pin()
@@ -671,7 +678,7 @@ class Engine:
                 note.suspicious = self.gate.suspicious(note)
         return self.freshness.accept(project, path, file.stamp, note)
 
-    def files(self, source: Source) -> BulkSource | None:
+    def bulk_source_of(self, source: Source) -> BulkSource | None:
         """Return the functions with which helper processes read the notes of a project.
 
         None means that helpers cannot read them: the project is not a folder, or only some agents
@@ -691,10 +698,9 @@ class Engine:
         return self.written_by(project, path, file.etag)
 
     def written_by(self, project: str, path: str, etag: str) -> Provenance:
-        """Return who wrote the text of a file.
+        """Return who wrote the text of a file. Empty for a text that the ledger does not know.
 
-        The ledger finds the writer by the hash of the text. It does not depend on the times of the
-        file. For a text that the ledger does not know, the `Provenance` is empty.
+        The ledger finds the writer by the hash of the text, not by the times of the file.
 
         etag: the SHA-256 of the text.
         """
@@ -709,7 +715,7 @@ class Engine:
         text, warning = _decoded(file.data)
         if warning and project in ("memories", *MEMORY_PROJECTS):
             return None
-        note = file.note(project, path, text, self._kept_time(project, path, file))
+        note = file.note(project, path, text, self._time_of_shared_file(project, path, file))
         source = self.sources.get(project)
         if isinstance(source, FolderSource):
             add_name_of_day(note, source)
@@ -722,15 +728,18 @@ class Engine:
             note.warnings.append(warning)
         return note
 
-    def _kept_time(self, project: str, path: str, file: File) -> datetime | None:
-        """Return the time of the last change that a note in a file with other notes keeps.
+    def _time_of_shared_file(self, project: str, path: str, file: File) -> datetime | None:
+        """Return when a note last changed whose file also has other notes.
 
-        Such a file may have changed in the lines of other notes. So a note of it keeps its time,
-        unless its own text has changed. None if the note is the whole file, or new to the index.
+        The times of such a file do not say it, because lines of other notes may have changed. So a
+        note keeps the time in the index, unless its own text has changed.
+
+        None if the file has no other notes. None, too, if the note is new, or its text has changed.
         """
         if file.changed_ns is None:
             return None
         indexed = self.index.notes.get(project, path)
+        # The `inode` of such a note is a hash of its lines.
         if indexed is None or indexed.inode != file.stamp.inode:
             return None
         return datetime.fromisoformat(indexed.changed)
@@ -742,7 +751,7 @@ class Engine:
         """
         infos = list(infos)
         counts = self.reads.counts([info.id for info in infos])
-        # Usually there are none.
+        # Usually no read is waiting to be written.
         if not counts:
             return
         for info in infos:
@@ -760,7 +769,7 @@ class Engine:
             yield
             return
         if self.looks_once:
-            # What is written must follow from what is on the disk now.
+            # A change must be planned from the present files, so they are compared again.
             self.looks_once = False
             self.freshness.is_current = False
         try:
@@ -850,31 +859,31 @@ class Engine:
         except (sqlite3.Error, OSError, StorageError, NotIndexable) as error:
             # The files are written, so the change is not lost. The next comparison with the disk
             # brings the index up to date.
-            self.unshown(error)
+            self.handle_index_error(error)
 
     def wait_for(self, planned: PlannedChange) -> None:
         """Let other threads use the home until a change of the queue is made.
 
-        Raises the error with which the ledger refused the change. Raises Again if the change failed
-        only because of another change that was made together with it; the caller then repeats the
-        verb.
+        Raises the error with which the ledger refused the change. Raises RepeatAlone if the change
+        failed only because of another change that was made together with it. The caller then
+        repeats the verb.
         """
         with self._outside_verbs():
             self.guard.wait_for(planned)
         if planned.error is None:
             return
         if planned.may_go_alone and self.guard.may_repeat:
-            raise Again
+            raise RepeatAlone
         raise planned.error
 
     @contextmanager
-    def apart(self) -> Iterator[None]:
+    def home_released(self) -> Iterator[None]:
         """Let other threads use the home during a `with` block.
 
         The code of the block must not use the home. After the block, the index is compared with the
         disk again before it is used.
         """
-        with self._outside_verbs(), self.guard.apart():
+        with self._outside_verbs(), self.guard.released():
             yield
 
     @contextmanager
@@ -902,25 +911,33 @@ class Engine:
 
         Raises StorageError if the home was closed in between.
         """
-        for note in self._notes_to_place():
-            self._being_placed.add(note)
+        for note_row in self._notes_to_place():
+            self._being_placed.add(note_row)
             try:
-                while note not in self._being_replaced and self._did_part(
-                    partial(self.index.place, note)
-                ):
-                    self._let_others_in()
+                self._place_passages_of(note_row)
             finally:
-                self._being_placed.discard(note)
+                self._being_placed.discard(note_row)
+
+    def _place_passages_of(self, note_row: int) -> None:
+        """Insert the missing passages of one long note, in parts.
+
+        This ends early if another change is about to replace the note.
+        """
+        while note_row not in self._being_replaced:
+            has_more = self._do_part(partial(self.index.place, note_row))
+            if not has_more:
+                return
+            self._let_others_in()
 
     def _notes_to_place(self) -> list[int]:
         """Return the rows of the notes that lack passages and at which no other thread works."""
         try:
-            notes = self.index.unplaced()
+            note_rows = self.index.unplaced()
         except (sqlite3.Error, OSError, StorageError) as error:
-            self.unshown(error)
+            self.handle_index_error(error)
             return []
         rows_in_work = self._being_placed | self._being_replaced.keys()
-        return [note for note in notes if note not in rows_in_work]
+        return [row for row in note_rows if row not in rows_in_work]
 
     @contextmanager
     def replacing(self, notes: Sequence[tuple[str, Indexed]]) -> Iterator[None]:
@@ -930,14 +947,14 @@ class Engine:
         After the block, the index gets the passages of the new notes, or of the old ones if the
         block did not replace them.
 
-        notes: (project, note) of each.
+        notes: the notes, each with the name of its project before it.
         """
         long_notes = [
             (project, note) for project, note in notes if note.passages > PASSAGES_AT_ONCE
         ]
         rows = {note.row for _, note in long_notes}
-        # Otherwise those who come in between would put the passages back. Another change may be about
-        # to replace the same note, and end before this one.
+        # Without this record, other threads would put the passages back. It counts, because another
+        # change of the same note may end before this one.
         self._being_replaced.update(rows)
         try:
             for project, note in long_notes:
@@ -949,37 +966,39 @@ class Engine:
 
     def _withdraw(self, project: str, note: Indexed) -> None:
         """Take most passages of a long note out of the index, in parts."""
-        # Somebody who comes in between may replace the note, and put in the passages of its new text.
-        # So the number of parts is limited. What is left goes when the note is replaced.
+        # Between two parts, another thread may replace the note and put in the passages of its new
+        # text. So the number of parts is limited. The rest is removed when the note is replaced.
         most_parts = note.passages // PASSAGES_AT_ONCE + 1
         for _ in range(most_parts):
-            if not self._did_part(partial(self.index.withdraw, project, note.path)):
+            has_more = self._do_part(partial(self.index.withdraw, project, note.path))
+            if not has_more:
                 return
             self._let_others_in()
 
-    def _did_part(self, work: Callable[[], bool]) -> bool:
-        """Do a part of the work on the index in a transaction of its own.
+    def _do_part(self, work: Callable[[], bool]) -> bool:
+        """Do a part of the work on the index, in its own transaction.
 
         work: returns False if nothing was left to do.
 
-        Returns False, too, if the index refuses.
+        Returns what `work` returns. False if the index refuses.
         """
         try:
             with self.guard, self.index.write_lock, self.index.transaction():
                 return work()
         except (sqlite3.Error, OSError, MemorandaError) as error:
-            self.unshown(error)
+            self.handle_index_error(error)
             return False
 
     def _let_others_in(self) -> None:
-        """Let those come in who wait for the home, if the call allows it."""
-        with self.reading_apart():
+        """Give the home to the threads that wait for it, if the running call allows it."""
+        with self.home_released_if_allowed():
             pass
 
-    def unshown(self, error: Exception) -> None:
-        """Record that the index could not take up a change that is on disk.
+    def handle_index_error(self, error: Exception) -> None:
+        """Prepare for the next call after the index could not take up a change that is on disk.
 
-        The next comparison with the disk then finds the change. A corrupt index is rebuilt.
+        The next call compares all files with the index, and so finds the change. A corrupt index is
+        rebuilt.
 
         error: the error of the index.
         """
@@ -1010,7 +1029,7 @@ class Engine:
         """
         with storing("the history"), self.guard, self.ledger.writing():
             if self.freshness.late:
-                # Some texts in use may be unknown yet, so nothing is forgotten this time
+                # Some texts in use may be unknown yet, so nothing is forgotten this time.
                 return 0
             oldest_kept = self.clock() - timedelta(days=self.settings.history_days)
             return self.ledger.purge(oldest_kept, self._present_texts)
@@ -1022,7 +1041,7 @@ class Engine:
         return self.index.notes.etags()
 
     def _take_up_changes_elsewhere(self) -> None:
-        """Take up the changes of other machines, in a database, and of the configuration."""
+        """Take up changes that other machines made in the database, and changes of the settings."""
         self.freshness.elsewhere = self.ledger.follow()
         self.reload_config()
 
@@ -1044,7 +1063,7 @@ class Engine:
             ) from None
 
     def _let_go(self) -> None:
-        """Let the index go after an outermost verb. The next verb looks at the disk again."""
+        """Let go of the index after an outermost verb. The next verb looks at the disk again."""
         if not self.looks_once:
             self.freshness.is_current = False
         self.index.unpin()
@@ -1058,12 +1077,15 @@ A repeated verb lets no other thread write before its end, so that it does not f
 
 
 def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
-    """Make a method of a class with an attribute `engine` a verb.
+    """Decorate a method as a verb. Its class must have an attribute `engine`.
 
-    Only one thread at a time runs a verb of a home. If the index turns out to be damaged, it is
-    rebuilt and the method is called again. A Conflict means that a file changed between its reading
-    and its writing; then the method is called again, too, unless the caller passed a checksum. An
-    OSError becomes a StorageError. If one verb calls another, only the outer verb does all this.
+    - Only one thread at a time runs a verb of a home.
+    - If the index turns out to be damaged, it is rebuilt and the method is called again.
+    - If a file changed between its reading and its writing (Conflict), the method is called again,
+      unless the caller passed a checksum.
+    - An OSError becomes a StorageError.
+
+    If one verb calls another, only the outer verb does all this.
     """
     retried = retry_conflicts(method)
 
@@ -1071,7 +1093,7 @@ def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, 
         """Call `method`, and again after a Conflict or if the index is corrupt."""
         engine: Engine = self.engine
         commits_before = engine.commits
-        # With a checksum, the caller says which version it read. A repetition could not be right.
+        # A checksum says which version the caller read. After a Conflict, the file is another one.
         has_checksum = kwargs.get("checksum") is not None
         try:
             if has_checksum:
@@ -1106,7 +1128,7 @@ def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, 
 
 
 def _decoded(data: bytes) -> tuple[str, str]:
-    """Return the text in the bytes of a file, and a warning if they are not UTF-8 ("" if they are)."""
+    """Decode the bytes of a file. Returns the text, and a warning if it is not UTF-8 (else "")."""
     text = utf16_text(data)
     if text is not None:
         return text, UTF16

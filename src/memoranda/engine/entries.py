@@ -29,7 +29,7 @@ from memoranda.note.entry import PROJECT
 from memoranda.note.markdown import default_id
 from memoranda.note.model import GLOBAL
 from memoranda.sources.base import File
-from memoranda.sources.step import StepKind
+from memoranda.sources.step import Step, StepKind
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -43,9 +43,9 @@ PURGED_AT_ONCE = 100
 class Entry:
     """A value under its key. All times have a time zone, which is UTC.
 
-    namespace, key: the name of the entry. Both must match exactly, in case, too.
+    namespace, key: the name of the entry. Case matters in both.
     created: when the value was written.
-    accessed: when the entry was last read; when it was written, if it was never read.
+    accessed: when the entry was last read. If it was never read, when it was written.
     expires: when the entry expires; None for never.
     access_count: how many times the entry was read.
     id: the name that the store of the entry uses for it, such as the id of a note.
@@ -79,9 +79,11 @@ class Totals:
     """Figures about all entries that have not expired.
 
     place: the folder or file that has the entries.
+    entries: the number of entries.
     size: the bytes of the files.
     namespaces: the number of namespaces, including namespaces with only expired entries.
-    oldest, newest: when the oldest and the newest entry were written; None if there are no entries.
+    oldest: when the oldest entry was written; None if there are no entries.
+    newest: when the newest entry was written; None if there are no entries.
     """
 
     place: str
@@ -126,17 +128,16 @@ class Unreadable(EntryError):
 
 
 def purging(method: Callable[Concatenate[E, P], T]) -> Callable[Concatenate[E, P], T]:
-    """Decorate a method of `Entries` so that it also removes some expired entries, as a separate
-    change.
+    """Decorate a method of `Entries` so that a call of it also removes some expired entries.
 
-    So expired entries disappear even if no daemon runs.
+    The removal is a separate change. So expired entries disappear even if no daemon runs.
     """
 
     @wraps(method)
     def call(self: E, *args: P.args, **kwargs: P.kwargs) -> T:
         result = method(self, *args, **kwargs)
+        # The call itself was successful. If the removal fails, the next call tries it again.
         with suppress(MemorandaError):
-            # The call itself was successful. If the removal fails, the next call tries it again.
             self.purge()
         return result
 
@@ -146,8 +147,7 @@ def purging(method: Callable[Concatenate[E, P], T]) -> Callable[Concatenate[E, P
 class Entries(Protocol):
     """A store of entries, as one caller sees it.
 
-    Namespaces and keys must match exactly, in case, too. When a method returns, its change is on
-    disk.
+    Case matters in namespaces and keys. When a method returns, its change is on disk.
     """
 
     engine: Engine
@@ -206,18 +206,17 @@ class Entries(Protocol):
         Case does not matter. The entries that were read most come first, then the newest. Equal
         ones are in the order of namespace and key.
 
-        namespace: None means all namespaces that can be read.
-        limit, offset: how many entries to return, after skipping how many.
+        namespace: the namespace to search. None means all namespaces that can be read.
+        limit: how many entries to return.
+        offset: how many entries to skip before the first one.
         """
 
     @verb
     def namespaces(self) -> list[NamespaceCounts]:
         """Return every namespace that has an entry, in the order of the names."""
         active, expired = self._counted()
-        return [
-            NamespaceCounts(name, active[name], expired[name])
-            for name in sorted({*active, *expired})
-        ]
+        names = sorted(active.keys() | expired.keys())
+        return [NamespaceCounts(name, active[name], expired[name]) for name in names]
 
     def _counted(self) -> tuple[Counter[str], Counter[str]]:
         """Return two counts by namespace: how many entries have not expired, and how many have."""
@@ -247,7 +246,9 @@ class Entries(Protocol):
 class _EntryFile:
     """A file of the project `kv`, and the entry in this file.
 
-    path: the path in the project.
+    path: the path of the file in the project.
+    file: the bytes and the times of the file.
+    entry: the entry that was read from it.
     scope: who may see the entry.
     locked: whether the owner forbids changes of the entry.
     """
@@ -293,49 +294,47 @@ class NoteEntries(Entries):
     @purging
     @verb
     def put(self, namespace: str, key: str, value: str, ttl: int = 0) -> Entry:
-        """Write an entry into its file (see `Entries.put`). The new value counts as never read."""
+        """Write an entry into its file, and return it. The new value counts as never read.
+
+        namespace, key: the name of the entry. An entry with this name is replaced.
+        ttl: the time to live in seconds; 0 means for ever.
+        """
         now = self.engine.clock()
         entry = Entry(namespace, key, value, now, now, expiry(now, ttl))
         with self._session.change("write", fresh=False) as change:
-            path, is_new, data = self._put(change, entry, other_keys={})
-            if is_new:
-                change.verb = "write"
-            else:
+            step = self._put(change, entry, other_keys={})
+            if step.old is not None:
                 change.verb = "overwrite"
-        written = notes.read_entry(data.decode(), path, now)[0]
-        self.engine.reads.restart(written.id)
-        return replace(entry, created=written.created, accessed=written.created, id=written.id)
+        data = step.data or b""
+        note, _ = notes.read_entry(data.decode(), step.path, now)
+        self.engine.reads.restart(note.id)
+        return replace(entry, created=note.created, accessed=note.created, id=note.id)
 
-    def _put(
-        self, change: Transaction, entry: Entry, other_keys: Mapping[str, Any]
-    ) -> tuple[str, bool, bytes]:
-        """Add the step that writes `entry`. Raises Locked, Unreadable, Exists.
+    def _put(self, change: Transaction, entry: Entry, other_keys: Mapping[str, Any]) -> Step:
+        """Add the step that writes `entry`, and return the step.
 
         If the file of the entry was moved by hand, it is written at its new place.
 
         other_keys: further header keys.
 
-        Returns the path, whether the entry is new, and the bytes of the file.
+        Raises Locked, Unreadable, Exists.
         """
-        old = next(self._claims(entry.namespace, entry.key), None)
-        if old is not None and old.locked:
-            raise Locked(f"{PROJECT}/{old.path}")
+        old = self._first_claim(entry.namespace, entry.key)
         if old is None:
             self._check(entry.namespace)
             path = self._free_path(entry)
             data = _compose(entry, other_keys)
-            change.put(PROJECT, path, data, old=None, scope=GLOBAL)
-        else:
-            path = old.path
-            data = _compose(entry, other_keys, old.file.data.decode("utf-8", "replace"))
-            change.put(PROJECT, path, data, old=old.file, scope=old.scope)
-        return path, old is None, data
+            return change.put(PROJECT, path, data, old=None, scope=GLOBAL)
+        if old.locked:
+            raise Locked(f"{PROJECT}/{old.path}")
+        data = _compose(entry, other_keys, old.file.data.decode("utf-8", "replace"))
+        return change.put(PROJECT, old.path, data, old=old.file, scope=old.scope)
 
     def _free_path(self, entry: Entry) -> str:
-        """Return the first path for a new entry at which no file is. Raises Exists.
+        """Return the first free path for a new entry. Raises Exists.
 
         An entry has several possible paths, because the file of another entry may be at the usual
-        one.
+        path.
         """
         source = self.engine.source(PROJECT)
         paths = list(notes.places(entry.namespace, entry.key))
@@ -348,7 +347,7 @@ class NoteEntries(Entries):
         """Return the entry with a key of a namespace, even if it is expired. Raises NoEntry,
         Unreadable.
         """
-        claim = next(self._claims(namespace, key), None)
+        claim = self._first_claim(namespace, key)
         if claim is None:
             self._check(namespace)
             raise NoEntry(key, namespace)
@@ -356,7 +355,7 @@ class NoteEntries(Entries):
 
     def _expire(self, entry: Entry) -> None:
         """Remove the file of `entry`, unless the file has a newer entry that has not expired."""
-        claim = next(self._claims(entry.namespace, entry.key), None)
+        claim = self._first_claim(entry.namespace, entry.key)
         if claim is not None and self._is_over(claim.entry):
             self._remove(EXPIRE, [claim], claim.path)
 
@@ -372,7 +371,10 @@ class NoteEntries(Entries):
     def search(
         self, text: str, namespace: str | None, limit: int, offset: int
     ) -> tuple[list[Entry], int]:
-        """Find entries in the index, and read only the page (see `Entries.search`)."""
+        """Return a page of the entries that contain `text`, and the number of all such entries.
+
+        They are found in the index. Only those of the page are read.
+        """
         if namespace is not None:
             self._check(namespace)
         self.engine.fresh()
@@ -475,7 +477,7 @@ class NoteEntries(Entries):
 
     @verb
     def stats(self) -> Totals:
-        """Count the entries in the index (see `Entries.stats`)."""
+        """Return figures about the entries in the index."""
         self.engine.fresh()
         active_entries = self._readable_entries()
         namespaces = {entry.namespace for entry in active_entries}
@@ -522,7 +524,7 @@ class NoteEntries(Entries):
         A locked entry is one that the owner forbids to change. None means that no such entry
         exists, or that it has expired.
         """
-        claim = next(self._claims(namespace, key), None)
+        claim = self._first_claim(namespace, key)
         if claim is None or self._is_over(claim.entry):
             return None
         return (claim.entry, claim.locked)
@@ -538,8 +540,9 @@ class NoteEntries(Entries):
         Raises Locked, Unreadable.
         """
         with self._session.change(verb, fresh=False) as change:
-            paths = [self._put(change, entry, other_keys)[0] for entry, other_keys in entries]
-        self.engine.reads.restart(*(default_id(PROJECT, path) for path in paths))
+            steps = [self._put(change, entry, other_keys) for entry, other_keys in entries]
+        ids = [default_id(PROJECT, step.path) for step in steps]
+        self.engine.reads.restart(*ids)
 
     @verb
     def keep_outdated(self, entries: Sequence[tuple[Entry, Mapping[str, Any]]]) -> None:
@@ -550,15 +553,23 @@ class NoteEntries(Entries):
         """
         from memoranda.engine.exchange import keep_lost
 
-        lost = []
+        lost_texts: list[tuple[Touched, bytes]] = []
         for entry, other_keys in entries:
-            claim = next(self._claims(entry.namespace, entry.key), None)
-            if claim is not None and entry.expires is None and claim.entry.expires is None:
-                touched = Touched(
-                    StepKind.PUT, PROJECT, claim.path, new=claim.file.etag, scope=claim.scope
-                )
-                lost.append((touched, _compose(entry, other_keys)))
-        keep_lost(self._session, lost)
+            claim = self._first_claim(entry.namespace, entry.key)
+            if claim is None:
+                continue
+            # The history keeps no text of an entry with a time to live.
+            if entry.expires is not None or claim.entry.expires is not None:
+                continue
+            touched = Touched(
+                StepKind.PUT, PROJECT, claim.path, new=claim.file.etag, scope=claim.scope
+            )
+            lost_texts.append((touched, _compose(entry, other_keys)))
+        keep_lost(self._session, lost_texts)
+
+    def _first_claim(self, namespace: str, key: str) -> _EntryFile | None:
+        """Return the file that counts for an entry, the first of `_claims`. None if no file has it."""
+        return next(self._claims(namespace, key), None)
 
     def _claims(self, namespace: str, key: str) -> Iterator[_EntryFile]:
         """Yield the files that contain the entry with a key, and that the caller may see.
@@ -582,10 +593,9 @@ class NoteEntries(Entries):
     def _is_claim(
         self, entry_file: _EntryFile | None, namespace: str, key: str
     ) -> TypeGuard[_EntryFile]:
-        """Whether the caller may see a file, and the file contains the entry with this namespace
-        and key.
+        """Whether a file contains the entry with this namespace and key, and the caller may see it.
 
-        entry_file: the file; None if there is none.
+        entry_file: the file; None if the file is missing.
         """
         if entry_file is None or not self._session.sees(entry_file.scope):
             return False
@@ -636,8 +646,7 @@ class NoteEntries(Entries):
             raise Unreadable(namespace)
 
     def _remove(self, verb: str, entry_files: Sequence[_EntryFile], changed_path: str) -> None:
-        """Remove files of entries as one change. Folders that are empty afterwards are removed,
-        too.
+        """Remove files of entries, and the folders that are then empty, as one change.
 
         verb: the verb in the ledger.
         entry_files: the files to remove.
@@ -646,7 +655,7 @@ class NoteEntries(Entries):
         Raises Locked.
         """
         # By folder, the names of its files that are removed.
-        names: dict[str, set[str]] = {}
+        names_by_folder: dict[str, set[str]] = {}
         with self._session.change(verb, (PROJECT, changed_path), fresh=False) as change:
             for entry_file in entry_files:
                 # An entry expires even if the owner has locked it.
@@ -654,14 +663,17 @@ class NoteEntries(Entries):
                     raise Locked(f"{PROJECT}/{entry_file.path}")
                 change.remove(PROJECT, entry_file.path, entry_file.file, scope=entry_file.scope)
                 folder, _, name = entry_file.path.rpartition("/")
-                names.setdefault(folder, set()).add(name)
+                names_by_folder.setdefault(folder, set()).add(name)
             # Changes of other threads wait in the queue, and may create files in these folders. So
             # they are made before the folders are listed.
             self.engine.make_waiting()
             root = self.engine.source(PROJECT).root
-            for folder, removed_names in names.items():
+            for folder, removed_names in names_by_folder.items():
                 # The folder of the project itself always stays.
-                if folder and removed_names.issuperset(os.listdir(os.path.join(root, folder))):
+                if not folder:
+                    continue
+                present_names = set(os.listdir(os.path.join(root, folder)))
+                if present_names <= removed_names:
                     change.add(StepKind.RMDIR, PROJECT, folder)
 
 

@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from itertools import takewhile
 from typing import NamedTuple, cast
 
 from memoranda.clock import stamp
@@ -40,7 +39,7 @@ from memoranda.engine.writing import editable, follow_content, id_list
 from memoranda.errors import InvalidInput, Locked, MemorandaError, NotFound, StorageError
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import ERASE, Change, is_of_machine
-from memoranda.ledger.history import ABOVE_ALL_NUMBERS
+from memoranda.ledger.history import ABOVE_ALL_NUMBERS, History
 from memoranda.note import entry
 from memoranda.note.markdown import default_id
 from memoranda.note.model import CATEGORY_PROJECT, REMINDERS
@@ -127,8 +126,8 @@ class Plan:
     latest: the numbers of the latest changes when the plan was made (`History.latest_numbers`).
     observation: if given, only this observation is erased, from one note and from its older
         versions.
-    places, ids: where the notes are or were, and the ids of the notes. The ledger knows notes by
-        these.
+    places: where the notes are or were.
+    ids: the ids of the notes.
     files: the files that the notes have now.
     entities: the names of entities, by graph file.
     rows: entries in JSON files.
@@ -145,8 +144,10 @@ class Plan:
     requests: list[str] = field(default_factory=list)
 
     def is_before(self, number: int) -> bool:
-        """Whether the change with this number was made before the plan. Only such changes are
-        erased.
+        """Whether the change with this number was made before the plan.
+
+        Only such changes are erased. Changes of files that only this machine has are numbered by
+        themselves.
         """
         return any(
             number <= latest and is_of_machine(number) == is_of_machine(latest)
@@ -178,9 +179,11 @@ class Plan:
 class Erasure:
     """Erases notes for the owner.
 
-    An erasure has four steps. A plan is made of the notes to erase. The trail of the notes is
-    followed back through the history. All of it is removed. Then every file of the home is searched
-    for words that remain.
+    An erasure has four steps:
+    1. A plan is made of the notes to erase.
+    2. The notes are followed back through the history: this is their trail.
+    3. The notes and their trail are removed.
+    4. Every file of the home is searched for words that remain.
 
     Raises InvalidInput if the caller of `memory` is an agent.
     """
@@ -312,8 +315,7 @@ class Erasure:
                 raise NotFound(ref, "the memory")
 
     def _proof(self, plan: Plan, needles: Needles) -> Found:
-        """Search for the erased notes, and rewrite the files of memoranda that still have a part of
-        them.
+        """Search for the erased notes, and remove the words that files of memoranda still have.
 
         plan: the notes that were erased.
         needles: the texts and names to search for.
@@ -331,7 +333,7 @@ class Erasure:
         # The pages of the ledger that were freed may still have the words. It is written again.
         ledger = self.engine.layout.ledger.name
         if any(remain.endswith(ledger) for remain in proof.remains):
-            # If the disk or another process refuses, the result names what is left.
+            # If the disk or another process refuses, the result names the files that remain.
             with suppress(StorageError):
                 self.engine.ledger.database.rewrite()
             proof = search(self.engine, needles, folders, in_use)
@@ -369,14 +371,15 @@ class Erasure:
         plan: the notes to erase.
         trail: their steps and texts in the history.
         needles: the texts and names to search for.
-        linking: notes that link to the notes of the plan, and files that those were made from.
+        linking: notes that link to the notes of the plan, and files from which `memory ingest` made
+            notes of the plan.
         """
         folders = [row.folder for row in plan.rows]
         search_result = search(self.engine, needles, folders)
 
-        # The notes are still there, so the search finds them, too. They are no mentions. It names a
-        # note by its place, a file in a folder without a project by its absolute path, and a text
-        # of the history by its hash.
+        # The notes are still there, so the search finds them, too. They must not be listed as
+        # mentions. The search names a note by its place, a file in a folder without a project by
+        # its absolute path, and a text of the history by its hash.
         own_texts = {sha256(text) for text in trail.texts}
         own_places = {(file.project, file.path) for file in plan.files}
         own_names = set(own_texts)
@@ -392,7 +395,7 @@ class Erasure:
         ]
         return Erased(
             tuple(plan.names),
-            changes=sum(map(plan.is_before, trail.files)),
+            changes=sum(plan.is_before(number) for number in trail.files),
             texts=len(own_texts),
             files=search_result.files,
             bytes=search_result.bytes,
@@ -419,7 +422,7 @@ class Erasure:
         place = self.memory.locate(ref, looseness=Looseness.EXACT)
         has_file = self._add_file(plan, place)
         if not has_file:
-            # Whether the history knows it is seen when the trail is followed.
+            # `_check_gone_are_known` checks later whether the history knows the file.
             self._gone[place] = ref
 
     def _note_named(self, ref: str) -> NoteInfo | None:
@@ -493,11 +496,9 @@ class Erasure:
         """
         if info.locked:
             raise Locked(info.permalink)
-        plan.ids += [
-            note_id
-            for note_id in (info.id, *id_list(info.header.get("merged")))
-            if note_id not in plan.ids
-        ]
+        for note_id in (info.id, *id_list(info.header.get("merged"))):
+            if note_id not in plan.ids:
+                plan.ids.append(note_id)
         self._add_file(plan, (info.project, info.path, root_of(self.engine, info.project)))
 
     def _add_file(self, plan: Plan, place: Location) -> bool:
@@ -528,7 +529,9 @@ class Erasure:
     ) -> None:
         """Add all notes of an agent, of a project and of a source to the plan.
 
-        None for an argument means that it selects no notes.
+        agent: the name of the agent. None adds no notes.
+        project: the name of the project. None adds no notes.
+        source: the source in the header of the notes. None adds no notes.
         """
         selected: list[NoteInfo] = []
         if source is not None:
@@ -622,13 +625,9 @@ def _carry_out(memory: HistoryVerbs, plan: Plan) -> _Removed:
     """
     engine = memory.engine
     history = engine.ledger.history
-    later_changes = takewhile(lambda change: not plan.is_before(change.number), history.changes())
-    # The history gets a change about the erasure when everything else is done. So if it has such a
-    # change, only the plan is left to remove.
-    is_done = any(change.verb == ERASE and change.details for change in later_changes)
     erased_changes = 0
     erased_texts = 0
-    if not is_done:
+    if not _is_recorded(history, plan):
         _remove(memory, plan)
         with storing("the history"):
             erased_changes = _revise_history(engine, plan)
@@ -642,6 +641,22 @@ def _carry_out(memory: HistoryVerbs, plan: Plan) -> _Removed:
     return _Removed(erased_changes, erased_texts, engine.ledger.purge_deleted())
 
 
+def _is_recorded(history: History, plan: Plan) -> bool:
+    """Whether the history has a change about the erasure of this plan.
+
+    The history gets it when everything else is done (`_record_erasure`). So only the plan is left
+    to remove.
+    """
+    # The history returns the newest change first.
+    for change in history.changes():
+        if plan.is_before(change.number):
+            return False
+        # An empty change that took the place of an erased one has no details.
+        if change.verb == ERASE and change.details:
+            return True
+    return False
+
+
 def _revise_history(engine: Engine, plan: Plan) -> int:
     """Take the notes out of the changes of the history.
 
@@ -653,7 +668,7 @@ def _revise_history(engine: Engine, plan: Plan) -> int:
     if trail.files:
         revised = trail.revised(stamp(engine.clock()))
         engine.ledger.history.revise(revised, trail.places)
-    return sum(map(plan.is_before, trail.files))
+    return sum(plan.is_before(number) for number in trail.files)
 
 
 def _record_erasure(memory: HistoryVerbs, plan: Plan) -> None:
@@ -745,14 +760,16 @@ def _remove_from_file(
         change.remove(project, path, source.read(path), source=source, kept=False)
         return
     file, text = editable(memory, info)
-    # Line numbers from 1.
-    erased_lines = {
+    note = memory.parse(project, path, file)
+    erased_line_numbers = {
         observation.line
-        for observation in memory.parse(project, path, file).observations
+        for observation in note.observations
         if plan.observation in (observation.text, observation.content)
     }
     remaining_lines = [
-        line for number, line in enumerate(text.split("\n"), 1) if number not in erased_lines
+        line
+        for line_number, line in enumerate(text.split("\n"), start=1)
+        if line_number not in erased_line_numbers
     ]
     data = follow_content(memory, info, text, "\n".join(remaining_lines)).encode()
     change.put(project, path, data, old=file, scope=info.scope, kept=False)
@@ -769,7 +786,7 @@ def _remove_from_graph(
     from memoranda.engine.graph import FileGraph
 
     graph = FileGraph(memory, cast(GraphFileSource, memory.engine.sources[project]))
-    entities = map(graph.source.entity, paths)
+    entities = [graph.source.entity(path) for path in paths]
     names = [entity.name for entity in entities if entity is not None]
     if plan.observation is None:
         graph.delete_entities(names)
@@ -779,19 +796,20 @@ def _remove_from_graph(
 
 def _remove_rows(memory: HistoryVerbs, plan: Plan) -> None:
     """Remove the entries of JSON files that are in the plan."""
-    for folder, namespace, key in plan.rows:
-        from memoranda.engine.entries import NoEntry
-        from memoranda.engine.json_entries import JsonEntryFolder
+    # Few plans have such entries, and the imports take time.
+    if not plan.rows:
+        return
+    from memoranda.engine.entries import NoEntry
+    from memoranda.engine.json_entries import JsonEntryFolder
 
+    for folder, namespace, key in plan.rows:
         # An entry that is gone already needs no removal.
         with suppress(NoEntry):
             JsonEntryFolder(folder).entries(memory).remove(namespace, key)
 
 
 def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
-    """Add steps that remove the folders that a change leaves empty, if `_may_remove_folder` allows
-    it.
-    """
+    """Add steps that remove the folders that a change leaves empty. Some folders always stay."""
     removals = [step for step in change.steps if step.do == StepKind.REMOVE]
     # (root, path) of the files and folders that will be gone.
     removed_places = {(step.root, step.path) for step in removals}
@@ -800,7 +818,7 @@ def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
         for path in folders_above(step.path):
             parent_folders.add(_Folder(step.project, step.root, path))
 
-    # The longest path first, so that a folder is emptied before the one above it.
+    # The longest path comes first, so that a folder is removed before the one above it.
     for folder in sorted(parent_folders, key=lambda folder: -len(folder.path)):
         names = os.listdir(os.path.join(folder.root, folder.path))
         places_inside = {(folder.root, f"{folder.path}/{name}") for name in names}

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import chain, takewhile
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -154,29 +153,31 @@ class Exchange:
 
     @verb
     def survivors(self, ids: Iterable[str]) -> dict[str, str]:
-        """Return the contents of the memories into which others were merged, by the ids of these
-        others.
+        """Return the content of the memory into which each memory was merged, by the id of the
+        merged memory.
 
-        Only memories that the caller sees are included.
+        Only contents that the caller may see are included.
 
         ids: the ids of the merged memories.
         """
-        infos_by_id = self._index.notes.survivors(ids)
-        contents = {
-            info.row: content for info, content in self._with_contents([*infos_by_id.values()])
-        }
+        survivors_by_id = self._index.notes.survivors(ids)
+        notes_with_contents = self._with_contents([*survivors_by_id.values()])
+        contents_by_row = {info.row: content for info, content in notes_with_contents}
         return {
-            identity: contents[info.row]
-            for identity, info in infos_by_id.items()
-            if self.memory.sees(info.scope)
+            merged_id: contents_by_row[survivor.row]
+            for merged_id, survivor in survivors_by_id.items()
+            if self.memory.sees(survivor.scope)
         }
 
     @verb
     def contents(self) -> set[bytes]:
         """Return the `digest` of every memory. The set takes a few hundred bytes for each memory."""
         self.engine.fresh()
-        bodies = chain.from_iterable(map(self._index.notes.scoped_bodies, MEMORY_PROJECTS))
-        return {digest(scope, body.removesuffix("\n")) for scope, body in bodies}
+        digests: set[bytes] = set()
+        for project in MEMORY_PROJECTS:
+            for scope, body in self._index.notes.scoped_bodies(project):
+                digests.add(digest(scope, body.removesuffix("\n")))
+        return digests
 
     def _with_contents(self, infos: list[NoteInfo]) -> list[tuple[NoteInfo, str]]:
         """Return the notes with their contents. Notes that left the index in between are left out."""
@@ -202,19 +203,10 @@ class Exchange:
         older: pairs of a note as it is now, and the text that lost against it. The history shows
             this text as if it had been there before the present one.
         """
-        lost_texts = [
-            (
-                Touched(
-                    StepKind.PUT,
-                    info.project,
-                    info.path,
-                    new=info.etag,
-                    scope=info.scope,
-                ),
-                data,
-            )
-            for info, data in older
-        ]
+        lost_texts: list[tuple[Touched, bytes]] = []
+        for info, lost_text in older:
+            step = Touched(StepKind.PUT, info.project, info.path, new=info.etag, scope=info.scope)
+            lost_texts.append((step, lost_text))
         keep_lost(self.memory, lost_texts)
 
     def files_of(self, project: str) -> str | None:
@@ -231,9 +223,11 @@ class Exchange:
         """Set the modification time of a file. For a note without a header, this time is its only
         date.
         """
+        file = os.path.join(self.engine.source(project).root, path)
         nanoseconds = microseconds(moment) * 1_000
         with suppress(OSError):
-            os.utime(os.path.join(self.engine.source(project).root, path), ns=(nanoseconds,) * 2)
+            # The times of the last access and of the last modification.
+            os.utime(file, ns=(nanoseconds, nanoseconds))
 
     @verb
     def file(self, project: str, path: str) -> File | None:
@@ -267,7 +261,9 @@ class Exchange:
             if info is not None:
                 return info
         if identity:
-            return next(iter(self._index.notes.with_ids([identity], (project,))), None)
+            infos = self._index.notes.with_ids([identity], (project,))
+            if infos:
+                return infos[0]
         return None
 
     @verb
@@ -279,10 +275,9 @@ class Exchange:
         """
         source = self.engine.source(project)
         self.engine.fresh()
-        return (
-            source.place(path).kind != "missing"
-            or self._index.notes.in_other_case(project, path) is not None
-        )
+        if source.place(path).kind != "missing":
+            return True
+        return self._index.notes.in_other_case(project, path) is not None
 
     @verb
     def add_files(
@@ -299,9 +294,10 @@ class Exchange:
         Raises Exists or Conflict if another file is at one of the paths by now. Raises OutsideError
         for a path that leads out of the project.
         """
+        replaceable = over or {}
         with self.memory.change(VERB, fresh=False) as change:
             for path, data in files:
-                change.put(project, path, data, old=(over or {}).get(path), scope=scope_of(data))
+                change.put(project, path, data, old=replaceable.get(path), scope=scope_of(data))
 
 
 def keep_lost(session: WritingSession, lost: Sequence[tuple[Touched, bytes]]) -> None:
@@ -339,9 +335,8 @@ def keep_lost(session: WritingSession, lost: Sequence[tuple[Touched, bytes]]) ->
 
 def digest(scope: str, content: str) -> bytes:
     """Return a hash of the scope and the content of a memory. Equal memories have equal hashes."""
-    return hashlib.blake2b(
-        f"{scope}\0{content}".encode("utf-8", "surrogatepass"), digest_size=16
-    ).digest()
+    data = f"{scope}\0{content}".encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(data, digest_size=16).digest()
 
 
 @dataclass(slots=True)
@@ -565,9 +560,14 @@ class Contents:
 
         With notes in a database, changes of files that only this machine has are left out.
         """
-        newest_first = self.engine.ledger.history.changes()
-        changes_of_notes = (change for change in newest_first if not is_of_machine(change.number))
-        later_changes = [*takewhile(lambda change: change.number > after, changes_of_notes)]
+        later_changes: list[Change] = []
+        # The history returns the newest change first.
+        for change in self.engine.ledger.history.changes():
+            if is_of_machine(change.number):
+                continue
+            if change.number <= after:
+                break
+            later_changes.append(change)
         later_changes.reverse()
         return later_changes
 
@@ -578,9 +578,10 @@ class Contents:
         If the notes are in a database, the folder holds only those texts that this machine has used
         so far. In any other home, all texts are there already.
         """
-        digests = filter(None, self.engine.ledger.history.replaced())
+        # None stands for the text of a file that was new.
+        digests = {digest for digest in self.engine.ledger.history.replaced() if digest}
         for digest in sorted(digests):
-            # Reading a text stores it.
+            # Reading a text from the database stores it here.
             self.text(digest)
 
     @verb
@@ -600,14 +601,14 @@ def is_kept_name(project: str, name: str) -> bool:
     Hidden files are left out, with two exceptions: the record of a memory bank (BANK_RECORD), and
     all files of the project `memories`, which models write with the memory tool.
     """
-    if (
-        name.startswith(TEMP_PREFIX)
-        or name in SKIPPED_FOLDERS
-        or name.lower() == ".git"
-        or not is_valid_unicode(name)
-    ):
+    is_git_folder = name.lower() == ".git"
+    if name.startswith(TEMP_PREFIX) or name in SKIPPED_FOLDERS or is_git_folder:
         return False
-    return not name.startswith(".") or name == BANK_RECORD or project == "memories"
+    # The database and archives take only names in Unicode.
+    if not is_valid_unicode(name):
+        return False
+    is_hidden = name.startswith(".")
+    return not is_hidden or name == BANK_RECORD or project == "memories"
 
 
 class _CopiedFile(NamedTuple):
@@ -681,6 +682,11 @@ def _row_of(key: Key, place: str, status: os.stat_result) -> FileRow:
     )
 
 
+def _body_bytes(row: FileRow) -> int:
+    """Return the number of bytes in the body of a row. 0 for a row without a body."""
+    return len(row.body or b"")
+
+
 def _row_without_text(key: Key, kind: str, *, link: str | None) -> FileRow:
     """Return the row of a link or a folder, which has no text, and whose time is not kept.
 
@@ -703,7 +709,8 @@ class IntoDatabase:
     Results of `run`:
     digests: the SHA-256 of each file that the server has now, by the file's name in a copy.
     size: the bytes of these files together.
-    texts, changes: how many replaced texts and how many changes the history has.
+    texts: how many replaced texts the history has.
+    changes: how many changes the history has.
     left: the files that the database does not take, as `project/path`.
     outside: the projects whose notes are not in the home and are therefore not moved.
     """
@@ -858,12 +865,12 @@ class IntoDatabase:
         while waiting_folders:
             folder = waiting_folders.pop()
             try:
-                entries = sorted(
-                    os.scandir(os.path.join(root, folder)), key=lambda dir_entry: dir_entry.name
-                )
+                dir_entries = list(os.scandir(os.path.join(root, folder)))
             except FileNotFoundError:
+                # Another program removed the folder after its parent was listed.
                 continue
-            for dir_entry in entries:
+            dir_entries.sort(key=lambda dir_entry: dir_entry.name)
+            for dir_entry in dir_entries:
                 path = f"{folder}/{dir_entry.name}" if folder else dir_entry.name
                 if not _may_be_stored(project, path, dir_entry):
                     self.left.append(f"{project}/{path}")
@@ -907,13 +914,11 @@ class IntoDatabase:
         )
         space.put_files(answers.values())
 
+        # Files that were removed since the first pass are not there any more.
         self._sent = {key: file for key, file in self._sent.items() if key in places}
         sent_count = 0
         rows = self._rows(places, stored_files)
-
-        for batch in batches(
-            rows, _MAX_BATCH_ROWS, lambda row: len(row.body or b""), _MAX_BATCH_BYTES
-        ):
+        for batch in batches(rows, _MAX_BATCH_ROWS, _body_bytes, _MAX_BATCH_BYTES):
             space.put_files([row for row in batch if row.kind != _STORED_KIND])
             sent_count += len(batch)
             if progress is not None:
@@ -1046,8 +1051,9 @@ def without_state(config: Path) -> str:
 def _stored_keys(config: Path, *keys: str) -> dict[str, None]:
     """Return a change that removes some keys from a configuration, for `config_text.change`.
 
-    keys: the keys to remove. Keys that the configuration does not have are left out. The result has
-        None for each other key, which means to remove it.
+    keys: the keys to remove. Keys that the configuration does not have are left out.
+
+    Returns None as the new value of each key, which means to remove the key.
     """
     rows = config_text.read(config)
     return {key: None for key in keys if config_text.stored_value(rows, key)}

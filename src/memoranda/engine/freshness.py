@@ -61,7 +61,12 @@ class ReadAhead(NamedTuple):
     gate: object
 
     def is_right(self, stamp: Stamp | None, settings: object, gate: object) -> bool:
-        """Whether it is what reading a file with this stamp would return now."""
+        """Whether reading the file again would give the same note and rows.
+
+        stamp: the present stamp of the file. None if the file is gone.
+        settings: the settings in force.
+        gate: the gate in use.
+        """
         has_same_rules = self.settings is settings and self.gate is gate
         return has_same_rules and self.rows.stamp == stamp
 
@@ -77,8 +82,8 @@ METHOD = "fresh"
 _DAEMON_SECONDS = 0.25
 _DAEMON_SECONDS_LOCKED = 0.05
 LARGE = 50_000
-"""A project with more notes is late in a server: its first sweep, some tenths of a second, goes on
-between calls.
+"""A project with more notes is late in a server. Its first sweep takes some tenths of a second, and
+goes on between calls.
 """
 # `catch_up` lists this many files at a time, and then applies this many changes at a time. Each
 # takes a few milliseconds, after which a call may come in.
@@ -86,7 +91,7 @@ _LISTED_FILES = 200
 _APPLIED_CHANGES = 4
 # How long `catch_up` waits for the home's lock. Calls wait for it meanwhile.
 _LOCK_SECONDS = 0.01
-# A project with more shared files (see `Freshness._shared`) is swept, which is faster than looking
+# A project with more shared files (files with a second name) is swept, which is faster than looking
 # at them one by one.
 _MAX_SHARED_FILES = 200
 # These projects are never late: their verbs rely on the index having every note.
@@ -100,10 +105,11 @@ _BEING_READ = (
 )
 # Files with more bytes are read while other threads may use the home.
 _LARGE_FILE_BYTES = 200_000
-# A file that changes while it is read is read so often. Then others have to wait for it.
+# A large file may change while it is read. After this number of attempts, it is read while others
+# wait.
 _MOST_READINGS = 3
-# So many files, and bytes of several files, are read so at a time, because all of them are in
-# memory.
+# If there are more large files, or more bytes in them, they are read one by one while others wait:
+# notes that are read ahead are all in memory at the same time.
 _MOST_LARGE_FILES = 16
 _MOST_LARGE_BYTES = 16 << 20
 NOT_UTF8 = with_code(NOT_UTF8_CODE, "bytes that are not UTF-8 are shown as U+FFFD")
@@ -117,16 +123,19 @@ class Freshness:
 
     sources: the sources of all projects. The engine sets them again when the projects change.
     load: returns the note at a path of a source. It may use what `read_ahead` returned.
-    read_ahead: reads a note while others may use the home.
-    apart: a context in which others may use the home, if it yields True.
-    files: returns the functions with which other processes read many files of a source.
+    read_ahead: reads a note without the home, so that others may use the home meanwhile.
+    home_released: a context that lets other threads use the home. It yields False if the running
+        call does not allow that.
+    bulk_source_of: returns the functions with which other processes read many files of a source.
+        None if they cannot.
     watch: whether to let the operating system report changes.
     may_be_late: whether large projects are swept between calls. Then the caller has to call
         `catch_up` until `late` is empty.
     socket: where the daemon listens. Before this process sweeps projects, it asks the daemon, and
         it need not sweep the projects that the daemon watches.
     place_passages: inserts the passages of long notes that the index still lacks.
-    replacing: a context in which notes of the index are replaced. Their passages leave it before.
+    replacing: a context in which notes of the index are replaced. It first takes the passages of
+        long notes out of the index, in parts.
     """
 
     def __init__(
@@ -136,8 +145,8 @@ class Freshness:
         sources: Mapping[str, Source],
         load: Loader,
         read_ahead: AheadReader,
-        apart: Callable[[], AbstractContextManager[bool]],
-        files: Callable[[Source], BulkSource | None],
+        home_released: Callable[[], AbstractContextManager[bool]],
+        bulk_source_of: Callable[[Source], BulkSource | None],
         clock: Clock,
         watch: bool,
         may_be_late: bool,
@@ -150,8 +159,8 @@ class Freshness:
         self.sources = sources
         self._load = load
         self._read_ahead = read_ahead
-        self._apart = apart
-        self._files = files
+        self._home_released = home_released
+        self._bulk_source_of = bulk_source_of
         self._clock = clock
         self._wants_watch = watch
         self._may_be_late = may_be_late
@@ -160,7 +169,7 @@ class Freshness:
         self._replacing = replacing
 
         # What the next update has to do.
-        # Whether no project may be late in the next update.
+        # Whether the next update must also finish the sweeps of large projects.
         self._must_be_whole = False
         self._watch: Watch | None = None
         # The folders of the projects when the watch began, to notice when one is replaced.
@@ -174,7 +183,7 @@ class Freshness:
         self._looked = 0.0
 
         # Which files need care.
-        # (project, path) of the files that threads are reading apart.
+        # (project, path) of the large files that threads are reading while others use the home.
         self._being_read: set[tuple[str, str]] = set()
         # By project, the reasons why a sweep could not see all files.
         self._troubles: dict[str, list[str]] = {}
@@ -257,8 +266,7 @@ class Freshness:
         """Whether the index was completely brought up to date after a moment (time.monotonic)."""
         if moment >= self._looked or self.behind:
             return False
-        self._index.pin()
-        return self._index.openings == self._openings
+        return self.has_this_index
 
     def update(
         self, progress: Progress | None = None, *, is_locked: bool = False, whole: bool = False
@@ -273,10 +281,12 @@ class Freshness:
         from memoranda.index.sync import Result
 
         result = Result()
-        begun = time.monotonic()
+        begun_at = time.monotonic()
+        # If this update fails, the next one must look at the disk.
         self._looked = 0.0
-        openings = self._openings
+        openings_before = self._openings
         whole = whole or self._must_be_whole
+        # Projects that are not late any more are swept at once.
         if whole and self.late:
             self.close()
         daemon_seconds = _DAEMON_SECONDS_LOCKED if is_locked else _DAEMON_SECONDS
@@ -289,11 +299,11 @@ class Freshness:
             # The watch reports each change only once, so the next update has to sweep.
             self._pending = set(self.sources)
             raise
-        is_other_index = self._index.openings != openings
+        is_other_index = self._index.openings != openings_before
         if is_other_index:
             # This update filled a new index, which may have taken long.
             self._index.try_later()
-        self._looked = begun
+        self._looked = begun_at
         self.behind = ""
         return result
 
@@ -330,7 +340,7 @@ class Freshness:
             swept_projects = self._beyond_the_watch() - self.late.keys()
             self._look_at_changes(changes, sources.keys() - swept_projects, result)
 
-        # The configuration may change while another thread has its turn (`_apart`).
+        # The configuration may have changed while another thread had its turn (`_home_released`).
         known_projects = swept_projects & self.sources.keys()
         covered_by_daemon = self._shown_by_daemon(known_projects, daemon_seconds)
         for project in sorted(known_projects - covered_by_daemon):
@@ -347,10 +357,10 @@ class Freshness:
         self.retire_expired()
 
     def _prepare_for_changed_surroundings(self) -> None:
-        """Note which projects have to be swept because of something else than their files.
+        """Find the projects that have to be swept for other reasons than a change of their files.
 
-        This may be another index, the folder of a project, or the configuration. Before a sweep, the
-        index gets the passages that an ended process left out.
+        The reasons are a new index, a replaced folder, and new rules about files to skip. Before a
+        sweep, the index gets the passages that an ended process left out.
         """
         if self._index.openings != self._openings:
             self._begin_with_this_index()
@@ -417,7 +427,7 @@ class Freshness:
         for project, path in changes.files:
             paths_by_project.setdefault(project, []).append(path)
         for project in sorted(projects & paths_by_project.keys()):
-            # The configuration may have changed while another thread had its turn (`_apart`).
+            # The configuration may have changed while another thread had its turn.
             if project in self.sources:
                 self._look_at_files(self.sources[project], paths_by_project[project], result)
         for project in sorted(projects & self._shared.keys()):
@@ -452,7 +462,7 @@ class Freshness:
             shared_paths.update(path for path in paths if source.is_shared(path))
 
     def _look_at_conventions(self) -> None:
-        """Have those projects swept whose rules about files to skip have changed.
+        """Let those projects be swept whose rules about files to skip have changed.
 
         The rules may leave out files that the index has, or let in files that it lacks.
         """
@@ -479,11 +489,10 @@ class Freshness:
                 index.forget_project(name)
 
     def shown(self) -> dict[str, str]:
-        """Return the folders of the projects that the index shows completely, by the project's
-        name.
+        """Return the folders of the watched projects whose notes are all in the index, by the
+        project's name.
 
-        The index shows them as of the last update. Only projects that this process watches are
-        included.
+        The index shows them as of the last update.
         """
         if self._watch is None or self.behind:
             return {}
@@ -578,7 +587,7 @@ class Freshness:
                 self.late[name] = self._sweep_in_pieces(late_source, self._watch)
 
     def _late_among(self, sources: Mapping[str, Source]) -> dict[str, FolderSource]:
-        """Return those folders, by project, that are too large to be compared during a call."""
+        """Return the sources that are too large to be compared during a call, by project."""
         return {
             name: source
             for name, source in sources.items()
@@ -780,9 +789,9 @@ class Freshness:
         return differences
 
     def _is_still_moved(self, source: Source, old_path: str, path: str) -> bool:
-        """Whether a difference that says that a file was moved is still right.
+        """Whether a file that was moved from `old_path` to `path` is still at its new place.
 
-        It is if no file is at `old_path`, a file is at `path`, and the index has no note at `path`.
+        The index must not have the note at its new place yet.
         """
         if source.stamp(old_path) is not None or not source.stamp(path):
             return False
@@ -849,6 +858,7 @@ class Freshness:
         """Whether a project does not exist on disk because nobody has written to it yet."""
         if not source.optional or source.version() is not None:
             return False
+        # If the index has notes of it, it existed before.
         return not self._index.notes.stamps(source.name)
 
     def _changes_of(self, source: Source, paths: Iterable[str]) -> list[Difference]:
@@ -876,9 +886,7 @@ class Freshness:
         return changes
 
     def _differences_of_file(self, source: Source, path: str) -> list[Difference]:
-        """Return the differences between one file and the index. Applied, they make the index up to
-        date.
-        """
+        """Return the differences between one file and the index."""
         # A stamp of None means that there is no note.
         stamp = source.stamp(path) if source.is_note(path) else None
         is_known_as_skipped = stamp is not None and stamp == self._skipped.get((source.name, path))
@@ -889,10 +897,11 @@ class Freshness:
     def _plan_file(self, source: Source, path: str, stamp: Stamp | None) -> list[Difference]:
         """Return the differences between a file with this stamp and the index.
 
-        stamp: None for a file that is gone. Then it is no longer one that was left out.
+        stamp: the size and times of the file. None if the file is gone.
         """
         key = (source.name, path)
         was_left_out = key in self.unreadable or key in self._skipped
+        # A file that is gone is removed from the record of skipped files.
         if stamp is None and was_left_out:
             self._notice_all([key])
         return self._index.plan_file(source.name, path, stamp)
@@ -908,6 +917,7 @@ class Freshness:
 
         Large files are read last, while other threads may use the home.
         """
+        # Other threads apply the changes of the files that they are reading now.
         if self._being_read:
             changes = [
                 change for change in changes if (source.name, change.path) not in self._being_read
@@ -924,26 +934,30 @@ class Freshness:
         """Return the differences of large files, unless there are too many of them."""
         from memoranda.index.sync import BATCH
 
-        # So many changes are a first look at a project, for which others wait anyway. A graph file
-        # has many notes, and is read as a whole.
+        # More changes than a batch are a first look at a project, for which others wait anyway. A
+        # graph file has many notes, and is read as a whole.
         if len(changes) > BATCH or source.holds_entities:
             return []
-        # In bytes, in the order of `changes`.
-        sizes = [self._bytes_to_read(source, change) for change in changes]
-        large = [
-            change for change, size in zip(changes, sizes, strict=True) if size > _LARGE_FILE_BYTES
-        ]
-        size = sum(size for size in sizes if size > _LARGE_FILE_BYTES)
-        if len(large) > 1 and (len(large) > _MOST_LARGE_FILES or size > _MOST_LARGE_BYTES):
+        large: list[Difference] = []
+        total_bytes = 0
+        for change in changes:
+            size = self._bytes_to_read(source, change)
+            if size > _LARGE_FILE_BYTES:
+                large.append(change)
+                total_bytes += size
+        # A single file may have any size.
+        if len(large) <= 1:
+            return large
+        if len(large) > _MOST_LARGE_FILES or total_bytes > _MOST_LARGE_BYTES:
             return []
         return large
 
     def _bytes_to_read(self, source: Source, change: Difference) -> int:
-        """Return the size of a file, or of the text that the index has of it if that is larger.
+        """Return the size of a changed file or of its former text, whichever is larger.
 
-        The words of that text have to be computed to take it out of the index.
+        To take the former text out of the index, its words have to be computed.
         """
-        # A file that was being written as the change was seen may have grown since.
+        # The size is looked up again, because a file may have grown since the change was seen.
         stamps = [source.stamp(change.path)]
         if change.old is not None:
             stamps.append(self._index.notes.stamp(source.name, change.old))
@@ -952,46 +966,81 @@ class Freshness:
     def _apply_large(self, source: Source, changes: Sequence[Difference], result: Result) -> None:
         """Apply the differences of large files, and add them to `result`.
 
-        While their texts are read, the index has the notes as they were before. A change of such a
-        file meanwhile is not taken up by other threads, but by this one.
+        While their texts are read, other threads may use the home, and the index has the notes as
+        they were before.
         """
-        from memoranda.index.writer import foresee_removal
-
-        index = self._index
         name = source.name
-        project_id = index.project_ids().get(name.casefold(), 0)
-        former = [index.indexed(name, change.old) for change in changes if change.old is not None]
-        replaced = [note for note in former if note is not None]
         files = {(name, change.path) for change in changes}
-        ahead: dict[str, ReadAhead] = {}
+        replaced_notes = self._replaced_notes(name, changes)
+        # Other threads leave the changes of these files to this thread.
         self._being_read |= files
         try:
+            # The words that are computed while others use the home are remembered for `_apply_now`.
             with remembering():
-                with self._apart() as is_apart:
-                    for change in changes if is_apart else ():
-                        read = self._read_settled(source, change.path, project_id)
-                        if read is not None:
-                            ahead[change.path] = read
-                    for old in replaced if is_apart else ():
-                        foresee_removal(name, old)
-                with self._replacing([(name, old) for old in replaced]):
-                    if self.sources.get(name) is source and index.openings == self._openings:
+                ahead = self._read_while_released(source, changes, replaced_notes)
+                with self._replacing([(name, note) for note in replaced_notes]):
+                    is_same_source = self.sources.get(name) is source
+                    is_same_index = self._index.openings == self._openings
+                    if is_same_source and is_same_index:
                         differences = self._still_there(source, changes)
                         self._apply_now(source, differences, result, ahead=ahead)
                     else:
+                        # Another thread replaced the index or the project. So the next update sweeps.
                         self._pending = set(self.sources)
         finally:
             self._being_read -= files
 
-    def _read_settled(self, source: Source, path: str, project_id: int) -> ReadAhead | None:
-        """Read a note while others use the home, again if it was still being written.
+    def _replaced_notes(self, project: str, changes: Sequence[Difference]) -> list[Indexed]:
+        """Return the notes of the index that these changes of a project replace or remove."""
+        notes: list[Indexed] = []
+        for change in changes:
+            if change.old is None:
+                continue
+            note = self._index.indexed(project, change.old)
+            if note is not None:
+                notes.append(note)
+        return notes
 
-        Returns what `read_ahead` returns.
+    def _read_while_released(
+        self, source: Source, changes: Sequence[Difference], replaced_notes: Sequence[Indexed]
+    ) -> dict[str, ReadAhead]:
+        """Read changed files while others use the home, and return the notes by path.
+
+        The words of the notes that they replace are computed as well.
+
+        changes: the differences of the files.
+        replaced_notes: the notes that the changes replace.
+
+        The result is empty if others cannot use the home meanwhile. Then `_apply_now` reads the
+        files.
+        """
+        from memoranda.index.writer import foresee_removal
+
+        project_id = self._index.project_ids().get(source.name.casefold(), 0)
+        ahead: dict[str, ReadAhead] = {}
+        with self._home_released() as is_released:
+            # The running call holds a lock, so reading here would gain nothing.
+            if not is_released:
+                return ahead
+            for change in changes:
+                note_read = self._read_settled(source, change.path, project_id)
+                if note_read is not None:
+                    ahead[change.path] = note_read
+            for note in replaced_notes:
+                foresee_removal(source.name, note)
+        return ahead
+
+    def _read_settled(self, source: Source, path: str, project_id: int) -> ReadAhead | None:
+        """Read a note while others use the home. Read it again if it changed meanwhile.
+
+        project_id: the id of its project in the index.
+
+        None if the note cannot be read, or if it changed during every attempt.
         """
         for _ in range(_MOST_READINGS):
-            read = self._read_ahead(source, path, project_id)
-            if read is None or read.rows.stamp == source.stamp(path):
-                return read
+            note_read = self._read_ahead(source, path, project_id)
+            if note_read is None or note_read.rows.stamp == source.stamp(path):
+                return note_read
         return None
 
     def _apply_now(
@@ -1015,8 +1064,8 @@ class Freshness:
         from memoranda.index.sync import BATCH
 
         application = _Application(self, source, changes, result, progress, ahead)
-        # Reads many files ahead, in other processes.
-        bulk_source = self._files(source)
+        # Other processes read many files ahead.
+        bulk_source = self._bulk_source_of(source)
         while application.applied < len(changes):
             try:
                 application.apply_rest(bulk_source)
@@ -1069,7 +1118,7 @@ class Freshness:
         text = self._index.notes.file_text(note.project, note.path, unless_etag=note.etag)
         if text is None:
             return
-        # A ledger that cannot be written to keeps no call from being answered.
+        # If the ledger cannot be written, the call is answered all the same.
         with suppress(StorageError):
             self._ledger.history.keep_written(text.encode("utf-8", "surrogateescape"))
 
@@ -1092,22 +1141,23 @@ class Freshness:
         """
         name = source.name
         skipped = self._skipped
-        # At first these are all files that are not notes. Each file that is listed is taken out, so
-        # in the end only files are left that no longer exist.
-        removed = {
+        # At first these are all files that were left out. Each file that is listed is taken away, so
+        # in the end only files remain that no longer exist.
+        missing_paths = {
             path
             for project, path in self.unreadable.keys() | skipped.keys()
             if project == name and (not folder or path.startswith(f"{folder}/"))
         }
         for _ in source.parts(folder, listing):
-            for path in removed & listing.stamps.keys():
-                removed.remove(path)
+            for path in missing_paths & listing.stamps.keys():
+                missing_paths.remove(path)
                 if skipped.get((name, path)) == bounded(listing.stamps[path]):
                     del listing.stamps[path]
             yield listing.stamps
             listing.stamps.clear()
-        if removed and not listing.unreadable:
-            self._notice_all([(name, path) for path in removed])
+        # The files in a folder that cannot be read may still exist.
+        if missing_paths and not listing.unreadable:
+            self._notice_all([(name, path) for path in missing_paths])
 
     def drop_derived(self) -> None:
         """Remove everything that is derived from notes. It is made again when it is needed.
@@ -1143,6 +1193,7 @@ class Freshness:
             that it is not read again until it changes. Then the result is None.
         """
         key = (project, path)
+        # Before the first update, the record of skipped files is not loaded yet.
         if not self._openings:
             self._load_skipped()
         if note is not None:
@@ -1171,7 +1222,11 @@ class _Application:
     """Applies the differences of one project to the index, and counts those that are applied.
 
     freshness: loads the notes, and has the index.
-    source, changes, result, progress, ahead: the arguments of `Freshness._apply_now`.
+    source: the project.
+    changes: the differences between its files and the index.
+    result: the numbers of changes so far; the applied changes are added.
+    progress: called with the number of applied differences, and of all.
+    ahead: the notes that were read before, by path.
     """
 
     def __init__(
@@ -1233,7 +1288,7 @@ class _Application:
         )
 
     def _load(self, path: str) -> tuple[Note, Stamp] | None:
-        """Read the note at a path. None if it is left out, or there is none."""
+        """Read the note at a path. None if it is left out, or if no note is there."""
         if path in self._left_out:
             return None
         return self._freshness.load_for_index(self._source, path, self._ahead.get(path))

@@ -10,9 +10,12 @@ from memoranda.sources.layout import Layout
 
 
 def bodies_known(home: Path, texts: Sequence[str], limit: int) -> list[str] | None:
-    """Return the bodies of notes that contain one of these texts, for `limit` notes to be told.
+    """Return the bodies of notes that contain one of some texts, as the index has them.
 
-    They are as the index was last brought up to date. None means that the index could not be read
-    in time.
+    home: the folder of the home.
+    texts: the texts to look for.
+    limit: how many notes the caller needs. More are returned, because some of them may not be shown.
+
+    None means that the index could not be read in time.
     """
     return bodies_with(Layout(home).index, texts, CANDIDATES_PER_NOTE * limit)

@@ -72,22 +72,38 @@ class GraphEdits(Protocol):
     """The edits that one call collects before they are made.
 
     `NoteEdits` collects edits of notes, and `LineEdit` edits of the lines of a graph file.
-    `LineEdit` in sources/graph_file.py explains each method.
 
-    present_names: the names that are names of entities, among the names that the call is about.
+    present_names: the names that entities have, among the names that the call is about.
     """
 
     present_names: set[str]
 
-    def observations(self, name: str) -> list[str]: ...
-    def has(self, relation: GraphRelation) -> bool: ...
-    def create(self, entity: Entity, more: dict[str, Any]) -> None: ...
-    def add_observations(self, name: str, texts: Sequence[str]) -> None: ...
-    def drop_observations(self, name: str, texts: set[str]) -> None: ...
-    def add_keys(self, name: str, more: dict[str, Any]) -> None: ...
-    def add_relations(self, relations: Sequence[GraphRelation]) -> None: ...
-    def drop_relations(self, relations: Sequence[GraphRelation]) -> None: ...
-    def remove_entities(self, names: Sequence[str]) -> None: ...
+    def observations(self, name: str) -> list[str]:
+        """Return the observations of an entity, with the edits of this call so far."""
+
+    def has(self, relation: GraphRelation) -> bool:
+        """Whether the graph has a relation."""
+
+    def create(self, entity: Entity, more: dict[str, Any]) -> None:
+        """Create an entity. `more` are further keys, which belong to other programs."""
+
+    def add_observations(self, name: str, texts: Sequence[str]) -> None:
+        """Add observations to an entity that has none of them yet."""
+
+    def drop_observations(self, name: str, texts: set[str]) -> None:
+        """Remove all copies of these observations from an entity."""
+
+    def add_keys(self, name: str, more: dict[str, Any]) -> None:
+        """Add further keys to an entity. Keys that it has already keep their values."""
+
+    def add_relations(self, relations: Sequence[GraphRelation]) -> None:
+        """Add relations that the graph does not have yet."""
+
+    def drop_relations(self, relations: Sequence[GraphRelation]) -> None:
+        """Remove all copies of these relations."""
+
+    def remove_entities(self, names: Sequence[str]) -> None:
+        """Remove all entities with these names, and every relation from or to them."""
 
 
 class Graph(Protocol):
@@ -141,8 +157,9 @@ class Graph(Protocol):
         """
 
     def version(self) -> Any:
-        """Return a value that differs after every change of the graph, even if the graph cannot be
-        read.
+        """Return a value that differs after every change of the graph.
+
+        It also differs if the graph can no longer be read.
         """
 
     def warnings(self) -> list[str]:
@@ -175,21 +192,20 @@ class Graph(Protocol):
         """
         entities_by_name: dict[str, Entity] = {}
         for entity in entities:
-            entities_by_name.setdefault(
-                entity.name,
-                Entity(entity.name, entity.type, tuple(dict.fromkeys(entity.observations))),
-            )
+            unique_observations = tuple(dict.fromkeys(entity.observations))
+            unique_entity = Entity(entity.name, entity.type, unique_observations)
+            entities_by_name.setdefault(entity.name, unique_entity)
 
         def plan(edits: GraphEdits) -> list[Entity]:
             """Add the entities that the graph does not have, and return them."""
-            new = [
-                this_entity
-                for this_entity in entities_by_name.values()
-                if this_entity.name not in edits.present_names
+            new_entities = [
+                unique_entity
+                for name, unique_entity in entities_by_name.items()
+                if name not in edits.present_names
             ]
-            for this_entity in new:
-                edits.create(this_entity, {})
-            return new
+            for new_entity in new_entities:
+                edits.create(new_entity, {})
+            return new_entities
 
         return self._change("write", entities_by_name, plan)
 
@@ -200,15 +216,15 @@ class Graph(Protocol):
         The entities at the ends of a relation need not exist.
         """
         unique_relations = {relation.triple: relation for relation in relations}.values()
+        sources = {relation.source for relation in relations}
 
         def plan(edits: GraphEdits) -> list[GraphRelation]:
-            new = [new_relation for new_relation in unique_relations if not edits.has(new_relation)]
-            edits.add_relations(new)
-            return new
+            """Add the relations that the graph does not have, and return them."""
+            new_relations = [relation for relation in unique_relations if not edits.has(relation)]
+            edits.add_relations(new_relations)
+            return new_relations
 
-        return self._change(
-            "edit", {new_relation.source for new_relation in unique_relations}, plan
-        )
+        return self._change("edit", sources, plan)
 
     @verb
     def add_observations(
@@ -272,9 +288,8 @@ class Graph(Protocol):
                 if lacking:
                     edits.add_observations(name, lacking)
                 edits.add_keys(name, entity.keys)
-            edits.add_relations(
-                [relation for relation in unique_relations if not edits.has(relation)]
-            )
+            new_relations = [relation for relation in unique_relations if not edits.has(relation)]
+            edits.add_relations(new_relations)
 
         names = {*merged, *(relation.source for relation in unique_relations)}
         self._change("import", names, plan)
@@ -294,16 +309,17 @@ class Graph(Protocol):
         deletions: pairs of an entity's name and the texts to remove. All copies of a text are
             removed.
         """
-        gone_deletions: dict[str, set[str]] = {}
+        texts_by_name: dict[str, set[str]] = {}
         for name, texts in deletions:
-            gone_deletions.setdefault(name, set()).update(texts)
+            texts_by_name.setdefault(name, set()).update(texts)
 
         def plan(edits: GraphEdits) -> None:
-            for name, texts in gone_deletions.items():
+            """Remove the observations of the entities that exist."""
+            for name, texts in texts_by_name.items():
                 if name in edits.present_names:
                     edits.drop_observations(name, texts)
 
-        self._change("edit", gone_deletions, plan)
+        self._change("edit", texts_by_name, plan)
 
     @verb
     def delete_relations(self, relations: Sequence[GraphRelation]) -> None:
@@ -319,13 +335,15 @@ def graph_lines(graph: Graph) -> list[str]:
     """
 
     def read() -> list[str]:
+        """Read the graph, which does not change meanwhile."""
         keys = graph.keys()
         rows = zip(keys, graph.observations(keys), graph.further(keys), strict=True)
         entities = [
             entity_line(Entity(key.name, key.type, tuple(texts)), other_keys)
             for key, texts, other_keys in rows
         ]
-        return [*entities, *map(relation_line, graph.relations())]
+        relations = [relation_line(relation) for relation in graph.relations()]
+        return [*entities, *relations]
 
     return graph.at_once(read)
 
@@ -442,12 +460,11 @@ class FileGraph(Graph):
             self._is_current = False
 
     def _fresh(self) -> None:
-        """Read the graph file again if it has changed. A change whose writer died is finished
-        first.
-        """
+        """Read the graph file again if it has changed."""
         if self._is_current:
             return
         self.source.fresh()
+        # A writer may have died during a change of the file. The change is finished first.
         if self.engine.ledger.has_line_change():
             self.engine.ledger.try_to_recover()
             self.source.fresh()
@@ -500,28 +517,31 @@ def source_of(session: PlaceVerbs, file: str) -> GraphFileSource | None:
 
     None means that no project is this file.
     """
-    sources = session.engine.sources.values()
-    return next(
-        (
-            source
-            for source in sources
-            if isinstance(source, GraphFileSource) and source.root == file
-        ),
-        None,
-    )
+    for source in session.engine.sources.values():
+        if isinstance(source, GraphFileSource) and source.root == file:
+            return source
+    return None
 
 
 def _weight(entity: EntityLine, words: Sequence[str]) -> int:
     """Return how well an entity fits the words of a search.
 
-    Each word counts 4 if it is in the name, 2 if it is in the type, and 1 more if it is the whole
-    name.
+    Each word in the name counts 4, and each word in the type 2. A word that is the whole name
+    counts 1 more.
 
-    words: in lower case.
+    words: the words in lower case.
     """
     name = entity.name.lower()
     kind = entity.type.lower()
-    return sum(4 * (word in name) + 2 * (word in kind) + (name == word) for word in words)
+    weight = 0
+    for word in words:
+        if word in name:
+            weight += 4
+        if word in kind:
+            weight += 2
+        if word == name:
+            weight += 1
+    return weight
 
 
 def _key(entity: EntityLine) -> EntityKey:

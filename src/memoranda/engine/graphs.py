@@ -98,12 +98,18 @@ class NoteGraph(Graph):
         Then follow the entities in which every word of `text` occurs, if only as a part of a word.
         """
         self.engine.fresh()
-        viewer = self.session.agent
-        keys = {key.handle: key for key in self._index.entities.all(viewer)}
+        all_keys = self._index.entities.all(self.session.agent)
+        keys_by_row = {key.handle: key for key in all_keys}
         hits = self.session.search(Query(text=text, projects=(self.project,)), limit=MAX_RANKED)
-        ranked_keys = {hit.note.row: keys[hit.note.row] for hit in hits if hit.note.row in keys}
+        # The entities in their order, by row.
+        ranked_keys: dict[int, EntityKey] = {}
+        for hit in hits:
+            key = keys_by_row.get(hit.note.row)
+            # The note of a placeholder is not an entity.
+            if key is not None:
+                ranked_keys[key.handle] = key
         # The search finds only whole words.
-        for key in self._with_all_words(keys.values(), text.lower().split()):
+        for key in self._with_all_words(all_keys, text.lower().split()):
             ranked_keys.setdefault(key.handle, key)
         return list(ranked_keys.values())
 
@@ -160,11 +166,15 @@ class NoteGraph(Graph):
             is gone, the answer is False.
         """
         infos = self._index.notes.infos([key.handle for key, _ in keys])
-        return [
-            key.handle in infos
-            and not _header_keys(other_keys).keys() <= infos[key.handle].header.keys()
-            for key, other_keys in keys
-        ]
+        answers: list[bool] = []
+        for key, other_keys in keys:
+            info = infos.get(key.handle)
+            if info is None:
+                answers.append(False)
+            else:
+                missing_keys = _header_keys(other_keys).keys() - info.header.keys()
+                answers.append(bool(missing_keys))
+        return answers
 
     @verb
     def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
@@ -216,7 +226,8 @@ class _EditedNote(NamedTuple):
     """A note that one call edits.
 
     row: the note in the index.
-    file, old_text: the file and its text before the edits.
+    file: the file before the edits.
+    old_text: the text before the edits.
     text: the text with the edits so far.
     """
 
@@ -233,7 +244,8 @@ class NoteEdits:
     of sources/graph_file.py does the same for the lines of a graph file. The caller must hold the
     home's lock.
 
-    known: the names that are names of entities.
+    present_names: the names among `names` that entities have. Other names have placeholders or no
+        notes.
     """
 
     def __init__(self, graph: NoteGraph, change: Transaction, names: Iterable[str]):
@@ -269,7 +281,9 @@ class NoteEdits:
         entities = [row for row in rows if row.kind is not None]
         if len(entities) > 1:
             raise AmbiguousEntity(name, sorted(row.path for row in entities))
-        return next(iter(entities or rows), None)
+        if entities:
+            return entities[0]
+        return rows[0] if rows else None
 
     def _info(self, row: EntityRow) -> NoteInfo:
         """Return what the index knows about a note."""
@@ -328,23 +342,22 @@ class NoteEdits:
                 entity.name,
                 type=entity.type,
                 observations=entity.observations,
-                other_keys=other_keys and _header_keys(other_keys),
+                other_keys=_header_keys(other_keys),
             )
             return
         # The placeholder keeps its relations when it becomes an entity.
         with self._changing(entity.name) as text:
             text.make_entity(entity.type, self._created_at())
             present = set(text.observations)
-            text.add_observations(
-                [observation for observation in entity.observations if observation not in present]
-            )
+            new_observations = [item for item in entity.observations if item not in present]
+            text.add_observations(new_observations)
         self.add_keys(entity.name, other_keys)
 
     def _add(self, name: str, **parts: Any) -> None:
         """Add a new note with this name.
 
-        parts: any of `type`, `observations`, `relations`, `other_keys` (see `compose`). A note
-            without a type is a placeholder.
+        parts: any of `type`, `observations`, `relations` (pairs of a type and a target) and
+            `other_keys` (further header keys). A note without a type is a placeholder.
         """
         default_parts: dict[str, Any] = {
             "type": None,
@@ -415,10 +428,14 @@ class NoteEdits:
 
         is_dropped: says whether to remove the relation (source, target, type).
         """
+
+        def is_dropped_item(item: Item) -> bool:
+            """Whether to remove the relation in a line of the note."""
+            target = self._graph.target_of(item, row)
+            return is_dropped((row.name, target, item.type))
+
         with self._changing(row.name, row) as text:
-            text.drop_relations(
-                lambda item: is_dropped((row.name, self._graph.target_of(item, row), item.type))
-            )
+            text.drop_relations(is_dropped_item)
         if row.kind is None and not text.relations:
             self._removed[row.path] = (row, read_unlocked(self._session, self._info(row)))
 
@@ -494,8 +511,11 @@ class NoteEdits:
 
         Entities are listed in the order of these times, so two must not be equal.
         """
-        last = self._last_created or min(self._index.entities.last_created(), _LATEST)
-        self._last_created = max(microseconds(self._session.clock()), last + 1)
+        last_created = self._last_created
+        # For the first new note of this call, the latest note of the graph counts.
+        if not last_created:
+            last_created = min(self._index.entities.last_created(), _LATEST)
+        self._last_created = max(microseconds(self._session.clock()), last_created + 1)
         return self._last_created
 
 
@@ -518,20 +538,21 @@ def _unknown_keys(header: dict[str, Any]) -> dict[str, Any]:
     This reverses `_header_keys`: `{"url": 1, "fields": {"title": 2}}` becomes `{"url": 1, "title":
     2}`.
     """
-    nested_fields = header.get("fields")
     other_keys = {
         key: value for key, value in header.items() if key not in _OWN_KEYS and key != "fields"
     }
-    return other_keys | (nested_fields if isinstance(nested_fields, dict) else {})
+    nested_fields = header.get("fields")
+    if isinstance(nested_fields, dict):
+        return other_keys | nested_fields
+    return other_keys
 
 
 class ProjectGraph(NoteGraph):
     """The graph of a project of ordinary notes. Each note is an entity with the note's title and
     type.
 
-    The observations and relations of an entity are the lines of the note that the note grammar
-    recognizes, such as `- [idea] text` and `- uses [[Other]]`. The entities are in the order of
-    their creation.
+    The note grammar recognizes the lines with observations and relations, such as `- [idea] text`
+    and `- uses [[Other]]`. The entities are in the order of their creation.
     """
 
     # A relation must not create a note in a project of ordinary notes.
@@ -544,7 +565,8 @@ class ProjectGraph(NoteGraph):
     @verb
     def keys(self) -> list[EntityKey]:
         infos, _ = self.session.list(Query(projects=(self.project,), order="path"), limit=0)
-        return sorted((_row(info).key for info in infos), key=lambda key: key.order)
+        keys = [_row(info).key for info in infos]
+        return sorted(keys, key=lambda key: key.order)
 
     @verb
     def matching(self, text: str) -> list[EntityKey]:
@@ -563,10 +585,11 @@ class ProjectGraph(NoteGraph):
 
     @verb
     def observations(self, keys: Sequence[EntityKey]) -> list[list[str]]:
-        return [
-            self.observed(EntityText("".join(self._index.notes.text_of(key.handle))))
-            for key in keys
-        ]
+        observations: list[list[str]] = []
+        for key in keys:
+            text = "".join(self._index.notes.text_of(key.handle))
+            observations.append(self.observed(EntityText(text)))
+        return observations
 
     def observed(self, text: EntityText) -> list[str]:
         """Return the observations of a note in the order of its text.
@@ -629,9 +652,8 @@ class ProjectGraph(NoteGraph):
 
     def notes(self, names: Iterable[str]) -> list[EntityRow]:
         rows = self._index.entities.titled(self.project, names, self.session.agent)
-        return sorted(
-            (_row(info) for info in self._index.notes.in_order(rows)), key=lambda row: row[1:3]
-        )
+        entity_rows = [_row(info) for info in self._index.notes.in_order(rows)]
+        return sorted(entity_rows, key=lambda row: (row.created, row.path))
 
     @verb
     def delete_entities(self, names: Sequence[str]) -> None:
@@ -703,7 +725,10 @@ class EveryGraph(Graph):
         return [graph.version() for graph in self._graphs.values()]
 
     def warnings(self) -> list[str]:
-        return list(chain.from_iterable(graph.warnings() for graph in self._graphs.values()))
+        warnings: list[str] = []
+        for graph in self._graphs.values():
+            warnings += graph.warnings()
+        return warnings
 
     def at_once(self, read: Callable[[], T]) -> T:
         # Wrap `read` in the `at_once` of each graph, so that none changes while it runs.

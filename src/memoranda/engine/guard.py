@@ -17,11 +17,11 @@ comes in with `run`. If others wait behind it, its change is put into the queue
 makes all waiting changes in one transaction of the ledger, and then each call goes on. A call that
 does anything else first has the waiting changes made, so it sees the disk as it is.
 
-A change that writes much is planned inside, looked at outside (`Engine.apart`), and made inside if
-what it was made from is still there.
+A large change is planned inside, its texts are checked outside (`Engine.home_released`), and it is
+made inside if the files that it was made from have not changed.
 
-Other programs know none of these locks. What they save is found by comparing what is in a file with
-what was read, before a change and as its files are exchanged (`ledger/execution.py`).
+Other programs know none of these locks. To notice what they save, a file is compared with the text
+that was read: before a change, and as its files are exchanged (`ledger/execution.py`).
 """
 
 from __future__ import annotations
@@ -38,15 +38,16 @@ from memoranda.sources.files import ThreadLock
 
 T = TypeVar("T")
 
-# Seconds after which a call whose change nobody made makes it: who was to come in gave up.
+# A call leaves its change to the next call that comes in. If that call gave up, nobody makes the
+# change. So after this time, the call makes its change itself.
 _SECONDS_BETWEEN_LOOKS = 0.25
 
 
-class Again(BaseException):
-    """Raised when a call must be repeated alone, without other waiting changes.
+class RepeatAlone(BaseException):
+    """Raised when a call must be repeated after all waiting changes are made.
 
-    Either the call was planned without sight of a change that waits at the same place, or its
-    change was refused because of another waiting change.
+    There are two reasons. A waiting change may be at the same place, and was not known when the call
+    was planned. Or the change of the call was refused because of another waiting change.
     """
 
 
@@ -65,11 +66,15 @@ class Guard(ThreadLock):
         self._make_all = make_all
         self.waiting = 0
         """How many calls that make one change wait to come in."""
-        self.asked = math.inf
-        """When the call inside asked to come in (time.monotonic), if it makes one change: what
-        others looked at since then it need not look at again."""
+        self.asked_at = math.inf
+        """When the call inside asked to come in (time.monotonic), if it makes one change.
+
+        If another call has compared the index with the disk since then, this call need not. For
+        other calls it is infinite.
+        """
         self.may_repeat = False
         """Whether the call inside may be repeated as a whole."""
+        # Whether the call inside makes one change, which may be made together with others.
         self._shares = False
 
     def __enter__(self) -> None:
@@ -98,28 +103,31 @@ class Guard(ThreadLock):
         return self._shares and (self.waiting > 0 or bool(self._changes.changes))
 
     def run(self, work: Callable[[], T]) -> T:
-        """Return the result of `work`, whose change may be made together with changes of other
-        calls.
+        """Call `work` inside the guard, and return its result.
 
-        work: makes one change, and may be repeated as a whole. It is repeated if it raises Again.
+        The change that it makes may be made together with changes of other calls.
+
+        work: makes one change, and may be repeated as a whole. It is repeated if it raises
+            RepeatAlone.
         """
         if self.is_mine:
             return work()
-        with suppress(Again):
-            return self._shared(work)
+        with suppress(RepeatAlone):
+            return self._run_sharing(work)
         with self:
             return work()
 
-    def _shared(self, work: Callable[[], T]) -> T:
-        """Run `work` inside the guard without making the waiting changes first. Raises Again.
+    def _run_sharing(self, work: Callable[[], T]) -> T:
+        """Call `work` inside the guard without making the waiting changes first.
 
-        Enters by the parent class, as `Guard.__enter__` would make the waiting changes. They are
-        made at the end if the queue is full, or if no other call waits to share its change.
+        They are made at the end if the queue is full, or if no other call waits to share its
+        change. Raises RepeatAlone.
         """
         asked_at = time.monotonic()
         with self._counting:
             self.waiting += 1
         try:
+            # `Guard.__enter__` would make the waiting changes.
             super().__enter__()
         finally:
             with self._counting:
@@ -136,32 +144,32 @@ class Guard(ThreadLock):
                 self.__exit__()
 
     def _begin(self, asked_at: float, *, may_repeat: bool) -> None:
-        """Remember that a call came in, which makes one change. Other calls may share this change
-        (`may_share`).
+        """Remember that a call came in that makes one change, which it may share (`may_share`).
 
         asked_at: when the call asked to come in (time.monotonic).
         may_repeat: whether the call may be repeated as a whole.
         """
-        self.asked = asked_at
+        self.asked_at = asked_at
         self.may_repeat = may_repeat
         self._shares = True
 
     def _end(self) -> None:
         """Forget everything about the call inside, as it leaves the guard."""
-        self.asked = math.inf
+        self.asked_at = math.inf
         self.may_repeat = False
         self._shares = False
 
     def wait_for(self, planned: PlannedChange) -> None:
-        """Let other threads in until `planned`, a change that waits, was made or refused.
+        """Let other threads in until a waiting change was made or refused.
 
         Only the thread inside may call this.
         """
+        # If no other call would come in and make the changes, this call does.
         if self._changes.is_full or not self.waiting:
             self._make_what_waits()
         if planned.is_over.is_set():
             return
-        asked_at = self.asked
+        asked_at = self.asked_at
         may_repeat = self.may_repeat
         depth = self._depth
         self._end()
@@ -185,11 +193,11 @@ class Guard(ThreadLock):
             self._come_in()
 
     @contextmanager
-    def apart(self) -> Iterator[None]:
-        """Return a context in which other threads may enter, however often this thread has entered.
+    def released(self) -> Iterator[None]:
+        """Let other threads enter during a `with` block, however often this thread has entered.
 
-        At its end the thread waits for its turn again, however long that takes. The context does
-        nothing for a thread that has not entered.
+        After the block, this thread waits for its turn again, however long that takes. For a thread
+        that has not entered, this does nothing.
         """
         if not self.is_mine:
             yield

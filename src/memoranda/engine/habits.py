@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import chain
 from typing import NamedTuple
 
 from memoranda.engine.reading import ReadVerbs
@@ -57,17 +56,20 @@ def habits_of(session: ReadVerbs, project: str) -> Habits | None:
     conventions = source.conventions
     if _BASIC_MEMORY in conventions.programs:
         return None
+    # The header keys of each note of the sample.
     samples = session.index.notes.header_keys(source.name, _SAMPLE_NOTES)
     if not samples and not conventions.programs:
         return None
-    counts = Counter(chain.from_iterable(map(set, samples)))
-    least = _SHARE * len(samples)
-    return Habits(frozenset(key for key in counts if counts[key] >= least), conventions)
+    counts: Counter[str] = Counter()
+    for keys in samples:
+        counts.update(set(keys))
+    least_count = _SHARE * len(samples)
+    usual_keys = frozenset(key for key, count in counts.items() if count >= least_count)
+    return Habits(usual_keys, conventions)
 
 
 def usual_folder(session: ReadVerbs, project: str) -> str:
-    """Return the folder for a new note if the caller names no folder. "" is the project's top
-    folder.
+    """Return the folder for a new note if the caller names none. "" is the project's top folder.
 
     If the owner has set a folder in which agents write, an agent gets this folder. Otherwise it is
     the folder in the settings of the other program.
@@ -108,16 +110,20 @@ def with_tags(text: str, tags: Sequence[str], habits: Habits) -> tuple[str, Sequ
     """Write tags into the text of a note, if notes of the folder have no headers.
 
     For Logseq, a first line `tags:: tea, work` is added. For other programs, a last line `#tea
-    #work` is. Returns the text, and the tags that still have to be written into a header.
+    #work` is added.
 
-    habits: the customs of the notes in the folder.
+    habits: the habits of the folder.
+
+    Returns the text, and the tags that still have to be written into a header.
     """
     if habits.has_headers or not tags or text.startswith("---"):
         return text, tags
     if _LOGSEQ in habits.conventions.programs:
         line = f"tags:: {', '.join(tags)}"
         return f"{line}\n\n{text}", ()
-    if not all(_INLINE_TAG.fullmatch(tag) for tag in tags) or listed_tags(text) == list(tags):
+    are_writable = all(_INLINE_TAG.fullmatch(tag) for tag in tags)
+    has_tags_already = listed_tags(text) == list(tags)
+    if not are_writable or has_tags_already:
         return text, tags
     line = " ".join(f"#{tag}" for tag in tags)
     return f"{text.rstrip()}\n\n{line}\n", ()

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 
 from memoranda.clock import parse_stamp, stamp
@@ -97,6 +98,45 @@ class Revision:
         return is_old_text_lost or is_new_text_lost
 
 
+class _RunGroups:
+    """Groups of changes: all changes of one run of a job, or a single change of no run.
+
+    The changes are added from the latest to the first.
+
+    limit: how many groups there are at most; 0 means any number.
+    groups: the changes of each group, by the number of the run or of the single change.
+    """
+
+    def __init__(self, limit: int):
+        self._limit = limit
+        self.groups: dict[int, list[Change]] = {}
+        # The lowest number of a run that has a group. None if no run has one.
+        self._oldest_run: int | None = None
+
+    @property
+    def _is_full(self) -> bool:
+        """Whether there are as many groups as allowed. Changes can still be added to them."""
+        return 0 < self._limit <= len(self.groups)
+
+    def is_complete_before(self, number: int) -> bool:
+        """Whether no change with this number or a lower one belongs to one of the groups."""
+        # A run has the number of its first change, so all its changes have this number or a higher
+        # one.
+        is_before_all_runs = self._oldest_run is None or number < self._oldest_run
+        return self._is_full and is_before_all_runs
+
+    def add(self, change: Change) -> None:
+        """Add a change to its group, or to a new group if there may be another one."""
+        # An undo has the number of the run that it undoes, but is listed alone.
+        run = change.run if change.undoes is None else None
+        group = run or change.number
+        if group not in self.groups and self._is_full:
+            return
+        self.groups.setdefault(group, []).append(change)
+        if run and (self._oldest_run is None or run < self._oldest_run):
+            self._oldest_run = run
+
+
 class HistoryVerbs(NoteVerbs):
     """The verbs `log`, `undo` and `restore`, which work with the history."""
 
@@ -141,29 +181,12 @@ class HistoryVerbs(NoteVerbs):
         since: list only changes made since this time; None for all.
         before: list only changes with lower numbers; 0 means all.
         """
-        # The changes of each group, by the number of their run. A change of no run is a group of its
-        # own, by its own number.
-        groups: dict[int, list[Change]] = {}
-        # The lowest number of a run that has a group; None if none has one.
-        oldest_run: int | None = None
+        run_groups = _RunGroups(limit)
         for change in self._seen_changes(ref, agent, since, before or None):
-            # An undo carries the number of the run that it undoes, but is listed alone.
-            run = change.run if change.undoes is None else None
-            is_full = limit > 0 and len(groups) >= limit
-            if is_full:
-                # Only further changes of the listed runs are still looked for. A run has the number
-                # of its first change. So a change below the lowest of these numbers cannot belong to
-                # a listed run.
-                may_follow = oldest_run is not None and change.number >= oldest_run
-                if not may_follow:
-                    break
-            group = run or change.number
-            if is_full and group not in groups:
-                continue
-            groups.setdefault(group, []).append(change)
-            if run and (oldest_run is None or run < oldest_run):
-                oldest_run = run
-        return list(groups.values())
+            if run_groups.is_complete_before(change.number):
+                break
+            run_groups.add(change)
+        return list(run_groups.groups.values())
 
     def _seen_changes(
         self,
@@ -188,13 +211,13 @@ class HistoryVerbs(NoteVerbs):
                 break
             if agent is not None and change.agent != agent:
                 continue
-            visible_change = self._listed(change, past_privacy)
+            visible_change = self._listed_part(change, past_privacy)
             if visible_change is None:
                 continue
             if place is None or concerns(visible_change, place):
                 yield visible_change
 
-    def _listed(self, change: Change, past_privacy: PastPrivacy | None) -> Change | None:
+    def _listed_part(self, change: Change, past_privacy: PastPrivacy | None) -> Change | None:
         """Return the part of a change that `log` lists for the caller. None if it lists nothing.
 
         past_privacy: says which steps are hidden from the caller. None for the owner, who sees all.
@@ -236,14 +259,11 @@ class HistoryVerbs(NoteVerbs):
 
         Its errors name only changes that the caller may see.
         """
-        past_privacy = self.past()
-        return Undo(
-            self, transaction, lambda later_change: self._is_visible(later_change, past_privacy)
-        )
+        is_visible = partial(self._is_visible, past_privacy=self.past())
+        return Undo(self, transaction, is_visible)
 
     def _is_visible(self, change: Change, past_privacy: PastPrivacy | None) -> bool:
-        """Whether the caller may see a change. The caller must be able to see all its files that
-        count.
+        """Whether the caller may see a change: all its files that count (`_files_that_count`).
 
         Only the owner sees erasures.
 
@@ -280,8 +300,8 @@ class HistoryVerbs(NoteVerbs):
     ) -> bool:
         """Whether the caller may see the effect of a change on a file.
 
-        The caller may, if the project of the file is open in this process, and if the note has not
-        been another agent's at any time since the change.
+        The project of the file must be open in this process. And the note must not have been
+        private to another agent at any time since the change.
 
         touched: the step on the file.
         past_privacy: the result of `past`. None for the owner.
@@ -368,8 +388,9 @@ class HistoryVerbs(NoteVerbs):
     ) -> Location | None:
         """Return the place of a file that the history knows. None if it knows no such place.
 
-        ref: the whole reference.
-        project, path: the parts of `ref`.
+        ref: the whole reference, as the caller wrote it.
+        project: its part before the first `/`.
+        path: its part after the first `/`.
         own_location: the place in this home that `ref` means; None if this home has no such
             project. If the history knows this place, it is returned even if it knows others.
 
@@ -378,6 +399,7 @@ class HistoryVerbs(NoteVerbs):
         # The places are the keys. A dict keeps their order, unlike a set.
         places_elsewhere: dict[Location, None] = {}
         for touched in self._seen_steps(self.engine.ledger.history.steps_at(path, ref)):
+            # A move has two paths. Other steps have an empty `to`.
             for touched_path in filter(None, (touched.path, touched.to)):
                 if own_location == (touched.project, touched_path, touched.root):
                     return own_location
@@ -386,11 +408,10 @@ class HistoryVerbs(NoteVerbs):
                 # Only steps in folders elsewhere have a root.
                 if touched.root and (is_named or has_absolute_path):
                     places_elsewhere[touched.project, touched_path, touched.root] = None
-        if len(places_elsewhere) > 1:
-            raise Ambiguous(
-                ref, [os.path.join(root, file_path) for _, file_path, root in places_elsewhere]
-            )
-        return next(iter(places_elsewhere), None)
+        places = list(places_elsewhere)
+        if len(places) > 1:
+            raise Ambiguous(ref, [os.path.join(root, file_path) for _, file_path, root in places])
+        return places[0] if places else None
 
     def place_by_id(self, ref: str) -> Location | None:
         """Return the last place of the memory whose id begins with `ref`. None if it is unknown.
@@ -584,16 +605,18 @@ class HistoryVerbs(NoteVerbs):
         # cannot be compared.
         if before.keys() != now.keys():
             return
-        for id, count in now.items():
-            if before[id] > count:
-                self.engine.reads.count_read(id, before[id] - count)
-            elif before[id] < count:
-                self._take_off_pending_reads(id, count - before[id])
+        for identity, count in now.items():
+            count_before = before[identity]
+            if count_before > count:
+                self.engine.reads.count_read(identity, count_before - count)
+            elif count_before < count:
+                self._take_off_pending_reads(identity, count - count_before)
 
     def _take_off_pending_reads(self, id: str, number: int) -> None:
         """Take reads off the log, because the header of the note counts them again.
 
-        number: how many reads. If the log has fewer, it has none afterwards.
+        id: the id of the note.
+        number: how many reads to take off. If the log has fewer, it has none afterwards.
         """
         reads = self.engine.reads
         pending = reads.counts([id])[id]
@@ -725,9 +748,7 @@ class HistoryVerbs(NoteVerbs):
         from memoranda.engine.line_undo import undo_lines
 
         later_changes = Later(self.engine.ledger.history, change.number)
-
-        def is_visible(later_change: Change) -> bool:
-            return self._is_visible(later_change, past_privacy)
+        is_visible = partial(self._is_visible, past_privacy=past_privacy)
 
         def blocked(project: str, path: str) -> CannotUndo:
             """Return the error for a file that a later change has touched, too."""
@@ -742,13 +763,13 @@ class HistoryVerbs(NoteVerbs):
         """
         with self.engine.guard:
             recorded_change = self.engine.ledger.history.change(change)
-            change_meant = recorded_change and self._listed(recorded_change, self.past())
-            if change_meant is None:
+            if recorded_change is None:
                 raise NotInHistory(f"#{change}")
-            return [
-                self._revision(change_meant, text)
-                for text in islice(change_meant.texts(), limit or None)
-            ]
+            visible_change = self._listed_part(recorded_change, self.past())
+            if visible_change is None:
+                raise NotInHistory(f"#{change}")
+            texts = islice(visible_change.texts(), limit or None)
+            return [self._revision(visible_change, text) for text in texts]
 
     def revisions_of(
         self, changes: Sequence[Change], *, limit: int = 0
@@ -776,10 +797,12 @@ class HistoryVerbs(NoteVerbs):
 
         text: the step of the change on this file.
         """
+        before = self._text_of(change, text, text.old)
         after = None
         if text.do != StepKind.REMOVE:
+            # A file that was only moved has its old text afterwards.
             after = self._text_of(change, text, text.new or text.old)
-        return Revision(change, text, self._text_of(change, text, text.old), after)
+        return Revision(change, text, before, after)
 
     def _text_of(self, change: Change, touched: Touched, digest: str | None) -> str | None:
         """Return the text with a SHA-256. None if it is not found.

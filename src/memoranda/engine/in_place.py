@@ -57,16 +57,16 @@ class InPlaceChange:
             with source.changing():
                 edit = plan()
                 for step in source.steps(edit):
-                    self._make_in_some_way(edit.verb, step)
+                    self._make_or_write_into(edit.verb, step)
                     engine.reads.restart(*source.counted(edit))
         return self.recorded
 
-    def _make_in_some_way(self, verb: str, step: Step) -> None:
+    def _make_or_write_into(self, verb: str, step: Step) -> None:
         """Make a step. If its file cannot be replaced by a new one, write into the file instead.
 
         verb: the verb in the history.
 
-        Raises the error of the first way if the file has only one way to be written.
+        Raises the cause of CannotReplace if the file cannot be written in another way.
         """
         assert step.lines is not None
         try:
@@ -79,7 +79,7 @@ class InPlaceChange:
             self._make(verb, step)
 
     def _make(self, verb: str, step: Step) -> None:
-        """Have the ledger make a step. It checks the limits of the agent first.
+        """Let the ledger make a step, after a check of the agent's limits.
 
         verb: the verb in the history.
         """
@@ -103,8 +103,8 @@ class InPlaceChange:
         """Raise LimitExceeded if the written lines are more than the agent may write."""
         assert step.lines is not None
         engine = self.session.engine
-        # The lines count like a new text in a file that was empty.
-        written = Step(
+        # The lines count like a text in a file that was empty before.
+        step_on_text = Step(
             StepKind.PUT,
             step.project,
             root="",
@@ -112,7 +112,9 @@ class InPlaceChange:
             data=step.lines.written,
             old=as_file(b""),
         )
-        check_limits([written], engine.settings, self.session.agent, engine.day_use, engine.clock())
+        check_limits(
+            [step_on_text], engine.settings, self.session.agent, engine.day_use, engine.clock()
+        )
 
     def _note(self, change: Change) -> None:
         """Remember the change, once it is in its file."""

@@ -72,8 +72,7 @@ class JsonEntryFolder:
         return JsonEntries(session, self)
 
     def fold(self) -> None:
-        """Write the recalls that were counted so far into the files. A recall is a read of an
-        entry.
+        """Write the recalls (reads of entries) that were counted so far into the files.
 
         If a file cannot be written, its recalls stay in the ledger until the next time.
         """
@@ -98,14 +97,11 @@ class JsonEntryFolder:
         def plan() -> RowEdit:
             """Return the edit that exchanges each recalled row for the row with its new counts."""
             pending = self._pending_recalls(stem, file.content, engine.reads)
-            return RowEdit(
-                FOLD,
-                removed=set(pending),
-                inserted={
-                    number: [self._with_recalls(file.content.rows[number], name, recalls)]
-                    for number, (name, recalls) in pending.items()
-                },
-            )
+            inserted_rows: dict[int, list[Row]] = {}
+            for position, (name, recalls) in pending.items():
+                row = file.content.rows[position]
+                inserted_rows[position] = [self._with_recalls(row, name, recalls)]
+            return RowEdit(FOLD, removed=set(pending), inserted=inserted_rows)
 
         InPlaceChange(HomeSession(engine, None, "job"), f"{stem}.json").carry_out(file, plan)
 
@@ -118,6 +114,7 @@ class JsonEntryFolder:
         last_recall = self.recalled.get(name)
         if last_recall is None:
             return counted_row
+        # The time keeps its form: a number of seconds, or a text.
         if isinstance(row.get("accessed_at"), int | float):
             return counted_row | {"accessed_at": last_recall.timestamp()}
         return counted_row | {"accessed_at": seconds(last_recall)}
@@ -135,8 +132,12 @@ class JsonEntryFolder:
         reads: the log of reads that are not in files yet.
         """
         counts = reads.counts()
-        names = ((n, self.files.name_of(row, stem)) for n, row in enumerate(content.rows))
-        return {n: (name, counts[name]) for n, name in names if counts.get(name)}
+        pending: dict[int, tuple[str, int]] = {}
+        for position, row in enumerate(content.rows):
+            name = self.files.name_of(row, stem)
+            if counts.get(name):
+                pending[position] = (name, counts[name])
+        return pending
 
 
 class JsonEntries(Entries):
@@ -183,14 +184,13 @@ class JsonEntries(Entries):
 
             rows: the rows of the file.
             """
-            old = {
-                number: row_before
-                for number, row_before in enumerate(rows)
-                if is_entry(row_before, stem, namespace, key)
-            }
-            for row_before in old.values():
-                row.update(_unknown_fields(row_before))
-            return RowEdit("overwrite" if old else "write", set(old), added=[row])
+            replaced_positions: set[int] = set()
+            for position, old_row in enumerate(rows):
+                if is_entry(old_row, stem, namespace, key):
+                    replaced_positions.add(position)
+                    row.update(_unknown_fields(old_row))
+            verb_in_history = "overwrite" if replaced_positions else "write"
+            return RowEdit(verb_in_history, replaced_positions, added=[row])
 
         content = self._carry_out(namespace, f"{stem}.json:{key}", plan, make=True)
         return self._entry(row, stem, content)
@@ -223,23 +223,20 @@ class JsonEntries(Entries):
         """Return the entry with a key of a namespace. Raises NoEntry, Unreadable."""
         stem = stem_of(namespace)
         content = self._read_content(stem, namespace)
-        row = next(
-            (candidate for candidate in content.rows if is_entry(candidate, stem, namespace, key)),
-            None,
-        )
-        if row is None:
-            raise NoEntry(key, namespace)
-        return self._entry(row, stem, content)
+        for row in content.rows:
+            if is_entry(row, stem, namespace, key):
+                return self._entry(row, stem, content)
+        raise NoEntry(key, namespace)
 
     def _expire(self, entry: Entry) -> None:
         """Remove an entry whose time to live is over."""
         stem = stem_of(entry.namespace)
-        self._drop(
-            stem,
-            lambda row: is_entry(row, stem, entry.namespace, entry.key) and self._is_past(row),
-            verb=EXPIRE,
-            key=entry.key,
-        )
+
+        def is_expired_row(row: Row) -> bool:
+            """Whether a row is this entry. The row may have been replaced by a newer one."""
+            return is_entry(row, stem, entry.namespace, entry.key) and self._is_past(row)
+
+        self._drop(stem, is_expired_row, verb=EXPIRE, key=entry.key)
 
     @verb
     def count(self, entry: Entry) -> Entry:
@@ -247,12 +244,13 @@ class JsonEntries(Entries):
 
         This waits while another process is writing recalls into the entry's file.
         """
-        with ExitStack() as stack:
+        with ExitStack() as lock:
+            # If the file cannot be locked, the recall is counted all the same.
             with suppress(OSError):
-                stack.enter_context(self._files.shared(stem_of(entry.namespace)))
-            counted = super().count(entry)
-        self._folder.recalled[entry.id] = counted.accessed
-        return counted
+                lock.enter_context(self._files.shared(stem_of(entry.namespace)))
+            counted_entry = super().count(entry)
+        self._folder.recalled[entry.id] = counted_entry.accessed
+        return counted_entry
 
     @purging
     @verb
@@ -266,12 +264,13 @@ class JsonEntries(Entries):
     def search(
         self, text: str, namespace: str | None, limit: int, offset: int
     ) -> tuple[list[Entry], int]:
-        """Return a page of the entries that have `text` in the key or the value, and the number of
-        all such entries.
+        """Return a page of the entries that contain `text`, and the number of all such entries.
 
-        The entries with most recalls come first.
+        The text may be in the key or in the value. The entries with most recalls come first.
 
-        namespace: None means all namespaces.
+        namespace: the namespace to search. None means all namespaces.
+        limit: how many entries to return.
+        offset: how many entries to skip before the first one.
         """
         counts = self.engine.reads.counts()
         matches: list[Entry] = []
@@ -318,7 +317,8 @@ class JsonEntries(Entries):
         expired = Counter[str]()
         for stem, content in self._readable():
             for row in content.rows:
-                (expired if self._is_past(row) else active)[namespace_in(row, stem)] += 1
+                counter = expired if self._is_past(row) else active
+                counter[namespace_in(row, stem)] += 1
         return active, expired
 
     @verb
@@ -342,17 +342,15 @@ class JsonEntries(Entries):
         names = set[str]()
         times = list[datetime]()
         for stem, content in self._readable():
-            active = [row for row in content.rows if not self._is_past(row)]
-            totals.entries += len(active)
+            active_rows = [row for row in content.rows if not self._is_past(row)]
+            totals.entries += len(active_rows)
             totals.size += content.size
             names |= {namespace_in(row, stem) for row in content.rows}
-            times += [
-                moment_of(row.get("created_at")) or datetime.fromtimestamp(content.changed, UTC)
-                for row in active
-            ]
+            times += [_created(row, content) for row in active_rows]
         totals.namespaces = len(names)
         if times:
-            totals.oldest, totals.newest = min(times), max(times)
+            totals.oldest = min(times)
+            totals.newest = max(times)
         return totals
 
     @verb
@@ -364,7 +362,8 @@ class JsonEntries(Entries):
         for stem in self._stems():
             with suppress(MemorandaError):
                 rows = self._read_content(stem, stem).rows
-                if limit > 0 and any(map(self._is_past, rows)):
+                has_expired_rows = any(self._is_past(row) for row in rows)
+                if limit > 0 and has_expired_rows:
                     limit -= self._drop(stem, self._is_past, limit, verb=EXPIRE)
         with suppress(OSError, ValueError):
             self._files.write_count(self._count_rows)
@@ -393,6 +392,7 @@ class JsonEntries(Entries):
                 yield stem, self._read_content(stem, stem)
 
     def _stems(self) -> list[str]:
+        """Return the names of the files, without `.json`. Raises StorageError."""
         with storing("the folder of JSON files"):
             return self._files.stems()
 
@@ -410,7 +410,7 @@ class JsonEntries(Entries):
     def _drop(
         self,
         namespace: str,
-        is_meant: Callable[[Row], bool],
+        is_to_remove: Callable[[Row], bool],
         limit: int | None = None,
         *,
         verb: str = "delete",
@@ -418,7 +418,7 @@ class JsonEntries(Entries):
     ) -> int:
         """Remove rows from the file of a namespace, and return how many were removed.
 
-        is_meant: says whether a row should be removed.
+        is_to_remove: says whether a row should be removed.
         limit: how many rows to remove at most; None for no limit.
         verb: the verb of the change in the history.
         key: the key under which the history lists the change. None means that it is listed under
@@ -427,15 +427,16 @@ class JsonEntries(Entries):
         path = f"{stem_of(namespace)}.json"
         if key is not None:
             path += f":{key}"
-        dropped = set[int]()
+        removed_positions = set[int]()
 
         def plan(rows: Sequence[Row]) -> RowEdit:
-            numbers = [number for number, row in enumerate(rows) if is_meant(row)]
-            dropped.update(numbers[:limit])
-            return RowEdit(verb, dropped)
+            """Return the edit that removes the first `limit` of these rows."""
+            positions = [position for position, row in enumerate(rows) if is_to_remove(row)]
+            removed_positions.update(positions[:limit])
+            return RowEdit(verb, removed_positions)
 
         self._carry_out(namespace, path, plan)
-        return len(dropped)
+        return len(removed_positions)
 
     def _is_past(self, row: Row) -> bool:
         """Whether the time to live of a row is over."""
@@ -449,7 +450,7 @@ class JsonEntries(Entries):
 
 def entry_of(row: Row, stem: str, content: Content) -> Entry:
     """Return a row of the file `stem` as an entry without an id."""
-    created = moment_of(row.get("created_at")) or datetime.fromtimestamp(content.changed, UTC)
+    created = _created(row, content)
     accessed = moment_of(row.get("accessed_at")) or created
     expires = moment_of(row.get("expires_at"))
     recalls = _number(row.get("access_count"))
@@ -462,6 +463,11 @@ def entry_of(row: Row, stem: str, content: Content) -> Entry:
         expires,
         recalls,
     )
+
+
+def _created(row: Row, content: Content) -> datetime:
+    """Return when a row was written. If it does not say so, when its file was last changed."""
+    return moment_of(row.get("created_at")) or datetime.fromtimestamp(content.changed, UTC)
 
 
 def _unknown_fields(row: Row) -> Row:

@@ -31,9 +31,10 @@ def undo_lines(session: PlaceVerbs, change: Change, blocked: Blocked) -> Change:
 
     Raises CannotUndo, NotAGraphFile, StorageError.
     """
-    touched = next(
+    line_steps = [
         file for file in change.files if file.do == StepKind.LINES and file.new is not None
-    )
+    ]
+    touched = line_steps[0]
     try:
         kept_lines = session.engine.ledger.lines.kept(touched)
     except (NotFound, StorageError):

@@ -26,15 +26,16 @@ _ITEM = lazy_pattern(r"[ \t]*(?:[-*+]|\d+[.)])[ \t]+")
 
 
 def in_link_style(session: ReadVerbs, project: str, path: str, text: str, old: str = "") -> str:
-    """Return the text of the note at `path`, with its new links as the program of the folder writes
-    them.
+    """Return the text of a note, with its new links in the form that the folder's program uses.
 
     For example, `[[Tea]]` becomes `[Tea](Tea.md)`.
 
+    project, path: the project and the path of the note.
+    text: its new text.
     old: the former text of the note; "" for a new note. Lines that are also in it stay as they are.
     """
     source = session.engine.source(project)
-    # The owner writes links as the owner likes. Only agents follow the style of the folder.
+    # The owner may write links in any form. Only agents follow the style of the folder.
     if session.is_owner or not isinstance(source, FolderSource) or "[[" not in text:
         return text
     style = source.conventions.link_paths
@@ -43,8 +44,8 @@ def in_link_style(session: ReadVerbs, project: str, path: str, text: str, old: s
 
     lines = text.split("\n")
     old_lines = set(old.split("\n"))
-    numbers = {number for number, link in link_places(text, split(text).body_at)}
-    for number in sorted(numbers):
+    line_numbers = {number for number, link in link_places(text, split(text).body_at)}
+    for number in sorted(line_numbers):
         line = lines[number - 1]
         if line not in old_lines and not _is_relation(line):
             lines[number - 1] = _with_markdown_links(session, source.name, path, line, style)
@@ -54,9 +55,10 @@ def in_link_style(session: ReadVerbs, project: str, path: str, text: str, old: s
 def _is_relation(line: str) -> bool:
     """Whether a line is a list item with a relation: `- part_of [[Note]]`."""
     item = _ITEM.match(line)
-    return (
-        item is not None and links.read_relation(line[item.end() :].rstrip(), number=1) is not None
-    )
+    if item is None:
+        return False
+    item_text = line[item.end() :].rstrip()
+    return links.read_relation(item_text, number=1) is not None
 
 
 def _with_markdown_links(session: ReadVerbs, project: str, path: str, line: str, style: str) -> str:
@@ -66,12 +68,14 @@ def _with_markdown_links(session: ReadVerbs, project: str, path: str, line: str,
     """
     # The last link is replaced first, so that the positions of the others stay right.
     for link in reversed(links.written_links(line, mask_code(line))):
-        if link.is_markdown or not line.startswith("]]", link.start + len(link.raw)):
+        end_of_inside = link.start + len(link.raw)
+        is_closed = line.startswith("]]", end_of_inside)
+        if link.is_markdown or not is_closed:
             continue
         markdown = _markdown_link(session, project, path, link, style)
         if markdown:
-            end = link.start + len(link.raw) + 2
-            line = line[: link.start - 2] + markdown + line[end:]
+            # The brackets around the inside are replaced, too.
+            line = line[: link.start - 2] + markdown + line[end_of_inside + 2 :]
     return line
 
 
@@ -100,14 +104,14 @@ def _markdown_link(
             candidate, project=project, folder=folder, viewer=session.agent
         )
         if leads_to is not None and leads_to.row == info.row:
-            return f"[{label}]({markdown_destination(candidate)}{link.rest.replace(' ', '%20')})"
+            destination = markdown_destination(candidate)
+            rest = link.rest.replace(" ", "%20")
+            return f"[{label}]({destination}{rest})"
     return ""
 
 
 def _label(link: WrittenLink) -> str:
-    """Return the label that Obsidian shows for a link without a shown text, such as `Note >
-    Heading`.
-    """
+    """Return the text that Obsidian shows for a link without a label: `Note > Heading`."""
     parts = [link.target, *link.rest.split("#")]
     return " > ".join(part for part in parts if part)
 

@@ -82,20 +82,18 @@ class MemorySession(ReviewVerbs, ProjectVerbs, ReadSession):
         Edits by other programs do not change it. It is cheap to read.
         """
         if self.engine.settings.url is not None:
-            # The ledger on this machine is a copy. Reading brings it up to date.
-            with (
-                suppress(StorageError),
-                self.engine.reading(),
-            ):
+            # The ledger on this machine is a copy. Entering the section brings it up to date.
+            with suppress(StorageError), self.engine.reading():
                 pass
         history = self.engine.ledger.history
-        latest = next(history.changes(), None)
-        numbers = "-".join(map(str, history.latest_numbers))
-        return f"{numbers}-{latest.time if latest else ''}"
+        latest_change = next(history.changes(), None)
+        latest_time = latest_change.time if latest_change is not None else ""
+        numbers = "-".join(str(number) for number in history.latest_numbers)
+        return f"{numbers}-{latest_time}"
 
     @verb
     def lag(self) -> int | None:
-        """Return how many acknowledged changes this process does not show yet. None if unknown.
+        """Return how many changes this process does not show yet. None if that is unknown.
 
         If the notes are in a database, it is the number of changes that the copy on this machine
         lacks. It is 1 if the index could not be brought up to date, or is still being compared with

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 from typing import TYPE_CHECKING, Any
 
 from memoranda import clock
@@ -65,7 +65,8 @@ class NoteContext:
 class LinkAction:
     """One link that `resolve_links` plans. It is written into the headers of both memories.
 
-    source, target: the ids of the memories.
+    source: the id of the memory with the wikilink.
+    target: the id of the memory to which the wikilink leads.
     reason: the wikilink in the text of the source, `[[Target]]`.
     path: the path of the source.
     """
@@ -165,12 +166,10 @@ class LinkVerbs(ReadVerbs, WritingSession):
 
     def _is_related(self, first: NoteInfo, second: NoteInfo, type: str) -> bool:
         """Whether the first note has a relation of this type to the second note."""
-        rows = [
-            edge.note.row
-            for edge in self.index.links.outgoing(first, self.agent)
-            if edge.type == type and edge.note is not None
-        ]
-        return second.row in rows
+        for edge in self.index.links.outgoing(first, self.agent):
+            if edge.type == type and edge.note is not None and edge.note.row == second.row:
+                return True
+        return False
 
     def _write_relation(
         self, change: Transaction, first: NoteInfo, second: NoteInfo, type: str
@@ -191,9 +190,9 @@ class LinkVerbs(ReadVerbs, WritingSession):
     def _link_name(self, first: NoteInfo, second: NoteInfo) -> str:
         """Return the text of a link in the first note that leads to the second note.
 
-        It is the title, if the title leads to the second note. If another note has the same title,
-        it is the file name for a note in a folder that people maintain, and the permalink for
-        others.
+        It is the title, if the title leads to the second note. If it does not, because another note
+        has the same title, it is the permalink. For a note in a folder that another program uses,
+        it is the file name then.
         """
         # None means that the link needs no project in front.
         project = None if first.project == second.project else second.project
@@ -235,7 +234,8 @@ class LinkVerbs(ReadVerbs, WritingSession):
         """
         with self.change("unlink") as change:
             first, second = self._pair(a, b)
-            if not {first.project, second.project} <= {*MEMORY_PROJECTS}:
+            are_memories = {first.project, second.project} <= {*MEMORY_PROJECTS}
+            if not are_memories:
                 raise InvalidInput(
                     "Only links between memories can be removed here; edit the note's text instead."
                 )
@@ -263,8 +263,9 @@ class LinkVerbs(ReadVerbs, WritingSession):
             infos_by_row = {info.row: info for info in infos}
             resolved_links = self.index.links.resolved_links_of(sorted(infos_by_row), self.agent)
             # Put the links of each memory together, in the order of the paths of the memories.
-            order = {row: position for position, row in enumerate(infos_by_row)}
-            resolved_links.sort(key=lambda link: order[link[0]])
+            positions = {row: position for position, row in enumerate(infos_by_row)}
+            # The first field of a link is the row of the memory that has it.
+            resolved_links.sort(key=lambda link: positions[link[0]])
             plan, links_by_row = _planned_links(infos_by_row, resolved_links)
             if not dry_run:
                 for row, ids in links_by_row.items():
@@ -360,7 +361,7 @@ def header_time(session: ReadVerbs, text: str) -> str:
         is_day = reading.all_day
     else:
         # Midnight stands for the whole day.
-        is_day = f"{moment.astimezone(zone):%H%M%S%f}" == "000000000000"
+        is_day = moment.astimezone(zone).time() == time()
     local = moment.astimezone(zone)
     if is_day:
         return f"{local:%Y-%m-%d}"
@@ -370,7 +371,7 @@ def header_time(session: ReadVerbs, text: str) -> str:
 def _future_time(session: ReadVerbs, text: str) -> Reading:
     """Read words for a future time, such as `next friday`.
 
-    Raises TimeframeError unless the whole text is such words. Words for a repeated time are not.
+    Raises TimeframeError if the text has other words, too, or words for a repeated time.
     """
     # Only words for a future time need this module, whose import takes 10 ms.
     from memoranda.note import timephrase
@@ -419,6 +420,8 @@ def supersede(
 ) -> Step:
     """End the validity of `before`, and record in `after` that it supersedes `before`.
 
+    before: the older note.
+    after: the newer note.
     valid_from: words for the time from which `after` is valid. None means that `after` keeps its
         time.
 
@@ -435,19 +438,21 @@ def supersede(
     else:
         begins = _beginning_of(note)
     keys["supersedes"] = _one_or_list([*note.supersedes, before.id])
-    end_validity(
-        session, change, [before], begins, after.scope, explicit=bool(valid_from or note.valid_from)
-    )
+    is_explicit = bool(valid_from or note.valid_from)
+    end_validity(session, change, [before], begins, after.scope, explicit=is_explicit)
     change.about = (after.project, after.path)
     return set_keys(session, change, after, keys, file, text)
 
 
 def _beginning_of(note: Note) -> str:
     """Return the time from which a note is valid, as a header has it: a day or a moment."""
-    microseconds_since_epoch, *_ = valid_span(note)
-    moment = clock.EPOCH + timedelta(microseconds=microseconds_since_epoch)
-    is_midnight = microseconds_since_epoch % _DAY_MICROSECONDS == 0
-    return moment.date().isoformat() if is_midnight else stamp(moment)
+    begins, *_ = valid_span(note)
+    moment = clock.EPOCH + timedelta(microseconds=begins)
+    is_midnight = begins % _DAY_MICROSECONDS == 0
+    # A day in a header means its midnight.
+    if is_midnight:
+        return moment.date().isoformat()
+    return stamp(moment)
 
 
 def end_validity(
@@ -521,15 +526,15 @@ def end_superseded(
             begins = day
     end_validity(session, change, old, begins, step.scope, explicit=bool(valid_from))
     change.about = change.about or (step.project, step.path)
-    # The new note is written last, so that it comes first where the latest changes are listed
+    # The new note is written last, so that it comes first where the latest changes are listed.
     change.steps.remove(step)
     change.steps.append(step)
 
 
 def _check_circle(session: ReadVerbs, before: NoteInfo, after: NoteInfo) -> None:
-    """Raise InvalidInput if `after` cannot supersede `before`.
+    """Raise InvalidInput if both notes are the same, or if `before` supersedes `after` already.
 
-    It cannot if both are the same note, or if `before` supersedes `after` in any number of steps.
+    It may supersede `after` in any number of steps.
     """
     if after.row not in session.versions(before):
         return

@@ -7,7 +7,7 @@ file a new note is stored (note/links.py makes the name of the file), and when a
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -104,12 +104,22 @@ class _Place(NamedTuple):
     """The place for a note in its project.
 
     path: the path in the project.
-    info, file: the note that is there, and its file. None if the place is free.
+    info: the note that is there. None if the place is free.
+    file: the file of that note. None if the place is free.
     """
 
     path: str
     info: NoteInfo | None
     file: File | None
+
+
+class _NewNote(NamedTuple):
+    """The names of a note that is about to be written."""
+
+    project: str
+    path: str
+    title: str
+    permalink: str
 
 
 class NoteVerbs(PlaceVerbs, LinkVerbs):
@@ -119,11 +129,13 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     def read(self, ref: Ref, *, project: str | None = None, count: bool = True) -> Note:
         """Return a note (see `Memory.read`).
 
-        Reading an archived memory takes it out of the archive (contract 001, 18.1). It may be
-        impossible to move the memory: if the caller only reads, if the home is read-only, or if a
-        lock is held too long. Then the memory is returned all the same, and stays in the archive.
+        Reading an archived memory takes it out of the archive (contract 001, 18.1). The memory
+        stays there if it cannot be moved: the caller only reads, the home is read-only, or a lock
+        is held too long. It is returned in any case.
 
-        count: whether to count one read of the note. Without it, an archived memory stays in the
+        ref: the note: an id, path, title or permalink, a (project, path), or a note.
+        project: the project in which to look for it; None for all.
+        count: whether to count one read of the note. If not, an archived memory stays in the
             archive.
         """
         note = super().read(ref, project=project, count=count)
@@ -177,6 +189,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         origin = str(info.header["archived_from"])
         project, _, path = origin.partition("/")
         keys = dict.fromkeys(_ARCHIVING_KEYS, REMOVE)
+        # A title that is the name of the file was added, too.
         if info.title == path.rpartition("/")[2].removesuffix(".md"):
             keys["title"] = REMOVE
         if self.engine.source(project).place(path).kind != "missing":
@@ -245,7 +258,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         return [Stored(change.written(step), created=step.old is None) for step in steps]
 
     def _complete_draft(self, draft: Draft, superseded: list[NoteInfo]) -> Draft:
-        """Return a draft with a checked scope, and with the times from and until which it is valid.
+        """Return a draft with a checked scope, and with the times when it begins and ends to be valid.
 
         superseded: the notes that the draft supersedes.
         """
@@ -379,8 +392,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         checksum: str | None,
         taken_permalinks: set[str],
     ) -> Step:
-        """Add the step that writes a note, which may replace another note (contract 000b, 7,
-        write_note).
+        """Add the step that writes a note, and return the step (contract 000b, 7, write_note).
 
         overwrite: whether the draft may replace a note.
         checksum: the checksum that the replaced note must have; None for any checksum.
@@ -392,57 +404,65 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         project, path, title = self._place_of(draft)
         namesake = None if draft.file_name else title
         place = self._free_or_same_place(project, path, namesake)
-        _check_overwrite(
-            place.info, place.file, place.path, project, overwrite=overwrite, checksum=checksum
-        )
+        _check_overwrite(place, project, overwrite=overwrite, checksum=checksum)
 
-        path = place.path
+        # The place may differ from the path of the replaced note in case. The file keeps its name.
+        path = place.path if place.info is None else place.info.path
+        permalink = self.free_permalink(project, path, taken_permalinks)
+        taken_permalinks.add(permalink)
+        text = self._compose(draft, _NewNote(project, path, title, permalink), place)
+
+        data = encoded(text)
+        # The permalink that was chosen above is free. But a replaced note or the draft may have
+        # another one.
+        if place.info is not None or _names_permalink(draft):
+            self._check_permalink(project, path, markdown.own_permalink(text))
+        scope = new_scope(self, data, place.file.data if place.file else None)
+        return change.put(project, path, data, old=place.file, scope=scope)
+
+    def _compose(self, draft: Draft, new: _NewNote, place: _Place) -> str:
+        """Return the text of the file for a new note, with its header.
+
+        draft: the content and the properties of the note.
+        new: the names of the note.
+        place: the place of the note. If another note is there, some of its header keys stay.
+        """
+        from memoranda.note import markdown
+
         replaced_text = ""
         kept_keys: dict[str, object] = {}
         if place.info is not None and place.file is not None:
-            # The place may differ from the path in case. Then the present file keeps its name.
-            path = place.info.path
             replaced_text = place.file.data.decode("utf-8", "replace")
-            replaced_note = self.parse(place.info.project, path, place.file)
+            replaced_note = self.parse(new.project, new.path, place.file)
             kept_keys = _kept_keys(place.info, replaced_note)
-        metadata = _metadata_of(draft)
-        permalink = self.free_permalink(project, path, taken_permalinks)
-        taken_permalinks.add(permalink)
 
         content = draft.text
         tags: Sequence[str] = draft.tags
         usual_keys: set[str] | None = None
-        habits = habits_of(self, project)
-        # Other programs use this folder, too. The note gets only the header keys that its notes
-        # usually have.
+        habits = habits_of(self, new.project)
+        # Another program uses this folder, too. So the note gets only the header keys that the
+        # notes in this folder usually have.
         if habits is not None:
             content, tags = with_tags(content, tags, habits)
-            usual_keys = _usual_keys(habits, replaced_text, title, path)
+            usual_keys = _usual_keys(habits, replaced_text, new.title, new.path)
             if replaced_text:
                 kept_keys = {key: value for key, value in kept_keys.items() if key in usual_keys}
 
         text = markdown.compose_note(
             content,
-            title=title,
+            title=new.title,
             type=draft.type,
             tags=tags,
-            metadata=metadata,
+            metadata=_metadata_of(draft),
             created=self.clock(),
-            permalink=permalink,
+            permalink=new.permalink,
             keep=kept_keys,
             old=replaced_text,
             habits=usual_keys,
         )
         if replaced_text:
             text = markdown.with_counted_time(replaced_text, text, self.clock())
-        text = in_link_style(self, project, path, text, replaced_text)
-
-        data = encoded(text)
-        # Otherwise the note has the permalink chosen above, which no other note has.
-        if place.info is not None or _names_permalink(draft, metadata):
-            self._check_permalink(project, path, markdown.own_permalink(text))
-        scope = new_scope(self, data, place.file.data if place.file else None)
-        return change.put(project, path, data, old=place.file, scope=scope)
+        return in_link_style(self, new.project, new.path, text, replaced_text)
 
     def _place_of(self, draft: Draft) -> tuple[str, str, str]:
         """Return the project, path and title of the note that a draft would make.
@@ -509,9 +529,9 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     def _free_or_same_place(self, project: str, path: str, title: str | None) -> _Place:
         """Find the place for a note: a free one, or the place of a note that it may replace.
 
-        If the caller may not see the note at the place, the path gets a number, as in `plan 2.md`.
-        So it does if the note at the place has another title that makes the same file name. Paths
-        that differ only in case or Unicode form are the same place.
+        The path gets a number, such as `plan 2.md`, in two cases: the caller may not see the note
+        at the place, or that note has another title that makes the same file name. Paths that
+        differ only in case or Unicode form are the same place.
 
         title: the title of the new note. None means that the caller chose the file name, so that
             the title of the other note does not matter.
@@ -532,7 +552,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                     raise Exists(place, f"{project}/{place}")
                 return _Place(place, info=None, file=None)
 
-            # A note that the caller does not see counts as taken, and the next number is tried.
+            # The place of a note that the caller may not see is taken, so the next number is tried.
             if self.sees(info.scope):
                 if not _is_other_title(info, path, title):
                     return _Place(place, info, source.read(info.path))
@@ -557,8 +577,11 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     ) -> Changed:
         """Change a part of a note (see `Memory.edit`).
 
+        ref: the note to change.
+        edit: what to do to its text.
         checksum: the checksum that the note must have; None for any checksum.
         create: whether `append` and `prepend` may create a missing note.
+        project: the project in which to look for the note; None for all.
         undoes: the number of the change that the edit takes back, while later changes of the note
             stay. The history then shows the edit as an undo. None for any other edit.
 
@@ -575,15 +598,16 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             file, text = editable(self, info)
             if checksum is not None:
                 check_etag(info, file, checksum)
-            edited = _edited(edit, text, info.permalink)
-            styled = in_link_style(self, info.project, info.path, edited.text, text)
-            new_text, links = relink_anchors(self, info, text, styled)
+
+            edited = _apply_edit(edit, text, info.permalink)
+            styled_text = in_link_style(self, info.project, info.path, edited.text, text)
+            new_text, relinked = relink_anchors(self, info, text, styled_text)
             data = follow_content(self, info, text, new_text).encode()
-            step = change.put(
-                info.project, info.path, data, old=file, scope=new_scope(self, data, file.data)
-            )
-            put_texts(change, links)
-        return Changed(change.written(step), edited, updated=links.updated, broken=links.broken)
+            scope = new_scope(self, data, file.data)
+            step = change.put(info.project, info.path, data, old=file, scope=scope)
+            put_texts(change, relinked)
+        note = change.written(step)
+        return Changed(note, edited, updated=relinked.updated, broken=relinked.broken)
 
     def _create(self, identifier: str, edit: Edit, project: str | None) -> Changed:
         """Create the note that an edit was meant for, with the text of the edit.
@@ -620,12 +644,17 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         first_part, slash, remaining_path = path.partition("/")
         if not slash:
             return usual_project, path
+
         projects_by_name = {name.lower(): name for name in self.engine.sources}
         first_project = projects_by_name.get(first_part.lower())
-        if first_project is not None and (project is None or first_project == usual_project):
+        may_be_in_first_project = project is None or first_project == usual_project
+        if first_project is not None and may_be_in_first_project:
             return first_project, remaining_path
+
         is_address = identifier.startswith(links.SCHEME)
-        if not is_address or self.engine.source(usual_project).place(first_part).kind == "folder":
+        if not is_address:
+            return usual_project, path
+        if self.engine.source(usual_project).place(first_part).kind == "folder":
             return usual_project, path
         # In an address such as `memory://work/plan`, a first part that is not a folder is a project.
         source = self.engine.source(first_part)
@@ -660,8 +689,10 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         from memoranda.note.markdown import other_tag_keys
 
         with self.change("tag") as change:
-            named_infos = [self.find(ref, looseness=Looseness.CASE) for ref in refs]
-            infos = {info.row: info for info in named_infos}
+            named_notes = [self.find(ref, looseness=Looseness.CASE) for ref in refs]
+            # Several refs may name the same note.
+            infos = {info.row: info for info in named_notes}
+            # A note whose tags stay as they are, or the step that changes a note.
             results: list[Note | Step] = []
             for info in infos.values():
                 file, text = editable(self, info)
@@ -670,46 +701,44 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                 if tags == list(note.tags):
                     results.append(note)
                     continue
-                # All tags are then in the one key `tags`.
+                # Afterwards, all tags are in the one key `tags`.
                 keys = {"tags": tags or REMOVE} | dict.fromkeys(other_tag_keys(note.header), REMOVE)
                 results.append(set_keys(self, change, info, keys, file, text))
-        return [
-            self.as_indexed(item) if isinstance(item, Note) else change.written(item)
-            for item in results
-        ]
+
+        notes: list[Note] = []
+        for result in results:
+            if isinstance(result, Note):
+                notes.append(self.as_indexed(result))
+            else:
+                notes.append(change.written(result))
+        return notes
 
 
-def _check_overwrite(
-    info: NoteInfo | None,
-    file: File | None,
-    path: str,
-    project: str,
-    *,
-    overwrite: bool,
-    checksum: str | None,
-) -> None:
+def _check_overwrite(place: _Place, project: str, *, overwrite: bool, checksum: str | None) -> None:
     """Raise an error if a draft may not be written to a place.
 
-    info, file: the note at the place; None if the place is free.
+    project: the project of the place.
     overwrite: whether the draft may replace a note.
     checksum: the checksum that the replaced note must have; None for any checksum.
 
     Raises NotFound if there is a checksum but no note. Raises Conflict, Exists, Locked.
     """
+    if place.info is None or place.file is None:
+        if checksum is not None:
+            raise NotFound(place.path, project)
+        return
     if checksum is not None:
-        if info is None or file is None:
-            raise NotFound(path, project)
-        check_etag(info, file, checksum)
-    if info is not None and not overwrite:
-        raise Exists(info.path, info.permalink)
-    if info is not None and file is not None and info.locked:
-        raise Locked(info.permalink)
+        check_etag(place.info, place.file, checksum)
+    if not overwrite:
+        raise Exists(place.info.path, place.info.permalink)
+    if place.info.locked:
+        raise Locked(place.info.permalink)
 
 
-def _edited(edit: Edit, text: str, permalink: str) -> Edited:
+def _apply_edit(edit: Edit, text: str, permalink: str) -> Edited:
     """Return the result of an edit of a text.
 
-    An edit knows only the text. So its errors get the permalink of the note here.
+    The edit does not know to which note the text belongs. So its errors get the permalink here.
     """
     try:
         return edit.apply(text)
@@ -719,9 +748,10 @@ def _edited(edit: Edit, text: str, permalink: str) -> Edited:
         raise SectionError(error.section, error.headings, error.lines, permalink) from None
 
 
-def _names_permalink(draft: Draft, metadata: Mapping[str, Any]) -> bool:
-    """Whether a draft may have a permalink, in its metadata or in a header of its text."""
-    return "permalink" in metadata or draft.text.startswith(("---", "\ufeff"))
+def _names_permalink(draft: Draft) -> bool:
+    """Whether a draft may name a permalink, in its metadata or in a header of its text."""
+    # The text may have a header, with or without a BOM before it.
+    return "permalink" in draft.metadata or draft.text.startswith(("---", "\ufeff"))
 
 
 def _usual_keys(habits: Habits, old: str, title: str, path: str) -> set[str]:
@@ -742,8 +772,11 @@ def _first_line(text: str) -> str:
 
     For example, `# Plan` gives `Plan`. "" means that the text has no such line.
     """
-    stripped = (line.strip("# \t") for line in text.splitlines())
-    return next((line for line in stripped if line), "")
+    for line in text.splitlines():
+        stripped = line.strip("# \t")
+        if stripped:
+            return stripped
+    return ""
 
 
 def _with_tags_changed(tags: Sequence[str], add: Sequence[str], remove: Sequence[str]) -> list[str]:
@@ -796,8 +829,9 @@ def note_keys(text: str) -> set[str]:
     """Return the header keys of a note; an empty set if the header cannot be read."""
     from memoranda.note.frontmatter import parse, split
 
+    header_text = split(text)[0] or ""
     try:
-        return set(parse(split(text)[0] or ""))
+        return set(parse(header_text))
     except ValueError:
         return set()
 

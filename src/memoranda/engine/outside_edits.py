@@ -33,7 +33,8 @@ class OutsideEdit:
     time: a time at which the edit had been made already: the time of the file or, if there is a
         change after the edit, the time of that change.
     is_latest: whether the note still has the text of the edit.
-    text_before, text_after: the texts of the note. None if the history does not have the text.
+    text_before: the text before the edit. None if the history does not have it.
+    text_after: the text after the edit. None if the history does not have it.
     """
 
     after: int
@@ -50,6 +51,7 @@ class _TextAtTime:
 
     digest: the SHA-256 of the text.
     text: the text itself. None if it is not known.
+    time: the time, as a text in ISO 8601.
     """
 
     digest: str
@@ -102,16 +104,20 @@ def outside_edits(
 def notes_edited_outside(
     memory: HistoryVerbs, changes: Iterable[Change], *, limit: int
 ) -> list[NoteInfo]:
-    """Return the notes with a text that no change wrote: now, or when one of `changes` found it.
+    """Return the notes that were edited outside of memoranda.
 
+    They have a text that no change wrote. They have it now, or had it when a change replaced it.
+
+    changes: the changes whose replaced texts are looked at.
     limit: how many of the notes whose files changed last are looked at.
     """
     history = memory.engine.ledger.history
+    infos: dict[Place, NoteInfo] = {}
     # Notes whose present text no change wrote.
-    latest, _ = memory.list(Query(order="changed"), limit=limit)
-    infos = {
-        (info.project, info.path): info for info in latest if history.writer_of(info.etag) is None
-    }
+    latest_notes, _ = memory.list(Query(order="changed"), limit=limit)
+    for info in latest_notes:
+        if history.writer_of(info.etag) is None:
+            infos[info.project, info.path] = info
 
     # Notes of which a change replaced a text that no change wrote. Only the first file of each
     # change is looked at.
@@ -123,9 +129,9 @@ def notes_edited_outside(
             continue
         if history.writer_of(touched.old) is not None:
             continue
-        info = memory.index.notes.get(touched.project, touched.to or touched.path)
-        if info is not None and memory.sees(info.scope):
-            infos[info.project, info.path] = info
+        present_info = memory.index.notes.get(touched.project, touched.to or touched.path)
+        if present_info is not None and memory.sees(present_info.scope):
+            infos[present_info.project, present_info.path] = present_info
     return list(infos.values())
 
 
@@ -170,7 +176,9 @@ def _text_before(step: PlacedChange, revisions: Sequence[Revision]) -> _TextAtTi
 
 def _at_time(digest: str | None, text: str | None, change: Change) -> _TextAtTime | None:
     """Return a text with the time of a change. None if the change has no digest of it."""
-    return _TextAtTime(digest, text, change.time) if digest else None
+    if not digest:
+        return None
+    return _TextAtTime(digest, text, change.time)
 
 
 def _is_counted(memory: HistoryVerbs, before: _TextAtTime, after: _TextAtTime, change: int) -> bool:
@@ -178,7 +186,9 @@ def _is_counted(memory: HistoryVerbs, before: _TextAtTime, after: _TextAtTime, c
 
     Such counts are written by memoranda, so they are not an edit outside of it.
 
-    change: the number of the change that wrote the text `before`.
+    before: the earlier text.
+    after: the later text.
+    change: the number of the change that wrote the earlier text.
     """
     history = memory.engine.ledger.history
     digest: str | None = before.digest

@@ -50,13 +50,17 @@ if TYPE_CHECKING:
 MOST_LINES = 200
 # How many characters of a memory are shown.
 _LENGTH = 80
+# The beginning of each list of pending reminders, and the rest of an empty list.
 _HEAD = "# Pending Reminders\n\n"
 _NONE = "None.\n"
+# The beginning of the scope of a note that only one agent sees.
 _AGENT = "agent:"
-# In place of the words of a memory that seems to hold instructions.
+# Shown in place of the words of a memory that seems to hold instructions.
 _WITHHELD = "[withheld: it may hold instructions, see `memory review`]"
+# Sorts reminders without a time behind all others.
 _NEVER = datetime.max.replace(tzinfo=UTC)
 WEEKS = 12
+"""How many weeks the growth of a home is shown for."""
 
 Firing = Mapping[int, Mapping[str, Any]]
 """The header keys that reminders are about to get, by row of the reminder."""
@@ -92,20 +96,21 @@ class Overview:
             engine.clock().astimezone(engine.settings.zone),
             self.memory.upheld_rows(),
         )
-        by_category = {section.category: section for section in sections}
-        total = sum(section.total for section in by_category.values())
-        inbox = sum(section.inbox for section in by_category.values())
+        sections_by_category = {section.category: section for section in sections}
+        total = sum(section.total for section in sections_by_category.values())
+        inbox = sum(section.inbox for section in sections_by_category.values())
         lines = [
             "# Memory Index",
             "",
             f"{total} memories, {inbox} in the inbox. Read one: `memory read ID`. Search: `memory search WORDS`.",
         ]
         for category in CATEGORIES:
-            if category in by_category:
-                section = by_category[category]
+            section = sections_by_category.get(category)
+            if section is not None:
                 lines += ["", f"## {category} ({section.total})", ""]
                 lines += self._section_lines(section)
         if len(lines) > MOST_LINES:
+            # The last two lines say that there is more.
             lines[MOST_LINES - 2 :] = ["", "… more: `memory list --limit 0`"]
         return "\n".join(lines) + "\n"
 
@@ -208,30 +213,34 @@ class Pending:
     def listed(
         self, now: datetime, infos: Sequence[NoteInfo], firing: Firing | None = None
     ) -> list[tuple[NoteInfo, Reminder]]:
-        """Return the reminders among `infos` that are pending at `now`. The one that was due first
-        comes first.
+        """Return the reminders that are pending at a moment, in the order of their times.
 
-        firing: changes of headers that are not in the files yet, but count as made. None for none.
+        now: the moment.
+        infos: the notes of the reminders to look at.
+        firing: changes of headers that are not in the files yet, but count as made. None if there
+            are no such changes.
         """
-        from memoranda.note.frontmatter import REMOVE
         from memoranda.note.reminder import Reminder
 
         days = self.engine.settings.pending_days
-        headers = [(info, {**info.header, **(firing or {}).get(info.row, {})}) for info in infos]
-        reminders = []
-        for info, header in headers:
-            kept_keys = {key: value for key, value in header.items() if value is not REMOVE}
-            reminders.append((info, Reminder.of(kept_keys)))
-        pending = [row for row in reminders if row[1].is_pending(now, days)]
-        return sorted(pending, key=lambda row: (row[1].shown_due or _NEVER, row[0].id))
+        new_keys_by_row = firing or {}
+        pending: list[tuple[NoteInfo, Reminder]] = []
+        for info in infos:
+            header = _with_changes(info.header, new_keys_by_row.get(info.row, {}))
+            reminder = Reminder.of(header)
+            if reminder.is_pending(now, days):
+                pending.append((info, reminder))
+        pending.sort(key=_order_of_pending)
+        return pending
 
     def refresh(
         self, now: datetime | None = None, firing: Firing | None = None, *, create: bool = True
     ) -> bool:
         """Write the lists of pending reminders as they should be at `now`, if they are out of date.
 
-        now: None means the present moment.
-        firing: changes of headers that are not in the files yet, but count as made. None for none.
+        now: the moment; None means the present moment.
+        firing: changes of headers that are not in the files yet, but count as made. None if there
+            are no such changes.
         create: whether to write a list if the home has none.
 
         Returns whether a file was written. Raises StorageError.
@@ -245,7 +254,8 @@ class Pending:
             parts = self._parts(list_files, reminders)
             written = False
             for path, part in sorted(parts.items()):
-                written |= put_derived(path, (_HEAD + (self._rows(part) or _NONE)).encode())
+                text = _HEAD + (self._rows(part) or _NONE)
+                written |= put_derived(path, text.encode())
             return written
 
     def _parts(
@@ -276,8 +286,9 @@ class Pending:
         """
         zone = self.engine.settings.reading_zone
         texts = contents(self.memory, [info for info, _ in part])
-        rows = []
-        for number, ((info, reminder), content) in enumerate(zip(part, texts, strict=True), 1):
+        rows: list[str] = []
+        for (info, reminder), content in zip(part, texts, strict=True):
+            number = len(rows) + 1
             due = reminder.shown_due
             when = f"{due.astimezone(zone):%Y-%m-%d %H:%M}" if due else "no date"
             if self.memory.is_held_back(info):
@@ -287,6 +298,20 @@ class Pending:
                 text += _author_in_brackets(self.memory, info)
             rows.append(f"{number}. {text}\n   due {when}, id {info.id[:8]}\n\n")
         return "".join(rows)
+
+
+def _with_changes(header: Mapping[str, Any], new_keys: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a header with some keys changed. REMOVE as a value removes a key."""
+    from memoranda.note.frontmatter import REMOVE
+
+    changed_header = {**header, **new_keys}
+    return {key: value for key, value in changed_header.items() if value is not REMOVE}
+
+
+def _order_of_pending(row: tuple[NoteInfo, Reminder]) -> tuple[datetime, str]:
+    """Return the sort key of a pending reminder: its time, then the id of its note."""
+    info, reminder = row
+    return (reminder.shown_due or _NEVER, info.id)
 
 
 def authors_named(memory: ReadVerbs, info: NoteInfo) -> tuple[Mark, ...]:
@@ -343,13 +368,14 @@ def by_day(memory: ReadVerbs, first: date, until: date) -> dict[str, int]:
 
 
 def written_today(memory: ReadVerbs) -> dict[str, Use]:
-    """Return how much each agent has written since midnight, by name. An agent gets only its own
-    numbers.
+    """Return how much each agent has written since midnight, by name.
+
+    An agent gets only its own numbers.
     """
     engine = memory.engine
     with engine.guard:
-        used = engine.day_use.since_midnight(memory.clock(), memory.settings)
-        return {name: use for name, use in sorted(used.items()) if memory.agent in (None, name)}
+        uses = engine.day_use.since_midnight(memory.clock(), memory.settings)
+        return {name: use for name, use in sorted(uses.items()) if memory.agent in (None, name)}
 
 
 @dataclass(slots=True)
@@ -395,30 +421,32 @@ def figures(memory: HistoryVerbs) -> Figures:
     zone = memory.settings.zone
     today = memory.clock().astimezone(zone).date()
     monday = today - timedelta(days=today.weekday())
-    # The last one ends the present week.
-    mondays = [monday - timedelta(weeks=weeks_ago) for weeks_ago in reversed(range(-1, WEEKS))]
+    first_monday = monday - timedelta(weeks=WEEKS - 1)
+    # The last of them ends the present week.
+    mondays = [first_monday + timedelta(weeks=number) for number in range(WEEKS + 1)]
     # Comparing numbers is fifty times faster than comparing dates in a time zone.
     begins = [_microseconds(day, zone) for day in mondays]
     new_notes = [0] * WEEKS
-    total = 0
+    total_bytes = 0
     counts = memory.stats()
     for created, size in memory.index.notes.written(memory.agent):
-        total += size
+        total_bytes += size
         if begins[0] <= created < begins[-1]:
-            new_notes[bisect_right(begins, created) - 1] += 1
+            week = bisect_right(begins, created) - 1
+            new_notes[week] += 1
     index_bytes = 0
     history_bytes = 0
     if memory.agent is None:
         index_bytes = _size([layout.index, layout.index.with_name(f"{layout.index.name}-wal")])
         history_bytes = _size([layout.ledger, *layout.texts.rglob("*")])
     weeks = list(zip(mondays[:-1], new_notes, strict=True))
-    return Figures(counts, total, index_bytes, history_bytes, weeks)
+    return Figures(counts, total_bytes, index_bytes, history_bytes, weeks)
 
 
 def _microseconds(day: date, zone: tzinfo | None) -> int:
     """Return when a day begins, in microseconds since 1970.
 
-    zone: None means the time zone of the machine.
+    zone: the time zone of the day; None means the time zone of the machine.
     """
     midnight = datetime.combine(day, time.min, zone).astimezone(UTC)
     return (midnight - EPOCH) // timedelta(microseconds=1)
@@ -430,11 +458,12 @@ def writers(memory: HistoryVerbs, since: datetime) -> list[Writer]:
     for change in memory.log(limit=0, since=since):
         by = change.by or {}
         client = by.get("client") or change.face or ""
-        writer = writers.setdefault(
-            (change.agent, client), Writer(change.agent, client, change.time)
-        )
+        new_writer = Writer(change.agent, client, change.time)
+        writer = writers.setdefault((change.agent, client), new_writer)
         writer.verbs[change.verb] += 1
-        writer.sessions.update(filter(None, [by.get("session")]))
+        session = by.get("session")
+        if session:
+            writer.sessions.add(session)
     return list(writers.values())
 
 

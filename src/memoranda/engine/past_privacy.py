@@ -62,9 +62,9 @@ class PastPrivacy:
         self._may_hide = has_private_notes or self._history.has_private_steps()
 
     def hides(self, change: Change | PlacedStep, touched: Touched) -> bool:
-        """Whether the note that a change touched has been another agent's at any time since the
-        change.
+        """Whether the note that a change touched was private to another agent at any time since.
 
+        change: the change, or a step of one.
         touched: the step of the change on this note.
         """
         if not self._session.sees(touched.scope):
@@ -93,7 +93,7 @@ class PastPrivacy:
             scopes = scopes_below(self._engine, moved).values()
         except MemorandaError:
             return False
-        return bool(scopes) and not any(map(self._session.sees, scopes))
+        return bool(scopes) and not any(self._session.sees(scope) for scope in scopes)
 
     def _is_private_after(self, start: _Cursor) -> bool:
         """Whether the note at a cursor was hidden from the caller at any time after the cursor."""
@@ -136,11 +136,15 @@ class PastPrivacy:
         None means that no step follows.
         """
         steps = self._steps_at(cursor.place)
+        cursor_position = (cursor.number, cursor.position)
         next_index = bisect_right(
-            steps, (cursor.number, cursor.position), key=lambda step: (step.number, step.position)
+            steps, cursor_position, key=lambda step: (step.number, step.position)
         )
         _, _, root = cursor.place
-        return next((step for step in steps[next_index:] if step.touched.root == root), None)
+        for step in steps[next_index:]:
+            if step.touched.root == root:
+                return step
+        return None
 
     def _steps_at(self, place: Location) -> Sequence[PlacedStep]:
         """Return all steps in the ledger on a path or on a folder above it, the oldest first."""

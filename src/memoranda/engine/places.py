@@ -118,7 +118,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         )
 
     def _note_target(self, info: NoteInfo, destination: str) -> str:
-        """Return the path in the project to which a note moves.
+        """Return the path in the project to which a note moves. Raises InvalidInput, OutsideError.
 
         For a note `plan.md`, `archive/` means `archive/plan.md`, and `archive/idea` means
         `archive/idea.md`. `/` means the top folder of the project.
@@ -278,7 +278,8 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         """
         for place, _, files in sorted(walk(os.path.join(source.root, origin))):
             relative_path = os.path.relpath(place, source.root)
-            for path in (f"{relative_path}/{name}" for name in sorted(files)):
+            for name in sorted(files):
+                path = f"{relative_path}/{name}"
                 if path in hidden_paths:
                     continue
                 to = target + path[len(origin) :]
@@ -286,7 +287,8 @@ class PlaceVerbs(ReadVerbs, WritingSession):
                     raise Unusable(to)
                 file = source.read(path)
                 self._move_file(change, source.name, path, to, file, follow, texts.get(path))
-        for folder in _emptied_folders(source.root, origin, {step.path for step in change.steps}):
+        removed_paths = {step.path for step in change.steps}
+        for folder in _emptied_folders(source.root, origin, removed_paths):
             change.add(StepKind.RMDIR, source.name, folder)
 
     def _effects_on_links(
@@ -310,8 +312,8 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         """Raise InvalidInput if a note may not move to `target`.
 
         At the target, the file must still be a note. A target that begins with the name of another
-        project is refused, because it is probably meant as a move to that project. It is allowed if
-        this project has such a folder.
+        project is refused: it is probably meant as a move to that project. If this project has such
+        a folder, the target is allowed.
         """
         self._check_place(project, target)
         first_folder, slash, _ = target.partition("/")
@@ -333,18 +335,19 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         If the notes are of several projects, the result has the project and paths of the first one.
         """
         with self.change("delete") as change:
-            infos: dict[int, NoteInfo] = {}
+            # Several refs may name the same note.
+            infos_by_row: dict[int, NoteInfo] = {}
             for ref_to_delete in (ref, *more_refs):
                 info = self.find(ref_to_delete, project, looseness=Looseness.EXACT)
-                infos[info.row] = info
-            remove_note(
-                self, change, *((info, read_unlocked(self, info)) for info in infos.values())
-            )
+                infos_by_row[info.row] = info
+            infos = list(infos_by_row.values())
+            notes_with_files = [(info, read_unlocked(self, info)) for info in infos]
+            remove_note(self, change, *notes_with_files)
         assert change.done is not None
-        first = next(iter(infos.values())).project
-        paths = [info.path for info in infos.values() if info.project == first]
+        first_project = infos[0].project
+        paths = [info.path for info in infos if info.project == first_project]
         lost = sum(not file.kept for file in change.done.files)
-        return Deleted(first, paths, len(infos), change.done.number, lost)
+        return Deleted(first_project, paths, len(infos), change.done.number, lost)
 
     @verb
     def delete_folder(self, project: str, folder: str) -> Deleted:
@@ -401,8 +404,9 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         data: bytes | None = None,
         **step_fields: Any,
     ) -> None:
-        """Add the step that moves a file. If its text has to change, the file is written at its new
-        path.
+        """Add the steps that move a file.
+
+        If its text has to change, the file is written at its new path and removed at its old path.
 
         file: the file as it is now.
         follow: whether a permalink in the header changes with the path.
@@ -432,21 +436,23 @@ class PlaceVerbs(ReadVerbs, WritingSession):
 
         taken_permalinks: further permalinks that count as taken.
         """
-        return next(
-            candidate
-            for candidate in links.numbered(links.permalink_for(project, path))
-            if candidate not in taken_permalinks
-            and self.permalink_holder(project, path, candidate) is None
-        )
+        # The candidates have no end.
+        for candidate in links.numbered(links.permalink_for(project, path)):
+            if candidate in taken_permalinks:
+                continue
+            if self.permalink_holder(project, path, candidate) is None:
+                break
+        return candidate
 
     def permalink_holder(self, project: str, path: str, permalink: str) -> NoteInfo | None:
-        """Return the note with this permalink that the caller sees. The note at `path` does not
-        count.
+        """Return another note with this permalink that the caller sees. None if no other note has it.
 
-        None if no other note has the permalink.
+        path: the path of the note that does not count.
         """
-        holders = self.index.notes.with_permalink(project, permalink)
-        return next((note for note in holders if note.path != path and self.sees(note.scope)), None)
+        for note in self.index.notes.with_permalink(project, permalink):
+            if note.path != path and self.sees(note.scope):
+                return note
+        return None
 
     def _check_place(self, project: str, path: str) -> None:
         """Raise InvalidInput if a file at this path would not be a note of the project."""

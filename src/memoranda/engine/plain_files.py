@@ -33,6 +33,7 @@ from memoranda.sources.step import StepKind
 from memoranda.text.utf16 import utf16_coding
 
 if TYPE_CHECKING:
+    from memoranda.index.rows import NoteInfo
     from memoranda.ledger.change import Change
 
 Plan = Callable[[], Mapping[str, tuple[str, File | None]]]
@@ -64,8 +65,7 @@ class Files:
         return self._engine.reading()
 
     def _place(self, path: str) -> PathInfo:
-        """Return the file, folder or link at `path`. A symlink at the end of the path is not
-        followed.
+        """Return the file, folder or link at `path`, without following a symlink at its end.
 
         For a missing file, the path of the result is where a new file would be written: symlinks to
         folders are resolved. If a file is where the path needs a folder, the new file cannot be
@@ -140,12 +140,14 @@ class Files:
         The entries are sorted by code point. Hidden names, `node_modules`, and links that lead to
         nothing or out of the folder are left out. So is everything that the caller may not see.
         """
-        entries = []
-        for entry in self._source.entries(self._source.spelled(f"{self._base}/{path}".strip("/"))):
+        entries: list[tuple[str, PathInfo]] = []
+        folder = self._source.spelled(f"{self._base}/{path}".strip("/"))
+        for entry in self._source.entries(folder):
             name = entry.path.rpartition("/")[2]
             if name.startswith(".") or name == "node_modules":
                 continue
             try:
+                # A name that is not UTF-8 cannot be shown.
                 name.encode()
                 place = self._follow(entry)
             except (OutsideError, StorageError, UnicodeEncodeError):
@@ -162,11 +164,11 @@ class Files:
         return self._source.read(place.path)
 
     def notes(self) -> dict[str, Stamp]:
-        """Return the stamps (size and times) of all notes in the folder that the caller may see, by
+        """Return the notes in the folder that the caller may see: their stamps (size and times), by
         path.
 
-        The result is sorted by path, and empty if the folder is missing. Raises OutsideError if the
-        folder is a symlink, and StorageError if a folder inside it cannot be read.
+        They are sorted by path. The result is empty if the folder is missing. Raises OutsideError
+        if the folder is a symlink, and StorageError if a folder inside it cannot be read.
         """
         place = self._source.place(self._base)
         if place.kind == "missing":
@@ -176,12 +178,9 @@ class Files:
         listing = self._source.list(self._base)
         if listing.unreadable:
             raise StorageError(listing.unreadable[0], "a folder cannot be read")
-        if self._base:
-            start = len(self._base) + 1
-        else:
-            start = 0
+        prefix = f"{self._base}/" if self._base else ""
         return {
-            path[start:]: bounded(listing.stamps[path])
+            path.removeprefix(prefix): bounded(listing.stamps[path])
             for path in sorted(listing.stamps)
             if self._may_see_file(path)
         }
@@ -208,9 +207,11 @@ class Files:
         if self._session.agent is None:
             return True
         try:
-            return self._session.sees(scope_of(self._source.read(path).data))
+            file = self._source.read(path)
         except MemorandaError:
+            # A file that cannot be read has no scope to hide it.
             return True
+        return self._session.sees(scope_of(file.data))
 
     def _shows(self, place: PathInfo) -> bool:
         """Whether the caller may know that something is at `place`.
@@ -219,10 +220,12 @@ class Files:
         """
         if place.kind == "file":
             return self._may_see_file(place.path)
-        if place.kind != "folder" or self._session.agent is None or place.path == self._base:
+        is_own_folder = place.path == self._base
+        if place.kind != "folder" or is_own_folder or self._session.agent is None:
             return True
         entries = self._source.entries(place.path)
-        return not entries or any(map(self._shows, entries))
+        # An empty folder has nothing to hide.
+        return not entries or any(self._shows(entry) for entry in entries)
 
     @retry_conflicts
     def write(self, path: str, text: str, *, overwrite: bool) -> None:
@@ -235,13 +238,12 @@ class Files:
         the path needs a folder.
         """
         with self._session.change("create", fresh=False) as change:
-            raw = self._place(path)
-            if raw.kind == "link":
-                place = self._follow(raw)
-            else:
-                place = raw
-            if raw.kind == "missing" and path:
-                self._put_file(change, raw, text, old=None)
+            named_place = self._place(path)
+            place = named_place
+            if named_place.kind == "link":
+                place = self._follow(named_place)
+            if named_place.kind == "missing" and path:
+                self._put_file(change, named_place, text, old=None)
             elif place.kind != "file":
                 raise Exists(path)
             elif not self._may_see_file(place.path):
@@ -252,8 +254,9 @@ class Files:
                 self._put_file(change, place, text, self._source.read(place.path))
 
     def _put_file(self, change: Transaction, place: PathInfo, text: str, old: File | None) -> None:
-        """Add the step that writes a file. Its scope in the ledger is the scope in the header of
-        the text.
+        """Add the step that writes a file.
+
+        The scope of the step is the scope in the header of the text.
 
         old: the file that was read at the place; None for a new file.
 
@@ -273,10 +276,11 @@ class Files:
         plan: returns the files to write. It is called again if another program changes one of them
             in between.
         verb: the verb in the ledger.
-        details: the `details` of the `Change`. None for none.
+        details: further data that the history stores with the change, as keys with texts and
+            numbers. None if there are none.
 
-        Returns None if there is no file to write. Raises Exists for a place that is taken,
-        OutsideError, NotADirectory, Unusable, and the errors of `plan`.
+        Returns the change, or None if there was no file to write. Raises Exists for a place that is
+        taken, OutsideError, NotADirectory, Unusable, and the errors of `plan`.
         """
         with self._session.change(verb, fresh=False) as change:
             change.details = details
@@ -300,9 +304,9 @@ class Files:
             if place.kind != "file":
                 raise NotFound(path, self._project)
             old = self._source.read(place.path)
+            if utf16_coding(old.data):
+                raise NotText(path)
             try:
-                if utf16_coding(old.data):
-                    raise NotText(path)
                 text = old.data.decode()
             except UnicodeDecodeError:
                 raise NotText(path) from None
@@ -324,11 +328,12 @@ class Files:
     def clear(self) -> None:
         """Remove everything in the folder that the caller may see, as one change."""
         with self._session.change("delete", fresh=False) as change:
-            if self._source.place(self._base).kind == "folder":
-                for entry in self._source.entries(self._base):
-                    if self._shows(entry):
-                        self._remove(change, entry)
-                change.about = (self._project, f"{self._base}/" if self._base else "")
+            if self._source.place(self._base).kind != "folder":
+                return
+            for entry in self._source.entries(self._base):
+                if self._shows(entry):
+                    self._remove(change, entry)
+            change.about = (self._project, f"{self._base}/" if self._base else "")
 
     def _remove(self, change: Transaction, place: PathInfo) -> None:
         """Add the steps that remove a file, a link, or the part of a folder that the caller may
@@ -354,10 +359,12 @@ class Files:
                     (inner, False) for inner in reversed(entries_inside) if self._shows(inner)
                 ]
                 continue
+            # The files are still there: the steps are carried out later. A file that the caller may
+            # not see stays.
             remaining = [
                 inner for inner in entries_inside if not is_removed_whole.get(inner.path, False)
             ]
-            is_removed_whole[entry.path] = all(map(self._is_all_shown, remaining))
+            is_removed_whole[entry.path] = all(self._is_all_shown(inner) for inner in remaining)
             if is_removed_whole[entry.path]:
                 change.add(StepKind.RMDIR, self._project, entry.path)
 
@@ -390,21 +397,19 @@ class Files:
     def _changed_links(self, source: PathInfo, target: str) -> Relinking:
         """Return how links in notes must change if a file or folder is moved to `target`."""
         notes = self._session.index.notes
-        infos = []
+        infos: list[NoteInfo] = []
         if source.kind == "folder":
             infos = notes.below(self._project, source.path)
         elif source.kind == "file":
             info = notes.get(self._project, source.path)
-            if info:
+            if info is not None:
                 infos = [info]
-            else:
-                infos = []
-        moved = [
+        moved_notes = [
             moved_note(info, target + info.path[len(source.path) :])
             for info in infos
             if self._session.sees(info.scope)
         ]
-        return relinking(self._session, moved)
+        return relinking(self._session, moved_notes)
 
     def _move_shown(
         self, change: Transaction, place: PathInfo, target: str, texts: Mapping[str, NewText]
@@ -414,16 +419,13 @@ class Files:
         target: the new path of the folder.
         texts: the new text of each note whose links change, by path.
         """
-        for entry in filter(self._shows, self._source.entries(place.path)):
-            to = f"{target}/{entry.path.rpartition('/')[2]}"
+        for entry in self._source.entries(place.path):
+            if not self._shows(entry):
+                continue
+            name = entry.path.rpartition("/")[2]
+            to = f"{target}/{name}"
             target_kind = self._source.place(to).kind
-            # A folder moves in pieces if a note in it is rewritten, if a folder is at the target,
-            # or if the caller does not see all of it.
-            has_new_texts = any(path.startswith(f"{entry.path}/") for path in texts)
-            moves_in_pieces = entry.kind == "folder" and (
-                has_new_texts or target_kind == "folder" or not self._is_all_shown(entry)
-            )
-            if moves_in_pieces:
+            if entry.kind == "folder" and self._moves_in_pieces(entry, target_kind, texts):
                 self._move_shown(change, entry, to, texts)
             elif target_kind != "missing":
                 raise Unusable(to)
@@ -431,6 +433,20 @@ class Files:
                 self._move(change, entry, to, texts)
         if texts and self._is_all_shown(place):
             change.add(StepKind.RMDIR, self._project, place.path)
+
+    def _moves_in_pieces(
+        self, folder: PathInfo, target_kind: str, texts: Mapping[str, NewText]
+    ) -> bool:
+        """Whether a folder cannot be moved in one step.
+
+        A folder is moved in pieces in three cases: a note in it is rewritten, a folder is at the
+        target, or the caller does not see all of it.
+
+        target_kind: what is at the target: `missing`, `folder` or another kind of place.
+        texts: the new text of each note whose links change, by path.
+        """
+        has_new_texts = any(path.startswith(f"{folder.path}/") for path in texts)
+        return has_new_texts or target_kind == "folder" or not self._is_all_shown(folder)
 
     def _move(
         self, change: Transaction, place: PathInfo, to: str, texts: Mapping[str, NewText]
@@ -463,6 +479,7 @@ class Files:
             source = self._place(path)
             target = self._place(to)
             is_hidden = self._is_hidden(target)
+            # `to` is "" for the folder of these files itself.
             if not to or (not is_hidden and self._is_taken(target, source)):
                 raise Exists(to)
             if source.kind == "missing" or not self._shows(source):

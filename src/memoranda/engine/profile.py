@@ -24,7 +24,7 @@ from memoranda.engine.review import (
 )
 from memoranda.engine.suspicion import CLAIM, KEEP
 from memoranda.engine.telling import Telling, author
-from memoranda.errors import MemorandaError
+from memoranda.errors import MemorandaError, NotFound
 from memoranda.index.rows import NoteInfo
 from memoranda.note.model import CATEGORY_PROJECT, KV_PROJECT
 from memoranda.query import Query
@@ -115,13 +115,13 @@ def _places(memory: ReadVerbs, limit: int) -> Iterator[tuple[str, Iterable[NoteI
     yield "about the user", _person_entities(memory, listed(types=_PERSON_TYPES))
     yield "preference", listed(types=PREFERENCES)
     yield _LINES, listed(categories=PREFERENCES)
-    values = memory.list(holding.replace(projects=(KV_PROJECT,)), limit=10 * limit)[0]
-    lasting = [
-        info for info in values if info.expires is None and info.size < 2 * _MOST_VALUE_CHARACTERS
-    ]
-    about_person = [info for info in lasting if _words_of_key(info) & _PERSON_WORDS]
-    yield "value", about_person
-    yield "value", [info for info in lasting if _namespace(info) == "default"]
+    # Many values are left out, so more are read than are needed.
+    values, _ = memory.list(holding.replace(projects=(KV_PROJECT,)), limit=10 * limit)
+    # The file of a value also has a header.
+    max_bytes = 2 * _MOST_VALUE_CHARACTERS
+    lasting_values = [info for info in values if info.expires is None and info.size < max_bytes]
+    yield "value", [info for info in lasting_values if _words_of_key(info) & _PERSON_WORDS]
+    yield "value", [info for info in lasting_values if _namespace(info) == "default"]
 
 
 def _memory_files(memory: ReadVerbs) -> list[NoteInfo]:
@@ -158,12 +158,14 @@ def _person_entities(memory: ReadVerbs, newest: Iterable[NoteInfo]) -> list[Note
 
 
 def _is_person(info: NoteInfo) -> bool:
-    """Whether an entity represents the person, according to its type, its title, or the account's
-    name.
+    """Whether an entity represents the person.
+
+    It does if its type is `user`, or if its title is a name for the person or the account's name.
     """
-    name = "_".join(info.title.casefold().replace("-", " ").replace("_", " ").split())
     if info.type.casefold() == "user":
         return True
+    words = info.title.casefold().replace("-", " ").replace("_", " ").split()
+    name = "_".join(words)
     return name in _PERSON_NAMES or name == _account()
 
 
@@ -184,7 +186,8 @@ def _namespace(info: NoteInfo) -> str:
 def _words_of_key(info: NoteInfo) -> set[str]:
     """Return the words in the namespace and the key of an entry, without case."""
     text = f"{_namespace(info)} {info.title}".casefold()
-    return set("".join(char if char.isalnum() else " " for char in text).split())
+    with_blanks = "".join(char if char.isalnum() else " " for char in text)
+    return set(with_blanks.split())
 
 
 def _about(memory: ReadVerbs, info: NoteInfo, why: str, text: str) -> str:
@@ -252,16 +255,19 @@ def _answer_claim(memory: Any, item: ReviewItem, choice: str) -> bool:
     """
     if choice != DELETE:
         return False
-    entry = next(entry for entry in _claims(memory) if memory.claim(entry.info) == item.key)
-    memory.delete((entry.info.project, entry.info.path))
-    return True
+    for entry in _claims(memory):
+        if memory.claim(entry.info) == item.key:
+            memory.delete((entry.info.project, entry.info.path))
+            return True
+    raise NotFound(item.key, "the open questions")
 
 
 def _delete_claims(memory: Any, items: Sequence[ReviewItem]) -> None:
     """Delete the notes of these questions, as one change."""
     keys = {item.key for item in items}
     infos = [entry.info for entry in _claims(memory) if memory.claim(entry.info) in keys]
-    memory.delete(*((info.project, info.path) for info in infos))
+    places = [(info.project, info.path) for info in infos]
+    memory.delete(*places)
 
 
 CLAIMS = ReviewSource(

@@ -36,19 +36,19 @@ class ProjectList(HomeSession):
 
     @property
     def projects(self) -> list[Project]:
-        """See `Memory.projects`: the projects that the caller may use.
+        """The projects that the caller may use (see `Memory.projects`).
 
-        The archive is not among them. Neither is the project of session traces while it has no
-        folder.
+        The archive is left out. So is the project of session traces while it has no folder.
         """
         self.engine.reload_config()
-        return [
-            self._project(source)
-            for name, source in self.engine.sources.items()
-            if name != ARCHIVE_PROJECT
-            and (name != TRACE_PROJECT or Path(source.root).is_dir())
-            and self.engine.access_to(name).admits(self.agent)
-        ]
+        projects: list[Project] = []
+        for name, source in self.engine.sources.items():
+            is_missing_trace_folder = name == TRACE_PROJECT and not Path(source.root).is_dir()
+            if name == ARCHIVE_PROJECT or is_missing_trace_folder:
+                continue
+            if self.engine.access_to(name).admits(self.agent):
+                projects.append(self._project(source))
+        return projects
 
     def project(self, name: str) -> Project:
         """Return the project with a name.

@@ -61,6 +61,7 @@ _SYSTEM = frozenset(
         "System",
     )
 )
+# Folders of the user's home folder in which programs keep their settings.
 _SETTINGS = ("Library", "AppData", "snap")
 
 
@@ -83,6 +84,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
         folder, the agent can only ask the owner (`review`). Until the owner answers, nothing is
         changed.
 
+        name: the name of the project.
         folder: the path of the folder or file.
         default: whether the project becomes the default project.
         make: whether to create a missing folder.
@@ -95,7 +97,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
             # Another process may have added a project in between.
             self.engine.reload_config()
             name = name.strip()
-            has_letter_or_digit = any(map(str.isalnum, name))
+            has_letter_or_digit = any(character.isalnum() for character in name)
             if not PROJECT_NAME.fullmatch(name) or not has_letter_or_digit:
                 raise InvalidInput(f"invalid project name: {name}")
 
@@ -150,9 +152,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
             _make_folder(root, folder)
 
     def _name_like(self, name: str) -> str | None:
-        """Return the name of the project that differs from `name` only in case. None if there is
-        none.
-        """
+        """Return the name of a project that is equal to `name` except in case. None if none is."""
         for project in self.engine.sources:
             if project.lower() == name.lower():
                 return project
@@ -194,11 +194,16 @@ class ProjectVerbs(ReadVerbs, WritingSession):
         Raises ProjectRefused for a folder that an agent may not even ask for.
         """
         whole_disk = Path("/")
-        open_folders = [_real(self.home / OWN_FOLDER), *map(_real, self.settings.roots)]
-        open_above = [parent for parent in open_folders if parent in root.parents]
-        allowed_root = open_above[0] if open_above else whole_disk
+        open_folders: list[str | Path] = [self.home / OWN_FOLDER, *self.settings.roots]
+        # The first open folder that the project is in.
+        allowed_root = whole_disk
+        for open_folder in open_folders:
+            real_folder = _real(open_folder)
+            if real_folder in root.parents:
+                allowed_root = real_folder
+                break
 
-        # The first part of an absolute path is "/".
+        # The first part of an absolute path is "/", so the second is a folder of the system.
         if len(root.parts) > 1 and root.parts[1] in _SYSTEM:
             raise ProjectRefused(shown_path, "it belongs to the system")
         # A folder that is open to agents may itself be in a hidden one.
@@ -206,7 +211,8 @@ class ProjectVerbs(ReadVerbs, WritingSession):
         if any(part.startswith(".") for part in parts_below):
             raise ProjectRefused(shown_path, "a part of it is hidden")
         user = user_folder()
-        if user and any(user / setting in (root, *root.parents) for setting in _SETTINGS):
+        settings_folders = [user / name for name in _SETTINGS] if user else []
+        if any(folder in (root, *root.parents) for folder in settings_folders):
             raise ProjectRefused(shown_path, "programs keep their settings there")
         if _is_graph_file(root):
             raise ProjectRefused(shown_path, "it is a file")
@@ -250,8 +256,9 @@ class ProjectVerbs(ReadVerbs, WritingSession):
 
     @verb
     def set_access(self, name: str, access: ProjectAccess) -> ProjectAccess:
-        """Set the rights of agents in an added project, and return them. Only the owner may call
-        this.
+        """Set the rights of agents in an added project, and return them.
+
+        Only the owner may call this.
 
         access: which agents may use the project, and what they may do there.
 
@@ -269,7 +276,8 @@ class ProjectVerbs(ReadVerbs, WritingSession):
     def _access_keys(self, name: str, access: ProjectAccess) -> dict[str, Any]:
         """Return the keys of the configuration that store the rights of agents in a project.
 
-        For example: `{"access.work": {"read_only": True}}`. Rights as without a setting give None.
+        For example: `{"access.work": {"read_only": True}}`. If the rights are those without a
+        setting, the value is None, which removes the key.
 
         name: the name of the project.
         access: the rights.
@@ -388,7 +396,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
         path = self.engine.settings.file
         with self.engine.ledger.lock, changing_shared(self.engine.layout.root, path):
             data = new().encode()
-            # If config.yaml is a link, the file that it leads to is replaced, not the link
+            # If config.yaml is a link, the file that it leads to is replaced, not the link.
             real = _real(path)
             temp = real.with_name(f".{real.name}-{os.getpid()}")
             try:
@@ -419,10 +427,12 @@ def _is_hidden_below(path: Path, folder: Path | None) -> bool:
 def _check_words(name: str, root: Path, shown_path: str) -> None:
     """Check the name and the folder of a project that an agent wants. Other agents are told both.
 
+    name: the name of the project.
+    root: the folder as an absolute path.
     shown_path: the folder as the caller wrote it.
 
-    Raises ProjectRefused if they seem to contain a secret or an instruction, or have characters that
-    cannot be seen, so that the owner would be shown another path.
+    Raises ProjectRefused if they seem to contain a secret or an instruction. Raises it for invisible
+    characters, too, because the owner would see another path.
     """
     words = f"{name} {root}"
     if flat(words) != words:

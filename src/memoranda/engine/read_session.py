@@ -54,13 +54,17 @@ class ReadSession(ReadVerbs):
         serving: bool = False,
         follows: bool = True,
     ) -> Self:
-        """Open a memory. The parameters are as for `open_memory`, except these:
+        """Open a memory for one caller.
 
+        home: the folder of the home, or the address of a space in a database. None means the usual
+            home.
+        agent: the name of the caller. None means the owner.
         projects: folders of further projects for this process, by name. The name of a built-in
-            project gives that project another folder. None for none.
+            project gives that project another folder. None adds no projects.
         face: the interface that the history records.
         config: the settings, or the path of the configuration file. None means `config.yaml` in the
             home.
+        clock: a function that returns the present time.
         watch: whether to watch the folders for changes, instead of listing them at each call.
         only: the names of the projects to open; empty for all.
         serving: whether this is a server. A server compares a large project with the disk in the
@@ -75,14 +79,13 @@ class ReadSession(ReadVerbs):
             settings = config
         else:
             settings = load_settings(home, config)
-        project_names = frozenset(project_name.lower() for project_name in only)
-        memory = cls(
-            Engine(settings, projects or {}, clock, watch, project_names, serving), agent, face
-        )
+        project_names = frozenset(name.lower() for name in only)
+        engine = Engine(settings, projects or {}, clock, watch, project_names, serving)
+        memory = cls(engine, agent, face)
         if face == "cli":
-            memory.engine.call_waits = COMMAND_WAITS
-        # What other machines wrote into a database is only there once the index follows.
-        memory.engine.follows_disk = follows or settings.url is not None
+            engine.call_waits = COMMAND_WAITS
+        # Without following, the index would lack the changes of other machines in the database.
+        engine.follows_disk = follows or settings.url is not None
         with closed_on_error(memory):
             memory.finish_left_work()
         return memory

@@ -51,12 +51,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Ref = str | tuple[str, str] | Note | NoteInfo
 
-# A common estimate for English; no tokenizer is needed.
+# A common estimate for English, so that no tokenizer is needed.
 CHARACTERS_PER_TOKEN = 4
-# Tokens of a context when the caller names no number.
+# The tokens of a context if the caller names no number.
 EVIDENCE_TOKENS = 2000
-# A question is answered with nothing unless a passage has this relevance (docs/recall.md): 1 percent
-# of the questions that something answers lose it, half of those that need no memory get nothing.
+# A question gets no evidence unless a passage has at least this relevance (docs/recall.md). So half of
+# the questions that need no memory get nothing, but also 1 percent of those that notes answer.
 EVIDENCE_FLOOR = 0.2
 # How many hits of a search a reranking model puts in order, if there is one.
 MOST_RERANKED = 30
@@ -70,8 +70,9 @@ class DirectoryEntry(ValueObject):
 
     kind: `folder` or `note`.
     path: the path relative to the project.
-    title, permalink, changed: facts of a note; None for a folder.
-    notes: how many notes a folder holds, subfolders included; None for a note.
+    title, permalink: the title and permalink of a note; None for a folder.
+    changed: when the note was last changed (ISO 8601); None for a folder.
+    notes: how many notes a folder has, with its subfolders; None for a note.
     """
 
     kind: str
@@ -95,7 +96,7 @@ class Directory(ValueObject):
 
 
 class ReadVerbs(ProjectList):
-    """The verbs that read. On disk they change nothing but the counts of reads and of uses."""
+    """The verbs that read. They write nothing to disk except the counts of reads and uses."""
 
     @property
     def settings(self) -> Settings:
@@ -143,11 +144,10 @@ class ReadVerbs(ProjectList):
             compare these folders with the index.
         """
         self.engine.fresh()
-        index, is_shared = self.engine.index, not self.engine.index.is_copy
-        return {
-            "index": index.identity[:2],
-            "projects": self.engine.freshness.shown() if is_shared else {},
-        }
+        index = self.engine.index
+        # The other process cannot use a copy of the index in the memory of this process.
+        projects = {} if index.is_copy else self.engine.freshness.shown()
+        return {"index": index.identity[:2], "projects": projects}
 
     @verb
     def read(self, ref: Ref, *, project: str | None = None, count: bool = True) -> Note:
@@ -248,18 +248,18 @@ class ReadVerbs(ProjectList):
             project = self.engine.source(project).name
         self.engine.fresh()
         try:
-            return self._called(identifier, project, looseness)
+            return self._resolve(identifier, project, looseness)
         except NotFound:
             prefix, colon, name = identifier.partition(": ")
             listed_project = self.engine.project_name(prefix.strip()) if colon else None
             if listed_project is None or project not in (None, listed_project):
                 raise
             with suppress(NotFound, InvalidInput, OutsideError):
-                return self._called(name, listed_project, looseness)
+                return self._resolve(name, listed_project, looseness)
             raise
 
-    def _called(self, identifier: str, project: str | None, looseness: Looseness) -> NoteInfo:
-        """Return the note that a name means. Raises the errors of `find`.
+    def _resolve(self, identifier: str, project: str | None, looseness: Looseness) -> NoteInfo:
+        """Return the note with a name in the index. Raises the errors of `find`.
 
         identifier: a name, a permalink, an id, or a link such as `[[Plan]]`.
         project: the project to look in; None for all projects.
@@ -472,9 +472,10 @@ class ReadVerbs(ProjectList):
     ) -> Hits:
         """Search for notes (see `Memory.search` and contract 000b, 6).
 
-        limit, offset: how many hits to return, after skipping how many.
+        limit: how many hits to return.
+        offset: how many hits to skip before the first one.
         explain: whether each hit says why it was found.
-        max_tokens: the length to cut all hits together to; None for no limit.
+        max_tokens: the most tokens of all hits together; None for no limit.
         vetted: whether to leave out notes that are held back (`is_held_back`). It is True if the
             hits go into the context of a model that did not ask for them.
         is_use: whether the notes found count as used.
@@ -503,7 +504,8 @@ class ReadVerbs(ProjectList):
         If the settings name a reranking model, the first MOST_RERANKED hits are in the order of
         this model.
 
-        limit, offset: how many hits to return, after skipping how many.
+        limit: how many hits to return.
+        offset: how many hits to skip before the first one.
         explain: whether each hit says why it was found.
         """
         find = partial(
@@ -528,8 +530,10 @@ class ReadVerbs(ProjectList):
 
         text: the text of the search.
         find: returns the hits of the index for a `limit` and an `offset`.
-        offset, limit: the page. The hits after the first MOST_RERANKED stay in the order of the
-            index.
+        offset: how many hits to skip before the page.
+        limit: how many hits the page has.
+
+        The hits after the first MOST_RERANKED stay in the order of the index.
         """
         # The import is here because few homes have such a model.
         from memoranda.index.search.reranking import RerankModel, rerank
@@ -572,8 +576,8 @@ class ReadVerbs(ProjectList):
     def decision(self, key: str) -> str | None:
         """Return the letter with which the owner answered a question of `review`.
 
-        None means that the question is open, or that the owner's answer was carried out at once, so
-        that there was nothing to remember.
+        None means that the question is open, or that the answer was carried out at once and is not
+        stored.
 
         key: the key of the question.
         """
@@ -636,7 +640,10 @@ class ReadVerbs(ProjectList):
         return Embedding(self).nearness
 
     def _related(self) -> float:
-        """Return the cosine from which a note has to do with a question, as the model has it."""
+        """Return the lowest cosine similarity at which a note counts as related to a question.
+
+        Each embedding model has its own.
+        """
         from memoranda.engine.embedding import Embedding
 
         return Embedding(self).related
@@ -688,13 +695,16 @@ class ReadVerbs(ProjectList):
         hits = self._evidence(question, room, projects, as_of, vetted=vetted)
         # A question about another time gets passages that were right at that time. A newer note
         # does not make them outdated.
+        # The rows of notes that are shown after a note that contradicts them.
         led_rows: Container[int] = ()
         if as_of is None:
             from memoranda.engine.surroundings import with_surroundings
 
             hits, led_rows = self._newest_first(hits)
             hits = with_surroundings(self, hits, room, projects)
-        self.note_use({hit.note.id: hit.note for hit in hits}.values())
+        # Several passages may be of one note.
+        notes_by_id = {hit.note.id: hit.note for hit in hits}
+        self.note_use(notes_by_id.values())
         notes = self._with_authors(told_notes(hits, self.settings.zone, led_rows))
         text = evidence_text(notes)
         # The remarks on authors take room, too.
@@ -714,7 +724,10 @@ class ReadVerbs(ProjectList):
     ) -> builtins.list[Hit]:
         """Return the passages that best answer a question. [] if no note is near enough to it.
 
-        room: the most characters of the passages. `context_for` explains the other parameters.
+        room: the most characters of the passages.
+        projects: the names of the projects to search; None for all.
+        as_of: the time at which the evidence was valid; None for now.
+        vetted: whether to leave out notes that are held back (`is_held_back`).
         """
         return self.index.evidence(
             question,
@@ -737,11 +750,12 @@ class ReadVerbs(ProjectList):
         projects: tuple[str, ...] | None = None,
         as_of: datetime | None = None,
     ) -> int:
-        """Return how many notes a search finds, of which none is near enough for `context_for`.
+        """Return how many notes a search finds although none is near enough for `context_for`.
 
-        0 if a note is near enough: then `context_for` is empty for another reason. 0 for a blank
-        question, too, as nothing can be near to it.
+        0 if a note is near enough, because `context_for` is then empty for another reason. 0 for a
+        blank question, too, because no note can be near to it.
 
+        question: the question that `context_for` was called with.
         projects: the names of the projects to search; None for all.
         as_of: the time at which the evidence was valid; None for now.
         """
@@ -757,7 +771,11 @@ class ReadVerbs(ProjectList):
 
     def _with_authors(self, notes: Iterable[ToldNote]) -> builtins.list[ToldNote]:
         """Return notes with the remarks on their authors (`author_marks`)."""
-        return [note._replace(marks=(*note.marks, *self.author_marks(note.note))) for note in notes]
+        marked_notes: builtins.list[ToldNote] = []
+        for note in notes:
+            marks = (*note.marks, *self.author_marks(note.note))
+            marked_notes.append(note._replace(marks=marks))
+        return marked_notes
 
     @verb
     def recall(
@@ -771,26 +789,25 @@ class ReadVerbs(ProjectList):
     ) -> builtins.list[ToldNote]:
         """Return the notes relevant to a text that is not a query, with their relevant passages.
 
-        The passages are chosen by their words, not by embeddings. Only notes that are valid now are
-        searched. Notes that are archived are left out, and those that may not be told to a session
+        The passages are chosen by their words, not by embeddings. Three kinds of notes are left
+        out: notes that are not valid now, archived notes, and notes that are not shown to a session
         that did not ask for them (`telling`). Claims name their author.
 
         text: the text, such as the prompt that the user just wrote.
         least: the lowest relevance of a passage (docs/hooks.md).
-        max_tokens: the length of the notes, worded as evidence.
+        max_tokens: the most tokens of the passages together.
         known_ids: the ids of notes to leave out.
         limit: how many passages to return at most.
         """
         self.engine.fresh()
+        filters = Query(as_of=self.clock(), archived=False, upheld=self.upheld_rows())
         hits = self.index.evidence(
             text,
             viewer=self.agent,
             max_chars=max_tokens * CHARACTERS_PER_TOKEN,
             today=self._today(),
             least=least,
-            filters=self.query_of(
-                Query(as_of=self.clock(), archived=False, upheld=self.upheld_rows())
-            ),
+            filters=self.query_of(filters),
             skip=lambda note: note.id in known_ids or self.telling(note) is Telling.SILENT,
         )[:limit]
         hits, led_rows = self._newest_first(hits)
@@ -885,10 +902,11 @@ class ReadVerbs(ProjectList):
     def _newest_first(self, hits: builtins.list[Hit]) -> tuple[builtins.list[Hit], Container[int]]:
         """Put each hit that a newer note contradicts behind the hit of the newer note.
 
-        The passage of such a hit also gets a mark in front that says so. What the owner wrote or
-        confirmed comes before what somebody else wrote against it or in its place.
+        The passage of such a hit begins with a mark that says so. A note that the owner wrote or
+        confirmed stays before a newer, unconfirmed note of somebody else.
 
-        Returns the hits in their new order, and the rows of the notes that another one leads.
+        Returns the hits in their new order, and the rows of the notes that come behind another one
+        for this reason.
         """
         from memoranda.engine.contested import leaders, led, marks, newer
 
@@ -906,14 +924,17 @@ class ReadVerbs(ProjectList):
         return led(hits, lambda hit: hit.note, leader_rows), leader_rows
 
     def upheld_rows(self) -> tuple[int, ...]:
-        """Return the rows of the owner's notes that only unconfirmed notes of others would end.
+        """Return the rows of the owner's notes that only unconfirmed notes of others supersede.
 
-        Such a note holds until the owner confirms one of these, or supersedes it.
+        Such a note stays valid until the owner confirms one of these notes, or supersedes it.
         """
         return tuple(info.row for info in self.index.notes.disputed() if self._is_upheld(info))
 
     def _is_upheld(self, info: NoteInfo) -> bool:
-        """Whether the owner confirmed no note that supersedes this one, in any number of steps."""
+        """Whether the owner wrote or confirmed none of the notes that supersede a note.
+
+        info: a note of the owner. The notes that supersede it do so in any number of steps.
+        """
         passed_rows = {info.row}
         pending = [info]
         while pending:
@@ -927,16 +948,18 @@ class ReadVerbs(ProjectList):
         return True
 
     def upheld_leaders(self, rows: Container[int]) -> dict[int, int]:
-        """Return, by the row of a note that would end one of the owner's, the row of that one.
+        """Return the rows of the owner's notes that come before unconfirmed notes of others.
 
-        rows: the rows of the notes that count.
+        The result has the row of the owner's note by the row of each note that supersedes it.
+
+        rows: the rows of the owner's notes to look at.
         """
-        return {
-            successor.row: info.row
-            for info in self.index.notes.disputed()
-            if info.row in rows and self._is_upheld(info)
-            for successor in self.index.notes.successors(info)
-        }
+        leader_rows: dict[int, int] = {}
+        for info in self.index.notes.disputed():
+            if info.row in rows and self._is_upheld(info):
+                for successor in self.index.notes.successors(info):
+                    leader_rows[successor.row] = info.row
+        return leader_rows
 
     def invalid_rows(self) -> set[int]:
         """Return the rows of the notes that are not valid now."""
@@ -1007,15 +1030,17 @@ class ReadVerbs(ProjectList):
             limit=limit or None,
             offset=offset,
         )
-        found_entries = [
-            DirectoryEntry(
-                "note", entry.path, entry.note.title, entry.note.permalink, entry.note.changed
-            )
-            if entry.note
-            else DirectoryEntry("folder", entry.path, notes=entry.notes)
-            for entry in entries
-        ]
-        return Directory(found_entries, total)
+        directory_entries: builtins.list[DirectoryEntry] = []
+        for entry in entries:
+            note = entry.note
+            if note is None:
+                directory_entry = DirectoryEntry("folder", entry.path, notes=entry.notes)
+            else:
+                directory_entry = DirectoryEntry(
+                    "note", entry.path, note.title, note.permalink, note.changed
+                )
+            directory_entries.append(directory_entry)
+        return Directory(directory_entries, total)
 
     @verb
     def has_folder(self, project: str, folder: str) -> bool:

@@ -11,7 +11,7 @@ from memoranda.errors import CannotUndo, MemorandaError, UndoObstacle
 from memoranda.ledger.change import Change
 from memoranda.sources.step import StepKind
 
-# Later changes that are looked at for an undo of several changes together.
+# How many later changes may have to be undone together with a change.
 _MAX_LATER = 20
 
 
@@ -35,25 +35,30 @@ def refused_undos(memory: HistoryVerbs, numbers: Collection[int]) -> dict[int, C
 def later_changes_in_the_way(memory: HistoryVerbs, number: int) -> list[Change]:
     """Return the later changes that must be undone together with a change, the latest first.
 
-    [] if it could be undone alone, if more than _MAX_LATER are in its way, or if something else is.
+    [] if the change can be undone alone, or if something other than at most _MAX_LATER later changes
+    prevents it.
 
     number: the number of the change.
     """
     numbers = {number}
     while len(numbers) <= _MAX_LATER:
-        changes = [*_changes(memory, numbers)]
+        changes = list(_changes(memory, numbers))
         refusal = _refusal_of_all(memory, changes)
         if refusal is None:
             return [change for change in changes if change.number != number]
         later = refusal.later
         if refusal.obstacle != UndoObstacle.LATER or later is None or later in numbers:
             return []
+        # Try again with the later change that the error names.
         numbers.add(later)
     return []
 
 
 def _refusal_of_all(memory: HistoryVerbs, changes: Sequence[Change]) -> CannotUndo | None:
-    """Return the error that changes cannot be undone together, the latest first. None if they can."""
+    """Return the error that changes cannot be undone together. None if they can.
+
+    changes: the changes, the latest first.
+    """
     if any(_changed_lines(change) for change in changes):
         return CannotUndo("changes of lines are undone one by one")
     refusal = memory.refusal_of_undos(changes)
@@ -62,12 +67,12 @@ def _refusal_of_all(memory: HistoryVerbs, changes: Sequence[Change]) -> CannotUn
 
 @verb
 def refused_undo_of_run(memory: HistoryVerbs, run: Sequence[Change]) -> CannotUndo | None:
-    """Return why the changes of one run of a job cannot be undone now, as one change. None if they can.
+    """Return the error that a run of a job cannot be undone now as one change. None if it can.
 
     Changes of the run that are undone already do not matter. The error has the number of the change
     that cannot be undone.
 
-    run: the changes.
+    run: the changes of the run.
     """
     history = memory.engine.ledger.history
     numbers = {change.number for change in run}
@@ -87,9 +92,7 @@ def _changes(memory: HistoryVerbs, numbers: Collection[int]) -> Iterator[Change]
 
 
 def _refusal(memory: HistoryVerbs, change: Change) -> CannotUndo | None:
-    """Return the error that a change cannot be undone. None if it can be, or if only the undo itself
-    can tell.
-    """
+    """Return the error that a change cannot be undone. None if the history knows no reason."""
     refusal = memory.refusal_of_undo(change)
     if refusal is not None:
         return refusal

@@ -98,6 +98,7 @@ def moved_note(info: NoteInfo, path: str, permalink: str | None = None) -> Moved
 
 
 def _file_title(path: str) -> str:
+    """Return the title that a note has from its file name: `c` for `a/b/c.md`."""
     return posixpath.splitext(posixpath.basename(path))[0]
 
 
@@ -146,12 +147,14 @@ def relink_anchors(
     """Rewrite links such as `[[Plan#Costs]]` after an edit that renames a heading or block of a
     note.
 
-    before, after: the text of the note `info` before and after the edit.
+    info: the note.
+    before: its text before the edit.
+    after: its text after the edit.
 
     Returns the new text of this note, with its own links rewritten, and the changes in other notes.
     """
     result = Relinking()
-    # Most edits change no heading and no block. This is a fast look whether one does.
+    # Most edits change no heading and no block. This is a fast test.
     if not changed_anchors(before, after):
         return after, result
     new_names = renamed(before, after)
@@ -180,7 +183,7 @@ def _relink_source(
     new_names: Mapping[Anchor, str],
     result: Relinking,
 ) -> None:
-    """Add the new text of a note to `result` that links to renamed parts of another note.
+    """Rewrite the links of a note to renamed parts of another note, and add its text to `result`.
 
     relocation: tells where links lead.
     source: the note with the links.
@@ -232,7 +235,7 @@ def _all_links(text: str) -> list[_PlacedLink]:
 
 
 class _NewInsides:
-    """The new insides of the links of a note, which `text_with_them` puts into its text."""
+    """The new insides of the links of a note. `text_with_them` puts them into its text."""
 
     def __init__(self, text: str):
         self.lines = text.split("\n")
@@ -402,8 +405,8 @@ def _new_link(relocation: Relocation, source: NoteInfo, link: WrittenLink, row: 
     for name in _names(old_name, before, after, relocation.folder_after(source)):
         is_writable = _fits_in_brackets(name, after)
         if is_writable and relocation.leads(source, name, project, row):
-            front = "" if project is None else f"{project}::"
-            return f"{front}{name}{kept_rest}{_display(link.raw)}"
+            project_prefix = "" if project is None else f"{project}::"
+            return f"{project_prefix}{name}{kept_rest}{_display(link.raw)}"
     return None
 
 
@@ -444,14 +447,13 @@ def _names(target: str, before: NoteInfo, after: NoteInfo, folder: str) -> Itera
     first.
 
     target: the old target of the link.
-    before, after: the linked note before and after the move.
+    before: the linked note before the move.
+    after: the linked note after the move.
     folder: the folder of the note with the link, after the move.
     """
     has_extension = target.casefold().endswith((".md", ".markdown"))
     path = after.path if has_extension else stem(after.path)
-    parts = path.split("/")
-    # `c`, `b/c` and `a/b/c` for the path `a/b/c`.
-    ends = ["/".join(parts[first_part:]) for first_part in range(len(parts) - 1, -1, -1)]
+    ends = _ends_of(path)
 
     if target.startswith(("./", "../")):
         # A path relative to the note with the link.
@@ -477,26 +479,37 @@ def _names(target: str, before: NoteInfo, after: NoteInfo, folder: str) -> Itera
     yield after.id
 
 
+def _ends_of(path: str) -> list[str]:
+    """Return the ends of a path, the shortest first: `c`, `b/c` and `a/b/c` for `a/b/c`."""
+    parts = path.split("/")
+    return ["/".join(parts[-length:]) for length in range(1, len(parts) + 1)]
+
+
 def _permalink_like(target: str, before: NoteInfo, after: NoteInfo) -> str:
     """Return the permalink of a note after the move, with its project only if `target` had it.
 
     target: the permalink of the note before the move, with or without the name of its project.
+    before: the note before the move.
+    after: the note after the move.
     """
-    front = f"{lead(before.project)}/"
-    has_project = target.startswith(front)
-    may_have_project = before.permalink.startswith(front)
+    project_prefix = f"{lead(before.project)}/"
+    has_project = target.startswith(project_prefix)
+    may_have_project = before.permalink.startswith(project_prefix)
     if has_project or not may_have_project:
         return after.permalink
-    return after.permalink.removeprefix(front)
+    return after.permalink.removeprefix(project_prefix)
 
 
 def _is_permalink(target: str, note: NoteInfo) -> bool:
-    """Whether the target of a link is the permalink of a note, with or without the name of its
-    project.
+    """Whether the target of a link is a permalink, with or without the name of the project.
+
+    note: the note to which the link leads.
     """
-    front = f"{lead(note.project)}/"
-    is_path = target in (note.path, stem(note.path))
-    return not is_path and target in (note.permalink, note.permalink.removeprefix(front))
+    # A path is the better reading.
+    if target in (note.path, stem(note.path)):
+        return False
+    project_prefix = f"{lead(note.project)}/"
+    return target in (note.permalink, note.permalink.removeprefix(project_prefix))
 
 
 def _new_destination(
@@ -509,9 +522,12 @@ def _new_destination(
 
     relocation: tells where links lead before and after the move.
     source: the note with the link.
+    link: the link as it is written.
+    row: the row of the note to which it must lead.
     """
     before, after = relocation.note(row)
     relative = posixpath.relpath(after.path, relocation.folder_after(source) or ".")
+    # A relative path keeps the `./` at its beginning.
     if link.raw.lstrip("<").startswith("./") and not relative.startswith("../"):
         relative = f"./{relative}"
 
@@ -533,15 +549,18 @@ def _new_destination(
 
 
 def _encoded(path: str, link: WrittenLink) -> str:
-    """Return a path as the destination of a Markdown link, written in the way of the old
-    destination.
+    """Return a path as the destination of a Markdown link, in the form of the old destination.
 
     The old destination may be in angle brackets, `<my plan.md>`, or percent-encoded,
     `my%20plan.md`.
+
+    link: the link with the old destination.
     """
     if link.raw.startswith("<"):
+        # These signs would end the destination, or begin something else in it.
         signs = [f"%{ord(sign):02X}" if sign in "<>%#" else sign for sign in path]
-        return f"<{''.join(signs)}{link.rest}>"
+        encoded_path = "".join(signs)
+        return f"<{encoded_path}{link.rest}>"
     old_path = link.raw.partition("#")[0]
     encodes_all_signs = old_path.isascii() and "%" in old_path and not link.target.isascii()
     if encodes_all_signs:

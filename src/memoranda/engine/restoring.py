@@ -66,8 +66,8 @@ class Restoring:
 
     session: the session of the caller.
     ref: the note.
-    moment: restore the text that the note had at this time. None for no certain time.
-    change: restore the text that the change with this number replaced. None for no certain change.
+    moment: restore the text that the note had at this time. None if no time was named.
+    change: restore the text that the change with this number replaced. None if no change was named.
     to: the path to which the text is written. None means the note's own place.
 
     Without `moment` and `change`, the latest text is restored that differs from the present one.
@@ -96,7 +96,7 @@ class Restoring:
 
         Raises NotInHistory, CannotUndo, Exists, Unusable, InvalidInput, and the errors of `locate`.
         """
-        # To restore an archived memory means to take it out of the archive, with its present text.
+        # An archived memory is restored by taking it out of the archive, with its present text.
         if self._is_latest:
             archived = self._archived_memory()
             if archived is not None:
@@ -163,10 +163,12 @@ class Restoring:
         # `last` is the change that just brought the memory back. The latest change before it
         # archived the memory.
         changes = self._history.changes_at(archived.project, archived.path, before=last)
-        archiving_changes = (
-            change.number for change in changes if change.undoes is None and concerns(change, place)
-        )
-        return f"{restored_note.project}/{restored_note.path}", next(archiving_changes, last)
+        archiving_number = last
+        for change in changes:
+            if change.undoes is None and concerns(change, place):
+                archiving_number = change.number
+                break
+        return f"{restored_note.project}/{restored_note.path}", archiving_number
 
     def _older(self, place: Location) -> tuple[Change, Touched]:
         """Return the change that replaced the text to restore, and its step on the note.
@@ -182,15 +184,8 @@ class Restoring:
             # Only the texts of the named change are yielded.
             older = next(replaced_texts, None)
         else:
-            now = read_or_none(source_at(self._engine, project, root), path)
-            older = next(
-                (
-                    (change, text)
-                    for change, text in replaced_texts
-                    if now is None or text.old != now.etag
-                ),
-                None,
-            )
+            present_file = read_or_none(source_at(self._engine, project, root), path)
+            older = _first_other(replaced_texts, present_file)
         if older is None:
             raise NotInHistory(os.path.join(root or project, path))
         return older
@@ -198,25 +193,25 @@ class Restoring:
     def _text_at(
         self, moment: datetime, replaced_texts: Iterator[tuple[Change, Touched]]
     ) -> tuple[Change, Touched] | None:
-        """Return the change that replaced the text that a note had at a moment. None if none did.
+        """Return the change that replaced the text that a note had at a moment, and its step.
+
+        It is the first change after the moment. None if there is none.
 
         replaced_texts: the changes with their steps on the note, the newest first.
         """
         first_after: tuple[Change, Touched] | None = None
         for change, text in replaced_texts:
+            # Older changes follow, so the last change in this order is the first after the moment.
             if parse_stamp(change.time) > moment:
-                # Older changes follow, so the last one that is after the moment is the first after
-                # it.
                 first_after = (change, text)
         return first_after
 
     def _replaced_texts(
         self, place: Location, past_privacy: PastPrivacy | None
     ) -> Iterator[tuple[Change, Touched]]:
-        """Yield each change that replaced a text at `place`, and its step on the note, the newest
-        first.
+        """Yield each change that replaced a text at `place`, with its step on the note.
 
-        If the caller named a change, only this change is yielded.
+        The newest change comes first. If the caller named a change, only this change is yielded.
 
         past_privacy: hides steps from the caller, which are left out. None for the owner.
         """
@@ -225,9 +220,9 @@ class Restoring:
             if self._number is not None and change.number != self._number:
                 continue
             for text in change.texts():
-                if _replaced_text_at(text, place) and self._session.may_see(
-                    change, text, past_privacy
-                ):
+                if not _replaced_text_at(text, place):
+                    continue
+                if self._session.may_see(change, text, past_privacy):
                     yield change, text
 
     def _target(self, origin: Location) -> _Target:
@@ -268,8 +263,7 @@ class Restoring:
         return None, to
 
     def _note_path(self, project: str, to: str, path: str, source: FolderSource) -> str:
-        """Return a path with `.md` added, because a file that is not a note could not be found
-        again.
+        """Return a path with `.md` added. Without it, the file would not be a note.
 
         project, to: the destination as the caller wrote it, for the error.
         path: the path without `.md`.
@@ -287,7 +281,7 @@ class Restoring:
     def _check_target(self, target: _Target) -> None:
         """Raise an error if the text may not be written to the target.
 
-        Raises Unusable if the caller may not see the note that is there, Exists if the new name is
+        Raises Unusable for a note that the caller may not see. Raises Exists if the new name is
         taken, and CannotUndo if the note was restored already.
         """
         project, path, _ = target.place
@@ -300,9 +294,11 @@ class Restoring:
         if target.current is None or not self._is_latest:
             return
         last = self._last_change(target.place)
-        # If the text is not from that change, somebody has edited it by hand.
-        is_as_left = last is not None and target.current.etag in {text.new for text in last.texts()}
-        if last is not None and is_as_left and last.verb == "restore":
+        if last is None or last.verb != "restore":
+            return
+        # If the present text is not from that change, somebody has edited it by hand.
+        written_digests = {text.new for text in last.texts()}
+        if target.current.etag in written_digests:
             remedy = (
                 f"--change N or --at TIME names an older text (memory log {self._ref}), "
                 "memory undo takes it back"
@@ -345,6 +341,22 @@ class Restoring:
             return data
 
 
+def _first_other(
+    replaced_texts: Iterator[tuple[Change, Touched]], present_file: File | None
+) -> tuple[Change, Touched] | None:
+    """Return the first change, and its step, whose replaced text is not the present text.
+
+    replaced_texts: the changes with their steps on the note, the newest first.
+    present_file: the file with the present text. None if there is no file.
+
+    None if there is no such change.
+    """
+    for change, text in replaced_texts:
+        if present_file is None or text.old != present_file.etag:
+            return change, text
+    return None
+
+
 def _replaced_text_at(text: Touched, place: Location) -> bool:
     """Whether a step replaced a text at `place`, and the history still has this text."""
     is_there = (text.project, text.path, text.root) == place
@@ -365,9 +377,10 @@ class RestoreVerbs(HistoryVerbs):
     ) -> tuple[str, int]:
         """Bring an older text of a note back (see `Memory.restore`).
 
-        at: the time at which the note had the text; None for no certain time.
-        change: the number of the change that replaced the text; None for no certain change.
-        to: the place to which the text is written, as `project/path`; None for the note's own.
+        ref: the note.
+        at: the time at which the note had the text. None if no time is named.
+        change: the number of the change that replaced the text. None if no change is named.
+        to: the place to which the text is written, as `project/path`. None means the note's own.
 
         Returns the place of the note, and the number of the change that had replaced the text.
         """

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from importlib import import_module
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
@@ -272,7 +272,7 @@ class ReviewVerbs(RestoreVerbs):
         """Carry out an answer, and return whether it changed notes.
 
         item: the question.
-        items: the single questions that are combined in it. A single question is combined with none.
+        items: the single questions that are combined in it. For a single question, only itself.
         choice: the letter of the answer.
         """
         question_source = source(_kind_of(item.key))
@@ -292,12 +292,13 @@ class ReviewVerbs(RestoreVerbs):
             answer are skipped.
         choice: the letter of one of `shared_answers`.
 
-        Returns the questions that were answered. Raises InvalidInput, and NotFound if there is none.
+        Returns the questions that were answered. Raises InvalidInput, and NotFound if none of the
+        questions is open.
         """
         if self.agent is not None:
             raise InvalidInput("only the owner decides; run memory review without an agent's name")
-        wanted_keys = set(keys)
-        kinds = {_kind_of(key) for key in wanted_keys}
+        chosen_keys = set(keys)
+        kinds = {_kind_of(key) for key in chosen_keys}
         if len(kinds) != 1:
             raise InvalidInput("choose questions of one kind")
         kind = kinds.pop()
@@ -310,10 +311,10 @@ class ReviewVerbs(RestoreVerbs):
         items = [
             item
             for item in self._open_of(kind)
-            if item.key in wanted_keys and _offers(item, choice)
+            if item.key in chosen_keys and _offers(item, choice)
         ]
         if not items:
-            raise NotFound(", ".join(sorted(wanted_keys))[:100], "the open questions")
+            raise NotFound(", ".join(sorted(chosen_keys))[:100], "the open questions")
         apply = answers[choice].apply
         if apply is None:
             self._store_answers([item.key for item in items], choice)
@@ -402,8 +403,7 @@ def _offers(item: ReviewItem, choice: str) -> bool:
 
 
 def _combined(kind: str, items: list[ReviewItem]) -> list[ReviewItem]:
-    """Return one question in which the first _MAX_QUESTIONS_IN_BATCH questions of a kind are
-    combined.
+    """Combine the first _MAX_QUESTIONS_IN_BATCH questions of a kind into one question.
 
     If there are only a few questions, or the kind has no batch, the questions are returned as they
     are.
@@ -417,10 +417,14 @@ def _combined(kind: str, items: list[ReviewItem]) -> list[ReviewItem]:
     count = str(len(first_items))
     if len(first_items) < len(items):
         count = f"{len(first_items)} of {len(items)}"
-    refs = tuple(chain.from_iterable(item.refs for item in first_items))
-    lines = tuple(chain.from_iterable(item.lines for item in first_items))
+    refs: list[str] = []
+    lines: list[str] = []
+    for item in first_items:
+        refs += item.refs
+        lines += item.lines
+    text = batch.text.format(count)
     choices = (("y", batch.yes), ("n", batch.no))
-    return [ReviewItem(key, kind, batch.text.format(count), refs, choices, lines)]
+    return [ReviewItem(key, kind, text, tuple(refs), choices, tuple(lines))]
 
 
 @verb
@@ -452,14 +456,18 @@ def _answer_suspicious(memory: ReviewVerbs, item: ReviewItem, choice: str) -> bo
     """
     if choice == KEEP:
         return False
-    memory.delete(next(info for info in _suspicious(memory) if suspicion(memory, info) == item.key))
-    return True
+    for info in _suspicious(memory):
+        if suspicion(memory, info) == item.key:
+            memory.delete(info)
+            return True
+    raise NotFound(item.key, "the open questions")
 
 
 def _delete_suspicious(memory: ReviewVerbs, items: Sequence[ReviewItem]) -> None:
     """Delete the notes of these questions, as one change."""
     keys = {item.key for item in items}
-    memory.delete(*(info for info in _suspicious(memory) if suspicion(memory, info) in keys))
+    infos = [info for info in _suspicious(memory) if suspicion(memory, info) in keys]
+    memory.delete(*infos)
 
 
 SUSPICIOUS = ReviewSource(
@@ -474,9 +482,7 @@ SUSPICIOUS = ReviewSource(
 
 
 def _bursts(memory: Any) -> Iterator[list[NoteInfo]]:
-    """Yield the notes of each burst. A burst is many notes that one agent wrote within some
-    minutes.
-    """
+    """Yield the notes of each burst: many notes that one agent wrote within some minutes."""
     rows_by_agent: dict[str, list[tuple[int, datetime]]] = {}
     # Few notes belong to a burst. So at first only the writer and the time of each note are read.
     rows = rows_passing(memory, Query(order="created"))
@@ -489,17 +495,18 @@ def _bursts(memory: Any) -> Iterator[list[NoteInfo]]:
 
 
 def _split_by_time(dated_rows: Sequence[tuple[int, datetime]]) -> Iterator[list[int]]:
-    """Split the notes of an agent into groups of notes that were written within the time of a
-    burst.
+    """Split the notes of an agent into groups, each written within the time of a burst.
 
     dated_rows: pairs of the row of a note and the time of its creation, the oldest first.
 
-    Yields the rows of each group. The first group is empty.
+    Yields the rows of each group.
     """
     group: list[int] = []
     group_begins = None
     for row, created in dated_rows:
-        if group_begins is None or created - group_begins > _BURST_TIME:
+        if group_begins is None:
+            group_begins = created
+        if created - group_begins > _BURST_TIME:
             yield group
             group = []
             group_begins = created
@@ -540,8 +547,7 @@ BURSTS = ReviewSource(_ask_bursts, _answer_burst)
 
 
 def ask(session: WritingSession, name: str, root: Path, default: bool) -> None:
-    """Store the caller's request for a folder as a project. If the request is stored already, do
-    nothing.
+    """Store the caller's request for a folder as a project, unless it is stored already.
 
     name: the name of the project.
     root: the folder of the project.
@@ -587,13 +593,13 @@ def _ask_requests(memory: ReviewVerbs) -> Iterator[ReviewItem]:
 
 
 def _answer_request(memory: Any, item: ReviewItem, choice: str) -> bool:
-    """Add the project that an agent asked for, if the owner chose that. Returns whether it was
-    added.
-
-    If it was not, the refusal is stored, and the question is not asked again.
+    """Add the project that an agent asked for, if the owner chose that.
 
     item: the question.
     choice: the letter of the answer.
+
+    Returns whether the project was added. If not, the caller stores the refusal, so that the
+    question is not asked again.
     """
     if choice != "y":
         return False

@@ -25,13 +25,20 @@ def note_call(session: HomeSession, tool: str, arguments: Mapping[str, Any]) -> 
     """Record which notes a call of a tool gave to an agent, and what the agent asked for.
 
     Nothing is recorded for the owner, or if no note was given.
+
+    tool: the name of the tool.
+    arguments: the arguments of the call.
     """
     if session.agent is None or not session.served:
         return
-    texts = (str(arguments[name]) for name in _ASKED if isinstance(arguments.get(name), str))
-    asked_for = next(texts, "")
+    asked_for = ""
+    for name in _ASKED:
+        argument = arguments.get(name)
+        if isinstance(argument, str):
+            asked_for = argument
+            break
     log_of(session).add(session.engine.clock(), session.agent, tool, asked_for, session.served)
-    # A later call of the same session gave other notes.
+    # The notes are recorded once, and not again after the next call of this session.
     session.served = []
 
 

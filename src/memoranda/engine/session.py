@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import Self, TypeVar
 
 from memoranda.clock import waits_at_most
 from memoranda.engine.engine import Engine
@@ -12,9 +12,6 @@ from memoranda.note.model import GLOBAL, SCOPE, SCOPE_HINT, Note
 from memoranda.note.project_access import is_among
 from memoranda.sources.base import File
 from memoranda.text.outside import outside_name
-
-if TYPE_CHECKING:
-    pass
 
 T = TypeVar("T")
 
@@ -72,7 +69,8 @@ class HomeSession:
         Raises InvalidInput if it is not a scope, or if the caller may not see its notes (contract
         001, 1).
         """
-        if not SCOPE.fullmatch(lower_scope := scope.lower()) or not self.sees(lower_scope):
+        lower_scope = scope.lower()
+        if not SCOPE.fullmatch(lower_scope) or not self.sees(lower_scope):
             raise InvalidInput(f'invalid scope "{scope}"', SCOPE_HINT)
         return lower_scope
 
@@ -94,27 +92,29 @@ class HomeSession:
     ) -> str:
         """Check a text for the file of another program, and return it with secrets redacted.
 
+        text: the text.
         place: the name of the file in notices.
         old: the texts that the text replaces. A secret that is already in them is accepted.
-        whole: whether a text with a secret is refused, because it would be of no use redacted.
+        whole: whether a text with a secret is refused, because a redacted one would be useless.
 
         Raises SecretRefused for a secret if `whole` is set, or if the settings say so.
         """
-        problem = self.engine.gate.check(text, place, self.secret_mode, self.notices, old)
-        if not problem:
+        secrets = self.engine.gate.check(text, place, self.secret_mode, self.notices, old)
+        if not secrets:
             return text
         if whole:
-            raise SecretRefused(problem[0].rule.id, problem[0].rule.why, place)
+            rule = secrets[0].rule
+            raise SecretRefused(rule.id, rule.why, place)
         from memoranda.text.gate import redact
 
-        return redact(text, problem)
+        return redact(text, secrets)
 
     def as_caller(self, agent: str | None, face: str | None = None, **by: str) -> Self:
         """Return a session of the same open home for another caller.
 
         agent: the caller's name; None for the owner.
         face: the caller's interface; None for the interface of this session.
-        by: further facts about the caller (see the class).
+        by: further facts about the caller: `client`, `session` and `tool`.
         """
         return type(self)(self.engine, agent, face or self.face, by)
 
@@ -131,10 +131,10 @@ class HomeSession:
         return session
 
     def in_turn(self, work: Callable[[], T]) -> T:
-        """Run `work`, and return its result. `work` may make one change.
+        """Call `work`, which makes one change, and return its result.
 
         The change may be written to the disk together with changes of other threads. If that fails,
-        `work` is run again from the start. So it must not write files except by the change.
+        `work` is called again. So it must not write files except by the change.
         """
         with waits_at_most(self.engine.call_waits):
             return self.engine.guard.run(work)
@@ -168,5 +168,11 @@ class HomeSession:
 
 
 def _recorded(by: dict[str, str]) -> dict[str, str]:
-    """Return facts about a caller as the ledger records them, all but the tool as outside names."""
-    return {key: name if key == "tool" else outside_name(name) for key, name in by.items()}
+    """Return the facts about a caller in the form in which the ledger records them.
+
+    The client and the session are named by other programs, so their names are made safe.
+    """
+    recorded: dict[str, str] = {}
+    for key, name in by.items():
+        recorded[key] = name if key == "tool" else outside_name(name)
+    return recorded

@@ -36,11 +36,10 @@ _DAY = timedelta(hours=24)
 
 
 def introduction(memory: ReviewVerbs) -> str:
-    """Return the due reminders and the profile that `memory.agent` may see, between the marks of a
-    fence.
+    """Return the due reminders and the profile that `memory.agent` may see, as text for a session.
 
-    The text has at most INTRODUCTION_TOKENS tokens. It is "" if there is nothing to show, and for a
-    large home without an index.
+    The text is between the marks of a fence, and has at most INTRODUCTION_TOKENS tokens. It is ""
+    if there is nothing to show, and for a large home without an index.
     """
     # Making the index of a large home takes long, and during this time the first call of the client
     # would be refused. So the index is not made here: the first call makes it and waits for it.
@@ -49,21 +48,22 @@ def introduction(memory: ReviewVerbs) -> str:
 
     room = INTRODUCTION_TOKENS - tokens_in(f"{OPEN}\n{CLOSE}\n")
     reminders = list(due_reminders(memory, memory.clock()))
-    due = _section(memory, "Due", reminders, _texts(memory, reminders), min(room, _DUE_TOKENS))
+    reminder_texts = _texts(memory, reminders)
+    due_lines = _section(memory, "Due", reminders, reminder_texts, min(room, _DUE_TOKENS))
+    room -= sum(tokens_in(f"{line}\n") for line in due_lines)
+
     # A due reminder is not told a second time as part of the profile.
-    told_ids = {info.id for info, _ in reminders}
-    entries = [
-        entry for entry in owner_first(memory, profile(memory)) if entry.info.id not in told_ids
-    ]
+    reminder_ids = {info.id for info, _ in reminders}
+    all_entries = owner_first(memory, profile(memory))
+    entries = [entry for entry in all_entries if entry.info.id not in reminder_ids]
     notes = [(entry.info, marks_of(entry)) for entry in entries]
-    room -= sum(tokens_in(f"{line}\n") for line in due)
-    about_user_lines = _section(
-        memory, "About the user", notes, [entry.text for entry in entries], room
-    )
-    lines = [*due, *about_user_lines]
-    if lines:
-        return fenced("\n".join(lines))
-    return ""
+    texts = [entry.text for entry in entries]
+    profile_lines = _section(memory, "About the user", notes, texts, room)
+
+    lines = [*due_lines, *profile_lines]
+    if not lines:
+        return ""
+    return fenced("\n".join(lines))
 
 
 def marks_of(entry: ProfileEntry) -> Sequence[Mark]:
@@ -127,10 +127,11 @@ def told_note_of(
     names_author: bool = False,
     longest: int,
 ) -> ToldNote:
-    """Return a note as `item_line` words it. Its passages are the lines of its content.
+    """Return a note in the form that `item_line` words. Its passages are the lines of its content.
 
     If a newer note contradicts the note, a mark says what the newer note says.
 
+    info: the note.
     body: the content of the note.
     telling: whether the note is told as a fact, or as a claim of its author with "unconfirmed".
     marks: remarks to show after the address.
@@ -187,16 +188,20 @@ def _newest_first(memory: ReviewVerbs, entries: list[ProfileEntry]) -> list[Prof
 def due_reminders(memory: ReviewVerbs, now: datetime) -> Iterator[tuple[NoteInfo, Sequence[Mark]]]:
     """Yield the reminders that are due within a day, or became due in the last seven days.
 
-    Acknowledged reminders are left out. Each reminder comes with the mark `due 2026-11-28 09:00`.
+    Each comes with the mark `due 2026-11-28 09:00`. Acknowledged reminders are left out.
+
+    now: the present time.
     """
     infos, _ = memory.list(Query(projects=(CATEGORY_PROJECT,), category=REMINDERS), limit=0)
-    reminders = [(info, Reminder.of(info.header)) for info in infos]
-    dated = [
-        (reminder.due, info)
-        for info, reminder in reminders
-        if reminder.due is not None and not reminder.is_done
-    ]
-    for due, info in sorted(dated, key=lambda reminder: (reminder[0], reminder[1].id)):
-        if now - 7 * _DAY <= due <= now + _DAY:
-            local_due = due.astimezone(memory.settings.reading_zone)
-            yield info, [Mark("due {when}", f"{local_due:%Y-%m-%d %H:%M}")]
+    # The time, the id and the note of each. The ids are different, so notes are not compared.
+    due_notes: list[tuple[datetime, str, NoteInfo]] = []
+    for info in infos:
+        reminder = Reminder.of(info.header)
+        if reminder.due is None or reminder.is_done:
+            continue
+        if now - 7 * _DAY <= reminder.due <= now + _DAY:
+            due_notes.append((reminder.due, info.id, info))
+    due_notes.sort(key=lambda row: row[:2])
+    for due, _, info in due_notes:
+        local_due = due.astimezone(memory.settings.reading_zone)
+        yield info, [Mark("due {when}", f"{local_due:%Y-%m-%d %H:%M}")]

@@ -25,8 +25,7 @@ from memoranda.sources.source import Source
 from memoranda.sources.step import Step, StepKind
 from memoranda.text.unicode import sqlite_text
 
-# Two files of one change are this many nanoseconds apart, as far as their times say. The index has
-# times in microseconds.
+# The nanoseconds between the times of two files of one change. The index has times in microseconds.
 _BETWEEN_FILES = 1_000
 
 
@@ -34,11 +33,12 @@ _BETWEEN_FILES = 1_000
 class PreparedNote:
     """The note that a step will write.
 
+    step: the step.
     data: the bytes of the note.
-    stamp: the stamp that its file will have, as far as it is known before.
+    stamp: the stamp that its file will have, except for the inode, which is not known yet.
     source: the source of its project.
-    note: the note, once it was read.
-    rows: its rows of the index, once they were computed.
+    note: the note. None until it is read.
+    rows: its rows of the index. None until they are computed.
     """
 
     step: Step
@@ -65,7 +65,7 @@ class PreparedNotes:
         # The id that the index probably gives to a new project. If this guess is wrong, the rows
         # are computed again, which only costs time.
         self._next_id = 1 + max(project_ids.values(), default=0)
-        # By (project, path)
+        # By (project, path).
         self._prepared: dict[tuple[str, str], PreparedNote] = {}
 
     def prepare(self, steps: Sequence[Step]) -> None:
@@ -109,23 +109,21 @@ class PreparedNotes:
             del self._prepared[step.project, step.path]
 
     def _mark(self, prepared: PreparedNote) -> None:
-        """Mark the note if it seems to hold injected instructions. Marked notes are not told
-        unasked.
-        """
+        """Mark the note if it seems to hold injected instructions."""
         assert prepared.note is not None
         prepared.note.suspicious = self._gate.suspicious(prepared.note)
 
     def _make_rows(self, prepared: PreparedNote) -> None:
-        """Compute the rows of the note, as if its permalink needed no number."""
+        """Compute the rows of the note, as if its permalink was free and needed no number."""
         note = prepared.note
         assert note is not None
         project = self._project_ids.get(note.project.casefold(), self._next_id)
         prepared.rows = prepare(note, prepared.stamp, project, sqlite_text(note.permalink))
 
     def settle(self, step: Step) -> PreparedNote | None:
-        """Return the note that a step has written, if it is right as it was prepared.
+        """Return the prepared note that a step has written, if it is still right.
 
-        None if it was not prepared, or if something has changed since on which this relied: the
+        None if it was not prepared, or if something has changed since that it depends on: the
         settings, the gate's rules, the folder of the project, the bytes or the time of the file.
         """
         prepared = self._prepared.get((step.project, step.path))
@@ -153,7 +151,7 @@ class Shown:
         self._prepared_notes = prepared_notes
         self._provenance: dict[tuple[str, str], Provenance] = {}
         self._written: dict[tuple[str, str], tuple[Note, Stamp] | None] = {}
-        # The rows of notes for which they were computed before the change
+        # The rows that were computed before the change, by (project, path) of the note.
         self._rows: dict[tuple[str, str], Prepared] = {}
         self.removed: list[tuple[str, str]] = []
 
@@ -183,41 +181,45 @@ class Shown:
         return prepared.note
 
     def move(self, touched: Touched) -> None:
-        """Record that a file or a folder was moved. The index keeps the provenance of the notes in
-        it.
-        """
+        """Record that a file or a folder was moved. Notes in it keep their provenance."""
         project = touched.project
         source = self._engine.source(project)
         infos = self._engine.index.notes.below(project, touched.path)
-        provenance = {info.path: info.provenance for info in infos}
-        for path in dict.fromkeys([*provenance, touched.path]):
+        provenance_by_path = {info.path: info.provenance for info in infos}
+        for path in dict.fromkeys([*provenance_by_path, touched.path]):
             to = touched.to + path[len(touched.path) :]
-            # A link, a folder, or a file that is not a note has no place in the index.
+            # A link, a folder, or a file that is not a note is not in the index.
             is_note = source.is_note(to) and source.stamp(to) is not None
             self.removed.append((project, path))
             self._written[project, to] = self._engine.load(source, to) if is_note else None
-            if path in provenance:
-                self._provenance[project, to] = provenance[path]
+            if path in provenance_by_path:
+                self._provenance[project, to] = provenance_by_path[path]
 
     @property
     def notes(self) -> dict[tuple[str, str], Note]:
-        """Return the notes that were written, by place (project, path)."""
-        return {key: loaded[0] for key, loaded in self._written.items() if loaded is not None}
+        """The notes that were written, by place (project, path)."""
+        notes: dict[tuple[str, str], Note] = {}
+        for place, loaded in self._written.items():
+            if loaded is not None:
+                note, _ = loaded
+                notes[place] = note
+        return notes
 
     def bring_into_index(self) -> None:
-        """Update the index. Afterwards each written note has its permalink."""
+        """Update the index. Afterwards, each written note has its permalink."""
         index = self._engine.index
-        written: list[tuple[Note, Stamp]] = []
-        for key in self.removed:
-            index.remove(*key)
-        for key, loaded in self._written.items():
+        written_notes: list[tuple[Note, Stamp]] = []
+        for place in self.removed:
+            index.remove(*place)
+        for place, loaded in self._written.items():
+            # The file is not a note, or not any more.
             if loaded is None:
-                index.remove(*key)
+                index.remove(*place)
                 continue
             note, stamp = loaded
-            note.provenance = self._provenance.get(key, note.provenance)
-            written.append((note, stamp))
-        index.put_all(written, self._rows)
+            note.provenance = self._provenance.get(place, note.provenance)
+            written_notes.append((note, stamp))
+        index.put_all(written_notes, self._rows)
 
 
 def writes_note(step: Step, source: Source) -> bool:

@@ -1,7 +1,7 @@
-"""Adds to the hits of a context what an agent would have to look up with further calls.
+"""Add further texts to the hits of a context, so that an agent need not look them up.
 
-For a note that is no longer valid this is the note that supersedes it. For a memory made from a
-session it is the turn of the transcript it comes from.
+For a note that is no longer valid, it is the note that supersedes it. For a memory that was made
+from a session, it is the turn of the transcript from which the memory comes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _NEWER_CHARACTERS = 400
 _BEST_HITS = 4
 # The header key that names the turn, as `AGENT:SESSION@POSITION`.
 _SOURCE_REF = "source_ref"
-# The source of memories made from transcripts begins so (transcripts/proposals.py).
+# The beginning of the source of a memory that was made from a transcript
+# (transcripts/proposals.py).
 _FROM_TRANSCRIPT = "transcript-"
 # The module is only named here, because the engine may not import the transcripts.
 _SOURCE_TURN = ("memoranda.transcripts.tier", "source_turn")
@@ -57,8 +58,8 @@ def with_surroundings(
     that it comes from. If there is not enough room, the worst of the other hits are left out first.
 
     hits: the hits of a context, the best first.
-    room: the most characters that all hits take as `evidence_text` words them.
-    projects: the projects that were searched. Nothing of others is added. None means all.
+    room: how many characters the text of all hits may have (`evidence_text`).
+    projects: the projects that were searched. Notes of others are not added. None means all.
     """
     best = hits[:_BEST_HITS]
     further = [*_newer_notes(memory, hits, best, projects), *_source_turns(memory, best)]
@@ -67,13 +68,16 @@ def with_surroundings(
     others = list(hits[_BEST_HITS:])
     while True:
         all_hits = [*best, *others, *further]
-        if len(evidence_text(told_notes(all_hits, memory.settings.zone))) <= room:
+        text = evidence_text(told_notes(all_hits, memory.settings.zone))
+        if len(text) <= room:
             return all_hits
-        # First the worst hits go, then what was to be added.
-        shortened = others or further
-        if not shortened:
+        # The worst of the other hits are left out first, then the hits that were to be added.
+        if others:
+            others.pop()
+        elif further:
+            further.pop()
+        else:
             return list(hits)
-        shortened.pop()
 
 
 def _newer_notes(
@@ -81,15 +85,17 @@ def _newer_notes(
 ) -> Iterator[Hit]:
     """Yield a hit for each note that supersedes a note of `best` and is not among `hits`.
 
+    hits: all hits of the context.
+    best: the first of them.
     projects: the projects that were searched. None means all.
     """
     known_rows = {hit.note.row for hit in hits}
-    searched = None if projects is None else {name.casefold() for name in projects}
+    searched_projects = None if projects is None else {name.casefold() for name in projects}
     for hit in best:
         newest = _newest_version(memory, hit.note)
         if newest is None or newest.row in known_rows:
             continue
-        if searched is not None and newest.project.casefold() not in searched:
+        if searched_projects is not None and newest.project.casefold() not in searched_projects:
             continue
         known_rows.add(newest.row)
         header, text = memory.index.notes.text_of(newest.row)
@@ -105,44 +111,52 @@ def _newer_notes(
 
 
 def _newest_version(memory: Reader, note: NoteInfo) -> NoteInfo | None:
-    """Return the last of the notes that supersede each other, beginning with `note`.
+    """Return the newest version of a note: the last note that supersedes it, in several steps.
 
-    If several notes supersede one, the last of them counts that is not in the archive. None if
-    nothing that the caller may be shown supersedes `note`.
+    If several notes supersede one, the latest of those outside the archive counts. None if no note
+    that the caller may be shown supersedes the note.
     """
     passed_rows = {note.row}
     newest: NoteInfo | None = None
     current = note
     while True:
-        following = [
+        successors = [
             successor
             for successor in memory.index.notes.successors(current)
             if successor.row not in passed_rows
             and memory.sees(successor.scope)
             and not memory.is_held_back(successor)
         ]
-        if not following:
+        if not successors:
             return newest
-        in_use = [successor for successor in following if successor.project != ARCHIVE_PROJECT]
-        current = (in_use or following)[-1]
+        in_use = [successor for successor in successors if successor.project != ARCHIVE_PROJECT]
+        # If all of them are in the archive, the latest of these counts.
+        current = (in_use or successors)[-1]
         newest = current
         passed_rows.add(current.row)
 
 
 def _source_turns(memory: Reader, hits: Sequence[Hit]) -> Iterator[Hit]:
-    """Yield a passage for each memory of `hits` that was made from a turn of a transcript."""
+    """Yield a passage for each memory of `hits` that was made from a turn of a transcript.
+
+    The passage is the turn.
+    """
+    # By the row of a note, the last line with a passage.
     last_lines: dict[int, int] = {}
-    notes: dict[int, NoteInfo] = {}
+    notes_from_transcripts: dict[int, NoteInfo] = {}
     for hit in hits:
         row = hit.note.row
         last_lines[row] = max(hit.line, last_lines.get(row, 0))
         if (hit.note.source or "").startswith(_FROM_TRANSCRIPT):
-            notes[row] = hit.note
-    for row, note in notes.items():
-        reference = str(note.header.get(_SOURCE_REF) or "").partition(":")[2]
-        turn = _source_turn()(memory, reference) if reference else ""
+            notes_from_transcripts[row] = hit.note
+    for row, note in notes_from_transcripts.items():
+        source_ref = str(note.header.get(_SOURCE_REF) or "")
+        _, _, position = source_ref.partition(":")
+        if not position:
+            continue
+        turn = _source_turn()(memory, position)
         if turn:
-            # Passages of a note are shown in the order of their lines.
+            # Passages of a note are shown in the order of their lines, so the turn comes last.
             yield Hit(
                 note,
                 f"[source turn] {turn}",
@@ -153,6 +167,7 @@ def _source_turns(memory: Reader, hits: Sequence[Hit]) -> Iterator[Hit]:
 
 
 def _source_turn() -> Callable[[Reader, str], str]:
+    """Return the function that reads a turn of a transcript, given `SESSION@POSITION`."""
     module, name = _SOURCE_TURN
     function: Callable[[Reader, str], str] = getattr(import_module(module), name)
     return function

@@ -11,6 +11,8 @@ CLAIM = "claim"
 """The kind of question in which the owner confirms a note of an agent."""
 KEEP = "k"
 """The answer that a suspicious note is fine."""
+# How many digits of the hash the key has.
+_KEY_DIGITS = 12
 
 
 @verb
@@ -20,5 +22,7 @@ def suspicion(memory: HomeSession, info: NoteInfo) -> str:
     It has a hash of the title, the tags and the text. So if any of these changes, the owner is asked
     again.
     """
-    text_of_note = "\0".join([info.title, *info.tags, memory.index.notes.text_of(info.row)[1]])
-    return f"suspicious:{info.id}:{sha256(text_of_note.encode('utf-8', 'replace'))[:12]}"
+    _, body = memory.index.notes.text_of(info.row)
+    parts = "\0".join([info.title, *info.tags, body])
+    digest = sha256(parts.encode("utf-8", "replace"))
+    return f"suspicious:{info.id}:{digest[:_KEY_DIGITS]}"

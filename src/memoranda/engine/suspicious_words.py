@@ -1,7 +1,7 @@
 """Find the words of a note by which it seems to hold injected instructions.
 
-The gate judges a note as a whole (`Gate.suspicious`). Here the words that made it suspicious are
-looked for, to be shown to the owner.
+The gate judges a note as a whole (`Gate.suspicious`). The words that made it suspicious are found
+here, to show them to the owner.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from memoranda.note.model import Note
 from memoranda.text.gate import Rules
 from memoranda.text.narrowing import Span, narrowed, united
 
+# The places outside the text that may have suspicious words.
 TITLE = "title"
 HEADER = "header"
+"""A value of the header other than the title."""
 NAME = "name"
+"""The name of the file."""
 FILE = "file"
-"""The places beside the text that may have the words: the title, another value of the header, the
-name of the file, or the file as a whole, where the words go over the end of its header."""
+"""The file as a whole: the words begin in its header and end in its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +59,10 @@ def suspicious_words(rules: Rules, note: Note) -> SuspiciousWords:
     """
     spans: list[Span] = []
     elsewhere: list[WordsElsewhere] = []
-    lengths = {rule.id for rule in rules if rule.longer is not None}
+    # Rules that only look at the length of a text, which no words show.
+    rules_of_length = {rule.id for rule in rules if rule.longer is not None}
     for rule_id in note.suspicious:
-        # The length of a text is in none of its words.
-        if rule_id in lengths:
+        if rule_id in rules_of_length:
             continue
         spans_in_text = _spans(rules, rule_id, note.content)
         spans += spans_in_text
@@ -95,11 +97,12 @@ def _words_elsewhere(rules: Rules, rule_id: str, note: Note) -> list[WordsElsewh
             return [WordsElsewhere(place, key, value, tuple(spans))]
     if rule_id in rules.name_suspicions(note.path):
         return [_whole_text(NAME, note.path)]
-    parts = [
-        " ".join(note.text[span.start : span.stop].split())
-        for span in _spans(rules, rule_id, note.text)
-    ]
-    return [_whole_text(FILE, part) for part in parts]
+    found_words: list[WordsElsewhere] = []
+    for span in _spans(rules, rule_id, note.text):
+        part = note.text[span.start : span.stop]
+        on_one_line = " ".join(part.split())
+        found_words.append(_whole_text(FILE, on_one_line))
+    return found_words
 
 
 def _whole_text(place: str, text: str) -> WordsElsewhere:

@@ -1,8 +1,9 @@
 """How a note may be told to a session that did not ask for it (docs/trust.md).
 
-What the owner wrote or confirmed is told as a fact. What an agent, a program or an import wrote is
-told as a claim: with its author, as unconfirmed. What seems to hold instructions, and what comes
-from the web, is not told.
+- A note that the owner wrote or confirmed is told as a fact.
+- A note that an agent, a program or an import wrote is told as a claim: with its author, and as
+  unconfirmed.
+- A note that seems to hold instructions, or comes from the web, is not told.
 """
 
 from __future__ import annotations
@@ -13,22 +14,25 @@ from functools import lru_cache
 from memoranda.note.model import Provenance
 from memoranda.text.pattern import lazy_pattern
 
-# Signs in an agent's name that could act in a prompt.
+# Characters in an agent's name that could have an effect in a prompt.
 _NAME = lazy_pattern(r"[^\w.-]+")
-# Characters of an agent's name that is told.
+# How many characters of an agent's name are told.
 _MOST_NAME_CHARACTERS = 40
+# Writers (`Provenance.who`) that are not an agent.
 WEB = "web"
 FILE = "file"
-# Who is named where no agent is: an owner's edit of an agent's text leaves it the agent's.
+# How such a writer is named.
 _AUTHORS = {FILE: "a file", "import": "an import", WEB: "a web page"}
 
 
 class Telling(Enum):
-    """How a note may be told: as a fact, as its author's claim, or not at all (SILENT)."""
+    """How a note may be told."""
 
     FACT = "fact"
     CLAIM = "claim"
+    """As the claim of its author."""
     SILENT = "silent"
+    """Not at all."""
 
 
 def telling(
@@ -52,15 +56,14 @@ def telling(
 def author(provenance: Provenance) -> str:
     """Return the author of a note in a few words: `claude`, `the owner`, `a web page`.
 
-    Characters that could act in a prompt are removed from the name of an agent.
+    Characters that could have an effect in a prompt are removed from the name of an agent.
     """
     agent = provenance.agent
     if agent is not None:
         return told_name(agent)
     if provenance.who == "owner":
-        if provenance.trust == "owner":
-            return "the owner"
-        return "an agent"
+        # If the owner edited a text of an agent, the text still counts as the agent's.
+        return "the owner" if provenance.trust == "owner" else "an agent"
     return _AUTHORS.get(provenance.who, "an agent")
 
 
@@ -72,8 +75,9 @@ def told_name(agent: str) -> str:
     `an agent`.
     """
     name = agent[:_MOST_NAME_CHARACTERS]
-    # Loading the rules takes long, and most agents have a name of one word. In some scripts, a whole
-    # sentence has no blanks, and several English words need none either: `ignoreAllRules`.
+    # Loading the rules takes long, so a name of one word is not checked. It must be in Latin letters,
+    # because some scripts write a whole sentence without blanks, and have no capital inside, unlike
+    # `ignoreAllRules`.
     is_one_word = name.isascii() and name.isalpha() and (name.isupper() or name[1:].islower())
     if not is_one_word:
         from memoranda.text.gate import default_rules
@@ -92,8 +96,7 @@ def claimed(provenance: Provenance, text: str) -> str:
 
 
 def is_foreign(provenance: Provenance) -> bool:
-    """Whether a text comes from an unknown writer: a web page, or a program that wrote the file
-    itself.
+    """Whether a text comes from an unknown writer: a web page, or a program that wrote its file.
 
     Such a text is not merged with other texts, nor shown to the language model of a dream.
     """

@@ -181,7 +181,7 @@ class Trail:
         for step_index in erased_indexes:
             self._remember_text(change.files[step_index])
         remaining_steps = [
-            None if step_index in erased_indexes else self._without_entities(touched)
+            None if step_index in erased_indexes else self._without_erased_lines(touched)
             for step_index, touched in enumerate(change.files)
         ]
         if remaining_steps != change.files:
@@ -198,7 +198,7 @@ class Trail:
         # The steps are visited backwards: before a step that moved a note, earlier steps of the
         # change had the note at its old place.
         for step_index in reversed(range(len(change.files))):
-            if self._is_hit(change.files[step_index]):
+            if self._follow_step(change.files[step_index]):
                 step_indexes.add(step_index)
         return step_indexes
 
@@ -240,15 +240,16 @@ class Trail:
         return is_named_by_id and (touched.old is None or self._has_id(touched))
 
     def _remember_text(self, touched: Touched) -> None:
-        """Add the kept texts of a step to `texts`, and the ids in their headers to `ids`.
+        """Add the texts that the history has of a step to `texts`, and the ids in their headers to
+        `ids`.
 
-        They are the text that it replaced, and the text that it wrote if another program replaced
-        that. Changes of files that are named by these ids are queued.
+        The history has the text that the step replaced. It has the text that the step wrote only if
+        another program replaced that text. Changes of files that are named by these ids are queued.
 
         touched: the step.
         """
-        written = touched.new if touched.do == StepKind.PUT else None
-        for digest in (written, touched.old):
+        written_digest = touched.new if touched.do == StepKind.PUT else None
+        for digest in (written_digest, touched.old):
             # The text that a change wrote is often the one that the next change replaced.
             if digest not in self._remembered:
                 self._remembered.add(digest)
@@ -283,33 +284,33 @@ class Trail:
         self.files[change.number] = remaining_steps
         self._changes[change.number] = change
 
-    def _is_hit(self, touched: Touched) -> bool:
-        """Whether a step is about a note at one of the present places.
+    def _follow_step(self, touched: Touched) -> bool:
+        """Return whether a step is about a note at one of the present places.
 
-        If the step moved the note, this also replaces the present place by the place before the
-        move, because the earlier changes know the note there.
+        If the step moved the note, the place before the move replaces the present place: the
+        earlier changes know the note there.
 
         touched: the step.
         """
+        # A step in the private project stored the answer to a question.
         if touched.project == PRIVATE:
-            # The step stored the answer to a question.
             return self._names_note(touched)
         old_place = (touched.project, touched.path, touched.root)
         if touched.do == StepKind.MOVE:
             return self._follow_move(touched, old_place)
-        is_hit = touched.do in _STEPS_ON_FILES and old_place in self._present_places
-        if is_hit:
+        is_about_note = touched.do in _STEPS_ON_FILES and old_place in self._present_places
+        if is_about_note:
             self.met.add(old_place)
-        return is_hit
+        return is_about_note
 
     def _follow_move(self, touched: Touched, old_place: Location) -> bool:
-        """Replace the present places by the places before a move. Returns whether the step moved a
-        note.
+        """Replace the present places by the places before a move.
 
         touched: the step. It moved a note or a folder.
         old_place: the place before the move.
 
-        A step that moved a folder is not about the notes in the folder, so the result is False.
+        Returns whether the step moved one of the notes. A step that moved a folder is not about the
+        notes in the folder.
         """
         new_place = (touched.project, touched.to, touched.root)
         if new_place in self._present_places:
@@ -331,13 +332,12 @@ class Trail:
         return False
 
     def _names_note(self, touched: Touched) -> bool:
-        """Whether a step on an answer to a question names one of the notes.
+        """Whether an answer to a question names one of the notes by its id or place.
 
-        The name is an id or a place. It is searched in the key and in the text of the answer.
-
-        touched: the step.
+        touched: the step that stored the answer. Its path is the key of the question.
         """
-        data = touched.path.encode() + (self._kept_text(touched.old) or b"")
+        answer = self._kept_text(touched.old) or b""
+        data = touched.path.encode() + answer
         paths = [os.path.join(project, path) for project, path, _ in self._all_places]
         return any(name.encode() in data for name in [*self.ids, *paths])
 
@@ -353,27 +353,25 @@ class Trail:
         touched: the step.
         """
         data = self._kept_text(touched.old)
-        if data is not None:
-            note = self._engine.parse(touched.project, touched.path, as_file(data))
-        else:
-            note = None
+        if data is None:
+            return False
+        note = self._engine.parse(touched.project, touched.path, as_file(data))
         return note is not None and note.own_id and note.id in self.ids
 
     def _kept_text(self, digest: str | None) -> bytes | None:
         """Return the text with this SHA-256 from the history. None if the history does not have it."""
-        try:
-            if digest:
-                return self._history.text(digest, "")
+        if not digest:
             return None
+        try:
+            return self._history.text(digest, "")
         except (NotFound, StorageError):
             return None
 
-    def _without_entities(self, touched: Touched) -> Touched | None:
-        """Return a step without the lines to erase, so that the rest of the step can still be
-        undone.
+    def _without_erased_lines(self, touched: Touched) -> Touched | None:
+        """Return a step without the lines to erase, so that the rest can still be undone.
 
-        Only steps that change lines of a graph file or JSON file are affected. Any other step is
-        returned as it is. None means that no line remains, or that the history does not have the
+        Only a step that changes lines of a graph file or JSON file has such lines. Any other step
+        is returned as it is. None means that no line remains, or that the history does not have the
         lines.
 
         touched: the step.
@@ -447,8 +445,8 @@ class Trail:
             if (step.project, path, step.root) not in lost_folders:
                 continue
             is_in_use = any(
-                touched and not _is_folder(touched) and f"{touched.path}/".startswith(f"{path}/")
-                for touched in remaining_steps
+                remaining is not None and _is_on_file_below(remaining, path)
+                for remaining in remaining_steps
             )
             remaining_steps[step_index] = step if is_in_use else None
         if remaining_steps != change.files:
@@ -463,7 +461,7 @@ class Trail:
         moment: the time stamp of an empty change.
         """
         return {
-            number: self._without(self._changes[number], steps, moment)
+            number: _with_only(self._changes[number], steps, moment)
             for number, steps in self.files.items()
         }
 
@@ -472,41 +470,41 @@ class Trail:
         """All places where the notes ever were."""
         return self._all_places
 
-    def _without(self, change: Change, steps: list[Touched | None], moment: str) -> Change:
-        """Return a change with only the remaining steps.
 
-        steps: for each step of the change, the step that remains of it; None if nothing remains of
-            it.
-        moment: the time stamp of the result if no step remains, or only steps that make or remove
-            folders.
-        """
-        remaining_steps = [touched for touched in steps if touched is not None]
-        # Nothing that a person wrote remains. Only the number of the change stays in use.
-        if all(touched.do in (StepKind.MKDIR, StepKind.RMDIR) for touched in remaining_steps):
-            return Change(
-                number=change.number,
-                time=moment,
-                verb=ERASE,
-                project="",
-                path="",
-                agent=None,
-                face=None,
-                undoes=change.undoes,
-            )
+def _with_only(change: Change, steps: Sequence[Touched | None], moment: str) -> Change:
+    """Return a change with only the remaining steps.
 
-        removed_steps: list[Touched] = []
-        erased_files = 0
-        for touched, remaining_step in zip(change.files, steps, strict=True):
-            if remaining_step is None:
-                removed_steps.append(touched)
-            # A step may also have lost only some of its lines.
-            is_changed = remaining_step != touched
-            if is_changed and not _is_folder(touched):
-                erased_files += 1
-        # The history must not name an erased note.
-        if _is_about_one_of(change, removed_steps):
-            change = _listed_under_another(change, remaining_steps)
-        return replace(change, files=remaining_steps, details={"erased": erased_files})
+    steps: for each step of the change, the step that remains of it; None if nothing remains of it.
+    moment: the time stamp of the result if no step remains, or only steps that make or remove
+        folders.
+    """
+    remaining_steps = [touched for touched in steps if touched is not None]
+    # Nothing that a person wrote remains. Only the number of the change stays in use.
+    if all(touched.do in (StepKind.MKDIR, StepKind.RMDIR) for touched in remaining_steps):
+        return Change(
+            number=change.number,
+            time=moment,
+            verb=ERASE,
+            project="",
+            path="",
+            agent=None,
+            face=None,
+            undoes=change.undoes,
+        )
+
+    removed_steps: list[Touched] = []
+    erased_files = 0
+    for touched, remaining_step in zip(change.files, steps, strict=True):
+        if remaining_step is None:
+            removed_steps.append(touched)
+        # A step may also have lost only some of its lines.
+        is_changed = remaining_step != touched
+        if is_changed and not _is_folder(touched):
+            erased_files += 1
+    # The history must not name an erased note.
+    if _is_about_one_of(change, removed_steps):
+        change = _listed_under_another(change, remaining_steps)
+    return replace(change, files=remaining_steps, details={"erased": erased_files})
 
 
 def _is_about_one_of(change: Change, steps: Iterable[Touched]) -> bool:
@@ -534,6 +532,11 @@ def _is_folder(touched: Touched) -> bool:
     """Whether a step is about a folder."""
     is_moved_folder = touched.do == StepKind.MOVE and touched.old is None
     return is_moved_folder or touched.do in (StepKind.MKDIR, StepKind.RMDIR)
+
+
+def _is_on_file_below(touched: Touched, folder: str) -> bool:
+    """Whether a step is about a file in a folder, given as a path."""
+    return not _is_folder(touched) and f"{touched.path}/".startswith(f"{folder}/")
 
 
 def _is_below(place: Location, folder: Location) -> bool:
@@ -572,10 +575,10 @@ def _passes_any(line_tests: Sequence[Callable[[bytes], bool]], line: bytes) -> b
     return any(is_erased(line) for is_erased in line_tests)
 
 
-# Words so long that they show that one text was made from another text.
+# Words that are long enough to show that one text was made from another text.
 _WORD = re.compile(rb"[0-9A-Za-z_\x80-\xff-]{8,}")
-# A word that no other text has by chance. It has a digit or letters of another alphabet, or at
-# least 16 characters. A date such as `2025-03-01` is left out.
+# Matches a word that no other text has by chance. It has a digit or a letter of another alphabet,
+# or at least 16 characters. A date such as `2025-03-01` is left out.
 _TELLING = re.compile(rb"(?!\d{4}-\d\d-\d\d)(?:(?=.*[0-9\x80-\xff])|.{16})", re.DOTALL)
 # Characters that continue a longer word, address or title: `notes/c-1`, `notes/c/d`, `C++`, `C#`.
 _ADDRESS_SIGN = re.compile(rb"[0-9A-Za-z_\x80-\xff/+#-]")
@@ -767,15 +770,15 @@ def search(
     words_of_ours: dict[str, set[bytes]] = {}
     mentions: list[Mention] = []
 
-    for file, content in _searched_files(engine, folders, needles, place_words):
+    for file, result in _searched_files(engine, folders, needles, place_words):
         findings.files += 1
-        findings.bytes += content.size
-        new_words = content.needles - place_words
+        findings.bytes += result.size
+        new_words = result.needles - place_words
         if not file.is_ours:
             shared_words |= new_words
         elif new_words:
             words_of_ours[file.name] = new_words
-        if content.is_named and file.mention is not None:
+        if result.is_named and file.mention is not None:
             mentions.append(file.mention)
 
     # The ledger also has older texts of other notes. If it has a needle, these texts are looked at
@@ -802,22 +805,22 @@ def _needles_in_places(engine: Engine, needles: Needles, folders: Iterable[str])
 
 def _searched_files(
     engine: Engine, folders: Iterable[str], needles: Needles, place_words: set[bytes]
-) -> Iterator[tuple[SearchedFile, _LookedInto]]:
+) -> Iterator[tuple[SearchedFile, _SearchResult]]:
     """Search every file that may hold a trace, and yield each file with the result.
 
     These are the files of the home, of projects elsewhere and in `folders`.
 
     needles: the texts and names to search for.
-    place_words: needles that do not count for `_LookedInto.is_named`.
+    place_words: needles that do not count for `_SearchResult.is_named`.
     """
     for file in _files(engine, folders):
         try:
-            content = _look_into(file.path, needles, place_words)
+            result = _search_file(file.path, needles, place_words)
         except OSError:
             # Another program removed the file after it was listed.
             continue
-        if content is not None:
-            yield file, content
+        if result is not None:
+            yield file, result
 
 
 def _is_of_history(name: str) -> bool:
@@ -825,7 +828,7 @@ def _is_of_history(name: str) -> bool:
     return "/ledger.db" in name
 
 
-class _LookedInto(NamedTuple):
+class _SearchResult(NamedTuple):
     """The result of searching one file.
 
     size: its bytes.
@@ -840,13 +843,13 @@ class _LookedInto(NamedTuple):
     is_named: bool
 
 
-_EMPTY_FILE = _LookedInto(size=0, needles=set(), is_named=False)
+_EMPTY_FILE = _SearchResult(size=0, needles=set(), is_named=False)
 
 
-def _look_into(path: str, needles: Needles, place_words: set[bytes]) -> _LookedInto | None:
+def _search_file(path: str, needles: Needles, place_words: set[bytes]) -> _SearchResult | None:
     """Search a file for the needles. None means that it is not a regular file. Raises OSError.
 
-    place_words: needles that do not count for `_LookedInto.is_named`.
+    place_words: needles that do not count for `_SearchResult.is_named`.
     """
     status = os.stat(path, follow_symlinks=False)
     if not stat.S_ISREG(status.st_mode):
@@ -856,16 +859,16 @@ def _look_into(path: str, needles: Needles, place_words: set[bytes]) -> _LookedI
     if beside_sqlite.is_of_sqlite(path):
         database_pieces = beside_sqlite.pieces(path, needles.longest())
         needles_in_file = _needles_in(database_pieces, needles)
-        return _LookedInto(status.st_size, needles_in_file, is_named=False)
+        return _SearchResult(status.st_size, needles_in_file, is_named=False)
 
-    # The path is from a listing. By now it may be a link or a pipe, which is not followed, and for
-    # which nobody waits.
+    # The path is from a listing. By now it may be a link, which must not be followed, or a pipe,
+    # for which nobody must wait.
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         with mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as data:
             needles_in_file = _needles_in(_pieces(data, needles.longest()), needles)
             is_named = needles.names_in(data, needles_in_file - place_words)
-            return _LookedInto(status.st_size, needles_in_file, is_named)
+            return _SearchResult(status.st_size, needles_in_file, is_named)
     except ValueError:
         # `mmap` refuses an empty file. Another program emptied the file since `os.stat`.
         return _EMPTY_FILE
@@ -953,13 +956,13 @@ def _files_of_home(engine: Engine) -> Iterator[SearchedFile]:
     """
     layout = engine.layout
     for folder, _, names in _folders_of_home(layout):
-        is_kept = folder.startswith(str(layout.texts))
+        has_older_texts = folder.startswith(str(layout.texts))
         source = _source_above(engine, folder)
         for name in sorted(names):
             path = os.path.join(folder, name)
             label = _name_in_home(layout, path)
             mention = None
-            if is_kept:
+            if has_older_texts:
                 mention = Mention(MentionKind.OLDER_TEXT, name)
             elif source is not None and not name.startswith(TEMP_PREFIX):
                 place = (source.name, os.path.relpath(path, source.root))

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from memoranda.engine.engine import Engine, is_repeated
-from memoranda.engine.guard import Again
+from memoranda.engine.guard import RepeatAlone
 from memoranda.engine.pausing import check_not_paused
 from memoranda.engine.session import HomeSession
 from memoranda.engine.showing import PreparedNotes, Shown, file_of, writes_note
@@ -64,15 +64,21 @@ def check_access(
     Raises NotWritable, and ProjectNotFound for a project that the caller may not know about.
     """
     access = session.engine.access_to(project)
-    if access.is_read_only and not (session.is_owner and undoes is not None):
+    # What was written before the project became read-only must stay undoable.
+    is_undo_by_owner = session.is_owner and undoes is not None
+    if access.is_read_only and not is_undo_by_owner:
         raise NotWritable(project, "its owner made it read-only")
     if session.is_owner:
         return
+    # The agent must not learn from the error that the project exists.
     if not access.admits(session.agent):
-        raise ProjectNotFound(project, [])
+        raise ProjectNotFound(project, names=[])
 
     folder = access.write_folder
-    for path in paths if folder else ():
+    # Without such a folder, agents may write anywhere in the project.
+    if not folder:
+        return
+    for path in paths:
         if path != folder and not path.startswith(f"{folder}/"):
             raise NotWritable(project, f"agents write in {folder}/ alone, and {path} is not there")
 
@@ -110,13 +116,13 @@ class WritingSession(HomeSession):
             yield transaction
             # The texts of a large change are checked without the lock, so that other threads can
             # work meanwhile. A repeated change keeps the lock, so that it does not fail again.
-            goes_apart = is_outermost and transaction.takes_long and not is_repeated.get()
-            if goes_apart:
+            is_checked_unlocked = is_outermost and transaction.takes_long and not is_repeated.get()
+            if is_checked_unlocked:
                 transaction.look_up()
             else:
                 transaction.commit(may_wait=is_outermost)
-        if goes_apart:
-            self._commit_apart(transaction, fresh=fresh)
+        if is_checked_unlocked:
+            self._commit_large(transaction, fresh=fresh)
         else:
             transaction.finish()
             self.engine.place_passages()
@@ -132,34 +138,36 @@ class WritingSession(HomeSession):
                 self.engine.fresh()
             yield
 
-    def _commit_apart(self, transaction: Transaction, *, fresh: bool) -> None:
-        """Commit a change that writes much. While its texts are checked, other threads may use the
-        home.
+    def _commit_large(self, transaction: Transaction, *, fresh: bool) -> None:
+        """Commit a large change. While its texts are checked, other threads may use the home.
 
         transaction: the change.
         fresh: whether to bring the index up to date with the disk first.
 
-        Raises Conflict if meanwhile a file that the change was made from changed, or the folder or
+        Raises Conflict if a file that the change was made from changed meanwhile, or the folder or
         the rights of its project. Raises AgentPaused, and the errors of `Transaction.commit`.
         """
-        with ExitStack() as memory:
-            with self.engine.apart():
-                # The words of many small notes are no use to one another, and would take memory.
+        # Closed when the change is made: until then, computed words are remembered.
+        with ExitStack() as contexts:
+            with self.engine.home_released():
+                # Many small notes have few words in common, so remembering all of them would only
+                # take memory.
                 if not transaction.has_many_files:
-                    memory.enter_context(remembering())
+                    contexts.enter_context(remembering())
                 transaction.foresee()
-                memory.enter_context(remembering())
+                contexts.enter_context(remembering())
                 transaction.foresee_removals()
-            memory.enter_context(self.engine.replacing(transaction.replaced_notes))
-            files = ExitStack()
-            ahead = None
+            contexts.enter_context(self.engine.replacing(transaction.replaced_notes))
+
+            files_ahead = ExitStack()
+            execution = None
             if transaction.has_many_files:
-                ahead = files.enter_context(self._files_ahead(transaction, fresh=fresh))
-            with files, self._critical(fresh=fresh):
+                execution = files_ahead.enter_context(self._files_ahead(transaction, fresh=fresh))
+            with files_ahead, self._critical(fresh=fresh):
                 self.check_not_paused()
                 transaction.check_projects()
-                if ahead is not None:
-                    self.engine.ledger.renew_ahead(ahead, transaction.steps)
+                if execution is not None:
+                    self.engine.ledger.renew_ahead(execution, transaction.steps)
                 try:
                     transaction.commit(may_wait=True)
                 except Exists as error:
@@ -176,7 +184,7 @@ class WritingSession(HomeSession):
         that wrote them, for `Ledger.renew_ahead`. Writing many files takes long, and two kinds of
         callers are treated differently meanwhile:
 
-        - Other threads of this process may use the home (`Engine.apart`).
+        - Other threads of this process may use the home (`Engine.home_released`).
         - Other processes may not write. The home's lock is kept from before the first file is
           written until the end of the block. If this process dies, the next process that gets the
           lock sees that its holder died, and removes the files.
@@ -191,7 +199,7 @@ class WritingSession(HomeSession):
             # Without this, the end of the `with` block would free the lock.
             ledger.lock.keep()
         try:
-            with self.engine.apart():
+            with self.engine.home_released():
                 ledger.write_ahead(execution, transaction.steps)
             yield execution
         finally:
@@ -254,24 +262,50 @@ def _is_emptied(
     if (root, folder) in removed:
         return False
     names = _names_in(root, folder)
-    if not names or any((root, f"{folder}/{name}") not in removed for name in names):
+    # A folder that was empty before the change, or cannot be read, is left alone.
+    if not names:
         return False
+    for name in names:
+        if (root, f"{folder}/{name}") not in removed:
+            return False
     return not any(
-        other_root == root and path.startswith(f"{folder}/") for other_root, path in coming
+        coming_root == root and path.startswith(f"{folder}/") for coming_root, path in coming
     )
+
+
+def _fields_of_entry_step(step_fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields `kept` and `is_passing` of a step on the file of a key-value entry.
+
+    An entry with a time to live is passing: no trace of its text may outlive it (contract 004, 4).
+
+    step_fields: the other fields of the `Step`.
+    """
+    from memoranda.note.entry import is_passing
+
+    old_file = step_fields.get("old")
+    was_passing = old_file is not None and is_passing(old_file.data)
+    may_keep_text = step_fields.get("kept", True)
+    return {
+        "kept": may_keep_text and not was_passing,
+        "is_passing": is_passing(step_fields.get("data") or b""),
+    }
 
 
 class Transaction:
     """Collects the steps of a change, and carries them out together (`WritingSession.change`).
 
-    verb, about: how the ledger names the change.
+    verb: the verb in the ledger, such as `write`.
+    about: the (project, path) under which the ledger lists the change. None means the place of the
+        first step.
     steps: the steps in order.
-    made_from: where the notes come from that the new notes were made from. A new note is trusted as
+    made_from: the origins of the notes from which the new notes were made. A new note is trusted as
         little as the least trusted of these.
     folded: the counted reads that the change writes into headers of notes.
-    undoes, details, run: further fields of the ledger's `Change`. If `run` is None, it is the run
+    undoes: the number of the change that this change takes back. None if it is not an undo.
+    details: further data about the change, which the ledger stores as JSON. None if there are none.
+    run: the number of the first change of the run to which this change belongs. None means the run
         of the session.
-    done: the ledger's `Change` after the commit. None if there were no steps.
+    done: the ledger's entry of the change after the commit. None if there were no steps.
     """
 
     def __init__(self, session: WritingSession, verb: str, about: tuple[str, str] | None = None):
@@ -291,13 +325,13 @@ class Transaction:
         self._planned: PlannedChange | None = None
         self._is_admitted = False
         self._prepared_notes: PreparedNotes | None = None
-        # The ids of the projects in the index, by the name in lower case
+        # The ids of the projects in the index, by the name in lower case.
         self._project_ids: dict[str, int] = {}
         self.replaced_notes: list[tuple[str, Indexed]] = []
         """The notes that a large change replaces or removes, as the index has them, with their
         projects.
         """
-        # The settings by which the change is planned
+        # The settings by which the change is planned.
         self._settings = session.engine.settings
 
     def put(
@@ -344,8 +378,7 @@ class Transaction:
         do: the kind of step.
         step_fields: further fields of the `Step`, such as `data` and `old`.
 
-        The history does not keep the text of an entry with a time to live (contract 004, 4). Raises
-        ReadOnlyProject, ProjectNotFound, NotWritable.
+        Raises ReadOnlyProject, ProjectNotFound, NotWritable.
         """
         if source is None:
             source = self._engine.folder(project)
@@ -355,30 +388,29 @@ class Transaction:
         if access.agents:
             step_fields["scope"] = access.scope_of(step_fields.get("scope") or GLOBAL)
         if project == KV_PROJECT:
-            # An entry with a time to live is passing: no trace of its text may outlive it.
-            from memoranda.note.entry import is_passing
-
-            old = step_fields.get("old")
-            step_fields["kept"] = step_fields.get("kept", True) and not (
-                old and is_passing(old.data)
-            )
-            step_fields["is_passing"] = is_passing(step_fields.get("data") or b"")
+            step_fields |= _fields_of_entry_step(step_fields)
         (step,) = source.steps(FileEdit(do, path, **step_fields))
         self.steps.append(step)
         return step
 
     @property
     def takes_long(self) -> bool:
-        """Whether the change is large, so that other threads should not wait while its texts are
-        checked, or while the words of removed texts are computed.
+        """Whether checking the texts of the change takes long, so that others should not wait.
+
+        The words of removed texts have to be computed, too, which also takes long.
         """
+        # An undo and the changes of a job keep the lock while they are checked.
         if self.undoes is not None or self._session.run is not None:
             return False
-        written = [len(step.data) for step in self.steps if step.do == StepKind.PUT and step.data]
-        removed = [
-            len(step.old.data) for step in self.steps if step.do == StepKind.REMOVE and step.old
-        ]
-        return len(written) > _MANY_FILES or sum(written) + sum(removed) > _LARGE_BYTES
+        written_files = 0
+        total_bytes = 0
+        for step in self.steps:
+            if step.do == StepKind.PUT and step.data:
+                written_files += 1
+                total_bytes += len(step.data)
+            elif step.do == StepKind.REMOVE and step.old:
+                total_bytes += len(step.old.data)
+        return written_files > _MANY_FILES or total_bytes > _LARGE_BYTES
 
     @property
     def has_many_files(self) -> bool:
@@ -396,7 +428,9 @@ class Transaction:
         """
         before = self._settings
         now = self._engine.settings
-        for project, step in {step.project: step for step in self.steps}.items():
+        # One step of each project, for the error.
+        steps_by_project = {step.project: step for step in self.steps}
+        for project, step in steps_by_project.items():
             has_same_folder = before.projects.get(project) == now.projects.get(project)
             has_same_rights = before.access.get(project) == now.access.get(project)
             if not (has_same_folder and has_same_rights):
@@ -425,10 +459,9 @@ class Transaction:
                 self.replaced_notes.append((step.project, replaced))
 
     def foresee_removals(self) -> None:
-        """Compute in advance the words of the notes that the change replaces.
+        """Compute the words of the notes that the change replaces, before the lock is taken.
 
-        The results are not returned: functions decorated with `remembered` remember them for the
-        commit. No lock is needed.
+        Nothing is returned: functions decorated with `remembered` keep the results for the commit.
         """
         for project, replaced in self.replaced_notes:
             foresee_removal(project, replaced)
@@ -440,6 +473,7 @@ class Transaction:
         if self._is_admitted:
             return
         session = self._session
+        # A command shows the notices of all its changes together at its end.
         if session.face != "cli":
             session.notices.clear()
         gate = self._engine.gate
@@ -493,8 +527,8 @@ class Transaction:
             if os.path.isdir(root):
                 continue
             is_of_home = has_database or step.project in engine.layout.built_in
-            # The user chose this folder. It may be on a disk that is not connected now, so it is not
-            # created anew.
+            # The user chose this folder. It may be on a disk that is not connected now, so it must
+            # not be created.
             if not is_of_home:
                 raise StorageError(step.path, f"the folder of project {step.project} is missing")
             with storing(step.path):
@@ -505,10 +539,12 @@ class Transaction:
         and show it.
         """
         session = self._session
+        first_step = self.steps[0]
+        place_of_first_step = (first_step.project, first_step.to or first_step.path)
         planned = self._engine.ledger.plan(
             self.verb,
             self.steps,
-            about=self.about or (self.steps[0].project, self.steps[0].to or self.steps[0].path),
+            about=self.about or place_of_first_step,
             agent=session.agent,
             face=session.face,
             undoes=self.undoes,
@@ -524,8 +560,8 @@ class Transaction:
     def _may_wait(self, planned: PlannedChange) -> bool:
         """Whether the planned change can be put into the queue, to be made with the changes in it.
 
-        Raises Again if a change in the queue is at the same place. This call was planned without
-        knowing about that change, so it must be planned again.
+        Raises RepeatAlone if a change in the queue is at the same place. This call was planned
+        without knowing about that change, so it must be planned again.
         """
         guard = self._engine.guard
         queue = self._engine.ledger.queue
@@ -534,7 +570,7 @@ class Transaction:
         if queue.takes(planned):
             return True
         if queue.changes and guard.may_repeat:
-            raise Again
+            raise RepeatAlone
         return False
 
     def _check_limits(self) -> None:
@@ -547,7 +583,7 @@ class Transaction:
         )
 
     def _take_up(self, change: Change) -> None:
-        """Count a change that is on disk in what its agent wrote today, and show it in the index."""
+        """Count a change that is on disk as one of its agent, and show it in the index."""
         engine = self._engine
         engine.day_use.count(change)
         engine.commits += 1
@@ -555,8 +591,9 @@ class Transaction:
         self._show(change)
 
     def finish(self) -> None:
-        """Wait until the change is made, if it is in the queue. Raises Again, and the errors of
-        `commit`.
+        """Wait until the change is made, if it is in the queue.
+
+        Raises RepeatAlone, and the errors of `commit`.
         """
         planned = self._planned
         if planned is None:
@@ -598,16 +635,16 @@ class Transaction:
     def _show(self, change: Change) -> None:
         """Show the files in the index that the change wrote, removed or moved.
 
-        change: the change as the ledger made it. Its `files` are the touched files, one for each
-            step.
+        change: the change as the ledger made it. Its `files` have an item for each step.
         """
         shown = Shown(self._engine, self._prepared_notes)
-        # The ledger may first make missing folders. So the steps are the last ones of `files`.
-        for step, touched in zip(self.steps, change.files[-len(self.steps) :], strict=True):
-            # Files that the index does not hold: the home's own, and those of a project that is
-            # elsewhere now.
-            is_of_home = touched.project == PRIVATE
-            if is_of_home or not is_here(self._engine, touched.project, touched.root):
+        # The ledger may first make missing folders. So the files of the steps are the last ones.
+        files_of_steps = change.files[-len(self.steps) :]
+        for step, touched in zip(self.steps, files_of_steps, strict=True):
+            # The index has no files of the home itself, and none of a project that has another
+            # folder now.
+            is_private = touched.project == PRIVATE
+            if is_private or not is_here(self._engine, touched.project, touched.root):
                 continue
             if touched.do == StepKind.REMOVE:
                 shown.removed.append((touched.project, touched.path))
@@ -633,7 +670,7 @@ class Transaction:
         session = self._session
         path = step.to or step.path
         note = self._notes.get((step.project, path))
-        # The index has no such note. This process may not have the folder as a project.
+        # The index did not take up the note. This process may not have the folder as a project.
         if note is None:
             if step.do == StepKind.PUT:
                 file = file_of(step)
@@ -681,6 +718,7 @@ def is_here(engine: Engine, project: str, root: str) -> bool:
 
     root: the folder; "" means the folder that the home has for the project.
     """
+    # Without projects of its own, this process has all projects where the home has them.
     if not root and not engine.extra and not engine.only:
         return True
     source = engine.sources.get(project)
@@ -711,8 +749,9 @@ def source_at(engine: Engine, project: str, root: str) -> FolderSource:
         raise LocationGone(
             f"{root}, the folder of project {project}, is reached through a symlink now"
         )
-    is_text = project == "memories"
-    source = FolderSource(project, Path(folder), every_text=is_text, links=is_text)
+    # The `memory` tool keeps files of any name there, and follows symlinks.
+    is_memory_tool = project == "memories"
+    source = FolderSource(project, Path(folder), every_text=is_memory_tool, links=is_memory_tool)
     engine.register(project, source)
     return source
 
@@ -726,10 +765,10 @@ def read_or_none(source: FolderSource, path: str) -> File | None:
 
 
 def _harmless_name(note: Note) -> str:
-    """Return a name of a suspicious note that has none of its words.
+    """Return a name of a suspicious note for a message, without its suspicious words.
 
-    The caller may not have written the note: a dream moves whatever is there. The file of a memory
-    is called by the first words of its text.
+    The reader of the message may not have written the note: a dream moves notes of anybody. The
+    file of a memory has the first words of its text as its name, so its id is returned.
     """
     from memoranda.text.gate import default_rules
 

@@ -54,8 +54,7 @@ class Later:
         self._together = frozenset(together)
 
     def text_now(self, digest: str, now: str) -> str:
-        """Return the latest version of a text that differs from the text only in its count of
-        reads.
+        """Return the latest version of a text, where versions differ only in their count of reads.
 
         The header of a note counts how often the note was read. A new count makes a new version of
         the file, but it does not prevent an undo.
@@ -138,7 +137,7 @@ class Undo:
         """
         self._undone_change = done_change
         self._later = Later(self._engine.ledger.history, done_change.number, together)
-        for touched in _remembering(done_change):
+        for touched in _steps_to_mark(done_change):
             mark = done_change.verb
             if mark in ("merge", "link"):
                 mark += self._partner_mark(done_change, touched)
@@ -154,10 +153,11 @@ class Undo:
 
         The result is "" if the other memory cannot be read.
         """
+        # A merge and a link also wrote the other memory.
         partner = next(
-            file
-            for file in done_change.files
-            if file.do == StepKind.PUT and file.path != touched.path
+            other_file
+            for other_file in done_change.files
+            if other_file.do == StepKind.PUT and other_file.path != touched.path
         )
         file = self._file(self._source(partner), partner.project, partner.path)
         if file is None:
@@ -173,23 +173,22 @@ class Undo:
                 *self._new_marks.get((project, path), ()),
             ]
             is_written_memory = step.do == StepKind.PUT and project in MEMORY_PROJECTS
-            if marks and is_written_memory and step.data is not None:
-                known_marks = self._marks(project, path, as_file(step.data))
-                # A file without a header that can hold the marks stays without them.
-                with suppress(ValueError):
-                    step.data = _with_marks(step.data, list(dict.fromkeys([*known_marks, *marks])))
+            if not marks or not is_written_memory or step.data is None:
+                continue
+            known_marks = self._marks(project, path, as_file(step.data))
+            all_marks = list(dict.fromkeys([*known_marks, *marks]))
+            # A file without a header that can hold the marks stays without them.
+            with suppress(ValueError):
+                step.data = _with_marks(step.data, all_marks)
 
     def _marks(self, project: str, path: str, file: File) -> list[str]:
-        """Return the marks in the header of a memory. The list is empty for a note of another
-        project.
-        """
-        if project in MEMORY_PROJECTS:
-            note = self._engine.parse(project, path, file)
-        else:
-            note = None
-        if note:
-            return id_list(note.header.get("kept_from"))
-        return []
+        """Return the marks in the header of a memory. [] for a note of another project."""
+        if project not in MEMORY_PROJECTS:
+            return []
+        note = self._engine.parse(project, path, file)
+        if note is None:
+            return []
+        return id_list(note.header.get("kept_from"))
 
     def _file(self, source: FolderSource, project: str, path: str) -> File | None:
         """Return a file as it will be after the steps added so far. None if there will be no file."""
@@ -255,12 +254,11 @@ class Undo:
         """
         rows = self._engine.ledger.review_rows
         present_row = rows.bytes_at(touched.path)
-        if (present_row and sha256(present_row)) != touched.new:
+        present_digest = sha256(present_row) if present_row else None
+        if present_digest != touched.new:
             raise self._blocked(touched, touched.path)
-        if touched.old is not None:
-            data = self._kept_text(touched)
-        else:
-            data = None
+        # Without an old row, the change made the row, so it is removed.
+        data = None if touched.old is None else self._kept_text(touched)
         self._transaction.steps.append(rows.step_at(touched.path, data))
 
     def _add_inverse(self, touched: Touched) -> None:
@@ -308,8 +306,9 @@ class Undo:
         self._add(StepKind.MOVE, touched, source, touched.to, to=touched.path, old=old)
 
     def _put_back(self, source: FolderSource, touched: Touched) -> None:
-        """Add the step that restores the text before a file was written, or removes a file that was
-        new.
+        """Add the step that undoes the writing of a file.
+
+        It restores the text that the file had before. A file that was new is removed.
 
         touched: the step to undo, as the ledger records it.
         """
@@ -383,7 +382,8 @@ class Undo:
         """
         for place, _, names in sorted(walk(os.path.join(source.root, moved.to))):
             relative_path = os.path.relpath(place, source.root)
-            for path in (f"{relative_path}/{name}" for name in sorted(names)):
+            for name in sorted(names):
+                path = f"{relative_path}/{name}"
                 if path in hidden_paths:
                     continue
                 old_path = moved.path + path.removeprefix(moved.to)
@@ -418,12 +418,13 @@ class Undo:
         etag = self._later.text_now(etag, file.etag)
         if file.etag == etag:
             return file
-        # Perhaps the file differs only by marks that earlier undos added. Then this undo may go on,
-        # and the memory keeps those marks.
+        # Perhaps the file differs only by marks that earlier undos added at the end of its list of
+        # marks. Then this undo may go on, and the memory keeps those marks.
         marks = self._marks(touched.project, path, file)
-        for number in range(len(marks)):
-            if sha256(_with_marks(file.data, marks[:number])) == etag:
-                self._earlier_marks[os.path.basename(path)] = marks[number:]
+        for older_count in range(len(marks)):
+            text_with_older_marks = _with_marks(file.data, marks[:older_count])
+            if sha256(text_with_older_marks) == etag:
+                self._earlier_marks[os.path.basename(path)] = marks[older_count:]
                 return file
         raise self._blocked(touched, path)
 
@@ -470,12 +471,13 @@ class Undo:
             raise self._refusal(reason, UndoObstacle.NOT_KEPT) from None
 
 
-def _remembering(done_change: Change) -> list[Touched]:
-    """Return the steps on the memories that get a mark if this change is undone.
+def _steps_to_mark(done_change: Change) -> list[Touched]:
+    """Return the steps on the memories that get a mark if a change is undone.
 
-    If no job made the change, no memory gets one. After a merge, the memory that was removed gets the
-    mark. After a link, the first of the two memories gets it. After any other change, all memories
-    that the job wrote to get it.
+    - If no job made the change, no memory gets a mark.
+    - After a merge, the memory that was removed gets it.
+    - After a link, the first of the two memories gets it.
+    - After any other change, all memories that the job wrote to get it.
     """
     is_of_job = done_change.run is not None
     if done_change.undoes is not None or not is_of_job:
@@ -506,7 +508,8 @@ def _with_marks(data: bytes, marks: list[str]) -> bytes:
     from memoranda.note.edit import SetKeys
     from memoranda.note.frontmatter import REMOVE
 
-    return SetKeys({"kept_from": marks or REMOVE}, MEMORY_KEYS).apply(data.decode()).text.encode()
+    set_marks = SetKeys({"kept_from": marks or REMOVE}, MEMORY_KEYS)
+    return set_marks.apply(data.decode()).text.encode()
 
 
 def is_upkeep(change: Change) -> bool:

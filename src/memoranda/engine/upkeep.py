@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from itertools import takewhile
 from typing import Any, TypeVar
 
 from memoranda.clock import parse_stamp, stamp
@@ -50,12 +49,15 @@ FOLDED_AT_ONCE = 100
 INGEST = "ingest"
 # The folder of the archive for notes of other projects.
 _ARCHIVED_NOTES = "knowledge"
+# Header keys of an ingested memory.
 SOURCE_REF = "source_ref"
+"""The name of the file that the memory was made from."""
 SOURCE_ROOT = "source_root"
+"""The folder of this file."""
 SOURCE_HASH = "source_hash"
-"""Header keys of an ingested memory: the name of the file it was made from, the folder of this file,
-and the hash of the text that the file had.
-"""
+"""The SHA-256 of the text that this file had."""
+# The digits of a read count in a header. A longer number does not fit in an integer of SQLite.
+_MOST_COUNT_DIGITS = 18
 
 
 class Upkeep:
@@ -141,8 +143,10 @@ class Upkeep:
         """Return the memory with this id, archived or not. None means that the caller sees no such
         memory.
         """
-        infos = self._index.notes.with_ids([identity], MEMORY_PROJECTS)
-        return next((info for info in infos if self.memory.sees(info.scope)), None)
+        for info in self._index.notes.with_ids([identity], MEMORY_PROJECTS):
+            if self.memory.sees(info.scope):
+                return info
+        return None
 
     def _put_record(
         self, change: Transaction, record: Record, before: NoteInfo | None, taken_paths: set[str]
@@ -187,10 +191,10 @@ class Upkeep:
             self.memory, project, record.category, name, record.id, taken_paths
         )
         taken_paths.add(path.lower())
-        # A text of a file has the file as its origin, and not only the caller.
-        source_ref = record.further.get("source_ref")
+        # The origin of an ingested text is its file, and not only the caller.
+        source_ref = record.further.get(SOURCE_REF)
         by = None
-        if change.verb == "ingest" and source_ref:
+        if change.verb == INGEST and source_ref:
             by = {"origin": str(source_ref)}
         change.put(project, path, data, scope=record.scope, by=by)
 
@@ -275,7 +279,9 @@ class Upkeep:
     ) -> None:
         """Add the step to a change that sets header keys of a memory.
 
-        project, category: where to move the memory. It stays in its place if `category` is "".
+        keys: the new values by key. REMOVE as a value removes the key.
+        project: the project to move the memory to. It only counts with a category.
+        category: the category to move the memory to; "" leaves the memory in its place.
         taken_paths: the paths that this change uses already, in lower case.
         touch: whether to set `updated_at` to now, too.
 
@@ -309,13 +315,14 @@ class Upkeep:
         """
         with self.memory.change(verb, fresh=False) as change:
             file, text = self._as_read(info)
-            data = writing.with_keys(info, text, keys)
-            text = data.decode()
-            note = self.memory.parse(info.project, info.path, writing.as_file(data))
-            data = writing.follow_content(
-                self.memory, info, text, f"{text[: note.body_at]}{content}\n"
-            ).encode()
-            change.put(info.project, info.path, data, old=file, scope=info.scope)
+            data_with_keys = writing.with_keys(info, text, keys)
+            note = self.memory.parse(info.project, info.path, writing.as_file(data_with_keys))
+            text_with_keys = data_with_keys.decode()
+            header_text = text_with_keys[: note.body_at]
+            new_text = writing.follow_content(
+                self.memory, info, text_with_keys, f"{header_text}{content}\n"
+            )
+            change.put(info.project, info.path, new_text.encode(), old=file, scope=info.scope)
 
     @verb
     def archive(
@@ -421,11 +428,12 @@ class Upkeep:
         return {"pinned": True if pinned else REMOVE}
 
     def _after(self, change: Transaction, infos: Sequence[NoteInfo]) -> list[NoteInfo]:
-        """Return the notes as the index knows them after a change. Notes that it did not write stay
-        as given.
+        """Return the notes as the index knows them after a change.
+
+        Notes that the change did not write are returned as they are.
         """
-        written = {note_written.id: note_written for note_written in self._written_memories(change)}
-        return [written.get(info.id, info) for info in infos]
+        written_notes = {note.id: note for note in self._written_memories(change)}
+        return [written_notes.get(info.id, info) for info in infos]
 
     @verb
     def uses(self) -> dict[str, datetime]:
@@ -433,9 +441,10 @@ class Upkeep:
 
         Only uses that the headers of the memories do not have yet are included.
         """
+        seconds_by_id = self.engine.reads.used()
         return {
-            id: datetime.fromtimestamp(second, UTC)
-            for id, second in self.engine.reads.used().items()
+            identity: datetime.fromtimestamp(second, UTC)
+            for identity, second in seconds_by_id.items()
         }
 
     @verb
@@ -583,16 +592,17 @@ class Upkeep:
         Other files are not checked for changes, because that would cost more than the change
         itself.
         """
-        places = [
-            (step.project, step.path)
-            for step in change.steps
-            if step.do == StepKind.PUT and step.project != PRIVATE
-        ]
-        notes_written = [
-            self._index.notes.get(*place) or self.memory.find(place) for place in places
-        ]
-        self.engine.count_pending_reads(notes_written)
-        return notes_written
+        written_notes: list[NoteInfo] = []
+        for step in change.steps:
+            if step.do != StepKind.PUT or step.project == PRIVATE:
+                continue
+            info = self._index.notes.get(step.project, step.path)
+            # The index may have failed to take up the change. `find` compares it with the disk.
+            if info is None:
+                info = self.memory.find((step.project, step.path))
+            written_notes.append(info)
+        self.engine.count_pending_reads(written_notes)
+        return written_notes
 
     def _as_read(self, info: NoteInfo) -> tuple[File, str]:
         """Return the file and the text of a memory, if they are still as the caller has read them.
@@ -621,10 +631,9 @@ class Upkeep:
 
     @verb
     def _fold(self) -> int:
-        """Move the counts of the next FOLDED_AT_ONCE notes, and return how many notes got their
-        counts.
+        """Move the counts of the next FOLDED_AT_ONCE notes, and return the number of these notes.
 
-        The number is small, so that no other process waits long for the lock. The result 0 means
+        They are only a few, so that no other process waits long for the lock. The result 0 means
         that no counts are left.
         """
         with self.engine.writing():
@@ -632,7 +641,9 @@ class Upkeep:
             rows = self.engine.reads.whole()
             infos = self._index.notes.with_ids(rows, (*MEMORY_PROJECTS, entry.PROJECT))
             owner = self.memory.as_caller(agent=None)
-            with owner.change(FOLD, ("", ""), fresh=False) as change:
+            # The change is listed under no note.
+            no_place = ("", "")
+            with owner.change(FOLD, no_place, fresh=False) as change:
                 for info in infos:
                     if len(change.steps) >= FOLDED_AT_ONCE:
                         break
@@ -684,7 +695,7 @@ def _check_category(category: str) -> str:
 def _count(info: NoteInfo) -> int:
     """Return the number of reads in the header of a note; 0 if the header has no valid number."""
     text = str(info.header.get("access_count") or 0).strip()
-    if text.isascii() and text.isdigit() and len(text) < 19:
+    if text.isascii() and text.isdigit() and len(text) <= _MOST_COUNT_DIGITS:
         return int(text)
     return 0
 
@@ -700,22 +711,19 @@ def _names_to_take_over(names: Sequence[str], other_names: Sequence[str]) -> lis
     """
     own_folds = {fold_title(name[:TITLE_CUT]) for name in names}
     names_by_fold: dict[str, str] = {}
-    # Of several names that differ only in case, the first is taken over, at the place of the last.
-    # In this backward loop, the first name is the last to be assigned.
-    for line in reversed(other_names):
+    for line in other_names:
         name = line.lstrip("#").strip()[:TITLE_CUT]
-        names_by_fold[fold_title(name)] = name
-    return [
-        name
-        for folded, name in reversed(names_by_fold.items())
-        if folded and folded not in own_folds
-    ]
+        folded = fold_title(name)
+        if not folded or folded in own_folds:
+            continue
+        # Of several names that differ only in case, the first is taken over, at the place of the
+        # last.
+        names_by_fold[folded] = names_by_fold.pop(folded, name)
+    return list(names_by_fold.values())
 
 
-def _each_once(tags: Iterable[str]) -> list[str]:
-    """Return the tags without duplicates. A tag that differs from an earlier tag only in case is
-    one.
-    """
+def _without_duplicates(tags: Iterable[str]) -> list[str]:
+    """Return each tag once. A tag that differs from an earlier tag only in case is left out."""
     tags_by_key: dict[str, str] = {}
     for tag in tags:
         tags_by_key.setdefault(tag.casefold(), tag)
@@ -751,8 +759,9 @@ def _merged_header(
     category: the category of the survivor after the merge.
     pending_reads: how many reads of the merged note are in the log and not yet in its file.
     """
-    tags = _each_once([*survivor.tags, *merged_note.tags])
-    merged = [
+    tags = _without_duplicates([*survivor.tags, *merged_note.tags])
+    # The ids of all memories that were ever merged into one of the two.
+    merged_ids = [
         *writing.id_list(survivor.header.get("merged")),
         merged_note.id,
         *writing.id_list(merged_note.header.get("merged")),
@@ -765,7 +774,7 @@ def _merged_header(
         "links": [id for id in links_of_both if id not in pair] or REMOVE,
         "access_count": _count(survivor) + _count(merged_note) + pending_reads,
         "created_at": min(survivor.created, merged_note.created, key=parse_stamp),
-        "merged": list(dict.fromkeys(merged)),
+        "merged": list(dict.fromkeys(merged_ids)),
         "aliases": [*survivor.aliases, *names] or REMOVE,
         "expires_at": None,
     }
@@ -773,7 +782,7 @@ def _merged_header(
         ids = dict.fromkeys(_ids_of_both(survivor, merged_note, key))
         keys[key] = [id for id in ids if id not in pair] or REMOVE
 
-    # The survivor is valid from the earlier beginning to the later end of both memories.
+    # The survivor is valid as soon as one of the two memories was.
     if survivor.header.get("valid_from"):
         keys["valid_from"] = min(_first_valid(survivor), _first_valid(merged_note))
     # The survivor expires only if both memories would.
@@ -899,8 +908,8 @@ class Ingested:
     def _removed_files(self) -> Iterator[tuple[str, str]]:
         """Yield (hash of the text, path) of each memory file that a change removed.
 
-        A file is left out if the change moved it to another folder, if the history does not keep
-        its text, or if the caller may not see it.
+        Three kinds of files are left out: files that the change moved to another folder, files
+        whose text the history does not keep, and files that the caller may not see.
         """
         for change in self.engine.ledger.history.changes():
             files = [file for file in change.files if file.project in MEMORY_PROJECTS]
@@ -934,23 +943,34 @@ class Ingested:
         for batch in batches:
             with self.engine.writing():
                 records = batch
-                later_changes = takewhile(
-                    lambda change: change.number > ingested.change, history.changes()
-                )
-                if any(change.verb == INGEST for change in later_changes):
-                    now = self.known()
-                    records = [
-                        item
-                        for item in batch
-                        if item.further[SOURCE_REF] not in now.refs
-                        and not now.hashes[item.further[SOURCE_HASH]]
-                    ]
+                if self._was_ingested_after(ingested.change):
+                    records = _not_ingested(batch, self.known())
                 if records:
                     Upkeep(self.memory).put(records, INGEST)
                 ingested.change = history.last
             stored += len(records)
             advance(len(batch))
         return stored
+
+    def _was_ingested_after(self, number: int) -> bool:
+        """Whether another process has ingested something after the change with this number."""
+        # The history returns the newest change first.
+        for change in self.engine.ledger.history.changes():
+            if change.number <= number:
+                return False
+            if change.verb == INGEST:
+                return True
+        return False
+
+
+def _not_ingested(records: Sequence[Record], ingested: IngestedTexts) -> list[Record]:
+    """Return the records whose file and text were not ingested yet."""
+    return [
+        record
+        for record in records
+        if record.further[SOURCE_REF] not in ingested.refs
+        and not ingested.hashes[record.further[SOURCE_HASH]]
+    ]
 
 
 def _texts_of(content: str, header: dict[str, Any]) -> Iterator[str]:
@@ -959,5 +979,6 @@ def _texts_of(content: str, header: dict[str, Any]) -> Iterator[str]:
     The second hash comes from the header, and only if the header has it.
     """
     yield sha256(content.encode("utf-8", "surrogatepass"))
-    if isinstance(text_hash := header.get(SOURCE_HASH), str):
+    text_hash = header.get(SOURCE_HASH)
+    if isinstance(text_hash, str):
         yield text_hash

@@ -45,10 +45,11 @@ class PlacedChange(NamedTuple):
 def history_through_moves(
     memory: HistoryVerbs, project: str, path: str, *, limit: int = 0
 ) -> list[PlacedChange]:
-    """Return the changes of the note at a place, and those from before it came there.
+    """Return the changes of the note at a place, also those from before it came to this place.
 
     The newest comes first. A note comes to a place by a move, a new category, or the archive.
 
+    project, path: the place.
     limit: the number of changes; 0 means all.
     """
     return list(islice(_changes_back(memory, (project, path), limit), limit or None))
@@ -78,25 +79,25 @@ def _changes_back(memory: HistoryVerbs, place: Place, limit: int) -> Iterator[Pl
 def where_now(
     memory: HistoryVerbs, project: str, path: str, *, only_same: bool = False
 ) -> NoteInfo | None:
-    """Return the note that is at a place now or, if no note is there, the note that once was.
+    """Return the note that is at a place now. If no note is there, return the note that was there.
 
-    If the note was merged into another one, that one is returned. None if nothing of the note is
-    left.
+    If the note was merged into another one, the other note is returned. None if nothing of the note
+    is left.
 
     project, path: the place.
     only_same: whether to return only the note itself, and not a note into which it was merged.
     """
     place = (project, path)
-    met: set[Place] = set()
+    visited: set[Place] = set()
     for _ in range(_MOST_MOVES):
         info = _note_at(memory, place) or _by_id_in_name(memory, place, only_same)
         if info is not None:
             return info
-        met.add(place)
-        following = _left_for(memory, place, only_same)
-        if following is None or following in met:
+        visited.add(place)
+        next_place = _left_for(memory, place, only_same)
+        if next_place is None or next_place in visited:
             return None
-        place = following
+        place = next_place
     return None
 
 
@@ -165,28 +166,32 @@ def _left_for(memory: HistoryVerbs, place: Place, only_same: bool) -> Place | No
     """
     with suppress(MemorandaError):
         for change in memory.log("/".join(place), limit=0):
-            following = _moved_by(change, place)
-            if following is not None:
-                return following
+            next_place = _moved_by(change, place)
+            if next_place is not None:
+                return next_place
 
-            # The change removed the note. It may have written the text elsewhere.
-            following = _left_by(change, place)
-            if following is not None:
-                is_same = not only_same or _is_one_note(memory, change, place, following)
-                return following if is_same else None
+            # The change may have removed the note and written its text elsewhere.
+            next_place = _left_by(change, place)
+            if next_place is None:
+                continue
+            if only_same and not _is_one_note(memory, change, place, next_place):
+                return None
+            return next_place
     return None
 
 
 def _moved_by(change: Change, place: Place) -> Place | None:
     """Return the place to which a change moved the file of `place`. None if it did not move it."""
+    _, path = place
     for touched in change.files:
-        old_place = (touched.project, touched.path)
-        if touched.do == StepKind.MOVE and old_place == place:
+        if touched.do != StepKind.MOVE:
+            continue
+        if (touched.project, touched.path) == place:
             return touched.project, touched.to
         # The step may have moved a folder above the note.
-        is_folder = touched.do == StepKind.MOVE and touched.old is None
-        if is_folder and place[1].startswith(f"{touched.path}/"):
-            return touched.project, touched.to + place[1][len(touched.path) :]
+        is_folder = touched.old is None
+        if is_folder and path.startswith(f"{touched.path}/"):
+            return touched.project, touched.to + path[len(touched.path) :]
     return None
 
 
@@ -265,14 +270,16 @@ def _left_by(change: Change, place: Place) -> Place | None:
     link to it. None if the change did not remove the note of `place`, or if it did not write exactly
     one note.
     """
-    written: list[Place] = []
+    written_places: list[Place] = []
     is_removed = False
     for touched in change.files:
         if touched.do == StepKind.PUT:
-            written.append((touched.project, touched.path))
+            written_places.append((touched.project, touched.path))
         elif touched.do == StepKind.REMOVE:
             is_removed |= (touched.project, touched.path) == place
-    return written[0] if is_removed and len(written) == 1 else None
+    if not is_removed or len(written_places) != 1:
+        return None
+    return written_places[0]
 
 
 def _is_one_note(memory: HistoryVerbs, change: Change, removed: Place, written: Place) -> bool:

@@ -19,7 +19,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from enum import Enum
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -35,14 +34,16 @@ from memoranda.sources.layout import PRIVATE
 from memoranda.sources.step import Step, StepKind
 from memoranda.value_object import ValueObject
 
-# text/gate.py is imported by the first text to be looked at: most commands have none.
+# text/gate.py is only imported when a text is checked, because most commands check none.
 if TYPE_CHECKING:
     from memoranda.text.gate import GateMatch, Rules
 
+# How secrets are treated.
 ALLOW = "allow"
 WARN = "warn"
 REDACT = "redact"
 REFUSE = "refuse"
+# Verbs that bring back an earlier text.
 RESTORING = ("undo", "restore")
 # Verbs that replace a note's text as a whole.
 _REPLACING = ("write", "overwrite", "create")
@@ -53,13 +54,15 @@ _UNCOUNTED = frozenset(("delete", "undo"))
 
 
 def texts_in(value: object) -> Iterator[str]:
-    """Yield the texts in a value of a header, which may be a list or a mapping."""
+    """Yield the texts in a value of a header. Lists and mappings are searched, too, with their keys."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
-        yield from chain.from_iterable(map(texts_in, chain(value, value.values())))
+        for item in (*value.keys(), *value.values()):
+            yield from texts_in(item)
     elif isinstance(value, Sequence):
-        yield from chain.from_iterable(map(texts_in, value))
+        for item in value:
+            yield from texts_in(item)
 
 
 def _in_paragraphs(note: Note) -> str:
@@ -101,9 +104,9 @@ class Gate:
         return self._rules
 
     def rules_for_reading(self) -> Rules:
-        """Return `rules`, without the owner's if the file of them cannot be read.
+        """Return `rules`. If the owner's file of rules cannot be read, return the program's rules.
 
-        A bad file of rules must not stop a read. The next write reports it.
+        A bad file of rules must not prevent reading. The next write reports it.
         """
         with suppress(ConfigFileError):
             return self.rules()
@@ -114,20 +117,22 @@ class Gate:
     def suspicious(self, note: Note) -> tuple[str, ...]:
         """Return the ids of the rules by which a note seems to hold injected instructions.
 
-        Values of the header count by themselves. In a sentence, the rules take an order between
-        quotes for a quotation, but YAML quotes a value only because of its signs. The names in the
-        path count, because a session is told a note with its address.
+        Each value of the header is also checked without its quotes. The rules take an order in
+        quotes for a quotation, but YAML puts a value in quotes only because of its characters. The
+        path is checked, too, because a session sees the note with its address.
         """
         if not self._settings.gate_suspicious:
             return ()
         from memoranda.text.gate import may_be_order
 
         gate_rules = self.rules_for_reading()
-        names = gate_rules.suspicions(_in_paragraphs(note)) + gate_rules.name_suspicions(note.path)
-        values = "\n\n".join(filter(may_be_order, texts_in(note.header)))
-        if values:
-            names += gate_rules.suspicions(values)
-        return tuple(dict.fromkeys(names))
+        rule_ids = gate_rules.suspicions(_in_paragraphs(note))
+        rule_ids += gate_rules.name_suspicions(note.path)
+        header_values = [text for text in texts_in(note.header) if may_be_order(text)]
+        if header_values:
+            rule_ids += gate_rules.suspicions("\n\n".join(header_values))
+        # Each id once, in their order.
+        return tuple(dict.fromkeys(rule_ids))
 
     def mode(self, is_owner: bool) -> str:
         """Return how the settings treat secrets: ALLOW, WARN, REDACT or REFUSE.
@@ -139,8 +144,9 @@ class Gate:
         return self._settings.gate_secrets
 
     def admit(self, steps: Sequence[Step], verb: str, mode: str) -> list[str]:
-        """Check the texts and file names that `steps` would write. Secrets in the texts are
-        redacted.
+        """Check the texts and file names that `steps` would write.
+
+        If the mode is REDACT, the secrets in the texts are replaced.
 
         verb: the verb of the change.
         mode: how secrets are treated: ALLOW, WARN, REDACT or REFUSE.
@@ -169,8 +175,10 @@ class Gate:
     def _admit_text(
         self, step: Step, text: str, mode: str, notices: list[str], old_texts: Iterable[bytes]
     ) -> None:
-        """Check the text that a step would write, and redact the secrets in it (see `check`).
+        """Check the text that a step would write, and redact the secrets in it. Raises SecretRefused.
 
+        step: the step.
+        text: the text that it would write.
         mode: how secrets are treated: ALLOW, WARN, REDACT or REFUSE.
         notices: a list to which a line is added for each secret.
         old_texts: the texts before the change. A secret that is in one of them does not count.
@@ -247,13 +255,15 @@ class _Spot(NamedTuple):
 def _spot_of(secret: GateMatch, text: str, body_start: int, place: str, where: str) -> _Spot:
     """Return where a secret is in a text.
 
+    text: the text with the secret.
     body_start: the position at which the header of the text ends.
-    place, where: these arguments of `Gate.check`.
+    place: the name of the text in notices, such as `notes/plan.md`.
+    where: how notices name the position of the secret; "" for the number of its line.
     """
     if secret.start < body_start:
         # The path may have been made from the title, so it may contain the secret.
-        shown_place = f"a note of {place.partition('/')[0]}"
-        return _Spot(shown_place, _position(0, where), line=0, is_in_header=True)
+        project = place.partition("/")[0]
+        return _Spot(f"a note of {project}", _position(0, where), line=0, is_in_header=True)
     if where:
         return _Spot(place, where, line=0, is_in_header=False)
     line = text.count("\n", body_start, secret.start) + 1
@@ -274,7 +284,10 @@ def _new_name(step: Step) -> str:
     """
     if step.to:
         return step.to
-    if step.do == StepKind.SET or step.old or step.project == CATEGORY_PROJECT:
+    is_ledger_row = step.do == StepKind.SET
+    is_memory = step.project == CATEGORY_PROJECT
+    has_file = step.old is not None
+    if is_ledger_row or is_memory or has_file:
         return ""
     return step.path
 
@@ -357,14 +370,13 @@ class Use(ValueObject):
 class _Series(Enum):
     """The two series in which the changes of a home are numbered.
 
-    A value is the number before the first one of the series.
-
-    MACHINE: the changes of files that only this machine has, if the notes are in PostgreSQL.
-    COMMON: all other changes.
+    The value of a series is the number before its first change.
     """
 
     COMMON = 0
+    """All changes, except those of the other series."""
     MACHINE = FIRST_OF_MACHINE - 1
+    """The changes of files that only this machine has, if the notes are in PostgreSQL."""
 
 
 # The number before the first one of each series.
@@ -397,7 +409,7 @@ class DayUse:
         latest_numbers = self._history.latest_numbers
         latest = _BEFORE_ALL | {_series_of(number): number for number in latest_numbers}
         is_same_day = self._day_begins <= now < self._day_ends
-        # A damaged ledger that was set aside is followed by one whose numbers begin again.
+        # If a damaged ledger was set aside, the numbers of the new one begin again.
         has_new_history = any(self._last[series] > latest[series] for series in latest)
         if not is_same_day or has_new_history:
             self._begin_day(now, settings)
@@ -439,8 +451,9 @@ class DayUse:
         self._uses = {}
 
     def count(self, change: Change) -> None:
-        """Count a change that this process has just made, so that it need not be read from the
-        history.
+        """Count a change that this process has just made.
+
+        It then need not be read from the history.
         """
         series = _series_of(change.number)
         # If others made changes in between, the next `since_midnight` reads all of them.
@@ -449,7 +462,7 @@ class DayUse:
             self._add(change)
 
     def _add(self, change: Change) -> None:
-        """Add a change to the use of its agent. A note that only moves is not a new note."""
+        """Add a change to the amount that its agent has written on this day."""
         if change.agent is None:
             return
         use = self._uses.setdefault(change.agent, Use())
@@ -457,17 +470,19 @@ class DayUse:
             use.bytes += sum(file.size for file in change.files)
         created = sum(file.do == StepKind.PUT and file.old is None for file in change.files)
         removed = sum(file.do == StepKind.REMOVE for file in change.files)
+        # A note that is moved to another file is removed and created.
         use.notes += max(0, created - removed)
 
 
 def check_limits(
     steps: Sequence[Step], settings: Settings, agent: str | None, day: DayUse, now: datetime
 ) -> None:
-    """Raise LimitExceeded if a note would be too large, or if an agent would write too much in one
-    day.
+    """Raise LimitExceeded if a note would be too large, or an agent would write too much in a day.
 
+    steps: the steps of the change.
     agent: the agent that makes the change. None means the owner, who may write any amount.
     day: how much the agents have written today.
+    now: the present time.
     """
     puts = _writing_steps(steps)
     _check_sizes(puts, "limits.note_bytes", settings.note_bytes)
@@ -591,7 +606,7 @@ def _writing_steps(steps: Iterable[Step]) -> list[Step]:
 def _sign_restored(step: Step, history: History) -> bool:
     """Record in a step who wrote the text that the step restores.
 
-    Returns False if the history does not know the writer. Then nothing is recorded.
+    Returns whether the history knows the writer. If not, nothing is recorded.
     """
     writer = history.writer_of(sha256(step.data or b""))
     if not writer:

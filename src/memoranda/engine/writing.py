@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 from functools import cache
-from itertools import chain
 from typing import Any
 
 from memoranda.clock import EPOCH, stamp
@@ -58,7 +57,7 @@ def read_unlocked(session: HomeSession, info: NoteInfo) -> File:
 
 def _check_unlocked(session: HomeSession, info: NoteInfo, file: File) -> None:
     """Raise Locked if the note is locked in the file that was read."""
-    # With an equal hash, the index has read the same bytes
+    # With an equal hash, the index has read the same bytes.
     if file.etag == info.etag:
         locked = info.locked
     else:
@@ -69,9 +68,9 @@ def _check_unlocked(session: HomeSession, info: NoteInfo, file: File) -> None:
 
 
 def check_etag(info: NoteInfo, file: File, checksum: str) -> None:
-    """Raise Conflict when the file is not the one whose checksum the caller read.
+    """Raise Conflict if a file has another checksum than the one that the caller read.
 
-    checksum: the hash of the file, of which eight digits count.
+    checksum: the checksum that the caller read. Only its first eight digits count.
     """
     if file.etag[:8] != checksum[:8].lower():
         raise Conflict(info.permalink, file.etag[:8], checksum)
@@ -88,7 +87,8 @@ def set_keys(
     """Set header keys of a note; a memory's `updated_at` becomes the present time.
 
     keys: the new values; REMOVE as a value takes a key out.
-    file, text: the note as it was read. None to read it here.
+    file: the file of the note as it was read. None means that it is read here.
+    text: the text of that file.
 
     Raises InvalidInput for a header that is not valid YAML, and the errors of `editable`.
     """
@@ -142,6 +142,7 @@ def follow_content(session: HomeSession, info: NoteInfo, before: str, after: str
     if after == before:
         return after
     note = session.engine.parse(info.project, info.path, as_file(after.encode()))
+    # A file that a person made by hand may have no header. It gets none.
     if note is None or not note.header:
         return after
     from memoranda.note.edit import SetKeys
@@ -212,17 +213,21 @@ def free_path(
     identity: the id of the memory.
     taken_paths: further paths that are not free, in lower case.
     """
-    short_id = plain_id(identity)
     root = session.engine.source(project).root
-    names = itertools.chain(
-        (name, f"{short_id}.md"), (f"{short_id}-{n}.md" for n in itertools.count(2))
-    )
-    paths = (f"{category}/{file_name}" for file_name in names)
-    return next(
-        path
-        for path in paths
-        if path.lower() not in taken_paths and not os.path.lexists(os.path.join(root, path))
-    )
+    for file_name in _names_to_try(name, plain_id(identity)):
+        path = f"{category}/{file_name}"
+        is_taken = path.lower() in taken_paths or os.path.lexists(os.path.join(root, path))
+        if not is_taken:
+            break
+    return path
+
+
+def _names_to_try(name: str, file_id: str) -> Iterator[str]:
+    """Yield file names for a memory without end: `name`, `<id>.md`, `<id>-2.md`, `<id>-3.md`."""
+    yield name
+    yield f"{file_id}.md"
+    for number in itertools.count(2):
+        yield f"{file_id}-{number}.md"
 
 
 def plain_id(identity: str) -> str:
@@ -239,13 +244,16 @@ def pinned_down(info: NoteInfo) -> dict[str, Any]:
     path and the times of the file, which the job changes. Keys that the header has already are left
     out.
     """
-    identity_keys = {"id": info.id, "source": info.source, "created_at": info.created}
-    has_date = info.header.get("created_at") or info.header.get("created")
-    return {
-        key: value
-        for key, value in identity_keys.items()
-        if value and not (has_date if key == "created_at" else info.header.get(key))
-    }
+    header = info.header
+    keys: dict[str, Any] = {}
+    if info.id and not header.get("id"):
+        keys["id"] = info.id
+    if info.source and not header.get("source"):
+        keys["source"] = info.source
+    has_date = header.get("created_at") or header.get("created")
+    if info.created and not has_date:
+        keys["created_at"] = info.created
+    return keys
 
 
 def remove_note(
@@ -258,7 +266,7 @@ def remove_note(
 
     removed: the notes and their files.
     survivor: a note that the caller writes in the same change. So its links are not changed here.
-        None if there is none.
+        None if the caller writes no other note.
     """
     for info, file in removed:
         change.remove(info.project, info.path, file, scope=info.scope)
@@ -267,16 +275,18 @@ def remove_note(
     if survivor is not None:
         excluded_places.add((survivor.project, survivor.path))
     ids = [info.id for info, _ in removed if info.project in MEMORY_PROJECTS]
-    linking_notes = chain.from_iterable(map(session.index.notes.holding_link, ids))
-    linking = {note.row: note for note in linking_notes}
-    for linking_note in linking.values():
-        if (linking_note.project, linking_note.path) not in excluded_places:
-            # A locked or unreadable note keeps its link; doctor names it as dangling
-            with suppress(MemorandaError):
-                file, text = editable(session, linking_note)
-                set_keys(
-                    session, change, linking_note, links_without(linking_note, *ids), file, text
-                )
+    # A note that links to several of them is changed once.
+    linking_notes: dict[int, NoteInfo] = {}
+    for removed_id in ids:
+        for note in session.index.notes.holding_link(removed_id):
+            linking_notes[note.row] = note
+    for note in linking_notes.values():
+        if (note.project, note.path) in excluded_places:
+            continue
+        # A locked or unreadable note keeps its link, and `memory doctor` reports the link.
+        with suppress(MemorandaError):
+            file, text = editable(session, note)
+            set_keys(session, change, note, links_without(note, *ids), file, text)
 
 
 def linked_keys(info: NoteInfo, partner: NoteInfo) -> dict[str, Any]:
@@ -321,27 +331,39 @@ def new_scope(
     It is the scope of the note before the change. If that is `global`, or if the note is new, it is
     the scope after the change.
 
-    data, old: the bytes of the note after and before the change. `old` is None for a new note.
+    data: the bytes of the note after the change.
+    old: the bytes before the change. None for a new note.
     identity: the id that the program itself gave the note. None if it gave none.
 
     Raises InvalidInput if the caller could no longer see the note. It is also raised if an agent
     sets a header key that agents may not set: an id, a lock, or a source such as `owner`.
     """
-    note = _header(data)
-    before = _header(old or b"")
-    scope = _scope_in(note)
+    header = _header(data)
+    former_header = _header(old or b"")
+    scope = _scope_in(header)
     if not session.sees(scope):
         raise InvalidInput(
             f'invalid scope "{scope}"',
             f"You could not see the note. Use global or agent:{session.agent}.",
         )
+    # The owner may set any key.
     is_agent = session.agent is not None
-    if is_agent and note is not None and _front(data) not in (None, _front(old or b"")):
-        _check_header(note, before, identity)
-    scope_before = _scope_in(before)
-    if scope_before != GLOBAL:
-        return scope_before
+    if is_agent and header is not None and _has_new_header(data, old or b""):
+        _check_header(header, former_header, identity)
+    former_scope = _scope_in(former_header)
+    if former_scope != GLOBAL:
+        return former_scope
     return scope
+
+
+def _has_new_header(data: bytes, old: bytes) -> bool:
+    """Whether a note has a header that it did not have before.
+
+    data: the bytes of the note now.
+    old: its bytes before the change; empty for a new note.
+    """
+    header_text = _front(data)
+    return header_text is not None and header_text != _front(old)
 
 
 def _front(data: bytes) -> str | None:
@@ -354,13 +376,14 @@ def _front(data: bytes) -> str | None:
 def _check_header(note: Note, before: Note | None, identity: str | None) -> None:
     """Raise InvalidInput for header keys that an agent may not give a note.
 
-    before: the note before the change. None if it had no header.
+    note: the header after the change.
+    before: the header before the change. None if there was no header.
     identity: an id that the program itself gave. None if it gave no id.
     """
     if before is None:
         before = _without_header()
-    known_identity = (before.id if before.own_id else None, identity)
-    if note.own_id and note.id not in known_identity:
+    former_id = before.id if before.own_id else None
+    if note.own_id and note.id not in (former_id, identity):
         raise InvalidInput(
             "The frontmatter key `id` is given by the memory, not by an agent. Leave it out."
         )

@@ -69,7 +69,10 @@ TITLE = 1000
 
 
 def reference(note: Note | NoteInfo) -> Document:
-    """Return the keys that name a note in a list, with `suspicious` if it may hold injections."""
+    """Return the keys that name a note in a list.
+
+    `suspicious` is among them only if the note seems to hold injected instructions.
+    """
     document: Document = {}
     if note.suspicious:
         document["suspicious"] = list(note.suspicious)
@@ -120,7 +123,7 @@ def note(memory: ReadVerbs, note_or_info: Note | NoteInfo, content: str) -> Docu
 
 
 def names(note_or_info: Note | NoteInfo) -> Document:
-    """Return the NAMES of a note."""
+    """Return the keys of NAMES with their values for one note."""
     return {key: getattr(note_or_info, key) for key in NAMES}
 
 
@@ -136,23 +139,29 @@ def _further(memory: ReadVerbs, note_or_info: Note | NoteInfo) -> Document:
     document = {}
     for key in FURTHER:
         value = note_or_info.header.get(key)
-        if value in (None, "", []):
+        is_set = value not in (None, "", [])
+        if not is_set:
             continue
         value = _header_value(key, value)
         if key == "unlinked":
             value = visible_links(memory, value)
+        # The caller may see none of the links.
         if value != []:
             document[key] = value
     return document
 
 
 def _header_value(key: str, value: Any) -> Any:
-    """Return the value of a header key as documents have it: a list, a stamp, or as it is."""
+    """Convert the value of a header key for a document.
+
+    Keys of `_LISTS` get a list of texts, and keys of `_TIMES` a stamp. Other values stay.
+    """
     if key in _LISTS:
         if isinstance(value, list):
             return [str(item) for item in value]
         return [str(value)]
     if key in _TIMES:
+        # A value that is not a time stays as written.
         with suppress(ValueError, OverflowError):
             return stamp(parse_stamp(str(value)))
         return str(value)
@@ -206,7 +215,7 @@ def page_of_note(memory: MemorySession, full_note: Note, info: NoteInfo) -> Docu
 
 
 def visible_links(memory: ReadVerbs, links: Iterable[str]) -> list[str]:
-    """Return the ids in `links` without memories that the caller may not see."""
+    """Return the ids in `links`, except the id of any memory that the caller may not see."""
     if memory.agent is None:
         return list(links)
     visible = []
@@ -218,7 +227,7 @@ def visible_links(memory: ReadVerbs, links: Iterable[str]) -> list[str]:
 
 
 def hit(search_hit: Hit) -> Document:
-    """Return why and where a search found a note. It is added to the note or to its reference."""
+    """Return the keys that a search adds to a note: its score, passage, reason and writer."""
     info = search_hit.note
     document = {
         "score": round(search_hit.score, 4),
@@ -248,7 +257,10 @@ def references(memory: ReadVerbs, infos: Sequence[NoteInfo], total: int, offset:
 
 
 def validity(marks: Mapping[int, str], info: NoteInfo) -> Document:
-    """Return the remark about the validity of a note, or {}. `marks` are remarks by row."""
+    """Return the remark about the validity of a note as the key `validity`. {} if there is no remark.
+
+    marks: the remarks, by the row of their note in the index.
+    """
     if info.row in marks:
         return {"validity": marks[info.row]}
     return {}
@@ -302,7 +314,8 @@ def observation(observed: Observation) -> Document:
 
 def link(edge: Edge) -> Document:
     """Return a link of a note. `id` is None if no note is at the target."""
-    return {"type": edge.type, "target": edge.target, "id": edge.note and edge.note.id}
+    identifier = edge.note.id if edge.note else None
+    return {"type": edge.type, "target": edge.target, "id": identifier}
 
 
 def relation(edge: Edge) -> Document:
@@ -318,22 +331,24 @@ def relation(edge: Edge) -> Document:
 
 
 def change(ledger_change: Change) -> Document:
-    """Return a change of the history. Its hashes are of the file that it is about."""
-    place = ledger_change.project, ledger_change.path
-    # The file that the change is about comes first.
-    texts = sorted(ledger_change.texts(), key=lambda text: (text.project, text.path) != place)
-    if texts:
-        first_text = texts[0]
-    else:
-        first_text = None
+    """Return a change of the history. Its hashes are of the file that it is about.
+
+    If that file has no text in the change, they belong to the first file that has one.
+    """
+    texts = list(ledger_change.texts())
+    main_text = texts[0] if texts else None
+    for text in texts:
+        if (text.project, text.path) == (ledger_change.project, ledger_change.path):
+            main_text = text
+            break
     document: Document = {
         "change": ledger_change.number,
         "time": ledger_change.time,
         "verb": ledger_change.verb,
         "project": ledger_change.project,
         "path": ledger_change.path,
-        "old_hash": first_text and first_text.old,
-        "new_hash": first_text and first_text.new,
+        "old_hash": main_text.old if main_text else None,
+        "new_hash": main_text.new if main_text else None,
         "agent": ledger_change.agent,
         "face": ledger_change.face,
     }
@@ -342,7 +357,10 @@ def change(ledger_change: Change) -> Document:
 
 
 def revision(file_changed: Revision) -> Document:
-    """Return a file of a change, with its texts before and after. `to` is its new path if it moved."""
+    """Return a file of a change, with its texts before and after.
+
+    `to` is the new path of a file that was moved, None for any other.
+    """
     touched = file_changed.touched
     return {
         "do": touched.do,
@@ -395,7 +413,7 @@ def entry(stored: Entry) -> Document:
         "value": stored.value,
         "created_at": seconds(stored.created),
         "accessed_at": seconds(stored.accessed),
-        "expires_at": stored.expires and milliseconds(stored.expires),
+        "expires_at": milliseconds(stored.expires) if stored.expires else None,
         "access_count": stored.access_count,
     }
 

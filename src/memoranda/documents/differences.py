@@ -110,7 +110,8 @@ def joined_moves(revisions: Iterable[Revision]) -> list[Revision]:
     A move removes a note at one path and writes it at another, with the same id. The joined
     revision has the old text as `before` and the new one as `after`.
     """
-    remaining_revisions = []
+    # Take out the removed notes, which may have been moved.
+    other_revisions = []
     removed_by_id: dict[str, Revision] = {}
     for revision in revisions:
         identifier = _id_in(revision.before)
@@ -120,13 +121,17 @@ def joined_moves(revisions: Iterable[Revision]) -> list[Revision]:
         if identifier is not None and is_move_possible:
             removed_by_id[identifier] = revision
         else:
-            remaining_revisions.append(revision)
+            other_revisions.append(revision)
+
+    # Join each of them with the new note that has its id.
     joined = []
-    for revision in remaining_revisions:
-        source = None
+    for revision in other_revisions:
+        removed = None
         if revision.before is None:
-            source = removed_by_id.pop(_id_in(revision.after) or "", None)
-        joined.append(revision if source is None else replace(revision, before=source.before))
+            removed = removed_by_id.pop(_id_in(revision.after) or "", None)
+        if removed is not None:
+            revision = replace(revision, before=removed.before)
+        joined.append(revision)
     return [*joined, *removed_by_id.values()]
 
 
@@ -145,7 +150,7 @@ def between(before: str, after: str, most: int = _MAX_LINES) -> Difference:
     new_header, new_body = _compared_parts(after)
     lines = _changed_lines(old_body, new_body)
     properties = _changed_properties(old_header, new_header)
-    return Difference(properties, lines[:most], len(lines) > most, not before)
+    return Difference(properties, lines[:most], has_more=len(lines) > most, is_new=not before)
 
 
 def split(text: str) -> tuple[Mapping[str, Any], str]:
@@ -153,7 +158,8 @@ def split(text: str) -> tuple[Mapping[str, Any], str]:
 
     A header that cannot be read counts as {}.
     """
-    return _header_of(text) or {}, text[frontmatter.split(text).body_at :].strip("\r\n")
+    body = text[frontmatter.split(text).body_at :].strip("\r\n")
+    return _header_of(text) or {}, body
 
 
 def _compared_parts(text: str) -> tuple[Mapping[str, Any], str]:
@@ -166,8 +172,10 @@ def _compared_parts(text: str) -> tuple[Mapping[str, Any], str]:
 def _header_of(text: str) -> Mapping[str, Any] | None:
     """Return the header of a note, which may be {}, or None if it cannot be read."""
     yaml = frontmatter.split(text).yaml
+    if yaml is None:
+        return {}
     try:
-        return {} if yaml is None else frontmatter.parse(yaml)
+        return frontmatter.parse(yaml)
     except ValueError:
         return None
 
@@ -178,13 +186,11 @@ def _changed_properties(
     """Return the changed keys of two headers, without keys that nobody reads."""
     changes = []
     for name in dict.fromkeys([*before, *after]):
-        if name in _HIDDEN_KEYS or _value_or_default(before, name) == _value_or_default(
-            after, name
-        ):
-            continue
-        changes.append(
-            PropertyChange(name, _value_text(before.get(name)), _value_text(after.get(name)))
-        )
+        is_changed = _value_or_default(before, name) != _value_or_default(after, name)
+        if is_changed and name not in _HIDDEN_KEYS:
+            old_text = _value_text(before.get(name))
+            new_text = _value_text(after.get(name))
+            changes.append(PropertyChange(name, old_text, new_text))
     return changes
 
 
@@ -208,7 +214,10 @@ def _value_text(value: Any) -> str | None:
 
 
 def _changed_lines(before: str, after: str) -> list[Line]:
-    """Return the lines that differ, with a line around them, and GAP between groups of them."""
+    """Return the lines that differ, with the line before and after, and GAP where lines are left out.
+
+    All lines are new if `before` has only empty lines.
+    """
     old = before.splitlines()
     new = after.splitlines()
     if old == new:
@@ -240,6 +249,7 @@ def _replaced(old: Sequence[str], new: Sequence[str]) -> list[Line]:
 
     If a line is like the one that replaced it, both are one line whose changed words are marked.
     """
+    # Nothing tells which line replaced which.
     if len(old) != len(new):
         return [
             *([Part(OLD, line)] for line in old),
@@ -250,10 +260,12 @@ def _replaced(old: Sequence[str], new: Sequence[str]) -> list[Line]:
         before, after = _cut_around_change(old_line, new_line)
         parts = changed_words(before, after)
         same_characters = sum(len(part.text) for part in parts if part.kind == SAME)
-        if 2 * same_characters < _MIN_LIKENESS * (len(before) + len(after)):
-            rows += [[Part(OLD, before)], [Part(NEW, after)]]
-        else:
+        # They are in both lines.
+        are_alike = 2 * same_characters >= _MIN_LIKENESS * (len(before) + len(after))
+        if are_alike:
             rows.append(parts)
+        else:
+            rows += [[Part(OLD, before)], [Part(NEW, after)]]
     return rows
 
 

@@ -50,7 +50,10 @@ class Listed(FrozenValueObject):
         return cls(list(rows), total, end if has_more else None, is_lower_bound)
 
     def first(self, count: int, offset: int = 0) -> Listed:
-        """Return the first `count` rows of this part. `offset` is the number of rows before it."""
+        """Return the first `count` rows of this part.
+
+        offset: the number of rows of the whole list before this part.
+        """
         if count >= len(self.rows):
             return self
         return Listed(self.rows[:count], self.total, offset + count, self.is_lower_bound)

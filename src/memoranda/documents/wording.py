@@ -6,7 +6,7 @@ in the reader's time zone. None means the system's zone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any
@@ -28,11 +28,15 @@ TITLE = 120
 """Characters of a title in a line."""
 LINE = 240
 """Characters of an observation, a relation or a passage in a line."""
+# Characters of a fact and of an address in a section of a prompt.
+_FACT_CHARACTERS = 200
+_ADDRESS_CHARACTERS = 300
 # Characters of a note's title in a line of the log.
 _LOG_TITLE_CHARACTERS = 60
 MINUTE = "%Y-%m-%d %H:%M"
 _SECOND = "%Y-%m-%d %H:%M:%S"
 _DAY = "%Y-%m-%d"
+# The words behind the target of a relation that leads to no note, by the state of the relation.
 _STATES = {
     "unwritten": " (not written yet)",
     "ambiguous": " (ambiguous)",
@@ -59,15 +63,16 @@ Link:    {permalink}
 Tags:    [{tags}]
 Created: {created_at}
 Updated: {updated_at}"""
+# A line of the log: number, time, verb, agent, place and remarks.
 _CHANGE = "#{} {:<16} {:<10} {:<8} {}{}"
 
 
 def local(moment: datetime | str, zone: tzinfo | None, form: str = _SECOND) -> str:
-    """Return a time, or the time of a stamp, as a clock in the zone shows it.
+    """Format a time as local time.
 
-    moment: the time, or a stamp of it.
-    zone: the zone of the clock. None means the zone of this machine.
-    form: the form of the result, such as `%Y-%m-%d %H:%M`.
+    moment: the time, or its stamp as documents have it.
+    zone: the time zone to show it in. None means the zone of this machine.
+    form: the format for `strftime`, such as `%Y-%m-%d %H:%M`.
     """
     if isinstance(moment, str):
         moment = parse_stamp(moment)
@@ -86,7 +91,7 @@ def day(moment: datetime | str, zone: tzinfo | None) -> str:
 
 def short(text: str, most: int = TITLE) -> str:
     """Return a text as one line of at most `most` characters, without invisible characters."""
-    # Do not split a long text as a whole. White space may shrink, so take more than is needed.
+    # Splitting all of a long text would be slow. White space shrinks, so take more than `most`.
     head = text[: 4 * most]
     line = " ".join(head.split())
     is_whole = len(line) <= most and len(head) == len(text)
@@ -128,7 +133,7 @@ def named(note: Note | NoteInfo) -> str:
 
 
 def mark(note: Note | NoteInfo) -> str:
-    """Return the remark on a note that seems to hold injected instructions, otherwise ""."""
+    """Return a warning about a note that seems to hold injected instructions, "" about others."""
     if note.suspicious:
         return f", suspicious: {', '.join(note.suspicious)}"
     return ""
@@ -161,9 +166,10 @@ def row_text(info: NoteInfo, content: str) -> str:
 
 
 def whole_note(document: dict[str, Any], zone: tzinfo | None) -> str:
-    """Return the document of a whole note as text for people.
+    """Format a whole note as text for people.
 
-    A document without `project` is a memory, which has other lines.
+    document: the note as `documents.note` returns it. Without `project`, it is a memory.
+    zone: the time zone of the times. None means the zone of this machine.
     """
     fields = {
         **document,
@@ -174,10 +180,10 @@ def whole_note(document: dict[str, Any], zone: tzinfo | None) -> str:
         "updated_at": local(document["updated_at"], zone),
     }
     if "project" in document:
-        # The path of a note in the home begins with its project, or with the archive's name without
-        # the dot.
-        inner = document["path"].partition("/")[2]
-        head = [_NOTE.format_map(fields | {"place": f"{document['project']}/{inner}"})]
+        # The path begins with the folder of the project, which may differ from the project's name.
+        path_in_project = document["path"].partition("/")[2]
+        fields["place"] = f"{document['project']}/{path_in_project}"
+        head = [_NOTE.format_map(fields)]
     else:
         head = [_MEMORY.format_map(fields), *_optional_lines(document, zone)]
     return "\n".join([*head, "", document["content"]])
@@ -205,49 +211,65 @@ def _optional_lines(document: dict[str, Any], zone: tzinfo | None) -> list[str]:
 
 
 def changed_note(info: NoteInfo, zone: tzinfo | None, remarks: Sequence[str]) -> str:
-    """Return the line of a note in a list of recent changes, with remarks on its validity."""
+    """Return the line of a note in a list of recent changes.
+
+    remarks: words to show at the end, such as those on the note's validity.
+    """
     line = f"{minute(info.changed, zone)}  {short(info.title)}  ({address(info)})"
     return ", ".join([line, *remarks])
 
 
 def note_head(info: NoteInfo, zone: tzinfo | None, *remarks: str) -> str:
-    """Return the heading of a note that is shown with its text."""
+    """Return the heading of a note that is shown with its text.
+
+    remarks: words to show at the end, such as those on the note's validity.
+    """
     changed = f"changed {day(info.changed, zone)}{mark(info)}"
     return ", ".join([f"# {named(info)}", short(info.type), changed, *remarks])
 
 
 def hit_head(number: int, hit: Hit, zone: tzinfo | None) -> str:
-    """Return the first line of a hit: its number, note, type, day and writer."""
+    """Return the first line of a hit: its number, note, type, day and writer.
+
+    number: the place of the hit in the list, from 1.
+    """
     note = hit.note
     note_type = short(note.type)
     if note.phase == ARCHIVED:
         note_type += ", archived"
     head = f"{number}. {named(note)}, {note_type}, {day_of(note, zone)}{mark(note)}"
-    who = note.provenance.who
-    if who in ("owner", "file"):
+    writer = note.provenance.who
+    # The owner's own notes are most of all, and need no mention.
+    if writer in ("owner", "file"):
         return head
-    return f"{head}, by {who}"
+    return f"{head}, by {writer}"
 
 
 def score_line(hit: Hit) -> str:
-    """Return how much each feature added to the score of a hit, the largest part first."""
-    shares = sorted(hit.shares.items(), key=lambda share: -abs(share[1]))
-    added = ", ".join(f"{name.replace('_', ' ')} {value:.3f}" for name, value in shares)
-    return f"{hit.note.id[:8]} {hit.score:.3f} = {added}"
+    """Return how much each feature added to the score of a hit, the largest share first."""
+    names = sorted(hit.shares, key=lambda name: abs(hit.shares[name]), reverse=True)
+    shares = [f"{name.replace('_', ' ')} {hit.shares[name]:.3f}" for name in names]
+    return f"{hit.note.id[:8]} {hit.score:.3f} = {', '.join(shares)}"
 
 
 def note_section(
     hit: Hit, observations: Sequence[Observation], zone: tzinfo | None, *remarks: str
 ) -> str:
-    """Return a hit as a section of a prompt, with the observations of its note or its passage.
+    """Return a hit as a section of a prompt: a heading, a line on its origin, and its facts.
 
+    observations: the facts of the note. If it has none, the passage of the hit is shown.
+    zone: the time zone of the day. None means the zone of this machine.
     remarks: words to show behind the address, such as the author.
     """
     note = hit.note
-    origin = ", ".join([day_of(note, zone), short(address(note), 300), *remarks])
-    head = f"## {short(note.title)}\n{origin}"
-    facts = [f"- {short(fact_text(observation), 200)}" for observation in observations]
-    return "\n".join([head, *(facts or [short(hit.passage, 200)])]).rstrip()
+    heading = f"## {short(note.title)}"
+    origin = [day_of(note, zone), short(address(note), _ADDRESS_CHARACTERS), *remarks]
+    section = [heading, ", ".join(origin)]
+    for observation in observations:
+        section.append(f"- {short(fact_text(observation), _FACT_CHARACTERS)}")
+    if not observations:
+        section.append(short(hit.passage, _FACT_CHARACTERS))
+    return "\n".join(section).rstrip()
 
 
 def fact_text(observation: Observation) -> str:
@@ -266,27 +288,31 @@ def observation_line(observation: Observation) -> str:
 def relation_line(edge: Edge) -> str:
     """Return a relation as a line of a list.
 
-    A relation of the note is `- type [[target]]`, a relation to the note `- from source: type`.
+    A relation of the note is `- type [[target]]`, a relation to the note `- from source: type`. The
+    address of the other note follows its name.
     """
     context = f" ({edge.context})" if edge.context else ""
-    end = f" ({address(edge.note)})" if edge.note else ""
+    if edge.note:
+        where = f" ({address(edge.note)})"
+    else:
+        where = _STATES.get(edge.state, "")
     if edge.direction == "in":
-        return "- " + short(f"from {edge.target}{end}: {edge.type}{context}", LINE)
+        return "- " + short(f"from {edge.target}{where}: {edge.type}{context}", LINE)
 
     relation_type = edge.type
     if " " in relation_type:
         relation_type = f'"{relation_type}"'
-    end = end or _STATES.get(edge.state, "")
-    return "- " + short(f"{relation_type} [[{edge.target}]]{context}{end}", LINE)
+    return "- " + short(f"{relation_type} [[{edge.target}]]{context}{where}", LINE)
 
 
 def related_line(step: Reached, passage: str, *remarks: str) -> str:
     """Return the line of a related note: how many links away it is, and a passage of it.
 
+    passage: the passage to show, "" for none.
     remarks: words to show before the passage, such as the author.
     """
-    way = [f"depth {step.depth}", f"via {short(step.via)}"]
-    row = "- " + ", ".join([named(step.note), *way, *remarks])
+    distance = f"depth {step.depth}"
+    row = "- " + ", ".join([named(step.note), distance, f"via {short(step.via)}", *remarks])
     if passage:
         return f"{row}: {short(passage, LINE)}"
     return row
@@ -296,46 +322,48 @@ def change_line(changes: Sequence[Change], zone: tzinfo | None, title: str = "")
     """Return the line of a change in the log, or one line for all changes of a run of a job.
 
     changes: one change, or the changes of the run, newest first.
-    title: the title of its note, if the path does not show it.
+    zone: the time zone of the time. None means the zone of this machine.
+    title: the title of its note. "" if the path shows it already.
     """
-    last = changes[0]
+    newest = changes[0]
+    time = minute(newest.time, zone)
     if len(changes) > 1:
-        numbers = f"#{changes[-1].number}-{last.number}"
-        return (
-            f"{numbers} {minute(last.time, zone):<16} {flat(last.verb)} ({len(changes)} memories)"
-        )
-    details = (last.details or {}).items()
-    words = ", ".join(f"{word}: {' '.join(str(value).split())}" for word, value in details)
-    remarks = _count_of_other_notes(last)
-    if words:
-        remarks += f" ({words})"
+        numbers = f"#{changes[-1].number}-{newest.number}"
+        return f"{numbers} {time:<16} {flat(newest.verb)} ({len(changes)} memories)"
+
+    remarks = _count_of_other_notes(newest)
+    if newest.details:
+        remarks += f" ({_details_text(newest.details)})"
     if title:
         remarks += f'  "{cut(one_line(title), _LOG_TITLE_CHARACTERS)}"'
-    cells = (
-        last.number,
-        minute(last.time, zone),
-        last.verb,
-        last.agent or "owner",
-        place_of_change(last),
-        remarks,
-    )
+    agent = newest.agent or "owner"
+    cells = (newest.number, time, newest.verb, agent, place_of_change(newest), remarks)
     return _CHANGE.format(*[flat(str(cell)) for cell in cells])
+
+
+def _details_text(details: Mapping[str, Any]) -> str:
+    """Return the details of a change on one line: `reason: expired, age: 30 days`."""
+    return ", ".join(f"{name}: {' '.join(str(value).split())}" for name, value in details.items())
 
 
 def _count_of_other_notes(change: Change) -> str:
     """Return ` (+2 more)` for a change of three notes, "" for a change of one."""
-    places: set[tuple[str, str | None, str]] = set()
-    removed_names: list[str] = []
+    places_written: set[tuple[str, str | None, str]] = set()
+    names_written: set[str] = set()
+    names_removed: list[str] = []
     for text in change.texts():
         if text.do == "remove":
-            removed_names.append(text.path.rpartition("/")[2])
+            names_removed.append(text.path.rpartition("/")[2])
         else:
-            places.add((text.project, text.root, text.to or text.path))
+            path = text.to or text.path
+            places_written.add((text.project, text.root, path))
+            names_written.add(path.rpartition("/")[2])
+
     # A note that was moved to another folder is one note, not a new and a removed one.
-    names = {path.rpartition("/")[2] for _, _, path in places}
-    number = len(places) + sum(name not in names for name in removed_names) - 1
-    if number > 0:
-        return f" (+{number} more)"
+    notes_removed = [name for name in names_removed if name not in names_written]
+    other_notes = len(places_written) + len(notes_removed) - 1
+    if other_notes > 0:
+        return f" (+{other_notes} more)"
     return ""
 
 
@@ -349,9 +377,13 @@ def place_of_change(change: Change) -> str:
 
 def question_lines(item: ReviewItem) -> list[str]:
     """Return the lines of a question to the owner. One about several notes has a line for each."""
+    words = [f"{item.kind:<9}"]
     is_about_several = len(item.lines) > 1
-    refs = [] if is_about_several else [ref[:8] for ref in item.refs]
-    return [" ".join([f"{item.kind:<9}", *refs, item.text]), *subject_lines(item)]
+    # The line of each note shows its id.
+    if not is_about_several:
+        words += [ref[:8] for ref in item.refs]
+    words.append(item.text)
+    return [" ".join(words), *subject_lines(item)]
 
 
 def subject_lines(item: ReviewItem) -> list[str]:

@@ -36,6 +36,7 @@ class ClaimRow(NamedTuple):
     """A claim with the note that makes it.
 
     note: the row of the note in the index.
+    claim: the claim.
     """
 
     note: int
@@ -57,10 +58,11 @@ def rows_of(note: Note, body: str) -> list[Row]:
     statements = list(item_claims(note.title, note.observations, note.relations))
     if note.project != GRAPH_PROJECT:
         statements += claims(body)
-    place = f"{_space(note)}\0{note.scope}"
+    space_and_scope = f"{_space(note)}\0{note.scope}"
     rows: dict[tuple[str, int], Row] = {}
     for claim in statements:
-        subject = f"{place}\0{claim.subject}"
+        subject = f"{space_and_scope}\0{claim.subject}"
+        # Of two claims about a subject on one line, the first counts.
         rows.setdefault((subject, claim.line), {**claim._asdict(), "subject": subject})
     return list(rows.values())
 

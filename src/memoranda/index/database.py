@@ -1,5 +1,6 @@
-"""Open the index file, and rebuild it when it is missing, old or damaged. Run its transactions and
-snapshots.
+"""Open the index file, rebuild it when it is damaged, and run its transactions and snapshots.
+
+A file that is missing or of another version is rebuilt, too.
 
 While the file cannot be written or created, a *stand-in* replaces it: the file opened only for
 reading, a copy in memory, or an empty index in memory.
@@ -135,7 +136,8 @@ class Database:
             must_keep = (
                 self._is_pinned or self._connection.in_transaction or self._retry_time is not None
             )
-            if must_keep or _inode(self.path) == self.identity[:2]:
+            is_same_file = _inode(self.path) == self.identity[:2]
+            if must_keep or is_same_file:
                 return self._connection
             self.close()
 
@@ -284,9 +286,7 @@ class Database:
         return transaction(self.connection)
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Make every query in the block see one state of the index, even while other processes
-        write.
-        """
+        """Make every query in the block see one state of the index, even while others write."""
         return snapshot(self.connection)
 
     def version(self) -> tuple[int, int]:
@@ -318,6 +318,7 @@ class Queries:
 
     @property
     def _db(self) -> sqlite3.Connection:
+        """The open connection to the index."""
         return self._database.connection
 
     def _among(
@@ -333,9 +334,8 @@ class Queries:
         all_keys = list(keys)
         for start in range(0, len(all_keys), _KEYS_PER_STATEMENT):
             part = all_keys[start : start + _KEYS_PER_STATEMENT]
-            yield from self._db.execute(
-                sql.format(marks=", ".join("?" * len(part))), (*values, *part)
-            )
+            statement = sql.format(marks=", ".join("?" * len(part)))
+            yield from self._db.execute(statement, (*values, *part))
 
 
 def reads(
@@ -507,14 +507,16 @@ def _open_to_read(path: Path) -> sqlite3.Connection | None:
     """
     write_ahead_log = _files(path)[1]
     has_log = write_ahead_log.exists() and write_ahead_log.stat().st_size > 0
-    for option in ("mode=ro", "immutable=1"):
-        # With `immutable`, SQLite needs no other file, but it ignores changes in the log.
-        would_miss_changes = has_log and option == "immutable=1"
-        if path.is_file() and not would_miss_changes:
+    options = ["mode=ro"]
+    # With `immutable`, SQLite needs no other file, but it ignores changes in the log.
+    if not has_log:
+        options.append("immutable=1")
+    for option in options:
+        if path.is_file():
             with suppress(sqlite3.Error, OSError):
-                opened = _open_existing(path, option)
-                if opened:
-                    return opened
+                connection = _open_existing(path, option)
+                if connection is not None:
+                    return connection
     return None
 
 
@@ -543,12 +545,9 @@ def _connect(path: Path | None, option: str = "") -> sqlite3.Connection:
     path: None opens a database in memory.
     option: a parameter of the file's URI, such as `mode=ro`.
     """
-    if path is None:
-        place = ":memory:"
-    else:
-        place = f"{path.as_uri()}?{option}"
+    address = ":memory:" if path is None else f"{path.as_uri()}?{option}"
     db = sqlite3.connect(
-        place,
+        address,
         timeout=_BUSY_SECONDS,
         isolation_level=None,
         check_same_thread=False,

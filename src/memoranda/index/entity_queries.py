@@ -10,7 +10,7 @@ import json
 import sqlite3
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Sequence
-from itertools import accumulate, chain
+from itertools import accumulate
 from operator import attrgetter
 from typing import NamedTuple, TypeVar
 
@@ -34,8 +34,9 @@ _ENTITIES_PER_LOOKUP = 100
 
 
 class EntityRow(NamedTuple):
-    """One entity or placeholder. A placeholder is a note for a name that has relations although
-    nobody wrote an entity of it.
+    """One entity or placeholder.
+
+    A placeholder is a note for a name that has relations although nobody wrote an entity of it.
 
     note: the row of its note.
     created: in microseconds since 1970.
@@ -64,19 +65,16 @@ def rows_of(note: Note) -> list[Row]:
     """
     if note.project != GRAPH_PROJECT:
         return []
-    if note.header.get("placeholder") is True:
-        kind = None
-    else:
-        kind = note.type
-    texts = json.dumps([observation.text for observation in note.observations], ensure_ascii=False)
+    is_placeholder = note.header.get("placeholder") is True
+    observations = [observation.text for observation in note.observations]
     return [
         {
             "created": microseconds(note.created),
             "path": note.path,
             "scope": note.scope,
             "name": note.title,
-            "kind": kind,
-            "observations": texts,
+            "kind": None if is_placeholder else note.type,
+            "observations": json.dumps(observations, ensure_ascii=False),
         }
     ]
 
@@ -108,16 +106,21 @@ class EntityMemory:
 
     def __init__(self) -> None:
         self.version: tuple[int, int] | None = None
+        # All entities and placeholders by their number in the index, and in order.
         self._by_seq: dict[int, _Known] = {}
         self._ordered: list[_Known] = []
+        # The last entity whose relations were read.
         self._last_related = 0
+        # All relations in order. None until they are needed.
         self._relations: list[GraphRelation] | None = None
-        self._ends: dict[str, list[int]] = {}
+        # The positions in `_relations` of the relations at each name.
+        self._places_by_end: dict[str, list[int]] = {}
         self.entities: list[EntityKey] = []
         # Name, type and observations of each entity, in one text with separators.
         self._texts = ""
         # Where the text of each entity begins in it. The last one is the end of the text.
         self._begins = [0]
+        # The path and the scope of each entity that not everybody may see.
         self._scoped: list[tuple[str, str]] = []
 
     def follow(self, db: sqlite3.Connection) -> None:
@@ -181,43 +184,50 @@ class EntityMemory:
 
     def relations(self, db: sqlite3.Connection) -> list[GraphRelation]:
         """Return all relations in order."""
+        with snapshot(db):
+            self.follow(db)
+            if self._relations is None:
+                self._read_new_relations(db)
+                self._relations = []
+                for entity in self._ordered:
+                    self._relations += entity.relations
+                self._places_by_end = {}
+                for place, relation in enumerate(self._relations):
+                    self._places_by_end.setdefault(relation.source, []).append(place)
+                    self._places_by_end.setdefault(relation.target, []).append(place)
+        return self._relations
+
+    def _read_new_relations(self, db: sqlite3.Connection) -> None:
+        """Add the relations of the entities that were written since the last call."""
         sql = (
             f"select e.seq, {_TARGET}, l.type, l.position from entity e cross join link l on l.note = e.note"
             " where l.item = 1 and e.seq > ? order by e.seq, l.position"
         )
-        with snapshot(db):
-            self.follow(db)
-            if self._relations is None:
-                for seq, target, kind, position in db.execute(
-                    sql, (self._last_related,)
-                ).fetchall():
-                    # Only relations of rows that are new since the last call are added.
-                    key, _, _, relations = self._by_seq[seq]
-                    relations.append(GraphRelation(key.name, target, kind, (*key.order, position)))
-                self._last_related = max(self._by_seq, default=0)
-                self._relations = list(
-                    chain.from_iterable(relations for _, _, _, relations in self._ordered)
-                )
-                self._ends = {}
-                for place, relation in enumerate(self._relations):
-                    self._ends.setdefault(relation.source, []).append(place)
-                    self._ends.setdefault(relation.target, []).append(place)
-        return self._relations
+        links = db.execute(sql, (self._last_related,)).fetchall()
+        for seq, target, kind, position in links:
+            source = self._by_seq[seq]
+            order = (*source.key.order, position)
+            source.relations.append(GraphRelation(source.key.name, target, kind, order))
+        self._last_related = max(self._by_seq, default=0)
 
     def relations_at(self, db: sqlite3.Connection, names: set[str]) -> list[GraphRelation]:
         """Return the relations with at least one end among `names`, in order."""
         relations = self.relations(db)
-        return [
-            relations[place]
-            for place in sorted({place for name in names for place in self._ends.get(name, ())})
-        ]
+        places: set[int] = set()
+        for name in names:
+            places.update(self._places_by_end.get(name, ()))
+        return [relations[place] for place in sorted(places)]
 
     def visible(self, entities: list[Ordered], viewer: str | None) -> list[Ordered]:
-        """Return the entities or relations that are in notes which the viewer sees."""
-        hidden = {path for path, scope in self._scoped if not may_see(scope, viewer)}
-        if hidden:
-            return [entity for entity in entities if entity.order[1] not in hidden]
-        return entities[:]
+        """Return the entities or relations that are in notes which the viewer sees.
+
+        viewer: the agent that asks; None for the owner.
+        """
+        hidden_paths = {path for path, scope in self._scoped if not may_see(scope, viewer)}
+        if not hidden_paths:
+            return entities[:]
+        # An order is the time of creation, then the path.
+        return [entity for entity in entities if entity.order[1] not in hidden_paths]
 
 
 class EntityQueries(Queries):
@@ -251,15 +261,13 @@ class EntityQueries(Queries):
         candidates = memory.holding(text)
         # The cache separates observations by line breaks, so two of them may match together.
         if "\n" in text:
-            observations = self.observations([key.handle for key in candidates])
-            candidates = [
-                key
-                for key in candidates
-                if any(
-                    text in text_part.lower()
-                    for text_part in (key.name, key.type, *observations[key.handle])
-                )
-            ]
+            observations = self.observations([entity.handle for entity in candidates])
+            entities: list[EntityKey] = []
+            for entity in candidates:
+                texts = [entity.name, entity.type, *observations[entity.handle]]
+                if any(text in single_text.lower() for single_text in texts):
+                    entities.append(entity)
+            candidates = entities
         return memory.visible(candidates, viewer)
 
     def named(self, names: Iterable[str], viewer: str | None) -> list[EntityRow]:
@@ -267,13 +275,15 @@ class EntityQueries(Queries):
 
         viewer: the agent that asks; None for the owner. Hidden notes are left out.
         """
-        wanted_names = set(names)
+        exact_names = set(names)
         sql = f"select {_ENTITY} from note_fold f join entity e on e.note = f.note where f.fold in ({{marks}})"
-        rows = map(EntityRow._make, self._among(sql, {key(name) for name in wanted_names}))
-        visible = {
-            row.note: row for row in rows if row.name in wanted_names and may_see(row.scope, viewer)
-        }
-        return sorted(visible.values(), key=lambda row: (row.created, row.path))
+        # A note may have several of the keys.
+        entities: dict[int, EntityRow] = {}
+        for columns in self._among(sql, {key(name) for name in exact_names}):
+            entity = EntityRow(*columns)
+            if entity.name in exact_names and may_see(entity.scope, viewer):
+                entities[entity.note] = entity
+        return sorted(entities.values(), key=lambda entity: (entity.created, entity.path))
 
     def observations(self, notes: Sequence[int]) -> dict[int, list[str]]:
         """Return the observations of the entities in these notes, by the row of the note."""
@@ -337,11 +347,11 @@ class EntityQueries(Queries):
             f"select e.created, e.path, l.position, e.name, {_TARGET}, l.type from {origin}"
             f" where l.item = 1 and {seen_by('e.scope', '?')} and {condition}"
         )
+        # `seen_by` has the viewer three times.
+        rows = self._among(sql, keys, viewer, viewer, viewer)
         return [
             GraphRelation(source, target, kind, (created, path, position))
-            for created, path, position, source, target, kind in self._among(
-                sql, keys, *[viewer] * 3
-            )
+            for created, path, position, source, target, kind in rows
         ]
 
     def holds_file(self, project: str, stem: str) -> bool:
@@ -386,19 +396,19 @@ class EntityQueries(Queries):
             titles, or `link` for the targets of their links.
         viewer: the agent that asks; None for the owner. Hidden notes are left out.
         """
-        wanted_names = set(names)
+        exact_names = set(names)
         # Names that differ only in case or signs have the same key. So the rows of the keys are
         # compared with the names themselves afterwards.
         sql = (
             f"select n.row, {column}, n.scope from {table} f join note n on n.row = f.note"
             " join project p on p.id = n.project where p.name = ? and f.fold in ({marks})"
         )
-        rows = self._among(sql, {key(name) for name in wanted_names}, project)
-        return list(
-            dict.fromkeys(
-                row for row, name, scope in rows if name in wanted_names and may_see(scope, viewer)
-            )
-        )
+        # A note may have several of the keys.
+        rows: dict[int, None] = {}
+        for row, name, scope in self._among(sql, {key(name) for name in exact_names}, project):
+            if name in exact_names and may_see(scope, viewer):
+                rows[row] = None
+        return list(rows)
 
     def last_created(self) -> int:
         """Return when the newest entity or placeholder was created, in microseconds since 1970.
@@ -415,8 +425,9 @@ class EntityQueries(Queries):
 
 
 def target_name(target: str, project: str | None) -> str:
-    """Return the name that a link's target has in the graph: `Anna`, or `work::Anna` for a note in
-    project `work`.
+    """Return the name of a link's target in the graph: `Anna`, or `work::Anna` in project `work`.
+
+    project: the project that the link names. None if it names none.
     """
     if project is None or project.casefold() == GRAPH_PROJECT:
         return target

@@ -92,14 +92,9 @@ def row(note: Note, text: str, project: int) -> dict[str, object]:
     text: the searched part of the body.
     project: the id of the project.
     """
-    voice = next(
-        (note.header[key] for key in _VOICE_KEYS if isinstance(note.header.get(key), str)), None
-    )
-    style = style_of(text, voice or note.source)
-    written = (note.date or "").strip()[:10]
-    if _DAY.fullmatch(written):
-        day = written
-    else:
+    style = style_of(text, _voice_of(note) or note.source)
+    day = (note.date or "").strip()[:10]
+    if not _DAY.fullmatch(day):
         day = note.created.date().isoformat()
     conversation = None
     if style.speaker is not None:
@@ -114,6 +109,15 @@ def row(note: Note, text: str, project: int) -> dict[str, object]:
     }
 
 
+def _voice_of(note: Note) -> str | None:
+    """Return the person whom the header names as the one who says the note, or None."""
+    for key in _VOICE_KEYS:
+        voice = note.header.get(key)
+        if isinstance(voice, str):
+            return voice
+    return None
+
+
 @remembered
 def style_of(text: str, source: str | None = None) -> Style:
     """Return who says a text, and in which style.
@@ -124,15 +128,15 @@ def style_of(text: str, source: str | None = None) -> Style:
     speaker = speaker_of(body, source)
     size = max(1, round(word_count(body)))
     if len(body) > SHORT or not body:
-        return Style(speaker, size, 0, 0, bool(body))
+        # A long text surely names some time.
+        has_time = body != ""
+        return Style(speaker, size, question=0, first_person=0, has_time=has_time)
+    question_size = 0
     if "?" in body or "？" in body:
         question_size = sum(map(len, _QUESTION.findall(body)))
-    else:
-        question_size = 0
+    question_percent = round(100 * question_size / len(body))
     has_time = _time_words().search(body.lower()) is not None
-    return Style(
-        speaker, size, round(100 * question_size / len(body)), first_person(body), has_time
-    )
+    return Style(speaker, size, question_percent, first_person(body), has_time)
 
 
 def speaker_of(text: str, source: str | None = None) -> str | None:
@@ -142,7 +146,11 @@ def speaker_of(text: str, source: str | None = None) -> str | None:
     source: the name to use if the text does not begin with one. None if nobody is named.
     """
     match = _SPEAKER.match(text)
-    return (_first_name(match[1]) if match else None) or _first_name(source or "")
+    if match:
+        speaker = _first_name(match[1])
+        if speaker is not None:
+            return speaker
+    return _first_name(source or "")
 
 
 def first_person(text: str) -> int:
@@ -170,7 +178,7 @@ def turns_or_passages(text: str) -> list[tuple[int, int]]:
 
 
 def _are_turns(text: str, starts: Sequence[int]) -> bool:
-    """Whether a text is a conversation (see `turns_or_passages`).
+    """Whether a text is a conversation, as `turns_or_passages` defines it.
 
     starts: where its turns begin, if it is one. A name and a colon follow there.
     """
@@ -216,10 +224,9 @@ def chunk(text: str) -> list[tuple[int, int]]:
     # Lists are split again, into their items.
     spans: list[tuple[int, int]] = []
     for start, stop in turns_or_passages(text):
+        starts: list[int] = []
         if stop - start >= _MIN_LIST_CHARACTERS:
             starts = [match.start() for match in _ITEM.finditer(text, start, stop)]
-        else:
-            starts = []
         if len(starts) < _MIN_ITEMS:
             spans.append((start, stop))
             continue
@@ -234,15 +241,14 @@ def chunk(text: str) -> list[tuple[int, int]]:
 
 
 def chunk_spans(text: str) -> list[ChunkSpan]:
-    """Return the chunks of a text (`chunk`) with their words and speakers."""
+    """Return the chunks of a text with their words and speakers."""
     spans: list[ChunkSpan] = []
     for start, stop in chunk(text):
+        speaker = None
         match = _NAME_OF_CHUNK.match(text, start)
         if match:
             # `speaker_of` needs a word after the colon.
             speaker = speaker_of(f"{match.group()} x".lstrip())
-        else:
-            speaker = None
         words = round(word_count(text[start:stop])) or 1
         spans.append(ChunkSpan(start, stop, words, speaker))
     return spans
@@ -259,7 +265,7 @@ def stored_chunks(text: str) -> StoredChunks | None:
     speakers = [span.speaker for span in spans]
     cuts = b"".join([_CUT.pack(*span[:3]) for span in spans])
     if not any(speakers):
-        return StoredChunks(cuts, None)
+        return StoredChunks(cuts, speakers=None)
     return StoredChunks(cuts, json.dumps(speakers, ensure_ascii=False))
 
 
@@ -271,7 +277,7 @@ def spans_from_index(cuts: bytes, speakers: str | None) -> list[ChunkSpan]:
     """
     numbers = _CUT.iter_unpack(cuts)
     if speakers is None:
-        return [ChunkSpan(start, stop, words, None) for start, stop, words in numbers]
+        return [ChunkSpan(start, stop, words, speaker=None) for start, stop, words in numbers]
     names = json.loads(speakers)
     return [
         ChunkSpan(start, stop, words, name)
@@ -322,18 +328,21 @@ def _first_name(name: str) -> str | None:
 
     None if it is a label, such as `note`, or has no name.
     """
-    first = next((word for word in tokens(name) if word not in _TITLES), None)
-    if first in _NOT_SPEAKERS or first in stop_words():
+    names = [word for word in tokens(name) if word not in _TITLES]
+    if not names or names[0] in _NOT_SPEAKERS or names[0] in stop_words():
         return None
-    return first
+    return names[0]
 
 
 @cache
 def _time_words() -> re.Pattern[str]:
     """Return the pattern for words that name a time, from times.txt, and for years."""
     lines = Path(__file__).with_name("times.txt").read_text(encoding="utf-8").splitlines()
-    all_words = [word for line in lines if not line.startswith("#") for word in line.split()]
-    latin = "|".join(word for word in all_words if word.isascii())
-    return re.compile(
-        rf"\b(?:{latin}|(?:19|20)\d\d)\b|{'|'.join(word for word in all_words if not word.isascii())}"
-    )
+    words: list[str] = []
+    for line in lines:
+        if not line.startswith("#"):
+            words += line.split()
+    latin_words = "|".join([word for word in words if word.isascii()])
+    # Chinese and Japanese have no blanks between words.
+    other_words = "|".join([word for word in words if not word.isascii()])
+    return re.compile(rf"\b(?:{latin_words}|(?:19|20)\d\d)\b|{other_words}")

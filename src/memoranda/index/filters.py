@@ -19,7 +19,7 @@ import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from itertools import chain
+from typing import NamedTuple
 
 from memoranda.clock import EPOCH, microseconds
 from memoranda.note.inline import Inline, levels
@@ -59,6 +59,7 @@ _MAX_EXCLUDED_PROJECTS = 30
 _MOST_REMEMBERED_CHARACTERS = 64
 # `to do`, `to-do` and `to_do` are one type.
 _TYPE_BLANKS = lazy_pattern(r"[-\s]+")
+# The kinds of facets. OBSERVED is the category of an observation.
 PROJECT, TYPE, TAG, OBSERVED, CATEGORY, PHASE, SCOPE, SOURCE, STATUS, PINNED, BY, CLIENT = range(12)
 
 DAY = 86_400_000_000
@@ -197,7 +198,8 @@ def wanted(
     The first list has FTS5 expressions, all of which must match. The second has tokens, none of
     which may occur. Scopes that `viewer` may not see are among them.
 
-    has_text: the query also has words. Then projects with most of the notes are selected by
+    viewer: the agent that asks; None for the owner.
+    has_text: whether the query also has words. Then projects with most of the notes are selected by
         excluding the other projects, since FTS5 reads fewer tokens that way.
     """
     unwanted = [token(SCOPE, scope) for scope in hidden_scopes(db, viewer)]
@@ -205,7 +207,7 @@ def wanted(
     archive = ids_by_name.get(ARCHIVE_PROJECT)
     needed: list[str] = []
     if query.archived:
-        needed.append(quoted(_NOTHING) if archive is None else any_of(PROJECT, [str(archive)]))
+        needed.append(_any_project([] if archive is None else [archive]))
     if query.projects is None:
         unwanted += _excluded_projects(db, query, ids_by_name)
     else:
@@ -216,8 +218,15 @@ def wanted(
         if may_exclude and counted(db, ids) > counted(db, other_ids):
             unwanted += [token(PROJECT, str(other_id)) for other_id in sorted(other_ids)]
         else:
-            needed.append(any_of(PROJECT, map(str, ids)) if ids else quoted(_NOTHING))
+            needed.append(_any_project(ids))
     return needed + _note_expressions(query), unwanted
+
+
+def _any_project(ids: Sequence[int]) -> str:
+    """Return an FTS5 expression for the notes of these projects. Without any id it finds no note."""
+    if not ids:
+        return quoted(_NOTHING)
+    return any_of(PROJECT, map(str, ids))
 
 
 def _note_expressions(query: Query) -> list[str]:
@@ -278,10 +287,18 @@ def projects_of(
 
 
 def counted(db: sqlite3.Connection, projects: Iterable[int], viewer: str | None = None) -> int:
-    """Return how many notes of these projects `viewer` sees."""
+    """Return how many notes of these projects `viewer` sees.
+
+    projects: the ids of the projects.
+    viewer: the agent that asks; None for the owner, who sees all.
+    """
     sql = "select scope, sum(notes) from tally where project = ? and folder = '' group by scope"
-    rows = chain.from_iterable(db.execute(sql, (project,)) for project in projects)
-    return sum(number for scope, number in rows if may_see(scope, viewer))
+    count = 0
+    for project in projects:
+        for scope, number in db.execute(sql, (project,)):
+            if may_see(scope, viewer):
+                count += number
+    return count
 
 
 def any_of(kind: int, values: Iterable[str]) -> str:
@@ -305,7 +322,8 @@ def expression(needed: list[str], unwanted: list[str], text: str = "") -> str:
 
     "" if nothing is needed, since FTS5 cannot only exclude.
     """
-    positive = " AND ".join([f"({text})", *needed] if text else needed)
+    expressions = [f"({text})", *needed] if text else needed
+    positive = " AND ".join(expressions)
     if not unwanted or not positive:
         return positive
     return f"({positive}) NOT ({' OR '.join(map(quoted, unwanted))})"
@@ -318,8 +336,11 @@ def passes(facets: str, needed: Iterable[str], unwanted: Iterable[str]) -> bool:
     needed, unwanted: the lists that `wanted` returns.
     """
     note_tokens = set(facets.split(" "))
-    return note_tokens.isdisjoint(unwanted) and not any(
-        note_tokens.isdisjoint(_TOKEN.findall(this_expression)) for this_expression in needed
+    if not note_tokens.isdisjoint(unwanted):
+        return False
+    # An expression matches if the note has any of its tokens.
+    return not any(
+        note_tokens.isdisjoint(_TOKEN.findall(needed_expression)) for needed_expression in needed
     )
 
 
@@ -365,11 +386,20 @@ def project_ids(db: sqlite3.Connection) -> dict[str, int]:
     return {name.casefold(): number for number, name in db.execute("select id, name from project")}
 
 
-def valid_span(note: Note) -> tuple[int, int | None, int | None]:
-    """Return when a note is valid: (begin, end, is limited), in microseconds since 1970.
+class ValidSpan(NamedTuple):
+    """The time at which a note is valid, as columns of table `note`.
 
-    The end is None if it has none. The third value is 1 if the note has not been valid all the time
-    since it was written, else None.
+    begins, ends: in microseconds since 1970. `ends` is None for a note without an end.
+    limited: 1 if the note has not been valid all the time since it was written, else None.
+    """
+
+    begins: int
+    ends: int | None
+    limited: int | None
+
+
+def valid_span(note: Note) -> ValidSpan:
+    """Return when a note is valid.
 
     Without `valid_from`, the note is valid from its date or its writing, whichever is earlier. If
     it ended before that, it was valid at all times before its end.
@@ -380,7 +410,7 @@ def valid_span(note: Note) -> tuple[int, int | None, int | None]:
         begins = microseconds(note.valid_from)
         # A whole day may begin up to a day earlier in another time zone.
         was_always_valid = ends is None and begins <= created - DAY
-        return begins, ends, None if was_always_valid else 1
+        return ValidSpan(begins, ends, limited=None if was_always_valid else 1)
     begins = created
     if note.date:
         try:
@@ -390,8 +420,10 @@ def valid_span(note: Note) -> tuple[int, int | None, int | None]:
             # The date is not written as YYYY-MM-DD.
             pass
     if ends is None:
-        return (begins, None, None)
-    return (0 if ends <= begins else begins, ends, 1)
+        return ValidSpan(begins, ends=None, limited=None)
+    if ends <= begins:
+        begins = 0
+    return ValidSpan(begins, ends, limited=1)
 
 
 def _end_of(note: Note) -> int | None:
@@ -403,7 +435,8 @@ def _end_of(note: Note) -> int | None:
     times = [note.valid_until]
     if note.project not in (*MEMORY_PROJECTS, KV_PROJECT):
         times.append(note.expires)
-    return min((microseconds(time) for time in times if time is not None), default=None)
+    ends = [microseconds(time) for time in times if time is not None]
+    return min(ends, default=None)
 
 
 def moment_values(moment: datetime) -> tuple[int, int]:
@@ -422,18 +455,16 @@ def invalid_at(spans: Iterable[Span], moment: datetime, upheld: Collection[int] 
     upheld: the rows of notes that no other note ends.
     """
     now, today = moment_values(moment)
-    # A multiple of DAY is a day, any other time a moment.
-    return sorted(
-        {
-            row
-            for row, begins, ends in spans
-            if row not in upheld
-            and (
-                begins > (now if begins % DAY else today)
-                or (ends is not None and ends <= (now if ends % DAY else today))
-            )
-        }
-    )
+    invalid_rows: set[int] = set()
+    for row, begins, ends in spans:
+        if row in upheld:
+            continue
+        # A multiple of DAY is a day, any other time a moment.
+        has_begun = begins <= (now if begins % DAY else today)
+        has_ended = ends is not None and ends <= (now if ends % DAY else today)
+        if has_ended or not has_begun:
+            invalid_rows.add(row)
+    return sorted(invalid_rows)
 
 
 def excluded(rows: Sequence[int], name: str) -> str:

@@ -55,12 +55,12 @@ def former_rows(
     candidates: the notes that have a name like the end of `target`.
     viewer: the agent that asks. None is the owner.
     """
-    placed = list(candidates)
+    notes = list(candidates)
     name = _name_of_memory(target)
     if name:
-        rows = [note.row for note in placed if _is_called(note, name)]
+        rows = [note.row for note in notes if _is_called(note, name)]
         return rows or _merged_rows(db, name, viewer)
-    archived = [note.row for note in placed if note.project == ARCHIVE_PROJECT]
+    archived = [note.row for note in notes if note.project == ARCHIVE_PROJECT]
     return _archived_rows(db, archived, target, project)
 
 

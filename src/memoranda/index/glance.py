@@ -53,5 +53,10 @@ def any_of_texts(texts: Sequence[str]) -> str:
 
     `["red door", "key"]` → `"red door" OR "key"`. "" if the texts have no words.
     """
-    phrases = [phrase for phrase, _ in map(query_text, texts) if phrase]
-    return " OR ".join('"' + phrase.replace('"', '""') + '"' for phrase in phrases)
+    strings: list[str] = []
+    for text in texts:
+        phrase, _ = query_text(text)
+        if phrase:
+            # As an FTS5 string, so that no character acts as syntax
+            strings.append('"' + phrase.replace('"', '""') + '"')
+    return " OR ".join(strings)

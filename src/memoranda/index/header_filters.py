@@ -1,10 +1,10 @@
-"""Filter notes by the values of their header and of `key:: value` fields in their text:
-`metadata_filters` (contract 000b, 7).
+"""Filter notes by the values of their header, and of `key:: value` fields in their text.
 
-For example, `{"priority": {"$gte": 2}}` becomes a `Condition` on the key `priority`. Numbers and
-dates compare by value, everything else as text. A list passes if one of its elements does. The
-values of one key are cached as a `Column`: each different value once, with the rows that have it.
-So a filter looks at each value once, however many notes have it.
+These are the `metadata_filters` of contract 000b, 7. For example, `{"priority": {"$gte": 2}}`
+becomes a `Condition` on the key `priority`. Numbers and dates compare by value, everything else as
+text. A list passes if one of its elements does. The values of one key are cached as a `Column`:
+each different value once, with the rows that have it. So a filter looks at each value once, however
+many notes have it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import chain
 from typing import Any
 
 from memoranda.errors import InvalidInput
@@ -94,9 +93,10 @@ class _In(Condition):
     def passes(self, scalar: Scalar) -> bool:
         if scalar in self.scalars:
             return True
-        return bool(self.conditions) and any(
-            condition.passes(scalar) for condition in self.conditions
-        )
+        # Mostly there are none. Asking that first is faster than a generator.
+        if not self.conditions:
+            return False
+        return any(condition.passes(scalar) for condition in self.conditions)
 
     def passes_list(self, value: ListValue) -> bool:
         return any(condition.passes_list(value) for condition in self.conditions)
@@ -118,9 +118,8 @@ class _Contains(Condition):
     conditions: tuple[Condition, ...]
 
     def passes_list(self, value: ListValue) -> bool:
-        return self.scalars <= value.scalars and all(
-            _holds(value, condition) for condition in self.conditions
-        )
+        has_all_scalars = self.scalars <= value.scalars
+        return has_all_scalars and all(_holds(value, condition) for condition in self.conditions)
 
     @property
     def asks_lists(self) -> bool:
@@ -159,11 +158,9 @@ class _Ordered(Condition):
 
 
 def _holds(value: ListValue, condition: Condition) -> bool:
-    """Whether one element of a list passes.
-
-    condition: the condition.
-    """
-    return any(map(condition.passes, value.scalars)) or any(map(condition.passes_list, value.lists))
+    """Whether one element of a list passes a condition."""
+    has_scalar = any(condition.passes(scalar) for scalar in value.scalars)
+    return has_scalar or any(condition.passes_list(inner_list) for inner_list in value.lists)
 
 
 def conditions(filters: Mapping[str, Any]) -> dict[str, Condition]:
@@ -280,9 +277,9 @@ def _typed(value: Any) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int | float):
-        # Such an int cannot be a float.
-        is_huge = isinstance(value, int) and abs(value) > sys.float_info.max
-        if is_huge:
+        # Python cannot convert an int beyond the largest float.
+        is_too_large = isinstance(value, int) and abs(value) > sys.float_info.max
+        if is_too_large:
             return math.copysign(math.inf, value)
         return float(value)
     text = str(value).strip()
@@ -336,12 +333,13 @@ class Column:
 
     def add(self, row: int, value: Any) -> None:
         """Add the value that a note has. Objects are ignored, since no filter matches them."""
+        if isinstance(value, Mapping):
+            return
         if isinstance(value, list):
             list_value = _list_value(value)
             scalars = list_value.scalars
-            self.lists += [(row, part) for part in (list_value, *list_value.lists)]
-        elif isinstance(value, Mapping):
-            return
+            self.lists.append((row, list_value))
+            self.lists += [(row, inner_list) for inner_list in list_value.lists]
         else:
             scalars = frozenset([scalar_of(value)])
         for scalar in scalars:
@@ -412,14 +410,13 @@ class HeaderColumns:
         """Add the notes after `last_row` to the columns of these keys."""
         # Only texts that contain the first part of a key `a.b` are parsed.
         first_parts = [sqlite_text(name.partition(".")[0]) for name in names]
-        has_a_key = " or ".join(
-            ["instr(front || coalesce(header, '') || coalesce(fields, ''), ?)"] * len(first_parts)
-        )
+        has_key = "instr(front || coalesce(header, '') || coalesce(fields, ''), ?)"
+        has_any_key = " or ".join([has_key] * len(first_parts))
         # Read this before the rows: rows added in between are read by the next call.
         newest = db.execute("select coalesce(max(row), 0) from text").fetchone()[0]
         rows = db.execute(
             "select row, front, header, fields from text"
-            f" where row > ? and row <= ? and ({has_a_key})",
+            f" where row > ? and row <= ? and ({has_any_key})",
             (last_row, newest, *first_parts),
         )
         for row, front, header, fields in rows:
@@ -450,17 +447,20 @@ def _values(header: Mapping[str, Any], name: str) -> list[Any]:
 
 
 def _dotted(value: Any, names: list[str]) -> list[Any]:
-    """Return the values at the end of a path of keys: `["a", "b"]` in `{"a": {"b": 1}}` gives
-    `[1]`.
+    """Return the values at the end of a path of keys.
 
-    If a value on the way is a list, each of its elements is followed.
+    `["a", "b"]` in `{"a": {"b": 1}}` gives `[1]`. If a value on the way is a list, each of its
+    elements is followed.
 
-    names: the keys that are left of the path.
+    names: the remaining keys of the path.
     """
     if not names:
         return [value]
     if isinstance(value, list):
-        return list(chain.from_iterable(_dotted(element, names) for element in value))
+        values: list[Any] = []
+        for element in value:
+            values += _dotted(element, names)
+        return values
     if isinstance(value, Mapping) and names[0] in value:
         return _dotted(value[names[0]], names[1:])
     return []
@@ -471,7 +471,7 @@ def rows_with(db: sqlite3.Connection, filters: Mapping[str, Any]) -> set[int]:
 
     Raises InvalidInput for malformed filters.
     """
-    return _rows_with(db, conditions(filters), None)
+    return _rows_with(db, conditions(filters), rows=None)
 
 
 def passing_rows(
@@ -496,20 +496,17 @@ def _rows_with(
     rows: the rows to read for keys that are not cached. None means all.
     """
     header_names = [name for name in conditions_by_name if name not in UNDERSTOOD]
+    columns: dict[str, Column] = {}
     if header_names:
         columns = held(db, HeaderColumns).columns(db, header_names)
-    else:
-        columns = {}
-    passing_all: set[int] | None = None
+    passing_each: list[set[int]] = []
     for name, condition in conditions_by_name.items():
         # Keys such as `status` come from the header, others such as `title` from table `note`.
         column = columns.get(name) or _note_column(db, name, rows)
-        passing = column.passing(condition)
-        if passing_all is None:
-            passing_all = passing
-        else:
-            passing_all = passing_all & passing
-    return passing_all or set()
+        passing_each.append(column.passing(condition))
+    if not passing_each:
+        return set()
+    return set.intersection(*passing_each)
 
 
 def _note_column(db: sqlite3.Connection, name: str, rows: Sequence[int] | None) -> Column:
@@ -519,15 +516,13 @@ def _note_column(db: sqlite3.Connection, name: str, rows: Sequence[int] | None) 
 
     rows: the rows to read. None means all.
     """
-    column = Column()
+    sql = f"select row, {name} from note where {name} is not null"
     if rows is None:
-        is_among_rows = ""
+        note_rows = db.execute(sql)
     else:
-        is_among_rows = " and row in (select value from json_each(?))"
-    values = db.execute(
-        f"select row, {name} from note where {name} is not null{is_among_rows}",
-        () if rows is None else (json.dumps(list(rows)),),
-    )
-    for row, value in values:
+        is_among_rows = "row in (select value from json_each(?))"
+        note_rows = db.execute(f"{sql} and {is_among_rows}", (json.dumps(list(rows)),))
+    column = Column()
+    for row, value in note_rows:
         column.add(row, json.loads(value) if name == "tags" else value)
     return column

@@ -45,7 +45,8 @@ class Index(Database):
 
     def __init__(self, path: Path, lock: AbstractContextManager[object] | None = None):
         super().__init__(path, lock)
-        self.notes, self.entries = NoteQueries(self), EntryQueries(self)
+        self.notes = NoteQueries(self)
+        self.entries = EntryQueries(self)
 
     @cached_property
     def links(self) -> LinkQueries:
@@ -201,7 +202,10 @@ class Index(Database):
         return Stamp(*row)
 
     def see(self, project: str, file: Stamp | None) -> None:
-        """Record the stamp of the project's file that the index now shows."""
+        """Record the stamp of the project's file that the index now shows.
+
+        file: None if the file does not exist, which counts as a stamp of zeros.
+        """
         self.connection.execute(
             "insert into project (name, size, mtime_ns, inode, ctime_ns) values (?, ?, ?, ?, ?)"
             " on conflict (name) do update set size = excluded.size, mtime_ns = excluded.mtime_ns,"
@@ -220,7 +224,7 @@ class Index(Database):
         today: date | None = None,
         near: Nearness | None = None,
     ) -> Hits:
-        """Return one page of the notes that match `query`, the best first (`search.search`).
+        """Return one page of the notes that match `query`, the best first.
 
         viewer: the agent that asks; None for the owner. Hidden notes are left out.
         limit, offset: how many hits to return, after skipping how many.
@@ -259,10 +263,19 @@ class Index(Database):
     ) -> list[Hit]:
         """Return the passages that best answer `question`, the best first.
 
-        `search.find_evidence` explains the other parameters.
-
         viewer: the agent that asks; None for the owner. Hidden notes are left out.
         max_chars: the most characters that the passages take as text.
+        projects: the projects to search; None for all.
+        today: the day from which "last week" in the question counts. None means that only written
+            dates are understood.
+        near: compares meanings. None compares only words.
+        filters: further filters, and the time at which notes must be valid.
+        skip: returns True for notes to leave out. None leaves out no note.
+        least: leave out passages with a lower relevance, which is how much of the question's words
+            they have. 0 leaves out none.
+        floor: return [] unless at least one passage has this relevance. 0 means no limit.
+        related: the cosine from which a note has to do with a question. 0 if it is not known for
+            the model.
         """
         from memoranda.index import search
 

@@ -13,7 +13,6 @@ import sqlite3
 from collections import Counter
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from datetime import datetime
-from itertools import chain, product
 from typing import NamedTuple
 
 from memoranda.clock import microseconds
@@ -99,6 +98,7 @@ class LinkQueries(Queries):
     """Reads the links of one index. `viewer` is the agent that asks, None the owner."""
 
     def _resolver(self, viewer: str | None) -> Resolver:
+        """Return an object that resolves links for `viewer`."""
         return Resolver(self._db, viewer, self._database.projects)
 
     def resolve(
@@ -116,10 +116,11 @@ class LinkQueries(Queries):
         target: the text in `[[target]]`.
         target_project: the project in `[[project::target]]`. None if the link names no project.
         """
-        answer = self._resolver(viewer).link(
-            sqlite_text(target), project, folder, target_project, None
-        )
-        return next(iter(in_order(self._db, [] if answer.row is None else [answer.row])), None)
+        resolver = self._resolver(viewer)
+        answer = resolver.link(sqlite_text(target), project, folder, target_project, scope=None)
+        if answer.row is None:
+            return None
+        return infos(self._db, [answer.row]).get(answer.row)
 
     def outgoing(self, note: NoteInfo, viewer: str | None) -> list[Edge]:
         """Return the note's relations in the order of the file, resolved for `viewer`.
@@ -137,28 +138,30 @@ class LinkQueries(Queries):
         resolver = self._resolver(viewer)
         answers = _answers(resolver, links)
         infos_by_row = infos(self._db, {answer.row for answer in answers if answer.row is not None})
-        return [
-            Edge(
+        edges: list[Edge] = []
+        for link, answer in zip(links, answers, strict=True):
+            is_hidden = link.target in ids_to_hide or is_page(link.target)
+            if answer.row is None and is_hidden:
+                continue
+            edge = Edge(
                 link.type,
-                "out",
-                _shown_target(resolver, link, answer),
-                answer.state,
-                infos_by_row.get(answer.row or 0),
-                link.context,
-                link.line,
+                direction="out",
+                target=_shown_target(resolver, link, answer),
+                state=answer.state,
+                note=None if answer.row is None else infos_by_row.get(answer.row),
+                context=link.context,
+                line=link.line,
             )
-            for link, answer in zip(links, answers, strict=True)
-            if answer.row is not None or not (link.target in ids_to_hide or is_page(link.target))
-        ]
+            edges.append(edge)
+        return edges
 
     def resolved_links_of(
         self, rows: Sequence[int], viewer: str | None
     ) -> list[tuple[int, str, int | None]]:
-        """Return the relations of these notes: (row of the note, target as written, row that it
-        leads to).
+        """Return (row, target, target's row) of each relation of these notes.
 
-        The last row is None if the target does not exist. The relations are sorted by note and
-        position in the note.
+        The target is as written. Its row is None if it does not exist. The relations are sorted by
+        note and position in the note.
 
         viewer: the agent that asks; None for the owner. Hidden notes are left out.
         """
@@ -212,29 +215,32 @@ class LinkQueries(Queries):
         viewer: the agent that asks; None for the owner. Hidden notes are left out.
         """
         # (project, folder, scope) of each visible note, by row
-        sources = {
-            row: (project, path.rpartition("/")[0], scope)
-            for row, project, path, scope in self._db.execute(
-                "select n.row, p.name, n.path, n.scope from note n join project p on p.id = n.project"
-            )
-            if may_see(scope, viewer)
-        }
-        resolver = self._resolver(viewer)
-        targets = "select distinct target from link where target not like './%'"
-        resolver.prefetch(
-            target
-            for (target,) in self._db.execute(f"{targets} and target not like '../%'").fetchall()
+        sources: dict[int, tuple[str, str, str]] = {}
+        notes = self._db.execute(
+            "select n.row, p.name, n.path, n.scope from note n join project p on p.id = n.project"
         )
-        pairs = set[tuple[int, int, str]]()
-        links = self._db.execute("select note, type, target, project, rest from link")
-        for row, kind, target, target_project, rest in links.fetchall():
+        for row, project, path, scope in notes:
+            if may_see(scope, viewer):
+                sources[row] = (project, path.rpartition("/")[0], scope)
+
+        # Look up all targets at once, except relative ones, which depend on the folder.
+        resolver = self._resolver(viewer)
+        targets = self._db.execute(
+            "select distinct target from link"
+            " where target not like './%' and target not like '../%'"
+        ).fetchall()
+        resolver.prefetch([target for (target,) in targets])
+
+        pairs: set[tuple[int, int, str]] = set()
+        links = self._db.execute("select note, type, target, project, rest from link").fetchall()
+        for row, kind, target, target_project, rest in links:
             source = sources.get(row)
             if source is None:
                 continue
             project, folder, scope = source
-            reached = resolver.link(target, project, folder, target_project, scope, rest).row
-            if reached is not None and reached in sources and reached != row:
-                pairs.add((row, reached, kind))
+            target_row = resolver.link(target, project, folder, target_project, scope, rest).row
+            if target_row in sources and target_row != row:
+                pairs.add((row, target_row, kind))
         return pairs
 
     def targets(self, rows: Sequence[int]) -> dict[int, list[str]]:
@@ -250,18 +256,16 @@ class LinkQueries(Queries):
     def incoming(
         self, note: NoteInfo, viewer: str | None, limit: int | None = None, offset: int = 0
     ) -> list[Edge]:
-        """Return a page of the relations that lead to `note` for `viewer`, the last changed source
-        first.
+        """Return a page of the relations that lead to `note`, the last changed source first.
 
         The note's relations to itself count, too.
 
+        viewer: the agent that asks; None for the owner. Hidden notes are left out.
         limit: the size of the page. None means all.
+        offset: how many relations come before the page.
         """
+        end = None if limit is None else offset + limit
         with self._database.snapshot():
-            if limit is None:
-                end = None
-            else:
-                end = offset + limit
             links, _ = self._newest_to(note, self._resolver(viewer), end)
             return self._incoming(links[offset:end])
 
@@ -272,29 +276,32 @@ class LinkQueries(Queries):
 
         viewer: the agent that asks; None for the owner. Hidden notes are left out.
         """
+        counts: dict[int, int] = {}
         with self._database.snapshot():
             # Links that may lead to several of the notes are looked up once.
             resolver = self._resolver(viewer)
-            return {
-                note.row: min(limit, len(self._newest_to(note, resolver, limit)[0]))
-                for note in notes
-            }
+            for note in notes:
+                links, _ = self._newest_to(note, resolver, limit)
+                counts[note.row] = min(limit, len(links))
+        return counts
 
     def _incoming(self, links: Sequence[_Link]) -> list[Edge]:
         """Turn links that lead to one note into edges, which name the notes they come from."""
         infos_by_row = infos(self._db, {link.note for link in links})
-        return [
-            Edge(
+        edges: list[Edge] = []
+        for link in links:
+            source = infos_by_row[link.note]
+            edge = Edge(
                 link.type,
-                "in",
-                infos_by_row[link.note].title,
-                RESOLVED,
-                infos_by_row[link.note],
-                link.context,
-                link.line,
+                direction="in",
+                target=source.title,
+                state=RESOLVED,
+                note=source,
+                context=link.context,
+                line=link.line,
             )
-            for link in links
-        ]
+            edges.append(edge)
+        return edges
 
     def around(
         self,
@@ -321,12 +328,12 @@ class LinkQueries(Queries):
             max_shown = max(limit, MOST_SHOWN)
             # A longer walk needs all links, and a time may leave out most of them.
             is_short_walk = depth == 1 and not since
-            links, more_count = self._newest_to(
-                note, resolver, max_shown if is_short_walk else None
-            )
+            most_needed = max_shown if is_short_walk else None
+            links, more_count = self._newest_to(note, resolver, most_needed)
             edges = self.outgoing(note, viewer) + self._incoming(links[:max_shown])
             more_count += max(0, len(links) - max_shown)
-            return edges, more_count, self._walk([note], depth, resolver, limit, since, links)
+            neighbours = self._walk([note], depth, resolver, limit, since, links)
+            return edges, more_count, neighbours
 
     def neighbours(
         self, notes: Sequence[NoteInfo], *, depth: int, viewer: str | None, limit: int = 100
@@ -350,7 +357,7 @@ class LinkQueries(Queries):
         since: datetime | None = None,
         links: Sequence[_Link] | None = None,
     ) -> list[Reached]:
-        """Collect the neighbours of notes (see `neighbours`).
+        """Collect notes within `depth` relations of `notes`, the nearest first, each once.
 
         depth: how many relations away the walk goes.
         resolver: finds the notes to which links lead.
@@ -420,8 +427,9 @@ class LinkQueries(Queries):
         return types
 
     def _by_change(self, rows: Iterable[int]) -> dict[int, tuple[int, str, str]]:
-        """Return a sort key for each row that puts the last changed first: (negative time of the
-        change, permalink, path).
+        """Return a sort key for each row, which puts the last changed first.
+
+        The key is (negative time of the change, permalink, path).
         """
         sql = (
             "select row, changed, permalink, path from note "
@@ -432,7 +440,8 @@ class LinkQueries(Queries):
 
     def _links(self, column: str, values: Collection[int | str]) -> list[_Link]:
         """Return the links whose column `note` or `fold` is among `values`, by note and position."""
-        return list(map(_Link._make, self._among(_LINKS.replace("{column}", column), values)))
+        sql = _LINKS.replace("{column}", column)
+        return [_Link(*columns) for columns in self._among(sql, values)]
 
     def _newest_to(
         self, note: NoteInfo, resolver: Resolver, limit: int | None
@@ -447,51 +456,49 @@ class LinkQueries(Queries):
         """
         keys = self._keys(note)
         source_rows = self._among("select note from link where fold in ({marks})", keys)
-        # How many links each note has, by row
-        sources = Counter(chain.from_iterable(source_rows))
-        rows = sorted(sources, reverse=True)
-        newest_links = list[_Link]()
-        if limit is not None:
-            size = _SOURCES_PER_STATEMENT
-        else:
-            size = max(1, len(rows))
-        for start in range(0, len(rows), size):
+        link_counts = Counter(row for (row,) in source_rows)
+        # The notes indexed last come first.
+        rows = sorted(link_counts, reverse=True)
+
+        # The links of some notes at a time that have one of the keys.
+        marks = ", ".join("?" * len(keys))
+        sql = _LINKS.replace("l.{column} in", f"+l.fold in ({marks}) and l.note in")
+        rows_at_a_time = max(1, len(rows)) if limit is None else _SOURCES_PER_STATEMENT
+        newest_links: list[_Link] = []
+        for start in range(0, len(rows), rows_at_a_time):
             if limit is not None and len(newest_links) >= limit:
-                number_left = sum(map(sources.__getitem__, rows[start:]))
-                return newest_links, number_left
-            marks = ", ".join("?" * len(keys))
-            among = _LINKS.replace("l.{column} in", f"+l.fold in ({marks}) and l.note in")
-            links = map(_Link._make, self._among(among, rows[start : start + size], *keys))
-            newest_links += self._links_leading_to([note], list(links), resolver)
+                other_links = sum([link_counts[row] for row in rows[start:]])
+                return newest_links, other_links
+            part = rows[start : start + rows_at_a_time]
+            links = [_Link(*columns) for columns in self._among(sql, part, *keys)]
+            newest_links += self._links_leading_to([note], links, resolver)
         return newest_links, 0
 
     @staticmethod
     def _links_leading_to(
         notes: Sequence[NoteInfo], links: list[_Link], resolver: Resolver
     ) -> list[_Link]:
-        """Return the links that the caller sees and that lead to one of `notes`, the last changed
-        source first.
+        """Return the visible links that lead to one of `notes`, the last changed source first.
 
+        links: the links that may lead to them.
         resolver: finds the notes to which links lead.
         """
         rows = {note.row for note in notes}
-        links = [link for link in links if may_see(link.scope, resolver.viewer)]
+        visible_links = [link for link in links if may_see(link.scope, resolver.viewer)]
         # Rows must not decide the order, since a rebuilt index has other rows.
-        links.sort(key=lambda link: (-link.changed, link.project, link.path))
+        visible_links.sort(key=lambda link: (-link.changed, link.project, link.path))
+        answers = _answers(resolver, visible_links)
         return [
-            link
-            for link, answer in zip(links, _answers(resolver, links), strict=True)
-            if answer.row in rows
+            link for link, answer in zip(visible_links, answers, strict=True) if answer.row in rows
         ]
 
     def _keys(self, note: NoteInfo) -> set[str]:
         """Return the keys under which links to a note may be stored."""
         # A memory may be linked by its first line.
+        body = ""
         if note.project in MEMORY_PROJECTS:
-            text = text_of(self._db, note.row)[1]
-        else:
-            text = ""
-        return link_keys(note, first_line_of(note.project, text))
+            _, body = text_of(self._db, note.row)
+        return link_keys(note, first_line_of(note.project, body))
 
     def relocation(self, moved: Sequence[MovedNote], viewer: str | None) -> Relocation:
         """Compare where links lead before and after these notes move.
@@ -505,22 +512,29 @@ class LinkQueries(Queries):
 def link_keys(note: NoteInfo, first_line: str | None = None) -> set[str]:
     """Return the keys under which links to a note may be stored.
 
-    They are made from its titles, its id, its permalink, its path and the ends of its path, the
-    last two also after the project's name, and the addresses it had before upkeep moved it.
+    A link may name its title, an alias, its id, its permalink, its path or an end of its path. It
+    may put the project before the permalink or the path. It may also name an address that the note
+    had before upkeep moved it.
 
     first_line: the first line of a memory. None for other notes.
     """
     titles = (note.title, *note.aliases)
     keys = keys_of(note.project, note.path, note.permalink, titles, first_line)
-    prefixes = {note.project, lead(note.project)}
-    names = (note.permalink, stem(note.path))
-    names_with_project = [f"{prefix}/{name}" for prefix, name in product(prefixes, names)]
+    other_names = {note.id, note.permalink}
+
+    # After the name of the project.
+    for project in (note.project, lead(note.project)):
+        other_names |= {f"{project}/{note.permalink}", f"{project}/{stem(note.path)}"}
+
+    # The ends of the path: `b/c.md`, `b/c`, `c.md` and `c` for `a/b/c.md`.
     parts = note.path.split("/")
-    path_ends = ["/".join(parts[start:]) for start in range(1, len(parts))]
-    path_ends += [stem(end) for end in path_ends]
+    for start in range(1, len(parts)):
+        end = "/".join(parts[start:])
+        other_names |= {end, stem(end)}
+
+    # The addresses before it was archived, or moved otherwise.
     origin = note.header.get("archived_from") if note.project == ARCHIVE_PROJECT else None
-    old_names = former_names(note.project, note.path, str(origin or ""))
-    other_names = (note.id, note.permalink, *names_with_project, *path_ends, *old_names)
+    other_names.update(former_names(note.project, note.path, str(origin or "")))
     return keys | {key(name) for name in other_names}
 
 
@@ -577,24 +591,30 @@ class Relocation:
 
     def sources(self) -> list[NoteInfo]:
         """Return the notes with links that will lead to another note after the move, or to none."""
-        rows = list(self._paths)
-        moved_notes = chain.from_iterable(self._moved)
-        keys = set(chain.from_iterable(map(link_keys, moved_notes)))
-        links = dict.fromkeys([*self._select("note", rows), *self._select("fold", keys)])
-        broken = {
-            link.note
-            for link in links
-            if may_see(link.scope, self._viewer)
-            and self.broken_target(
-                link.note,
-                link.project,
-                link.path,
-                link.scope,
-                LinkText(link.target, link.target_project, link.rest),
-                may_be_markdown=link.target.endswith((".md", ".markdown")),
-            )
-        }
-        return in_order(self._db, sorted(broken))
+        # The links of the moved notes, and those that name one of them.
+        keys: set[str] = set()
+        for move in self._moved:
+            keys |= link_keys(move.before) | link_keys(move.after)
+        own_links = self._select("note", list(self._paths))
+        links = dict.fromkeys([*own_links, *self._select("fold", keys)])
+
+        rows: set[int] = set()
+        for link in links:
+            if may_see(link.scope, self._viewer) and self._is_broken(link):
+                rows.add(link.note)
+        return in_order(self._db, sorted(rows))
+
+    def _is_broken(self, link: _Link) -> bool:
+        """Whether a link will lead to another note after the move, or to none."""
+        broken_target = self.broken_target(
+            link.note,
+            link.project,
+            link.path,
+            link.scope,
+            LinkText(link.target, link.target_project, link.rest),
+            may_be_markdown=link.target.endswith((".md", ".markdown")),
+        )
+        return broken_target is not None
 
     def _select(self, column: str, values: Collection[int | str]) -> list[_Link]:
         """Return the links whose column `note` or `fold` is among `values`."""
@@ -603,7 +623,7 @@ class Relocation:
         for start in range(0, len(all_values), _MAX_VALUES):
             part = all_values[start : start + _MAX_VALUES]
             sql = _LINKS.format(column=column, marks=", ".join("?" * len(part)))
-            links += map(_Link._make, self._db.execute(sql, part))
+            links += [_Link(*columns) for columns in self._db.execute(sql, part)]
         return links
 
     def broken_target(
@@ -696,19 +716,20 @@ class MovedResolver(Resolver):
     ):
         super().__init__(db, viewer, projects)
         self._moved_rows = {move.before.row for move in moved}
-        # The moved notes under their new names, by lookup name (see `Resolver._names`).
+        # The moved notes by the names under which links will find them: keys, and an id after a NUL.
         self._arriving: dict[str, list[Candidate]] = {}
         for _, note in moved:
             candidate = Candidate(
-                note.row,
-                note.project,
-                note.path,
-                note.id,
-                note.permalink,
-                note.title,
-                json.dumps(list(note.aliases)) if note.aliases else None,
-                note.scope,
-                0,
+                row=note.row,
+                project=note.project,
+                path=note.path,
+                id=note.id,
+                permalink=note.permalink,
+                title=note.title,
+                aliases=json.dumps(list(note.aliases)) if note.aliases else None,
+                scope=note.scope,
+                # The creation time only decides between memories with one name.
+                created=0,
             )
             for name in (*link_keys(note), "\0" + note.id):
                 self._arriving.setdefault(name, []).append(candidate)
@@ -717,8 +738,10 @@ class MovedResolver(Resolver):
         """Read candidates as `Resolver`, but with the moved notes under their new names only."""
         super()._fetch(names)
         for name in names:
-            staying = [note for note in self._candidates[name] if note.row not in self._moved_rows]
-            self._candidates[name] = staying + self._arriving.get(name, [])
+            notes_that_stay = [
+                note for note in self._candidates[name] if note.row not in self._moved_rows
+            ]
+            self._candidates[name] = [*notes_that_stay, *self._arriving.get(name, [])]
 
 
 def _shown_target(resolver: Resolver, link: _Link, answer: LinkTarget) -> str:
@@ -756,14 +779,11 @@ def _answers(resolver: Resolver, links: Sequence[_Link]) -> list[LinkTarget]:
     resolver: finds the notes to which links lead.
     """
     resolver.prefetch({link.target for link in links if not link.target.startswith(("./", "../"))})
-    return [
-        resolver.link(
-            link.target,
-            link.project,
-            link.path.rpartition("/")[0],
-            link.target_project,
-            link.scope,
-            link.rest,
+    answers: list[LinkTarget] = []
+    for link in links:
+        folder = link.path.rpartition("/")[0]
+        answer = resolver.link(
+            link.target, link.project, folder, link.target_project, link.scope, link.rest
         )
-        for link in links
-    ]
+        answers.append(answer)
+    return answers

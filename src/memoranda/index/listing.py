@@ -12,7 +12,6 @@ import sqlite3
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from itertools import accumulate
 from typing import Any
 
@@ -122,10 +121,13 @@ def _rows_and_total(
     limit: int | None = 10,
     offset: int = 0,
 ) -> tuple[list[int], int]:
-    """Return the rows of one page of the notes, and the number of all (see `listing`).
+    """Return the rows of one page of the notes that pass the filters, and the number of all.
 
     viewer: the agent that asks; None for the owner. Hidden notes are left out.
-    limit, offset: how many rows to return, after skipping how many. None means all.
+    limit: the size of the page. None means all notes.
+    offset: how many notes come before the page.
+
+    Raises InvalidInput for a broken metadata filter or an unknown order.
     """
     if query.order not in _ORDERS:
         orders = ", ".join(_ORDERS)
@@ -137,10 +139,12 @@ def _rows_and_total(
         rows = selection.rows(order)
         end = None if limit is None else offset + limit
         return rows[offset:end], len(rows)
-    if selection.is_of_many_facets(offset + limit):
-        walked = _walk(db, selection.facets, order, offset + limit)
-        return walked[offset:], selection.total()
-    return selection.rows(order, limit, offset), selection.total()
+    end = offset + limit
+    if selection.is_of_many_facets(end):
+        rows = _walk(db, selection.facets, order, end)[offset:]
+    else:
+        rows = selection.rows(order, limit, offset)
+    return rows, selection.total()
 
 
 class _Selection:
@@ -157,10 +161,9 @@ class _Selection:
         self._db = db
         self._query = query
         self._viewer = viewer
-        # The facets that a note must have and must not have (see `wanted`).
-        self._needed, self._unwanted = wanted(
-            db, query.replace(archived=query.lists_archived), viewer
-        )
+        # The facets that a note must have and must not have.
+        query_of_facets = query.replace(archived=query.lists_archived)
+        self._needed, self._unwanted = wanted(db, query_of_facets, viewer)
         self.facets = expression(self._needed, self._unwanted)
         self._conditions, self._values = columns(db, query, viewer)
         # The only condition is that a note changed since a time.
@@ -231,9 +234,7 @@ class _Selection:
             self._must_be_counted()
 
     def _must_be_counted(self) -> None:
-        """Record that the counts in the index do not fit this selection, so its notes must be
-        counted.
-        """
+        """Record that this selection must be counted, because the counts in the index do not fit."""
         self._known_total = None
         self._is_only_since = False
 
@@ -323,16 +324,15 @@ def _rows_holding(
 
     A Chinese text that no note has as it is typed is looked for in the other characters.
 
-    needed, unwanted: the facets that a note must have and must not have (see `wanted`).
+    needed, unwanted: the facets that a note must have and must not have.
     projects: the only projects with such notes. None if unknown.
     """
-    if projects is not None and not projects:
+    if projects is not None and len(projects) == 0:
         return []
+    source = ""
     if projects is not None and _are_small(db, projects):
         ids = ", ".join(map(str, projects))
         source = f"note n join text t on t.row = n.row where n.project in ({ids})"
-    else:
-        source = ""
     rows = _rows_with(db, text, source)
     if not rows:
         for needle in other_forms(text):
@@ -353,10 +353,7 @@ def _rows_with(db: sqlite3.Connection, needle: str, source: str) -> list[int]:
     else:
         rows = held(db, FoldedTexts).find(db, needle)
     # SQLite ends a pattern at a NUL, which no title contains. Null matches no title.
-    if "\0" in needle:
-        pattern = None
-    else:
-        pattern = like_pattern(fold(needle))
+    pattern = None if "\0" in needle else like_pattern(fold(needle))
     titles = db.execute(_TITLES, (CATEGORY_PROJECT, ARCHIVE_PROJECT, pattern))
     return [*rows, *_rows_containing(titles, needle)]
 
@@ -387,23 +384,30 @@ def _walk(db: sqlite3.Connection, facets: str, order: str, number: int) -> list[
     size = max(64, number * 2)
     start = 0
     page = f"select n.row from note n order by {order} limit ? offset ?"
-    while len(matching_rows) < number and (
-        rows := [row for (row,) in db.execute(page, (size, start))]
-    ):
-        low = min(rows)
-        high = max(rows)
-        # A range is read faster than a list, unless most of its rows are other notes.
-        is_sparse = high - low > 8 * len(rows)
-        if is_sparse:
-            row_range = f"rowid in ({', '.join(map(str, rows))})"
-        else:
-            row_range = f"rowid between {low} and {high}"
-        sql = f"select rowid from note_fts where note_fts match ? and {row_range}"
-        facet_rows = {row for (row,) in db.execute(sql, (facets,))}
+    while len(matching_rows) < number:
+        rows = [row for (row,) in db.execute(page, (size, start))]
+        # All notes were read.
+        if not rows:
+            break
+        facet_rows = _rows_with_facets(db, facets, rows)
         matching_rows += [row for row in rows if row in facet_rows]
-        start = start + size
+        start += size
         size = min(size * 2, 5_000)
     return matching_rows[:number]
+
+
+def _rows_with_facets(db: sqlite3.Connection, facets: str, rows: Sequence[int]) -> set[int]:
+    """Return which of these rows match `facets`. Other rows may be among them."""
+    lowest = min(rows)
+    highest = max(rows)
+    # A range is read faster than a list, unless most of its rows are other notes.
+    is_sparse = highest - lowest > 8 * len(rows)
+    if is_sparse:
+        is_among_rows = f"rowid in ({', '.join(map(str, rows))})"
+    else:
+        is_among_rows = f"rowid between {lowest} and {highest}"
+    sql = f"select rowid from note_fts where note_fts match ? and {is_among_rows}"
+    return {row for (row,) in db.execute(sql, (facets,))}
 
 
 def columns(
@@ -415,27 +419,28 @@ def columns(
 
     viewer: the agent that asks; None for the owner. Hidden notes are left out.
     """
-    bounds: tuple[tuple[str, datetime | None], ...] = (
-        ("n.changed >= ?", query.after),
-        ("n.changed < ?", query.before),
-        ("n.created >= ?", query.created_from),
-        ("n.created < ?", query.created_until),
-    )
-    column_values = [
-        (condition, microseconds(moment)) for condition, moment in bounds if moment is not None
-    ]
-    conditions: list[str] = [condition for condition, _ in column_values]
-    values: list[object] = [value for _, value in column_values]
+    moments = {
+        "n.changed >= ?": query.after,
+        "n.changed < ?": query.before,
+        "n.created >= ?": query.created_from,
+        "n.created < ?": query.created_until,
+    }
+    conditions: list[str] = []
+    values: list[object] = []
+    for condition, moment in moments.items():
+        if moment is not None:
+            conditions.append(condition)
+            values.append(microseconds(moment))
 
     # Conditions that need more than one value.
     if query.as_of is not None:
         conditions.append(filters.HAS_BEGUN)
         values += filters.moment_values(query.as_of)
     if query.day_from is not None and query.day_until is not None:
-        bounds_of_days = (query.day_from, query.day_until)
+        bounds = (query.day_from, query.day_until)
         conditions.append(IS_OF_DAYS)
-        values += [moment.date().isoformat() for moment in bounds_of_days]
-        values += map(microseconds, bounds_of_days)
+        values += [moment.date().isoformat() for moment in bounds]
+        values += [microseconds(moment) for moment in bounds]
     if query.folder:
         conditions.append("n.path >= ? and n.path < ?")
         values += [f"{query.folder}/", f"{query.folder}0"]
@@ -482,12 +487,19 @@ def at_address(
     """
     address = sqlite_text(address)
     rows = _matching_rows(db, address, viewer, projects)
-    if not rows:
-        # The slashes at both ends of a piece are kept, since `slug` drops them.
-        pieces = [re.match(r"(/*)(.*?)(/*)\Z", piece, re.S) for piece in re.split(r"\*+", address)]
-        slugged = "*".join([piece[1] + slug(piece[2]) + piece[3] for piece in pieces if piece])
-        rows = _matching_rows(db, slugged, viewer, projects)
-    return rows
+    if rows:
+        return rows
+    pieces = [_slugged(piece) for piece in re.split(r"\*+", address)]
+    return _matching_rows(db, "*".join(pieces), viewer, projects)
+
+
+def _slugged(piece: str) -> str:
+    """Return the slug of a piece of an address, with the slashes at its ends: `/my-plans/`."""
+    inner = piece.strip("/")
+    if not inner:
+        return piece
+    leading, trailing = piece.split(inner, 1)
+    return leading + slug(inner) + trailing
 
 
 def _matching_rows(
@@ -502,26 +514,28 @@ def _matching_rows(
     # Only `*` is special: GLOB must take `[` and `?` literally.
     pattern = re.sub(r"[\[?]", lambda sign: f"[{sign.group()}]", address)
     folded_names = {name.casefold() for name in names or ()}
+    sql = (
+        "select permalink, :name, path, row from note where project = :project"
+        " and (permalink glob :pattern or permalink glob :lead || :pattern"
+        " or :lead || permalink glob :pattern)"
+        f" and {filters.seen_by('scope', ':viewer')}"
+    )
+    # (permalink, project, path, row) of each note
     matches: list[tuple[str, str, str, int]] = []
-    for number, name in db.execute("select id, name from project").fetchall():
+    for project_id, name in db.execute("select id, name from project").fetchall():
         if names is None:
             is_searched = name not in (ARCHIVE_PROJECT, TRACE_PROJECT)
         else:
             is_searched = name.casefold() in folded_names
         if is_searched:
-            matches += db.execute(
-                "select permalink, :name, path, row from note where project = :project"
-                " and (permalink glob :pattern or permalink glob :lead || :pattern"
-                " or :lead || permalink glob :pattern)"
-                f" and {filters.seen_by('scope', ':viewer')}",
-                {
-                    "name": name,
-                    "project": number,
-                    "pattern": pattern,
-                    "lead": f"{lead(name)}/",
-                    "viewer": viewer,
-                },
-            ).fetchall()
+            values = {
+                "name": name,
+                "project": project_id,
+                "pattern": pattern,
+                "lead": f"{lead(name)}/",
+                "viewer": viewer,
+            }
+            matches += db.execute(sql, values).fetchall()
     return [row for *_, row in sorted(matches)]
 
 
@@ -564,13 +578,7 @@ class FoldedTexts:
                 return _scan(db, needle)
         rows: list[int] = []
         for block in self._blocks.values():
-            starts = [*block.starts, len(block.text)]
-            position = block.text.find(folded_needle)
-            while 0 <= position < len(block.text):
-                next_text = bisect_right(block.starts, position)
-                rows.append(block.rows[next_text - 1])
-                # One match in each text is enough.
-                position = block.text.find(folded_needle, starts[next_text])
+            rows += block.rows_with(folded_needle)
         return rows
 
     def _add_new(self, db: sqlite3.Connection) -> bool:
@@ -608,6 +616,18 @@ class _Block(ValueObject):
     rows: list[int] = field(default_factory=list)
     starts: list[int] = field(default_factory=list)
     text: str = ""
+
+    def rows_with(self, needle: str) -> list[int]:
+        """Return the rows whose text contains `needle`, which is not empty."""
+        rows: list[int] = []
+        ends = [*self.starts[1:], len(self.text)]
+        position = self.text.find(needle)
+        while position >= 0:
+            index = bisect_right(self.starts, position) - 1
+            rows.append(self.rows[index])
+            # One match in each text is enough.
+            position = self.text.find(needle, ends[index])
+        return rows
 
     def add(self, texts: Sequence[tuple[int, str]]) -> None:
         """Add rows with their texts. There must be one at least."""
@@ -656,9 +676,11 @@ def _scan(db: sqlite3.Connection, needle: str) -> list[int]:
     if folded and folded.isascii() and can_be_pattern:
         condition = " where folds or text like ? escape '\\'"
         value = like_pattern(folded)
-    elif caseless := re.findall(_CASELESS, folded):
-        condition = " where folds or instr(text, ?)"
-        # The longest run of such letters is in the fewest texts.
-        value = max(caseless, key=len)
-    text_rows = db.execute(f"select row, text from text{condition}", (value,) if condition else ())
-    return _rows_containing(text_rows, needle)
+    else:
+        caseless_runs = re.findall(_CASELESS, folded)
+        if caseless_runs:
+            condition = " where folds or instr(text, ?)"
+            # The longest run of such letters is in the fewest texts.
+            value = max(caseless_runs, key=len)
+    values = (value,) if condition else ()
+    return _rows_containing(db.execute(f"select row, text from text{condition}", values), needle)

@@ -15,8 +15,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta, tzinfo
 from importlib import import_module
-from itertools import chain, groupby
-from typing import NamedTuple
+from itertools import groupby
+from typing import Any, NamedTuple
 
 from memoranda.clock import EPOCH, microseconds, to_utc
 from memoranda.index import claims, filters, superseding
@@ -53,6 +53,8 @@ from memoranda.value_object import ValueObject
 _LAST_CHARACTER = "\U0010ffff"
 # A path between `folder/` and `folder0` is below the folder, too.
 _AFTER_SLASH = "0"
+# The path of a note and the numbers of its `PACKED` stamp.
+_STAMP_COLUMNS = "path, size, mtime_ns, inode, ctime_ns"
 # The id of a project, by name.
 _PROJECT = "(select id from project where name = ?)"
 _KV = f"(select id from project where name = '{KV_PROJECT}')"
@@ -73,6 +75,18 @@ class FolderRow(ValueObject):
     path: str
     note: NoteInfo | None = None
     notes: int = 0
+
+
+class _Entry(NamedTuple):
+    """A folder or a note in the listing of a folder. `row` is the row of the note, None for a folder."""
+
+    path: str
+    row: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.rpartition("/")[2]
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -199,43 +213,45 @@ class NoteQueries(Queries):
         return in_order(self._db, superseding.predecessors(self._db, info.row))
 
     def stamps(self, project: str, folder: str = "") -> dict[str, bytes]:
-        """Map the path of every note of a project, or of one of its folders, to its `PACKED` stamp.
+        """Map the path of every note of a project to its `PACKED` stamp.
+
         Expired entries are included.
+
+        folder: the only folder to look in, at any depth. "" means the whole project.
         """
-        place_condition = f"project = {_PROJECT}"
-        numbers = "path, size, mtime_ns, inode, ctime_ns"
-        stamp_rows: Iterable[tuple[str, int, int, int, int]] = ()
-        if folder:
-            bounds = (project, f"{folder}/", f"{folder}{_AFTER_SLASH}")
-            stamp_rows = self._db.execute(
-                f"select {numbers} from note where {place_condition} and path >= ? and path < ?",
-                bounds,
-            )
-        elif self._db.execute(
-            f"select 1 from note where {place_condition} limit 1", (project,)
-        ).fetchone():
-            # All notes of a project are read faster in the order of the table.
-            stamp_rows = self._db.execute(
-                f"select {numbers} from note not indexed where {place_condition}", (project,)
-            )
-        if project == "kv":
-            expired = self._db.execute(f"select {numbers} from expired")
-            stamp_rows = chain(
-                stamp_rows,
-                (row for row in expired if row[0].startswith(f"{folder}/" if folder else "")),
-            )
         pack = PACKED.pack
-        return {
+        # Naming each column is faster than `*stamp`, and there may be very many notes.
+        stamps = {
             path: pack(size, mtime_ns, inode, ctime_ns)
-            for path, size, mtime_ns, inode, ctime_ns in stamp_rows
+            for path, size, mtime_ns, inode, ctime_ns in self._note_stamps(project, folder)
         }
+        if project == KV_PROJECT:
+            prefix = f"{folder}/" if folder else ""
+            expired = self._db.execute(f"select {_STAMP_COLUMNS} from expired")
+            for path, *stamp in expired:
+                if path.startswith(prefix):
+                    stamps[path] = pack(*stamp)
+        return stamps
+
+    def _note_stamps(self, project: str, folder: str) -> Iterable[tuple[Any, ...]]:
+        """Select `_STAMP_COLUMNS` of the notes of a project, or of one of its folders."""
+        in_project = f"project = {_PROJECT}"
+        if folder:
+            return self._db.execute(
+                f"select {_STAMP_COLUMNS} from note where {in_project} and path >= ? and path < ?",
+                (project, f"{folder}/", f"{folder}{_AFTER_SLASH}"),
+            )
+        any_note = self._db.execute(f"select 1 from note where {in_project} limit 1", (project,))
+        if any_note.fetchone() is None:
+            return ()
+        # All notes of a project are read faster in the order of the table.
+        return self._db.execute(
+            f"select {_STAMP_COLUMNS} from note not indexed where {in_project}", (project,)
+        )
 
     def stamps_of(self, project: str, paths: Collection[str]) -> dict[str, bytes]:
         """Map the paths that the index knows as notes to their `PACKED` stamps."""
-        sql = (
-            "select path, size, mtime_ns, inode, ctime_ns from note"
-            " where project = ? and path in ({marks})"
-        )
+        sql = f"select {_STAMP_COLUMNS} from note where project = ? and path in ({{marks}})"
         number = project_ids(self._db).get(project.casefold())
         return {path: PACKED.pack(*stamp) for path, *stamp in self._among(sql, paths, number)}
 
@@ -260,27 +276,25 @@ class NoteQueries(Queries):
 
         Each result maps paths to `PACKED` stamps. Notes below `folders` are never among them.
         """
-        if folder:
-            prefix = f"{folder}/"
-        else:
-            prefix = ""
-        known_folders = self._folders(project, prefix, 1, None)
-        ranges = [
-            (f"{this_folder}/", this_folder + _AFTER_SLASH)
-            for this_folder in sorted(known_folders.keys() - set(folders))
-        ]
+        prefix = f"{folder}/" if folder else ""
+        known_folders = self._folders(project, prefix, depth=1, viewer=None)
+
+        # The notes of the folders that are gone.
+        folders_gone = sorted(known_folders.keys() - set(folders))
+        ranges = [(f"{path}/", path + _AFTER_SLASH) for path in folders_gone]
         # If as many notes are directly in the folder as before, none of them is looked for.
         number_directly_in_it = self.number_in(project, folder) - sum(known_folders.values())
         if number_directly_in_it != len(notes):
-            ranges += _between(prefix, known_folders, 1)
+            ranges += _between(prefix, known_folders, depth=1)
         sql = (
-            "select path, size, mtime_ns, inode, ctime_ns from note"
+            f"select {_STAMP_COLUMNS} from note"
             f" where project = {_PROJECT} and path > ? and path < ?"
             " order by path limit ?"
         )
         for start, stop in ranges:
             while rows := self._db.execute(sql, (project, start, stop, size)).fetchall():
                 yield {path: PACKED.pack(*stamp) for path, *stamp in rows if path not in notes}
+                # Go on behind the last path of this part.
                 start = rows[-1][0]
 
     def _select(self, sql: str, values: Sequence[object] = ()) -> list[NoteInfo]:
@@ -293,9 +307,10 @@ class NoteQueries(Queries):
         """Return how many notes each day has, from `first` until before `until`.
 
         A note counts on the day that it is about. If it names no day, it counts on the day it was
-        written, in time zone `zone`. The archive and traces do not count. Days are written
-        YYYY-MM-DD; days without notes are missing.
+        written. The archive and traces do not count. Days are written YYYY-MM-DD; days without
+        notes are missing.
 
+        zone: the time zone of the days; None for the system's.
         viewer: the agent that asks; None for the owner, who sees all notes.
         """
         from memoranda.index.listing import IS_OF_DAYS, SAYS_DAY
@@ -308,19 +323,23 @@ class NoteQueries(Queries):
             " from note n join project p on p.id = n.project"
             f" where p.name not in (?, ?) and {IS_OF_DAYS}"
         )
-        # The values of IS_OF_DAYS
-        bounds = (first.isoformat(), until.isoformat(), *midnights)
+        values_of_days = (first.isoformat(), until.isoformat(), *midnights)
+        notes = self._db.execute(sql, (ARCHIVE_PROJECT, TRACE_PROJECT, *values_of_days))
         counts = Counter[str]()
-        for created, day_in_note, scope in self._db.execute(
-            sql, (ARCHIVE_PROJECT, TRACE_PROJECT, *bounds)
-        ):
-            if may_see(scope, viewer):
-                moment_written = (EPOCH + timedelta(microseconds=created)).astimezone(zone)
-                counts[day_in_note or moment_written.date().isoformat()] += 1
+        for created, day, scope in notes:
+            if not may_see(scope, viewer):
+                continue
+            if day is None:
+                moment_written = EPOCH + timedelta(microseconds=created)
+                day = moment_written.astimezone(zone).date().isoformat()
+            counts[day] += 1
         return dict(counts)
 
     def written(self, viewer: str | None) -> list[tuple[int, int]]:
-        """Return (time written, size) of each note: microseconds since 1970, and bytes."""
+        """Return (time written, size) of each note that `viewer` sees.
+
+        The time is in microseconds since 1970, the size in bytes.
+        """
         rows = self._db.execute("select created, size, scope from note")
         return [(created, size) for created, size, scope in rows if may_see(scope, viewer)]
 
@@ -370,11 +389,12 @@ class NoteQueries(Queries):
         columns = "p.name, t.phase, t.category, t.scope, t.notes"
         sql = f"select {columns} from project p cross join tally t on t.project = p.id and t.folder = ''"
         for name, phase, category, scope, number in self._db.execute(sql):
-            if may_see(scope, viewer):
-                if name != ARCHIVE_PROJECT:
-                    projects[name] += number
-                if name in MEMORY_PROJECTS:
-                    categories[phase, category] += number
+            if not may_see(scope, viewer):
+                continue
+            if name != ARCHIVE_PROJECT:
+                projects[name] += number
+            if name in MEMORY_PROJECTS:
+                categories[phase, category] += number
         return HomeCounts(dict(projects), dict(categories))
 
     def directory(
@@ -401,20 +421,15 @@ class NoteQueries(Queries):
         prefix = f"{folder.strip('/')}/".lstrip("/")
         folders = self._folders(project, prefix, depth, viewer)
         ranges = list(_between(prefix, folders, depth))
-        hides = self._hides(project, folder.strip("/"), viewer)
-        # (path, row of the note); the row is None for a folder.
-        entries: list[tuple[str, int | None]] = [(path, None) for path in sorted(folders)]
+        hides_notes = self._hides(project, folder.strip("/"), viewer)
+        entries = [_Entry(path) for path in sorted(folders)]
 
-        if limit is None or glob or hides:
+        if limit is None or glob or hides_notes:
             # A pattern, or hidden notes, must be looked for in every entry.
             max_slashes = prefix.count("/") + depth
             entries += self._notes_in(project, ranges, max_slashes, viewer)
             if glob:
-                entries = [
-                    (path, row)
-                    for path, row in entries
-                    if fnmatch.fnmatchcase(path.rpartition("/")[2], glob)
-                ]
+                entries = [entry for entry in entries if fnmatch.fnmatchcase(entry.name, glob)]
             total = len(entries)
             end = None if limit is None else offset + limit
             page = entries[offset:end]
@@ -425,56 +440,60 @@ class NoteQueries(Queries):
             total = len(entries) + note_count
             page = [*entries[offset:], *notes][:limit]
 
-        infos_by_row = infos(self._db, [row for _, row in page if row is not None])
+        infos_by_row = infos(self._db, [entry.row for entry in page if entry.row is not None])
         rows = []
-        for path, row in page:
-            if row is None:
-                rows.append(FolderRow(path, notes=folders[path]))
+        for entry in page:
+            if entry.row is None:
+                rows.append(FolderRow(entry.path, notes=folders[entry.path]))
             else:
-                rows.append(FolderRow(path, infos_by_row[row]))
+                rows.append(FolderRow(entry.path, infos_by_row[entry.row]))
         return rows, total
 
     def _notes_in(
         self, project: str, ranges: Iterable[tuple[str, str]], max_slashes: int, viewer: str | None
-    ) -> list[tuple[str, int | None]]:
-        """Return (path, row) of the notes in these ranges of paths that `viewer` sees.
+    ) -> list[_Entry]:
+        """Return the notes in ranges of paths that `viewer` sees.
 
+        ranges: (first path, path to stop before) of each range.
         max_slashes: leave out paths with this many slashes or more.
         """
-        notes: list[tuple[str, int | None]] = []
+        notes: list[_Entry] = []
         for start, stop in ranges:
             rows = self._db.execute(
                 f"select path, row, scope from note where {_IN_RANGE}", (project, start, stop)
             )
-            notes += [
-                (path, row)
-                for path, row, scope in rows
-                if may_see(scope, viewer) and path.count("/") < max_slashes
-            ]
+            for path, row, scope in rows:
+                if path.count("/") < max_slashes and may_see(scope, viewer):
+                    notes.append(_Entry(path, row))
         return notes
 
     def _note_page(
         self, project: str, ranges: Iterable[tuple[str, str]], first: int, limit: int
-    ) -> tuple[list[tuple[str, int | None]], int]:
-        """Return (path, row) of one page of the notes in these ranges of paths, and their number.
+    ) -> tuple[list[_Entry], int]:
+        """Return one page of the notes in ranges of paths, and the number of all.
 
+        ranges: (first path, path to stop before) of each range.
         first: how many notes come before the page.
+        limit: the size of the page.
         """
-        notes: list[tuple[str, int | None]] = []
+        page: list[_Entry] = []
         total = 0
         for start, stop in ranges:
-            place = (project, start, stop)
+            bounds = (project, start, stop)
             (number,) = self._db.execute(
                 f"select count(*) from note where project = {_PROJECT} and path >= ? and path < ?",
-                place,
+                bounds,
             ).fetchone()
-            notes_missing = limit - len(notes)
+            notes_missing = limit - len(page)
             does_page_reach_range = first < total + number
             if notes_missing > 0 and does_page_reach_range:
                 sql = f"select path, row from note where {_IN_RANGE} limit ? offset ?"
-                notes += self._db.execute(sql, (*place, notes_missing, max(first - total, 0)))
+                # The page may begin inside this range.
+                notes_to_skip = max(first - total, 0)
+                rows = self._db.execute(sql, (*bounds, notes_missing, notes_to_skip))
+                page += [_Entry(path, row) for path, row in rows]
             total += number
-        return notes, total
+        return page, total
 
     def has_hidden(self, viewer: str | None) -> bool:
         """Whether there is any note that `viewer` does not see."""
@@ -482,7 +501,7 @@ class NoteQueries(Queries):
         return not all(may_see(scope, viewer) for (scope,) in scopes)
 
     def _hides(self, project: str, folder: str, viewer: str | None) -> bool:
-        """Whether a folder has notes that `viewer` does not see."""
+        """Whether a folder, or the whole project for "", has notes that `viewer` does not see."""
         sql = f"select distinct scope from tally where project = {_PROJECT} and folder = ?"
         scopes = self._db.execute(sql, (project, folder))
         return not all(may_see(scope, viewer) for (scope,) in scopes)
@@ -504,7 +523,7 @@ class NoteQueries(Queries):
 
     def etags(self) -> set[str]:
         """Return the SHA-256 of every note, in hexadecimal digits."""
-        # Stored as bytes if it is one (writer.py)
+        # A SHA-256 is stored as bytes.
         rows = self._db.execute("select etag from note")
         return {etag.hex() if isinstance(etag, bytes) else etag for (etag,) in rows}
 
@@ -614,8 +633,9 @@ class NoteQueries(Queries):
         return [path for (path,) in self._db.execute(sql, (KV_PROJECT, now, limit))]
 
     def in_other_case(self, project: str, path: str) -> NoteInfo | None:
-        """Return a note whose path equals `path` on a file system that ignores case and Unicode
-        form. None if not found.
+        """Return a note whose path some file systems take for the same as `path`, or None.
+
+        Such file systems ignore case and Unicode form.
         """
         # Such paths have the same key in `note_fold`, but so do other paths.
         candidates = self._db.execute(
@@ -624,14 +644,16 @@ class NoteQueries(Queries):
             (fold_key(path), project),
         )
         rows = [row for row, other_path in candidates if file_key(other_path) == file_key(path)]
-        return next(iter(in_order(self._db, rows)), None)
+        notes = in_order(self._db, rows)
+        return notes[0] if notes else None
 
     def by_permalink(self, project: str, address: str) -> NoteInfo | None:
-        """Return the first note of a project with exactly this permalink. None if not found.
+        """Return the first note of a project with exactly this permalink, or None.
 
         address: the permalink.
         """
-        return next(iter(self.with_permalink(project, address)), None)
+        notes = self.with_permalink(project, address)
+        return notes[0] if notes else None
 
     def with_permalink(self, project: str, address: str) -> list[NoteInfo]:
         """Return the notes of a project with exactly this permalink, sorted by path.
@@ -664,9 +686,9 @@ class NoteQueries(Queries):
         An id that was not merged is missing.
         """
         sql = "select id, note from merged where id in (select value from json_each(?))"
-        rows = self._db.execute(sql, (json.dumps(list(ids)),)).fetchall()
-        notes = {info.row: info for info in in_order(self._db, [row for _, row in rows])}
-        return {identity: notes[row] for identity, row in rows if row in notes}
+        merged_rows = self._db.execute(sql, (json.dumps(list(ids)),)).fetchall()
+        notes_by_row = infos(self._db, [row for _, row in merged_rows])
+        return {identity: notes_by_row[row] for identity, row in merged_rows if row in notes_by_row}
 
     def rows_by_creation(
         self, viewer: str | None, category: str | None, scope: str | None
@@ -692,7 +714,8 @@ class NoteQueries(Queries):
             "select n.row, n.id, p.name, n.path, n.category, n.phase, n.title from note n"
             " join project p on p.id = n.project where n.row in (select value from json_each(?))"
         )
-        return [*map(NotePlace._make, self._db.execute(sql, (json.dumps(list(rows)),)))]
+        places = self._db.execute(sql, (json.dumps(list(rows)),))
+        return [NotePlace(*columns) for columns in places]
 
     def agents_at_work(self, rows: Sequence[int]) -> list[tuple[int, str, str]]:
         """Return (row, author, time created) of these notes that agents wrote, the oldest first.
@@ -710,7 +733,8 @@ class NoteQueries(Queries):
     def file_text(self, project: str, path: str, *, unless_etag: str) -> str | None:
         """Return the text of the file at a path as it was indexed. None if it was not indexed.
 
-        unless_etag: the hash of a text that the caller has. The result is None for this text, too.
+        unless_etag: the SHA-256 of a text that the caller has. The result is None for this text,
+            too.
         """
         sql = (
             "select n.etag, t.front || t.text from note n join text t on t.row = n.row"
@@ -720,8 +744,12 @@ class NoteQueries(Queries):
         if row is None:
             return None
         etag, text = row
-        is_known = (etag.hex() if isinstance(etag, bytes) else etag) == unless_etag
-        return None if is_known else str(text)
+        # A SHA-256 is stored as bytes.
+        if isinstance(etag, bytes):
+            etag = etag.hex()
+        if etag == unless_etag:
+            return None
+        return str(text)
 
     def bodies(self, rows: Sequence[int]) -> dict[int, str]:
         """Return the text after the frontmatter of each of these rows."""
@@ -767,17 +795,15 @@ class NoteQueries(Queries):
         moment: show only memories that are valid at this time.
         upheld: the rows of memories that no other note ends.
         """
-        counted = self._db.execute(
+        counts = self._db.execute(
             "select n.category, count(*), sum(n.phase = 'inbox') from note n join project p on p.id = n.project"
             f" where {_IS_GLOBAL_MEMORY} group by 1"
         )
-        sections = {name: Section(name, total, inbox) for name, total, inbox in counted}
+        sections = {category: Section(category, total, inbox) for category, total, inbox in counts}
         invalid_rows = filters.invalid_at(superseding.valid_spans(self._db), moment, upheld)
         is_valid = filters.excluded(invalid_rows, "n.row")
-        and_is_valid = ""
-        # "" if all notes are valid
-        if is_valid:
-            and_is_valid = f" and {is_valid}"
+        # "" if all notes are valid.
+        and_is_valid = f" and {is_valid}" if is_valid else ""
         pinned = self._db.execute(
             "select rowid from name_fts where name_fts match ?", (any_of(PINNED, ["true"]),)
         )
@@ -790,8 +816,8 @@ class NoteQueries(Queries):
             " where place <= ? order by category, place",
             (json.dumps([row for (row,) in pinned]), json.dumps(reads), most),
         )
-        for name, row in ranked:
-            sections[name].first += in_order(self._db, [row])
+        for category, row in ranked:
+            sections[category].first += in_order(self._db, [row])
         return list(sections.values())
 
     def reminders(self) -> list[NoteInfo]:
@@ -803,16 +829,21 @@ class NoteQueries(Queries):
 
 
 def _between(prefix: str, folders: Iterable[str], depth: int) -> Iterator[tuple[str, str]]:
-    """Yield ranges (first path, path to stop before) of all notes below `prefix`, except the notes
-    in folders `depth` levels down.
+    """Yield ranges of paths with all notes below `prefix`, except those too deep below it.
 
-    With folders `a` and `b`, prefix "" and depth 1: up to `a/`, from `a/` to `b/`, after `b/`.
+    A range is (first path, path to stop before). With folders `a` and `b`, prefix "" and depth 1,
+    the ranges are: up to `a/`, from `a/` to `b/`, after `b/`.
+
+    prefix: a folder with a slash at the end; "" is the project.
+    folders: the folders below it, down to `depth` levels.
+    depth: how many levels of folders to go down; 1 means only what is directly in the folder.
     """
-    start = prefix
     slashes_of_deepest = prefix.count("/") + depth - 1
     deepest_folders = [folder for folder in folders if folder.count("/") == slashes_of_deepest]
-    for folder_prefix in sorted(f"{folder}/" for folder in deepest_folders):
+    start = prefix
+    for folder_prefix in sorted([f"{folder}/" for folder in deepest_folders]):
         yield start, folder_prefix
+        # Go on behind all paths in this folder.
         start = folder_prefix + _LAST_CHARACTER
     yield start, prefix + _LAST_CHARACTER
 
@@ -863,16 +894,13 @@ class EntryQueries(Queries):
         """
         from memoranda.note.entry import namespace_in
 
-        if bodies:
-            body = "t.text"
-        else:
-            body = "''"
+        body = "t.text" if bodies else "''"
         rows = self._db.execute(
             f"select n.row, n.path, t.front, n.title, n.id, n.scope, n.created, n.access_count, n.size, {body}"
             f" from note n join text t on t.row = n.row where n.project = {_KV}"
         )
-        for row, path, front, *fields_from_key in rows:
-            yield Kept(row, path, namespace_in(front, path), *fields_from_key)
+        for row, path, front, *other_fields in rows:
+            yield Kept(row, path, namespace_in(front, path), *other_fields)
 
     def expired(self, limit: int = -1) -> list[Expired]:
         """Return the expired entries whose files still exist, sorted by path.

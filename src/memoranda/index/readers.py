@@ -43,7 +43,9 @@ class Readers:
     """
 
     def __init__(self, source: FolderSource, suspicious: Suspicious, project: int):
+        """Start the processes. If that fails, there are fewer of them, or none."""
         self._processes: list[subprocess.Popen[bytes]] = []
+        # The processes that have nothing to do.
         self._idle: SimpleQueue[subprocess.Popen[bytes]] = SimpleQueue()
         count = _process_count()
         with suppress(OSError):
@@ -57,10 +59,12 @@ class Readers:
                 )
                 self._processes.append(process)
                 self._idle.put(process)
+                # The first message tells the reader what to do. The others are paths.
                 pickle.dump((SCHEMA_VERSION, source, suspicious, project), process.stdin)  # type: ignore[arg-type]
         self._threads = ThreadPoolExecutor(max(1, count))
 
     def __enter__(self) -> Readers:
+        """Return the readers, which were started already."""
         return self
 
     def __exit__(self, *_: object) -> None:

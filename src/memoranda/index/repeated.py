@@ -16,6 +16,7 @@ class RepeatedPatterns:
     """
 
     def __init__(self) -> None:
+        # The last row that was read, and the rows that have the pattern twice, by pattern.
         self._last_rows: dict[re.Pattern[str], int] = {}
         self._rows: dict[re.Pattern[str], set[int]] = {}
 

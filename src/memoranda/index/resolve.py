@@ -18,7 +18,7 @@ import re
 import sqlite3
 import unicodedata
 from collections.abc import Iterable, Sequence
-from itertools import chain, product
+from itertools import product
 from typing import NamedTuple
 from zlib import crc32
 
@@ -34,8 +34,11 @@ from memoranda.text.han import other_forms
 from memoranda.text.pattern import lazy_pattern
 from memoranda.text.unicode import sqlite_text, unescaped
 
-# The number of the form that ignores case.
+# The numbers in FORMS of the form that compares exactly, and of the form that ignores case.
+_EXACT_FORM = 0
 _CASE_FORM = [form.looseness for form in FORMS].index(Looseness.CASE)
+# The number in place of these if nothing matched in any form.
+_NO_FORM = -1
 RESOLVED = "resolved"
 UNWRITTEN = "unwritten"
 AMBIGUOUS = "ambiguous"
@@ -50,6 +53,10 @@ TITLE_CUT = 100
 _LAST_CHARACTER = "\U0010ffff"
 # How many similar names an error offers.
 _MAX_SUGGESTIONS = 5
+# No shorter beginnings of a name are tried once so many notes are found.
+_ENOUGH_SIMILAR_NOTES = 20
+# How many words of a name are looked for in other names.
+_MAX_SIMILAR_WORDS = 8
 # A suggestion has at least this `SequenceMatcher.ratio` (1 = equal).
 _MIN_LIKENESS = 0.3
 # An error gives this many of the matching notes an unambiguous address. The others get permalinks.
@@ -81,6 +88,7 @@ def key(name: str) -> str:
     """
     if len(name) > TITLE_CUT:
         name = unicodedata.normalize("NFC", name)[:TITLE_CUT]
+    # `fold` leaves nothing of a name without any sign. `=` is in no other folded name.
     folded = fold(name) or "="
     if len(folded) <= KEY_LENGTH:
         return folded
@@ -231,8 +239,8 @@ class _Answer(NamedTuple):
     """The answer to a `_Question`, for links in any folder.
 
     target: the note that the link leads to unless its own folder has a note that fits as well.
-    form: the number in FORMS of the form in which `target` matched. -1 if nothing matched. A note
-        in the link's own folder wins if it matches in this form or a stricter one.
+    form: the number in FORMS of the form in which `target` matched, or _NO_FORM. A note in the
+        link's own folder wins if it matches in this form or a stricter one.
     notes_by_folder: the candidates of the project, by folder.
     """
 
@@ -258,18 +266,25 @@ class Resolver:
         self.viewer = viewer
         # The visible notes of each lookup name (see `_names`) that was fetched.
         self._candidates: dict[str, list[Candidate]] = {}
-        names = [*projects, *(name for (name,) in db.execute("select name from project"))]
-        self._projects = {prefix.casefold() for prefix in (*names, *map(lead, names))}
+        # The names of projects in small letters, as they are and as permalinks have them.
+        self._projects: set[str] = set()
+        indexed_projects = [name for (name,) in db.execute("select name from project")]
+        for name in [*projects, *indexed_projects]:
+            self._projects |= {name.casefold(), lead(name).casefold()}
         # The lookup names of each target that was prefetched.
         self._names_of: dict[str, list[str]] = {}
         self._answers: dict[_Question, _Answer] = {}
 
     def prefetch(self, targets: Iterable[str]) -> None:
         """Look up the candidates of many targets in a few queries."""
-        self._names_of.update({target: self._names(target, "") for target in targets})
-        names = list(set(chain.from_iterable(self._names_of.values())) - self._candidates.keys())
-        for start in range(0, len(names), _NAMES_PER_STATEMENT):
-            self._fetch(names[start : start + _NAMES_PER_STATEMENT])
+        missing_names: set[str] = set()
+        for target in targets:
+            names = self._names(target, folder="")
+            self._names_of[target] = names
+            missing_names.update(names)
+        names_to_fetch = list(missing_names - self._candidates.keys())
+        for start in range(0, len(names_to_fetch), _NAMES_PER_STATEMENT):
+            self._fetch(names_to_fetch[start : start + _NAMES_PER_STATEMENT])
 
     def link(
         self,
@@ -307,8 +322,9 @@ class Resolver:
         if target.startswith(("./", "../")):
             return self._relative_link(target, home, folder)
         # The scope matters only between memories. Without it, more links share an answer.
-        does_scope_matter = CATEGORY_PROJECT in (project, target_project)
-        question = _Question(target, project, target_project, scope if does_scope_matter else None)
+        if CATEGORY_PROJECT not in (project, target_project):
+            scope = None
+        question = _Question(target, project, target_project, scope)
         if question not in self._answers:
             self._answers[question] = self._answer(question, home)
         answer = self._answers[question]
@@ -320,7 +336,7 @@ class Resolver:
         return answer.target
 
     def is_project(self, name: str) -> bool:
-        """Whether this is the name of a project, or a project's name as permalinks have it."""
+        """Whether a project has this name. The form that permalinks begin with counts, too."""
         return name.casefold() in self._projects
 
     def _has_name(self, matches: LinkTarget, name: str) -> bool:
@@ -332,8 +348,12 @@ class Resolver:
         """
         folded_name = without_case(name)
         for note in self.candidates(name):
-            names = [*note.titles, note.path, stem(note.path), posixpath.basename(stem(note.path))]
-            if matches.row in (None, note.row) and folded_name in map(without_case, names):
+            is_match = matches.state == AMBIGUOUS or note.row == matches.row
+            if not is_match:
+                continue
+            path = stem(note.path)
+            names = [*note.titles, note.path, path, posixpath.basename(path)]
+            if folded_name in map(without_case, names):
                 return True
         return False
 
@@ -360,7 +380,7 @@ class Resolver:
         notes_by_folder = _by_folder(inside, home)
         if len(inside) == 1 and _by_title(target, inside, FORMS[0]):
             # A shortcut for most links: the only candidate has exactly this title.
-            return _Answer(_target(inside), 0, notes_by_folder)
+            return _Answer(_target(inside), _EXACT_FORM, notes_by_folder)
 
         # From the strictest form to the loosest: as written, in any case, without signs.
         for number, form in enumerate(FORMS):
@@ -368,6 +388,7 @@ class Resolver:
                 # An exact name in another project counts more than a loose name in this one.
                 elsewhere = _exactly_named(target, candidates, question.project)
                 if elsewhere:
+                    # A note in the link's folder wins in any of the forms before this one.
                     return _Answer(_target(elsewhere), number - 1, notes_by_folder)
             matches = _linked(target, inside, form)
             matched_form = number
@@ -376,16 +397,18 @@ class Resolver:
                 # A permalink is lower case: `[[readme]]` may equal one, and still means the
                 # `README.md` in its own folder.
                 matched_form = max(number, _CASE_FORM)
+            # Between memories a link is never ambiguous.
             if len(matches) > 1 and home == question.project == CATEGORY_PROJECT:
                 matches = [min(matches, key=lambda note: _preference(note, question.scope))]
             if matches:
                 return _Answer(_target(matches), matched_form, notes_by_folder)
-        return _Answer(self._former_target(target, home, candidates), -1, {})
+        former_target = self._former_target(target, home, candidates)
+        return _Answer(former_target, _NO_FORM, notes_by_folder={})
 
     def _former_target(self, target: str, home: str, candidates: list[Candidate]) -> LinkTarget:
         """Return the note that was at this address before upkeep moved it.
 
-        This is asked when no note has the name now.
+        It counts only when no note has the name now.
 
         target: the address, such as `decisions/use-tea`.
         home: the project that the link leads into.
@@ -407,7 +430,9 @@ class Resolver:
         Else return the answer's target. `a/b` in folder `x` is looked for as `x/a/b`.
         """
         inner_folder, _, name = target.rpartition("/")
-        target_folder = posixpath.join(folder, inner_folder) if inner_folder else folder
+        target_folder = folder
+        if inner_folder:
+            target_folder = posixpath.join(folder, inner_folder)
         notes = answer.notes_by_folder.get(target_folder, [])
         if not notes:
             return answer.target
@@ -428,13 +453,15 @@ class Resolver:
         # A prefetched target was looked up without a folder.
         if names is None or folder:
             names = self._names(target, folder)
-        missing = [name for name in names if name not in self._candidates]
-        if missing:
-            self._fetch(missing)
-        matches = list(chain.from_iterable(map(self._candidates.__getitem__, names)))
-        if len(names) > 1:
-            return list(dict.fromkeys(matches))
-        return matches
+        missing_names = [name for name in names if name not in self._candidates]
+        if missing_names:
+            self._fetch(missing_names)
+
+        # Several names of the target may lead to the same note.
+        notes: dict[Candidate, None] = {}
+        for name in names:
+            notes.update(dict.fromkeys(self._candidates[name]))
+        return list(notes)
 
     def _names(self, target: str, folder: str) -> list[str]:
         """Return the names under which a target is looked up in the index.
@@ -468,42 +495,51 @@ class Resolver:
         return list(keys)
 
     def _fetch(self, names: list[str]) -> None:
-        """Read the visible notes of these lookup names (see `_names`) into `_candidates`."""
+        """Read the visible notes of lookup names into `_candidates`.
+
+        names: keys and ids. `_names` puts a NUL before an id.
+        """
         self._candidates |= {name: [] for name in names}
-        # `_names` marks an id by a NUL.
         ids = [name[1:] for name in names if name[:1] == "\0"]
         keys = [name for name in names if name[:1] != "\0"]
         join = "join project p on p.id = n.project"
-        matches = list[tuple[str, Candidate]]()
         if keys:
+            marks = ", ".join("?" * len(keys))
             sql = (
                 f"select f.fold, {_CANDIDATE} from note_fold f join note n on n.row = f.note {join}"
+                f" where f.fold in ({marks})"
             )
-            marks = ", ".join("?" * len(keys))
-            rows = self.db.execute(f"{sql} where f.fold in ({marks})", keys)
-            matches += [(name, Candidate(*values)) for name, *values in rows]
+            for name, *columns in self.db.execute(sql, keys):
+                self._add_candidate(name, Candidate(*columns))
         if ids:
             marks = ", ".join("?" * len(ids))
             sql = f"select {_CANDIDATE} from note n {join} where n.id in ({marks})"
-            notes = map(Candidate._make, self.db.execute(sql, ids))
-            matches += [("\0" + note.id, note) for note in notes]
+            for columns in self.db.execute(sql, ids):
+                note = Candidate(*columns)
+                self._add_candidate("\0" + note.id, note)
 
-        # A note that the caller may not see does not exist for a link.
-        for name, candidate in matches:
-            if may_see(candidate.scope, self.viewer):
-                self._candidates[name].append(candidate)
+    def _add_candidate(self, name: str, note: Candidate) -> None:
+        """Keep a note of a lookup name, unless the caller may not see it."""
+        if may_see(note.scope, self.viewer):
+            self._candidates[name].append(note)
 
 
 def _target(matches: list[Candidate]) -> LinkTarget:
-    """Return the only match. With several the target is ambiguous, with none unwritten."""
+    """Return where a link leads that matches these notes: only one match resolves it."""
     if len(matches) == 1:
         return LinkTarget(RESOLVED, matches[0].row)
-    return LinkTarget(AMBIGUOUS if matches else UNWRITTEN)
+    if matches:
+        return LinkTarget(AMBIGUOUS)
+    return LinkTarget(UNWRITTEN)
 
 
 def _preference(note: Candidate, scope: str | None) -> tuple[bool, int, str, str]:
-    """Return a sort key for memories with one name: memories of `scope` first, then the oldest."""
-    return note.scope != scope, note.created, note.id, note.path
+    """Return a sort key for memories with one name: memories of `scope` first, then the oldest.
+
+    scope: the scope of the note with the link. None if it does not matter.
+    """
+    is_other_scope = note.scope != scope
+    return is_other_scope, note.created, note.id, note.path
 
 
 def _linked(target: str, notes: list[Candidate], form: Form) -> list[Candidate]:
@@ -540,15 +576,28 @@ def _named(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
         by_exact_permalink = [note for note in notes if note.permalink == name and "/" in name]
         return list(dict.fromkeys([*by_path, *by_exact_permalink]))
 
-    # Compare in the order of the docstring.
-    names_in_project = [(note, _without_project(name, note.project)) for note in notes]
     return (
         _by_title(name, notes, form)
         or _by_permalink(name, notes, form)
-        or [note for note, inner_name in names_in_project if _by_path(inner_name, [note], form)]
-        or [note for note, inner_name in names_in_project if _by_title(inner_name, [note], form)]
+        or _named_in_project(name, notes, form)
         or _by_path_end(path, notes, form)
     )
+
+
+def _named_in_project(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
+    """Return the notes whose path, or else title, follows their project's name in `name`.
+
+    `work/Tea` means the note `Tea.md` of project `Work`, or else the note with the title "Tea".
+
+    form: the form in which names are compared.
+    """
+    by_path: list[Candidate] = []
+    by_title: list[Candidate] = []
+    for note in notes:
+        inner_name = _without_project(name, note.project)
+        by_path += _by_path(inner_name, [note], form)
+        by_title += _by_title(inner_name, [note], form)
+    return by_path or by_title
 
 
 def _without_project(name: str, project: str) -> str:
@@ -616,13 +665,15 @@ def _by_permalink(name: str, notes: list[Candidate], form: Form) -> list[Candida
     form: the form in which names are compared.
     """
     address = form.address(name)
+    if not address:
+        return []
     matches = []
     for note in notes:
         permalink = form.address(note.permalink)
         projects = {form.address(note.project), lead(note.project)}
         lacks_project = any(permalink == f"{project}/{address}" for project in projects)
         adds_project = any(address == f"{project}/{permalink}" for project in projects)
-        if address and (permalink == address or lacks_project or adds_project):
+        if permalink == address or lacks_project or adds_project:
             matches.append(note)
     return matches
 
@@ -633,15 +684,17 @@ def _by_title(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
     Titles of memories are compared up to TITLE_CUT, except in the exact form (contract 001, 4).
     """
     title_key = form.title(name)
-    cut_key = form.title(name.strip()[:TITLE_CUT])
+    if not title_key:
+        return []
+    cut_title_key = form.title(name.strip()[:TITLE_CUT])
     matches = []
     for note in notes:
         if note.project in MEMORY_PROJECTS and form.looseness is not Looseness.EXACT:
-            titles = [form.title(title.strip()[:TITLE_CUT]) for title in note.titles]
-            is_named = cut_key in titles
+            cut_titles = [title.strip()[:TITLE_CUT] for title in note.titles]
+            is_named = cut_title_key in map(form.title, cut_titles)
         else:
-            is_named = title_key in [form.title(title) for title in note.titles]
-        if is_named and title_key:
+            is_named = title_key in map(form.title, note.titles)
+        if is_named:
             matches.append(note)
     return matches
 
@@ -652,9 +705,11 @@ def _by_folder(notes: Iterable[Candidate], project: str) -> dict[str, list[Candi
     The result is empty for memories, because links do not mean their folders.
     """
     by_folder: dict[str, list[Candidate]] = {}
-    if project not in MEMORY_PROJECTS:
-        for note in notes:
-            by_folder.setdefault(note.path.rpartition("/")[0], []).append(note)
+    if project in MEMORY_PROJECTS:
+        return by_folder
+    for note in notes:
+        folder = posixpath.dirname(note.path)
+        by_folder.setdefault(folder, []).append(note)
     return by_folder
 
 
@@ -702,11 +757,12 @@ def find(
         return in_order(db, [matches[0].row])[0]
     if matches:
         raise Ambiguous(identifier, search.addresses(matches))
-    nearest = search.addresses(search.by_name(Looseness.SIGNS))
-    suggestions = _suggestions(db, target, viewer, project)
-    where = project or default_project
-    all_suggestions = list(dict.fromkeys([*nearest, *suggestions]))
-    raise NotFound(identifier, where, all_suggestions[:_MAX_SUGGESTIONS])
+
+    # Suggest notes that a looser comparison finds, then notes with a similar name.
+    loose_matches = search.addresses(search.by_name(Looseness.SIGNS))
+    similar = _suggestions(db, target, viewer, project)
+    suggestions = list(dict.fromkeys([*loose_matches, *similar]))
+    raise NotFound(identifier, project or default_project, suggestions[:_MAX_SUGGESTIONS])
 
 
 class _Search:
@@ -714,6 +770,7 @@ class _Search:
 
     target: the identifier without `memory://`.
     project: the only project to look in. None means all.
+    default_project: the name of the project whose notes come first.
     candidates: the notes that `target` could mean.
     """
 
@@ -735,24 +792,31 @@ class _Search:
         The id may follow a project: `work/1b4e28ba`. If notes of the default project match, only
         these are returned. A note comes alone if all other matches are copies of it.
         """
-        db = self.resolver.db
-        viewer = self.resolver.viewer
         first_segment, _, text_after_it = self.target.partition("/")
-        for project, text in ((self.project, self.target), (first_segment, text_after_it)):
-            if _UUID_BEGIN.fullmatch(text):
-                matches = _by_prefix(db, text.lower(), viewer, project)
-            else:
-                inside = self.candidates
-                if project is not None:
-                    inside = _inside(inside, project)
-                is_long_enough = len(text) >= _MIN_ID_CHARACTERS
-                matches = [note for note in inside if note.id == text and is_long_enough]
-            if matches:
-                original = original_of(matches)
-                if original is not None:
-                    return [original]
-                return _inside(matches, self.default_project) or matches
-        return []
+        matches = self._with_id(self.target, self.project)
+        if not matches:
+            matches = self._with_id(text_after_it, first_segment)
+        if not matches:
+            return []
+        original = original_of(matches)
+        if original is not None:
+            return [original]
+        return _inside(matches, self.default_project) or matches
+
+    def _with_id(self, text: str, project: str | None) -> list[Candidate]:
+        """Return the notes of a project whose id is `text`, or whose UUID begins with it.
+
+        project: None means all projects.
+        """
+        if _UUID_BEGIN.fullmatch(text):
+            return _by_prefix(self.resolver.db, text.lower(), self.resolver.viewer, project)
+        # A short text is more likely a name.
+        if len(text) < _MIN_ID_CHARACTERS:
+            return []
+        notes = self.candidates
+        if project is not None:
+            notes = _inside(notes, project)
+        return [note for note in notes if note.id == text]
 
     def by_name(self, looseness: Looseness) -> list[Candidate]:
         """Return the notes with this name, in the strictest form that matches any.
@@ -776,10 +840,13 @@ class _Search:
                     return matches
 
         # No note has the name now.
-        notes_moved = self._by_former_address() if looseness is not Looseness.EXACT else []
+        if looseness is not Looseness.EXACT:
+            notes_moved = self._by_former_address()
+            if notes_moved:
+                return notes_moved
         # With SIGNS the beginnings of ids were tried above.
-        if notes_moved or looseness is Looseness.SIGNS:
-            return notes_moved
+        if looseness is Looseness.SIGNS:
+            return []
         return self._by_beginning()
 
     def _by_former_address(self) -> list[Candidate]:
@@ -793,9 +860,10 @@ class _Search:
         home = self.project or self.default_project
         rows = former_rows(db, self.target, home, self.candidates, self.resolver.viewer)
         candidates_by_row = {note.row: note for note in self.candidates}
-        return [
-            candidates_by_row.get(row) or _candidate(info) for row, info in infos(db, rows).items()
-        ]
+        notes = []
+        for row, info in infos(db, rows).items():
+            notes.append(candidates_by_row.get(row) or _candidate(info))
+        return notes
 
     def _stages(self) -> list[list[Candidate]]:
         """Return the candidates in the groups that are tried one after the other.
@@ -831,9 +899,13 @@ class _Search:
         db = self.resolver.db
         viewer = self.resolver.viewer
         first_segment, slash, _ = self.target.partition("/")
-        projects = [self.project]
+        projects: list[str | None] = [self.project]
         if self.project is None:
-            projects = [self.default_project, *([first_segment] if slash else []), None]
+            projects = [self.default_project]
+            if slash:
+                projects.append(first_segment)
+            # None is all of them together.
+            projects.append(None)
         for project in projects:
             matches = _by_prefix(db, self.target, viewer, project)
             if matches:
@@ -845,8 +917,9 @@ class _Search:
 
         Finding such an address takes a search, so the notes after the first ten get permalinks.
         """
-        distinct = sorted(self._address(note) for note in notes[:_MAX_DISTINCT_ADDRESSES])
-        return distinct + [note.permalink for note in notes[_MAX_DISTINCT_ADDRESSES:]]
+        distinct_addresses = [self._address(note) for note in notes[:_MAX_DISTINCT_ADDRESSES]]
+        permalinks = [note.permalink for note in notes[_MAX_DISTINCT_ADDRESSES:]]
+        return [*sorted(distinct_addresses), *permalinks]
 
     def _address(self, note: Candidate) -> str:
         """Return the first of permalink, path and id that names only this note.
@@ -905,10 +978,11 @@ def _suggestions(
     rows = _similar_rows(db, target, target_keys[0])
     # A Chinese name may be written in the other kind of characters.
     for form in other_forms(last_name):
-        target_keys.append(key(form))
-        rows |= _similar_rows(db, form, target_keys[-1])
-    # The likeness is negative, so that the most similar sort first.
-    suggestions: list[tuple[float, str]] = []
+        form_key = key(form)
+        target_keys.append(form_key)
+        rows |= _similar_rows(db, form, form_key)
+
+    likeness_by_permalink: dict[str, float] = {}
     for note in infos(db, rows).values():
         is_inside = project is None or note.project.casefold() == project.casefold()
         if not is_inside or not may_see(note.scope, viewer):
@@ -919,9 +993,13 @@ def _suggestions(
             matcher = difflib.SequenceMatcher(None, target_key, key(name))
             likeness = max(likeness, matcher.ratio())
         if likeness > _MIN_LIKENESS:
-            suggestions.append((-likeness, note.permalink))
-    suggestions.sort()
-    return list(dict.fromkeys(permalink for _, permalink in suggestions))[:_MAX_SUGGESTIONS]
+            highest = max(likeness, likeness_by_permalink.get(note.permalink, 0.0))
+            likeness_by_permalink[note.permalink] = highest
+
+    # The most similar first, equally similar ones in the order of their permalinks.
+    permalinks = sorted(likeness_by_permalink)
+    permalinks.sort(key=likeness_by_permalink.__getitem__, reverse=True)
+    return permalinks[:_MAX_SUGGESTIONS]
 
 
 def _similar_rows(db: sqlite3.Connection, target: str, target_key: str) -> dict[int, None]:
@@ -934,15 +1012,19 @@ def _similar_rows(db: sqlite3.Connection, target: str, target_key: str) -> dict[
     from memoranda.text.tokens import fts_text, words
 
     rows: dict[int, None] = {}
-    # Shorter beginnings, down to three characters, until enough notes are found
-    for length in dict.fromkeys((len(target_key), max(3, len(target_key) * 2 // 3), 3)):
-        beginning = target_key[:length]
+    # The whole key, two thirds of it, then its first three characters, until enough notes begin so.
+    length = len(target_key)
+    for beginning_length in dict.fromkeys((length, max(3, length * 2 // 3), 3)):
+        beginning = target_key[:beginning_length]
         sql = "select note from note_fold where fold >= ? and fold < ? limit 50"
         for (row,) in db.execute(sql, (beginning, beginning + _LAST_CHARACTER)):
             rows[row] = None
-        if len(rows) >= 20:
+        if len(rows) >= _ENOUGH_SIMILAR_NOTES:
             break
-    prefixes = [quoted(fts_text(word).strip()) + "*" for word in words(target)[:8]]
+
+    # Notes with a word that begins with one of the target's words
+    target_words = words(target)[:_MAX_SIMILAR_WORDS]
+    prefixes = [quoted(fts_text(word).strip()) + "*" for word in target_words]
     if prefixes:
         sql = "select rowid from name_fts where name_fts match ? order by rowid desc limit 50"
         for (row,) in db.execute(sql, (" OR ".join(prefixes),)):
@@ -966,9 +1048,20 @@ def _by_prefix(
 
 
 def _candidate(info: NoteInfo) -> Candidate:
-    """Turn a note that was not found by its name into a candidate, without aliases and times."""
+    """Turn a note that was not found by its name into a candidate.
+
+    Aliases and the creation time are left out. They matter only for comparing names.
+    """
     return Candidate(
-        info.row, info.project, info.path, info.id, info.permalink, info.title, None, info.scope, 0
+        row=info.row,
+        project=info.project,
+        path=info.path,
+        id=info.id,
+        permalink=info.permalink,
+        title=info.title,
+        aliases=None,
+        scope=info.scope,
+        created=0,
     )
 
 
@@ -990,8 +1083,8 @@ def _ids(
         allowed_projects = MEMORY_PROJECTS
     elif project is not None:
         allowed_projects = (project.casefold(),)
-    # An id between `text` and `text` equals it. One up to `text` and the last character begins
-    # with it.
+    # Ids from `text` to `text` equal it. Ids from `text` to `text` with the last character behind
+    # it begin with it.
     upper_bounds = [text]
     if len(text) >= minimum:
         upper_bounds.append(text + _LAST_CHARACTER)
@@ -999,19 +1092,17 @@ def _ids(
         "n.id between ? and ?",
         "n.row in (select note from merged where id between ? and ?)",
     )
-    for condition in conditions:
-        for upper_bound in upper_bounds:
-            id_rows = db.execute(
-                "select n.row, n.scope, p.name from note n join project p on p.id = n.project"
-                f" where {condition} order by n.permalink limit 1000",
-                (text, upper_bound),
-            )
-            rows = [
-                row
-                for row, scope, name in id_rows
-                if may_see(scope, viewer)
-                and (allowed_projects is None or name.casefold() in allowed_projects)
-            ]
-            if rows:
-                return rows
+    for condition, upper_bound in product(conditions, upper_bounds):
+        notes = db.execute(
+            "select n.row, n.scope, p.name from note n join project p on p.id = n.project"
+            f" where {condition} order by n.permalink limit 1000",
+            (text, upper_bound),
+        )
+        rows = []
+        for row, scope, project_name in notes:
+            is_allowed = allowed_projects is None or project_name.casefold() in allowed_projects
+            if is_allowed and may_see(scope, viewer):
+                rows.append(row)
+        if rows:
+            return rows
     return []

@@ -94,9 +94,10 @@ class NotIndexable(MemorandaError):
 def at_note(path: str, stamp: Stamp) -> Iterator[None]:
     """Raise NotIndexable for an unexpected error of the block, which reads a note's text.
 
-    stamp: the stamp of the note's file.
+    One text that memoranda cannot read must not keep the owner from all other notes.
 
-    A text that such a reader cannot take must not keep the owner from all other notes.
+    path: the path of the note in its project.
+    stamp: the stamp of the note's file.
     """
     try:
         yield
@@ -227,11 +228,12 @@ def property_text(header: str | None) -> str:
 
     header: the header as JSON, or None.
     """
-    if header:
-        values = json.loads(header)
-    else:
-        values = {}
-    texts = [text for key, value in values.items() if key not in _NO_TEXT for text in _texts(value)]
+    if not header:
+        return ""
+    texts: list[str] = []
+    for key, value in json.loads(header).items():
+        if key not in _NO_TEXT:
+            texts += _texts(value)
     return "\n".join(texts)[:_MAX_PROPERTY_CHARACTERS]
 
 
@@ -370,15 +372,16 @@ class Hits(ValueObject):
         its hit stays.
         """
         fitting_hits: list[Hit] = []
+        # The passages so far, each on one line and in small letters.
         flat_text = ""
         room = characters
         for hit in self.hits:
-            flat = f" {' '.join(hit.passage.split()).casefold()} "
-            if flat in flat_text and hit.passage:
+            flat_passage = f" {' '.join(hit.passage.split()).casefold()} "
+            if hit.passage and flat_passage in flat_text:
                 hit.passage = ""
                 hit.why.append("says the same as one above")
             # A NUL, so that no passage matches across two
-            flat_text += f"{flat}\0"
+            flat_text += f"{flat_passage}\0"
             room -= min(len(hit.note.title), _MAX_TITLE_CHARACTERS)
             if fitting_hits and room < len(hit.passage):
                 break
@@ -471,10 +474,9 @@ def infos(db: sqlite3.Connection, rows: Iterable[int]) -> dict[int, NoteInfo]:
 
 def in_order(db: sqlite3.Connection, rows: Sequence[int]) -> list[NoteInfo]:
     """Return the notes in these rows, in the same order. Rows without a note are left out."""
-    if rows:
-        infos_by_row = infos(db, rows)
-    else:
-        infos_by_row = {}
+    if not rows:
+        return []
+    infos_by_row = infos(db, rows)
     return [infos_by_row[row] for row in rows if row in infos_by_row]
 
 
@@ -483,18 +485,22 @@ def observations(db: sqlite3.Connection, note: NoteInfo) -> list[Observation]:
     # Importing it takes 3 ms.
     from memoranda.note.grammar import scan
 
-    front, text = text_of(db, note.row)
-    # A project with a size is a single graph file (schema.sql).
-    is_graph_file = "select 1 from project where name = ? and size is not null"
-    is_graph = (
-        note.project == "graph" or db.execute(is_graph_file, (note.project,)).fetchone() is not None
-    )
-    return scan(front + text, len(front), graph=is_graph)[0]
+    front, body = text_of(db, note.row)
+    # Only a project that is a single graph file has a size.
+    graph_file = db.execute(
+        "select 1 from project where name = ? and size is not null", (note.project,)
+    ).fetchone()
+    is_graph = note.project == "graph" or graph_file is not None
+    return scan(front + body, len(front), graph=is_graph).observations
 
 
 def text_of(db: sqlite3.Connection, row: int) -> tuple[str, str]:
     """Return the text of a note as (frontmatter, body). Both are "" if the row has no note."""
-    return db.execute("select front, text from text where row = ?", (row,)).fetchone() or ("", "")
+    text_row = db.execute("select front, text from text where row = ?", (row,)).fetchone()
+    if text_row is None:
+        return "", ""
+    front, body = text_row
+    return front, body
 
 
 def iso(microseconds: int | None) -> Any:
@@ -505,7 +511,7 @@ def iso(microseconds: int | None) -> Any:
 
 
 def _texts_of(values: str | None) -> tuple[str, ...]:
-    """Read a list of texts from JSON. () for null."""
+    """Read a list of texts from JSON. None has no texts."""
     if values:
         return tuple(json.loads(values))
     return ()
@@ -566,18 +572,18 @@ NOTE_COLUMNS = {
 """The source of each field of `NoteInfo`."""
 _FIELDS = [field.name for field in fields(NoteInfo) if field.init]
 _SELECTED = column_list(NOTE_COLUMNS[name].sql for name in _FIELDS)
-# (position of a field, function that reads its stored value)
-_READERS = [
-    (position, read)
-    for position, name in enumerate(_FIELDS)
-    if (read := NOTE_COLUMNS[name].read) is not None
-]
+# The functions that read the stored values of some fields, by the position of the field.
+_READERS: dict[int, Callable[[Any], Any]] = {}
+for _position, _name in enumerate(_FIELDS):
+    _read = NOTE_COLUMNS[_name].read
+    if _read is not None:
+        _READERS[_position] = _read
 
 
 def _info(row: tuple[Any, ...]) -> NoteInfo:
     """Turn a row with the columns `_SELECTED` into a note."""
     values = list(row)
-    for position, read in _READERS:
+    for position, read in _READERS.items():
         values[position] = read(values[position])
     return NoteInfo(*values)
 
@@ -592,27 +598,33 @@ def indexed(
     agent: count only notes that this agent sees. None counts all.
     """
     values = {"prefix": prefix, "agent": agent, "most": limit, "many": _NOTES_WITH_TAGS}
+    # Without a write-ahead log nobody is writing. `immutable` keeps SQLite from creating files.
+    is_unused = not file.with_name(f"{file.name}-wal").exists()
+    options = "mode=ro&immutable=1" if is_unused else "mode=ro"
+    address = f"{file.absolute().as_uri()}?{options}"
     try:
-        # Without a write-ahead log nobody is writing. `immutable` keeps SQLite from creating files.
-        is_unused = not file.with_name(f"{file.name}-wal").exists()
-        if is_unused:
-            options = "mode=ro&immutable=1"
-        else:
-            options = "mode=ro"
-        with closing(
-            sqlite3.connect(f"{file.absolute().as_uri()}?{options}", uri=True, timeout=0.2)
-        ) as db:
+        with closing(sqlite3.connect(address, uri=True, timeout=0.2)) as db:
             rows = db.execute(_COMPLETIONS[kind], values).fetchall()
     except sqlite3.Error:
         return []
     # Each row has the tags of one note.
     if kind == "tag":
-        counts = Counter(chain.from_iterable(json.loads(tags) for tags, _ in rows))
-        rows = [
-            (tag, "1 note" if number == 1 else f"{number} notes")
-            for tag, number in counts.most_common()
-        ]
+        rows = _counted_tags([tags for tags, _ in rows])
     return [(value, text) for value, text in rows if value.startswith(prefix)][:limit]
+
+
+def _counted_tags(tags_of_notes: Iterable[str]) -> list[tuple[str, str]]:
+    """Return (tag, number of notes in words) of each tag, the most frequent first.
+
+    tags_of_notes: the tags of each note, as JSON.
+    """
+    counts = Counter[str]()
+    for tags in tags_of_notes:
+        counts.update(json.loads(tags))
+    return [
+        (tag, "1 note" if number == 1 else f"{number} notes")
+        for tag, number in counts.most_common()
+    ]
 
 
 def foreign_rows(path: Path, table: str) -> list[dict[str, Any]]:
@@ -623,14 +635,12 @@ def foreign_rows(path: Path, table: str) -> list[dict[str, Any]]:
     # Importing it takes 3 ms, for which the completions of a shell would wait.
     from urllib.parse import quote
 
+    address = f"file:{quote(str(path.absolute()))}?mode=ro"
+    is_table = "select 1 from sqlite_master where type = 'table' and name = ?"
     try:
-        with closing(
-            sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)
-        ) as db:
+        with closing(sqlite3.connect(address, uri=True)) as db:
             db.row_factory = sqlite3.Row
-            if not db.execute(
-                "select 1 from sqlite_master where type = 'table' and name = ?", (table,)
-            ).fetchone():
+            if db.execute(is_table, (table,)).fetchone() is None:
                 return []
             return [dict(row) for row in db.execute(f"select * from {table} order by rowid")]
     except sqlite3.Error as error:

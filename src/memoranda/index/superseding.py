@@ -39,10 +39,12 @@ _IS_DISPUTED = (
     "old.ends is null and old.provenance ->> 'trust' = 'owner'"
     " and coalesce(new.provenance ->> 'trust', '') <> 'owner'"
 )
+# Selects the spans of the notes that have a limit, and of those that another note names by its id.
 _LIMITED = (
     "select row, begins, ends from note where limited"
     f" union all select old.row, 0, new.begins from {_BY_ID}"
 )
+# Selects the names in `supersedes` that are not the id of a note, with the note that has them.
 _NAMES = (
     "select s.id, s.note, p.name, n.path, n.scope from superseded s join note n on n.row = s.note"
     " join project p on p.id = n.project where s.is_name"
@@ -85,12 +87,10 @@ def disputed_rows(db: sqlite3.Connection) -> list[int]:
 
     A note that has an end of its own is left out.
     """
-    pairs = _pairs_by_name(db)
+    values = {"pairs": json.dumps(_pairs_by_name(db))}
     rows: dict[int, None] = {}
-    for statement in (_BY_ID, _BY_NAME) if pairs else (_BY_ID,):
-        disputed = db.execute(
-            f"select old.row from {statement} where {_IS_DISPUTED}", {"pairs": json.dumps(pairs)}
-        )
+    for pairs in (_BY_ID, _BY_NAME):
+        disputed = db.execute(f"select old.row from {pairs} where {_IS_DISPUTED}", values)
         for (row,) in disputed:
             rows[row] = None
     return list(rows)
@@ -129,9 +129,14 @@ def validity_marks(
         else:
             marks[row] = f"valid until {_day(ends, zone)}"
 
-    by_name = _pairs_by_name(db)
-    values = {"given": rows_json, "viewer": viewer, "pairs": json.dumps(by_name)}
-    for pairs in (_BY_ID, _BY_NAME) if by_name else (_BY_ID,):
+    pairs_by_name = _pairs_by_name(db)
+    values = {"given": rows_json, "viewer": viewer, "pairs": json.dumps(pairs_by_name)}
+    sources = [_BY_ID]
+    # Mostly there are none, and a search need not ask for them.
+    if pairs_by_name:
+        sources.append(_BY_NAME)
+    for pairs in sources:
+        # Of several newer notes, the one that begins first is named.
         marks |= db.execute(
             f"select old.row, 'superseded by ' || {_NAME} from {pairs} where old.row in {_GIVEN}"
             f" and {seen_by('new.scope', ':viewer')} order by new.begins desc",
@@ -164,7 +169,7 @@ def _pairs_by_name(db: sqlite3.Connection) -> list[_Pair]:
     if not names:
         return []
     # The resolver sees all notes: the scopes are compared later, when the pairs are used.
-    resolver = Resolver(db, None)
+    resolver = Resolver(db, viewer=None)
     pairs: list[_Pair] = []
     for name, row, project, path, scope in names:
         target_project, target = parse_link(name)

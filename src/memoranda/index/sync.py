@@ -48,7 +48,9 @@ _IS_KNOWN = (
 )
 
 Load = Callable[[str], tuple[Note, Stamp] | None]
+"""Reads the note at a path, and returns it with its stamp. None if it is not a note."""
 Progress = Callable[[int, int], None]
+"""Gets the number of changes that are applied, and the number of all."""
 
 
 class Difference(NamedTuple):
@@ -99,6 +101,7 @@ class Result:
 
     @property
     def total(self) -> int:
+        """The number of all changes."""
         return self.added + self.modified + self.moved + self.removed
 
 
@@ -116,9 +119,15 @@ class Differences(Sequence[Difference]):
         added: list[bytes],
         changed: list[bytes],
     ):
+        """Put the differences in order.
+
+        removed: the paths of the files that were removed.
+        moved: the file at its new place, as bytes, and its old path.
+        added, changed: the files, as bytes.
+        """
         added.sort()
         changed.sort()
-        self._all = [*removed, *moved, *added, *changed]
+        self._all: list[str | tuple[bytes, str] | bytes] = [*removed, *moved, *added, *changed]
         self._first_changed = len(self._all) - len(changed)
 
     def __len__(self) -> int:
@@ -133,17 +142,33 @@ class Differences(Sequence[Difference]):
             return [self[index] for index in range(*at.indices(len(self)))]
         item = self._all[at]
         if isinstance(item, str):
-            return Difference(item, None, item)
-        new, old = item if isinstance(item, tuple) else (item, None)
-        path = new[_AGE.size : -1 - PACKED.size].decode()
-        stamp = Stamp(*PACKED.unpack(new[-PACKED.size :]))
-        return Difference(path, stamp, path if at >= self._first_changed else old)
+            return Difference(path=item, stamp=None, old=item)
+        if isinstance(item, tuple):
+            moved_file, old_path = item
+            path, stamp = _unpacked(moved_file)
+            return Difference(path, stamp, old_path)
+        path, stamp = _unpacked(item)
+        is_changed = at >= self._first_changed
+        return Difference(path, stamp, old=path if is_changed else None)
+
+
+def _packed(path: str, stamp: Stamp, packed_stamp: bytes) -> bytes:
+    """Return a file as bytes that sort by its age: its time, its path, a NUL and its stamp."""
+    age = _AGE.pack(stamp.mtime_ns + _OLDEST)
+    return b"%b%b\0%b" % (age, path.encode(), packed_stamp)
+
+
+def _unpacked(file: bytes) -> tuple[str, Stamp]:
+    """Return the path and the stamp of a file that `_packed` has packed."""
+    path = file[_AGE.size : -1 - PACKED.size].decode()
+    return path, Stamp(*PACKED.unpack(file[-PACKED.size :]))
 
 
 class Comparison:
     """Finds the differences between the disk and the index: `look` for each part, then `end`."""
 
     def __init__(self) -> None:
+        # The new and the changed files so far, as `_packed` returns them.
         self._added: list[bytes] = []
         self._changed: list[bytes] = []
 
@@ -154,18 +179,23 @@ class Comparison:
             that only files remain that are no longer on disk.
         stamps: the stamps on disk by path.
         """
-        before = [*map(known_stamps.pop, stamps, repeat(None))]
+        # The stamps in the index, in the order of `stamps`. None for a new file.
+        old_stamps = [*map(known_stamps.pop, stamps, repeat(None))]
         # Numbers of more than 64 bits cannot be packed.
         with suppress(error):
-            if before == [*starmap(PACKED.pack, stamps.values())]:
+            if old_stamps == [*starmap(PACKED.pack, stamps.values())]:
                 # Usually nothing has changed. Comparing whole lists is fast.
                 return
-        for (path, values), old in zip(stamps.items(), before, strict=True):
+        for (path, values), old_stamp in zip(stamps.items(), old_stamps, strict=True):
             stamp = bounded(values)
-            packed = PACKED.pack(*stamp)
-            if packed != old:
-                new = b"%b%b\0%b" % (_AGE.pack(stamp.mtime_ns + _OLDEST), path.encode(), packed)
-                (self._added if old is None else self._changed).append(new)
+            packed_stamp = PACKED.pack(*stamp)
+            if packed_stamp == old_stamp:
+                continue
+            file = _packed(path, stamp, packed_stamp)
+            if old_stamp is None:
+                self._added.append(file)
+            else:
+                self._changed.append(file)
 
     def end(self, removed: dict[str, bytes], unreadable: Sequence[str]) -> Differences:
         """Return all differences.
@@ -182,22 +212,24 @@ class Comparison:
             }
         moved = self._moved_files(removed)
         if moved:
-            new_places = {change for change, _ in moved}
-            self._added = [change for change in self._added if change not in new_places]
+            moved_files = {file for file, _ in moved}
+            self._added = [file for file in self._added if file not in moved_files]
             for _, old_path in moved:
                 del removed[old_path]
         return Differences(removed, moved, self._added, self._changed)
 
     def _moved_files(self, removed: Mapping[str, bytes]) -> list[tuple[bytes, str]]:
-        """Return (new file as bytes, old path) of each file that was moved."""
+        """Return (file at its new place, old path) of each file that was moved."""
         if not self._added or not removed:
             return []
         path_by_stamp = {stamp[: _MOVED.size]: path for path, stamp in removed.items()}
         moved: list[tuple[bytes, str]] = []
-        for change in self._added:
-            old_path = path_by_stamp.pop(change[-PACKED.size :][: _MOVED.size], None)
+        for file in self._added:
+            stamp = file[-PACKED.size :]
+            # Each removed file can have moved to one place only.
+            old_path = path_by_stamp.pop(stamp[: _MOVED.size], None)
             if old_path is not None:
-                moved.append((change, old_path))
+                moved.append((file, old_path))
         return moved
 
 
@@ -259,7 +291,8 @@ def _batches(changes: Iterable[Difference]) -> Iterator[list[Difference]]:
             batch = []
             size = 0
         batch.append(change)
-        size += change.stamp.size if change.stamp else 0
+        if change.stamp is not None:
+            size += change.stamp.size
     if batch:
         yield batch
 
@@ -280,11 +313,8 @@ def _read_ahead(
     changes: the differences.
     files: a folder that other processes may read. None reads nothing ahead.
     """
-    if (
-        files is None
-        or len(changes) < MANY_NEW
-        or sum(change.old is None for change in changes) < MANY_NEW
-    ):
+    # Counting the new files takes time, so the number of all changes is looked at before.
+    if files is None or len(changes) < MANY_NEW or len(_new_paths(changes)) < MANY_NEW:
         yield iter(())
         return
     from memoranda.index import readers, writer
@@ -390,7 +420,8 @@ def _apply(
     if loaded is None:
         was_removed = writer.remove(db, project, path)
         # A file that still exists, and is no longer a note, is not counted.
-        result.removed += was_removed and change.stamp is None
+        if was_removed and change.stamp is None:
+            result.removed += 1
         return
     if change.stamp is None:
         # Somebody made the file again after the disk was listed. The next sync indexes it.
@@ -407,7 +438,7 @@ def _apply(
     elif db.execute(_IS_KNOWN, (project, path, *stamp)).fetchone():
         # Another process has indexed it since the disk was listed.
         return
-    writer.put(db, note, stamp, row=row, prepared=_if_of(note, stamp, ahead))
+    writer.put(db, note, stamp, row=row, prepared=_rows_if_current(note, stamp, ahead))
     if change.old is None:
         result.added += 1
     elif change.old == path:
@@ -416,8 +447,12 @@ def _apply(
         result.moved += 1
 
 
-def _if_of(note: Note, stamp: Stamp, ahead: Prepared | None) -> Prepared | None:
-    """Return rows that were computed before, if they belong to the same file. Else None."""
+def _rows_if_current(note: Note, stamp: Stamp, ahead: Prepared | None) -> Prepared | None:
+    """Return rows that were computed before, if they are of the present file. Else None.
+
+    note, stamp: the note as it is now, and the stamp of its file.
+    ahead: the rows; None if none were computed.
+    """
     if ahead is None or (ahead.etag, ahead.stamp) != (note.etag, stamp):
         return None
     return ahead

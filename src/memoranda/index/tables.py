@@ -33,15 +33,17 @@ def insert(db: sqlite3.Connection, table: str, rows: Sequence[Row]) -> None:
     values = [_values(columns, row) for row in rows]
     begin = 0
     while begin < len(rows):
-        rows_left = len(rows) - begin
-        # Powers of two, so that few different statements are prepared
-        size = min(MOST_ROWS, 1 << rows_left.bit_length() - 1)
+        remaining_rows = len(rows) - begin
+        # The largest power of two that fits, so that few different statements are prepared
+        size = min(MOST_ROWS, 1 << (remaining_rows.bit_length() - 1))
         part = values[begin : begin + size]
         db.execute(_insertion(table, columns, size), [*chain.from_iterable(part)])
         begin += size
 
 
 def _values(columns: tuple[str, ...], row: Row) -> tuple[Any, ...]:
+    """Return the values of a row in the order of `columns`."""
+    # `itemgetter` of a single name would not return a tuple.
     if len(columns) == 1:
         return (row[columns[0]],)
     values: tuple[Any, ...] = itemgetter(*columns)(row)
@@ -50,8 +52,10 @@ def _values(columns: tuple[str, ...], row: Row) -> tuple[Any, ...]:
 
 @lru_cache(maxsize=256)
 def _insertion(table: str, columns: tuple[str, ...], rows: int) -> str:
-    marks = f"({', '.join('?' * len(columns))})"
-    return f"insert into {table} ({', '.join(columns)}) values {', '.join([marks] * rows)}"
+    """Return the statement that inserts this number of rows."""
+    marks_of_row = f"({', '.join('?' * len(columns))})"
+    marks = ", ".join([marks_of_row] * rows)
+    return f"insert into {table} ({', '.join(columns)}) values {marks}"
 
 
 def take_words_out(db: sqlite3.Connection, table: str, row: int, words: Row) -> None:

@@ -1,5 +1,4 @@
-"""Notes as an agent is told them: as evidence for a question or a prompt, or at the start of a
-session.
+"""Notes as an agent is told them: as evidence for a question, or at the start of a session.
 
 `ToldNote` is such a note as data. Everything that adds a mark to it works on this data, and the
 functions at the end word it.
@@ -9,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from datetime import tzinfo
-from itertools import chain, groupby
+from itertools import groupby
 from typing import NamedTuple
 
 from memoranda.index.rows import Hit, NoteInfo, day_of
@@ -45,7 +44,7 @@ class Mark(NamedTuple):
         return self.in_pattern(self.pattern)
 
     def in_pattern(self, pattern: str) -> str:
-        """Return a translation of the pattern with the value."""
+        """Put the value into a pattern, which is a translation of `pattern`."""
         return _PLACE_OF_VALUE.sub(lambda _: self.value, pattern)
 
 
@@ -68,7 +67,10 @@ class ToldNote(NamedTuple):
 
 
 class ToldSection(NamedTuple):
-    """The notes under one title, such as those that are due. Without a title: ""."""
+    """The notes under one title, such as those that are due.
+
+    title: "" for notes without a title above them.
+    """
 
     title: str
     notes: list[ToldNote]
@@ -122,11 +124,13 @@ class NoteHeading(NamedTuple):
 
         is_shared: whether its group has a line already, so that only the name of the note is added.
         """
+        # The name has a line break before it, and a colon and a blank behind it.
         name_length = len(self.name) + 3
         if is_shared:
             return name_length
         if self.is_memory:
-            return len(self.group[1]) + 4 + name_length
+            _, place = self.group
+            return len(place) + 4 + name_length
         return len(self.line) + 3
 
 
@@ -176,7 +180,7 @@ def told_notes(
 ) -> list[ToldNote]:
     """Return the notes of hits with their passages.
 
-    Notes that share a line stand together. Within their group they are in the order of their time.
+    Notes that share a line follow each other, in the order of their time.
 
     zone: the time zone of the days. None means the system's.
     last: the rows of notes to put after the other notes of their group.
@@ -195,10 +199,14 @@ def told_notes(
         groups.setdefault(heading_of(note, day).group, []).append(told_note)
 
     def order(told_note: ToldNote) -> tuple[bool, str, str]:
+        """Return the sort key of a note within its group."""
         note = told_note.note
         return note.row in last, note.created, note.permalink
 
-    return list(chain.from_iterable(sorted(group, key=order) for group in groups.values()))
+    in_order: list[ToldNote] = []
+    for group in groups.values():
+        in_order += sorted(group, key=order)
+    return in_order
 
 
 def evidence_text(notes: Sequence[ToldNote]) -> str:
@@ -211,7 +219,7 @@ def evidence_text(notes: Sequence[ToldNote]) -> str:
     folder and day. The passages of each note then begin with its name. The name of a memory is the
     first 8 characters of its id.
 
-    notes: the notes, those that share a line together (`told_notes`).
+    notes: the notes. Those that share a line must follow each other, as `told_notes` returns them.
     """
     return "\n".join(line.text for line in evidence_lines(notes))
 
@@ -219,7 +227,7 @@ def evidence_text(notes: Sequence[ToldNote]) -> str:
 def evidence_lines(notes: Sequence[ToldNote]) -> list[ToldLine]:
     """Return the lines of which `evidence_text` makes the text for a prompt.
 
-    notes: the notes. Those that share a line must follow each other.
+    notes: the notes. Those that share a line must follow each other, as `told_notes` returns them.
     """
     headings = [heading_of(told_note.note, told_note.day, told_note.marks) for told_note in notes]
     lines: list[ToldLine] = []
@@ -263,6 +271,7 @@ def item_line(told_note: ToldNote, longest: int) -> str:
     told_note: the note, its day and its remarks.
     longest: how many characters of its passages are shown.
     """
-    remarks = [mark.words for mark in told_note.marks]
-    origin = ", ".join((told_note.day, *map(flat, (told_note.note.permalink, *remarks))))
-    return without_marks(f"- ({origin}) {cut(' '.join(told_note.passages), longest)}")
+    remarks = [flat(mark.words) for mark in told_note.marks]
+    origin = ", ".join([told_note.day, flat(told_note.note.permalink), *remarks])
+    text = cut(" ".join(told_note.passages), longest)
+    return without_marks(f"- ({origin}) {text}")

@@ -41,8 +41,14 @@ class Watch:
     """Watches every folder of the projects. For one thread at a time."""
 
     def __init__(self, inotify: Any, flags: Any):
+        """Make a watch without folders. `open` makes one for the folders of projects.
+
+        inotify: an `INotify` of inotify_simple.
+        flags: the flags of that package.
+        """
         self._inotify = inotify
         self._flags = flags
+        # (project, the project's root, folder in the project) by the number of its watch.
         self._places: dict[int, tuple[str, str, str]] = {}
 
     @classmethod
@@ -62,7 +68,8 @@ class Watch:
             return None
         try:
             for project, root, folder in folders:
-                watch.add(project, root, os.path.relpath(folder, root) if folder != root else "")
+                inner_folder = "" if folder == root else os.path.relpath(folder, root)
+                watch.add(project, root, inner_folder)
         except OSError:
             watch.close()
             return None
@@ -71,28 +78,28 @@ class Watch:
     def add(self, project: str, root: str, folder: str) -> None:
         """Watch a folder, even if it is watched already. A missing folder is ignored.
 
+        project, root: the project, and its folder.
+        folder: the path of the folder in the project; "" for the project itself.
+
         Raises OSError if the limit of watches is reached.
         """
-        f = self._flags
+        flags = self._flags
         mask = (
-            f.CREATE
-            | f.MODIFY
-            | f.CLOSE_WRITE
-            | f.ATTRIB
-            | f.DELETE
-            | f.MOVED_FROM
-            | f.MOVED_TO
-            | f.DELETE_SELF
-            | f.MOVE_SELF
-            | f.ONLYDIR
+            flags.CREATE
+            | flags.MODIFY
+            | flags.CLOSE_WRITE
+            | flags.ATTRIB
+            | flags.DELETE
+            | flags.MOVED_FROM
+            | flags.MOVED_TO
+            | flags.DELETE_SELF
+            | flags.MOVE_SELF
+            | flags.ONLYDIR
         )
+        path = os.path.join(root, folder) if folder else root
         try:
-            number = self._inotify.add_watch(os.path.join(root, folder) if folder else root, mask)
-        except (
-            FileNotFoundError,
-            NotADirectoryError,
-            PermissionError,
-        ):
+            number = self._inotify.add_watch(path, mask)
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
             # The notes of an unreadable folder cannot be read, so it need not be watched.
             return
         self._places[number] = (project, root, folder)
@@ -131,14 +138,12 @@ class Watch:
             changes.lost = changes.lost or not folder
             return
         name = event.name
+        # Without a name, the event is about the folder itself.
         if not name:
             if not folder and mask & flags.ATTRIB:
                 changes.folders.add((project, ""))
             return
-        if folder:
-            path = f"{folder}/{name}"
-        else:
-            path = name
+        path = f"{folder}/{name}" if folder else name
         if name.startswith(".") or not is_valid_unicode(path):
             return
         if not mask & flags.ISDIR:
@@ -157,8 +162,8 @@ class Watch:
         flags = self._flags
         if mask & (flags.DELETE | flags.MOVED_FROM):
             # The watches of a renamed folder would report changes under its old name.
-            for number, (watched, _, folder_below) in list(self._places.items()):
-                if watched == project and f"{folder_below}/".startswith(f"{path}/"):
+            for number, (watched_project, _, folder) in list(self._places.items()):
+                if watched_project == project and f"{folder}/".startswith(f"{path}/"):
                     del self._places[number]
                     with suppress(OSError):
                         self._inotify.rm_watch(number)
@@ -168,7 +173,8 @@ class Watch:
             for parent, names, _ in walk(os.path.join(root, path)):
                 names[:] = [name for name in names if _is_watched(name)]
                 for name in names:
-                    self.add(project, root, os.path.relpath(os.path.join(parent, name), root))
+                    folder = os.path.relpath(os.path.join(parent, name), root)
+                    self.add(project, root, folder)
 
     def close(self) -> None:
         """Release the watch."""

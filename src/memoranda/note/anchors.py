@@ -106,7 +106,10 @@ def with_own_anchors(text: str, body_at: int, names: Mapping[Anchor, str]) -> st
 
 
 def _line_with_own_anchors(line: str, names: Mapping[Anchor, str]) -> str:
-    """Do for one line what `with_own_anchors` does for a text."""
+    """Return a line with new names in its links to anchors of the same note.
+
+    names: the new name of each renamed anchor, as `renamed` returns it.
+    """
     masked = mask_code(line)
     # The last link first, so that the positions of the links before it stay right.
     for match in reversed([*_OWN_LINK.finditer(masked)]):
@@ -171,21 +174,25 @@ def changed_anchors(before: str, after: str) -> bool:
 
     Compares only the lines between the first and the last change.
     """
+    # Cut off the lines that are equal at the beginning.
     start = before.rfind("\n", 0, _common_start(before, after)) + 1
     before = before[start:]
     after = after[start:]
+
+    # Cut off the lines that are equal at the end.
     common_end = _common_start(before[::-1], after[::-1])
     end = before.find("\n", len(before) - common_end)
     if end >= 0:
-        after = after[: len(after) - (len(before) - end)]
+        characters_cut = len(before) - end
         before = before[:end]
+        after = after[: len(after) - characters_cut]
     return _anchor_lines(before) != _anchor_lines(after)
 
 
 def _common_start(text: str, other_text: str) -> int:
     """Return how many characters at their beginning two texts have in common."""
-    # Compares halves, which is quicker than single characters. The first `same_count` characters
-    # are equal, the first `different` ones are not.
+    # A binary search, which is quicker than comparing single characters. The first `same_count`
+    # characters are equal, the first `different` ones are not.
     same_count = 0
     different = min(len(text), len(other_text)) + 1
     while different - same_count > 1:

@@ -273,8 +273,13 @@ def _words() -> _Words:
 
 
 def _polar_words(table: dict[str, str]) -> frozenset[str]:
+    """Return the words of which every polar claim has one: qualities, and verbs with and without s.
+
+    table: the table `polar` of claims.toml.
+    """
     verbs = table["verbs"].split()
-    return frozenset([*table["qualities"].split(), *verbs, *(f"{verb}s" for verb in verbs)])
+    third_persons = [f"{verb}s" for verb in verbs]
+    return frozenset([*table["qualities"].split(), *verbs, *third_persons])
 
 
 def _any_word(words: Iterable[str], ending: str = "") -> re.Pattern[str]:
@@ -326,7 +331,7 @@ def _numbered(names: str, first: int) -> dict[str, str]:
 
 def claims(text: str) -> list[Claim]:
     """Return the claims in the sentences of a note's text, in order, at most _MOST_CLAIMS."""
-    result: list[Claim] = []
+    claims_found: list[Claim] = []
     sentences = list(_sentences(text[:_MOST_TEXT_CHARACTERS]))
     is_alone = len(sentences) == 1
     for sentence in sentences:
@@ -334,10 +339,10 @@ def claims(text: str) -> list[Claim]:
         if claim is None:
             continue
         line = text.count("\n", 0, sentence.start) + 1
-        result.append(claim._replace(line=line, start=sentence.start, stop=sentence.stop))
-        if len(result) == _MOST_CLAIMS:
+        claims_found.append(claim._replace(line=line, start=sentence.start, stop=sentence.stop))
+        if len(claims_found) == _MOST_CLAIMS:
             break
-    return result
+    return claims_found
 
 
 def item_claims(
@@ -465,23 +470,31 @@ def claim_of(sentence: str, *, is_alone: bool = True) -> Claim | None:
     return claim
 
 
-@cache
-def _kinds() -> tuple[tuple[frozenset[str], Callable[[str], Claim | None]], ...]:
-    """Return the readers of claims, the surest first.
+class _ClaimReader(NamedTuple):
+    """Reads claims of one kind.
 
-    Returns (words, reader) for each. The reader is tried only on a sentence with one of the words.
+    needed_words: a sentence without any of these words makes no such claim.
+    read: returns the claim of a sentence, None for most sentences.
     """
-    preferring = frozenset(("prefer", "prefers"))
-    counting = frozenset(("has", "have", "need", "needs", "require", "requires", "old"))
+
+    needed_words: frozenset[str]
+    read: Callable[[str], Claim | None]
+
+
+@cache
+def _claim_readers() -> tuple[_ClaimReader, ...]:
+    """Return the readers of English claims, the surest first."""
+    prefer = frozenset(("prefer", "prefers"))
+    count = frozenset(("has", "have", "need", "needs", "require", "requires", "old"))
     return (
-        (preferring, _preference),
-        (preferring, _liking),
-        (_words().polar_words, _polar_claim),
-        (counting, _counted_claim),
-        (frozenset(("use", "uses")), _use_claim),
-        (_words().verb_words, _verb_claim),
-        (_BE, _done_claim),
-        (frozenset(("is",)), _role_claim),
+        _ClaimReader(prefer, _preference),
+        _ClaimReader(prefer, _liking),
+        _ClaimReader(_words().polar_words, _polar_claim),
+        _ClaimReader(count, _counted_claim),
+        _ClaimReader(frozenset(("use", "uses")), _use_claim),
+        _ClaimReader(_words().verb_words, _verb_claim),
+        _ClaimReader(_BE, _done_claim),
+        _ClaimReader(frozenset(("is",)), _role_claim),
     )
 
 
@@ -491,13 +504,14 @@ def _english_claim(text: str, is_alone: bool) -> Claim | None:
     is_alone: whether the note has only this sentence. Only then is "X: Y" a claim.
     """
     words = _words_of(text)
-    for needed, claim in _kinds():
-        if needed.isdisjoint(words):
+    for reader in _claim_readers():
+        # Looking for a word is much quicker than trying a pattern.
+        if reader.needed_words.isdisjoint(words):
             continue
-        result = claim(text)
-        if result is not None:
-            return result
-    if _COPULAS.isdisjoint(words) and not _holds_any(text, "=:："):
+        claim = reader.read(text)
+        if claim is not None:
+            return claim
+    if _COPULAS.isdisjoint(words) and not _holds_any(text, signs="=:："):
         return None
     return _copula_claim(text, is_alone)
 
@@ -509,13 +523,13 @@ def _polar_claim(text: str) -> Claim | None:
     """
     match = _words().quality.fullmatch(text)
     if match is not None:
-        return _polar(match[1], match[2], "be", _without_addition(match[3]))
+        subject, negation, quality = match.groups()
+        return _polar(subject, negation, "be", _without_addition(quality))
     match = _words().habit.fullmatch(text)
     if match is None:
         return None
-    return _polar(
-        match[1], match[2], match[3].lower().removesuffix("s"), _without_addition(match[4])
-    )
+    subject, negation, verb, rest = match.groups()
+    return _polar(subject, negation, verb.lower().removesuffix("s"), _without_addition(rest))
 
 
 def _polar(subject: str, negation: str | None, verb: str, value_text: str) -> Claim | None:
@@ -528,15 +542,17 @@ def _polar(subject: str, negation: str | None, verb: str, value_text: str) -> Cl
     verb: the verb in its basic form, "be".
     value_text: the words after it, "allergic to nuts".
     """
-    who = _subject_words(subject)
+    subject_words = _subject_words(subject)
     words = [word for word in _value_words(value_text) if word != "anymore"]
-    # Only of persons is such a sentence meant for good: "the user", "Anna"
-    is_person = "@me" in who or subject[:1].isupper() or _has_han(subject)
-    if not who or not is_person or (verb != "be" and not words):
+    # About a person, such a sentence holds for long: "the user", "Anna". About a thing it may not.
+    is_person = "@me" in subject_words or subject[:1].isupper() or _has_han(subject)
+    # "Anna eats" says too little.
+    lacks_object = verb != "be" and not words
+    if not subject_words or not is_person or lacks_object:
         return None
 
     # The same sentence with and without a negation has one key, and the values "no" and "yes".
-    key = "|".join([f"polar {verb}", "polarity", " ".join([*who, *words])])
+    key = "|".join([f"polar {verb}", "polarity", " ".join([*subject_words, *words])])
     value = "no" if negation else "yes"
     return Claim(key, f"{subject} {verb} {value_text}".strip(), value, line=0)
 
@@ -558,20 +574,25 @@ def _counted_claim(text: str) -> Claim | None:
     """
     match = _AGE.fullmatch(text)
     if match is not None:
-        return _statement(f"age of {match[1]}", match[2], "is")
+        who, age = match.groups()
+        return _statement(f"age of {who}", age, "is")
     match = _HAS_ONE.fullmatch(text)
     if match is not None:
-        return _statement(f"{match[2]} of {match[1]}", match[3], "is")
+        owner, attribute, value = match.groups()
+        return _statement(f"{attribute} of {owner}", value, "is")
     match = _COUNT.fullmatch(text)
-    if match is None or _kind_of(match[2]) != "number":
+    if match is None:
         return None
-    counted = [_singular(word) for word in _SUBJECT_WORD.findall(fold(match[3]))]
-    if not _words().no_counts.isdisjoint(counted):
+    owner, number, things = match.groups()
+    if _kind_of(number) != "number":
         return None
-    key = subject_key(f"{match[1]} {match[3]}", "count", "number")
+    counted_words = [_singular(word) for word in _SUBJECT_WORD.findall(fold(things))]
+    if not _words().no_counts.isdisjoint(counted_words):
+        return None
+    key = subject_key(f"{owner} {things}", "count", "number")
     if not key:
         return None
-    return Claim(key, f"{match[1]}: {match[3]}", match[2], line=0)
+    return Claim(key, f"{owner}: {things}", number, line=0)
 
 
 def _use_claim(text: str) -> Claim | None:
@@ -581,10 +602,12 @@ def _use_claim(text: str) -> Claim | None:
     """
     match = _USE.fullmatch(text)
     if match is not None:
-        return _statement(f"{match[1]} {_without_addition(match[3])}", match[2], "use")
+        user, tool, purpose = match.groups()
+        return _statement(f"{user} {_without_addition(purpose)}", tool, "use")
     match = _USE_FOR.fullmatch(text)
     if match is not None:
-        return _statement(f"{match[2]} {match[1]}", match[3], "use")
+        purpose, user, tool = match.groups()
+        return _statement(f"{user} {purpose}", tool, "use")
     return None
 
 
@@ -655,11 +678,11 @@ def _preference(text: str) -> Claim | None:
     subject, preferred, dispreferred = match.groups()
     preferred_words = " ".join(_value_words(preferred))
     dispreferred_words = " ".join(_value_words(_without_addition(dispreferred)))
-    who = _subject_words(subject)
-    if not preferred_words or not dispreferred_words or not who:
+    subject_words = " ".join(_subject_words(subject))
+    if not preferred_words or not dispreferred_words or not subject_words:
         return None
     alternatives = sorted([preferred_words, dispreferred_words])
-    key = "|".join(["prefer", " ".join(who), *alternatives])
+    key = "|".join(["prefer", subject_words, *alternatives])
     return Claim(key, f"{subject} prefers", preferred, line=0)
 
 
@@ -671,13 +694,15 @@ def _liking(text: str) -> Claim | None:
     match = _LIKING.fullmatch(text)
     if match is None:
         return None
+    # "Anna", "dark" and " mode"
+    subject, liking, noun = match.groups(default="")
     for name, pair in _words().opposites.items():
-        if any(side.fullmatch(match[2]) for side in pair):
-            key = subject_key(f"{match[1]} {match[3] or ''}", f"prefer {name}", "name")
+        if any(side.fullmatch(liking) for side in pair):
+            key = subject_key(f"{subject} {noun}", f"prefer {name}", "name")
             # Nobody can say who "she" is
             if not key:
                 return None
-            return Claim(key, f"{match[1]} prefers", match[2], line=0)
+            return Claim(key, f"{subject} prefers", liking, line=0)
     return None
 
 
@@ -690,7 +715,7 @@ def _verb_claim(text: str) -> Claim | None:
     for verb, form in words.done:
         match = form.fullmatch(text)
         if match is not None:
-            # The groups of the alternatives that did not match are empty.
+            # Each wording of the verb has its own two groups. Only those of one wording matched.
             subject, value = filter(None, match.groups())
             return _statement(subject, value, verb)
 
@@ -700,7 +725,7 @@ def _verb_claim(text: str) -> Claim | None:
         for verb, form in words.reversed:
             match = form.fullmatch(text)
             if match is not None and _is_someone(match[1]):
-                return _statement(match[2], match[1], verb)
+                return _statement(subject=match[2], value=match[1], verb=verb)
 
     if words.any_verb.search(text):
         for verb, form in words.verbs:
@@ -716,9 +741,13 @@ def _done_claim(text: str) -> Claim | None:
     "Invoices are approved by Dana". None for any other text.
     """
     match = _DONE_TO.fullmatch(text)
-    if match is None or match[2].lower() in _words().of_many:
+    if match is None:
         return None
-    return _statement(match[1], match[4], f"{match[2].lower()} {match[3].lower()}")
+    subject, participle, preposition, value = match.groups()
+    # Something may be "used by" many at once.
+    if participle.lower() in _words().of_many:
+        return None
+    return _statement(subject, value, f"{participle} {preposition}".lower())
 
 
 def _role_claim(text: str) -> Claim | None:
@@ -770,17 +799,18 @@ def _chinese_claim(text: str) -> Claim | None:
 def _state_claim(subject: str, value: str) -> Claim | None:
     """Return the claim that something is on or off, open or closed and the like.
 
-    None for any other value. A place in the value belongs to the subject: "The
-    cache is off in production" is a claim about the cache in production.
+    None for any other value. A place in the value belongs to the subject: "The cache is off in
+    production" is a claim about the cache in production.
     """
     match = _STATE.fullmatch(_without_addition(value))
     if match is None:
         return None
+    state, place = match.groups(default="")
     for name, yes, no in _words().states:
-        if yes.fullmatch(match[1]) or no.fullmatch(match[1]):
-            key = subject_key(f"{subject} {match[2] or ''}", name, "state")
+        if yes.fullmatch(state) or no.fullmatch(state):
+            key = subject_key(f"{subject} {place}", name, "state")
             if key:
-                return Claim(key, subject, match[1], line=0)
+                return Claim(key, subject, state, line=0)
     return None
 
 
@@ -975,18 +1005,23 @@ def _is_yes(value: str) -> bool:
 
 def _numbers_differ(first: str, second: str) -> bool:
     """Whether two values have different numbers or units: "8 hours" and "8 days"."""
+    # Numbers that only one of the values has say more, and do not contradict the other.
     pairs = zip(_numbers(first), _numbers(second), strict=False)
-    if any(number != second_number for number, second_number in pairs):
+    if any(first_number != second_number for first_number, second_number in pairs):
         return True
     first_unit = _unit(first)
     second_unit = _unit(second)
-    return bool(first_unit and second_unit) and first_unit != second_unit
+    have_units = first_unit != "" and second_unit != ""
+    return have_units and first_unit != second_unit
 
 
 def _unit(value: str) -> str:
     """Return the first unit in a value, in one form: "hour" for "8 hrs". Empty if it has none."""
     units = _words().units
-    return next((units[word] for word in _value_words(value) if word in units), "")
+    for word in _value_words(value):
+        if word in units:
+            return units[word]
+    return ""
 
 
 def _numbers(value: str) -> list[str]:
@@ -1003,12 +1038,15 @@ def _clock(value: str) -> tuple[int, int] | None:
     match = _CLOCK.search(value)
     if match is None:
         return None
-    if match[4]:
-        return int(match[4]), int(match[5])
-    hour = int(match[1]) % 12
-    if match[3].lower() == "p":
+    # `9:30 pm` has the first three groups, `21:30` the last two.
+    hour_of_12, minute_of_12, half, hour_of_24, minute_of_24 = match.groups()
+    if hour_of_24:
+        return int(hour_of_24), int(minute_of_24)
+    # 12 am is 0:00, and 12 pm is 12:00.
+    hour = int(hour_of_12) % 12
+    if half.lower() == "p":
         hour += 12
-    return hour, int(match[2] or 0)
+    return hour, int(minute_of_12 or 0)
 
 
 def _value_words(value: str) -> list[str]:
@@ -1020,15 +1058,15 @@ def _value_words(value: str) -> list[str]:
     text = _ISO_DATE.sub(lambda date: f"{int(date[1])}-{int(date[2])}", value)
     text = _QUOTES.sub(" ", _THOUSANDS.sub("", fold(text)))
     words = [word for word in _WORD.findall(text) if word not in ("the", "a", "an")]
-    result: list[str] = []
+    compared_words: list[str] = []
     previous_word = ""
     for word, next_word in zip_longest(words, words[1:], fillvalue=""):
         day = re.match(r"\d{1,2}(?=\D|\Z)", next_word)
         # The day was taken with its month.
         is_day_of_month = previous_word in months and word[0].isdigit()
         if word in months and day:
-            result.append(f"{months[word]}-{int(day[0])}")
+            compared_words.append(f"{months[word]}-{int(day[0])}")
         elif not is_day_of_month:
-            result.append(word)
+            compared_words.append(word)
         previous_word = word
-    return result
+    return compared_words

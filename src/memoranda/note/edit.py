@@ -93,6 +93,7 @@ class StrReplace:
             )
         places = occurrences(text, self.old)
         if len(places) != 1:
+            # Only with other line breaks than in the file, `old` is not found by `_lines_of`.
             lines = _lines_of(text, self.old, overlapping=True) or _lines_at(text, places)
             raise CountMismatch(len(places), 1, lines)
         start, end = places[0]
@@ -117,7 +118,8 @@ class InsertLine:
             lines.pop()
         if not 0 <= self.line <= len(lines):
             raise LineOutOfRange(self.line, len(lines))
-        newline = line_break_at(text, sum(len(line) + 1 for line in lines[: self.line]))
+        offset = sum(len(line) + 1 for line in lines[: self.line])
+        newline = line_break_at(text, offset)
         # `split` left the CR of each CRLF at the end of its line, so new lines need it too.
         carriage_return = newline[:-1]
         if lines and not text.endswith("\n"):
@@ -165,6 +167,7 @@ class FindReplace:
                 "Parameter `find_text` must not be empty. Give the exact text to replace."
             )
         places = occurrences(text, self.find)
+        # To replace nothing is a mistake even if the caller expects it.
         if len(places) != self.expected or not places:
             raise CountMismatch(len(places), self.expected, _lines_at(text, places))
         changed = _with_replacements(text, places, self.replace)
@@ -173,7 +176,8 @@ class FindReplace:
                 "This replacement would make the note's frontmatter unreadable, so nothing was changed. "
                 "Leave the lines between the two --- valid YAML."
             )
-        return Edited(changed, text.count("\n", 0, places[0][0]) + 1, len(places))
+        first_line = text.count("\n", 0, places[0].start) + 1
+        return Edited(changed, first_line, count=len(places))
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,8 +241,7 @@ class InsertBeforeSection(_SectionEdit):
     _is_after: ClassVar = False
 
     def apply(self, text: str) -> Edited:
-        """Insert the text above the heading of the section, or below the section in the subclass
-        that sets `_is_after`.
+        """Insert the text above the heading, or below it in the subclass that sets `_is_after`.
 
         Raises SectionError if the file does not have the section.
         """
@@ -265,9 +268,7 @@ class AddItem(_SectionEdit):
     """
 
     def apply(self, text: str) -> Edited:
-        """Add the item at the end of its section. A section that the file lacks is added at the
-        end.
-        """
+        """Add the item. A section that the file lacks is added with it at the end."""
         newline, new_text = breaks(text, self.text)
         sections = _Sections(text)
         heading = sections.find(self.section)
@@ -365,20 +366,26 @@ class _Sections:
         is_deep: whether the subsections belong to the text.
         """
         start = self.offset(heading.last_line + 1)
-        next_line = len(self._starts) + 1
-        for heading_below in self.headings:
-            is_outside = not is_deep or heading_below.level <= heading.level
-            if heading_below.line > heading.line and is_outside:
-                next_line = heading_below.line
-                break
-        end = self.offset(next_line)
+        end = self.offset(self._line_after(heading, is_deep))
         text = self.text[start:end].rstrip(" \t\r\n")
         if not text:
             return Place(start, start)
+        # The line break of its last line belongs to the text.
         line_end = self.text.find("\n", start + len(text), end)
         if line_end < 0:
             return Place(start, end)
         return Place(start, line_end + 1)
+
+    def _line_after(self, heading: ShownHeading, is_deep: bool) -> int:
+        """Return the line of the heading that ends a section, or the line after the last.
+
+        is_deep: whether the subsections belong to the section.
+        """
+        for heading_below in self.headings:
+            is_outside = not is_deep or heading_below.level <= heading.level
+            if heading_below.line > heading.line and is_outside:
+                return heading_below.line
+        return len(self._starts) + 1
 
 
 def _without_heading(new_text: str, heading: ShownHeading) -> str:
@@ -388,16 +395,20 @@ def _without_heading(new_text: str, heading: ShownHeading) -> str:
 
     heading: the heading of the section that gets the text.
     """
-    first = next(iter(shown_headings(new_text)), None)
-    if first is None or first.level != heading.level or first.title != heading.title:
-        return new_text.rstrip("\r\n")
-    lines = new_text.split("\n")
+    new_text = new_text.rstrip("\r\n")
+    headings = shown_headings(new_text)
+    if not headings:
+        return new_text
+    first = headings[0]
+    if first.level != heading.level or first.title != heading.title:
+        return new_text
 
     # A heading below other text is a part of the text, not a repetition.
+    lines = new_text.split("\n")
     has_text_above = any(line.strip() for line in lines[: first.line - 1])
     if has_text_above:
-        return new_text.rstrip("\r\n")
-    return "\n".join(lines[first.last_line :]).rstrip("\r\n")
+        return new_text
+    return "\n".join(lines[first.last_line :])
 
 
 def _section_at_end(text: str, section: str, new_text: str, newline: str) -> Edited:
@@ -409,15 +420,16 @@ def _section_at_end(text: str, section: str, new_text: str, newline: str) -> Edi
     """
     level, name = level_and_title(section)
     level = level or 2
-    body = _without_heading(new_text, ShownHeading(level, name, shown_title(name), 1, 1))
+    heading = ShownHeading(level, name, shown_title(name), line=1, last_line=1)
+    body = _without_heading(new_text, heading)
 
     # Above the heading, a line break if the last line has none, and a blank line.
     before = text
-    ends_with_break = text.endswith("\n")
-    if text and not ends_with_break:
+    lacks_final_break = text != "" and not text.endswith("\n")
+    if lacks_final_break:
         before += newline
     has_body = len(text) > split(text).body_at
-    if has_body or (text and not ends_with_break):
+    if has_body or lacks_final_break:
         before += newline
 
     lines = f"{'#' * level} {name}{newline}"
@@ -425,7 +437,7 @@ def _section_at_end(text: str, section: str, new_text: str, newline: str) -> Edi
         lines += newline + body
     lines = lines.rstrip("\r\n")
     # The new text ends as the old one did.
-    if not text or ends_with_break:
+    if not lacks_final_break:
         lines += newline
     return Edited(before + lines, before.count("\n") + 1)
 
@@ -457,15 +469,15 @@ def occurrences(text: str, part: str) -> list[Place]:
     if part in text or "\n" not in part:
         return _places(text, part)
     # Search in the text with LF only, then add to each offset the number of CRs before it.
-    breaks_in_unix_text = [
-        offset - earlier_breaks for earlier_breaks, offset in enumerate(_offsets(text, "\r\n"))
-    ]
     unix_text = text.replace("\r\n", "\n")
+    breaks_in_unix_text: list[int] = []
+    for crs_before, offset in enumerate(_offsets(text, "\r\n")):
+        breaks_in_unix_text.append(offset - crs_before)
     places: list[Place] = []
     for start, end in _places(unix_text, part.replace("\r\n", "\n")):
-        returns_before_start = bisect_left(breaks_in_unix_text, start)
-        returns_before_end = bisect_left(breaks_in_unix_text, end)
-        places.append(Place(start + returns_before_start, end + returns_before_end))
+        crs_before_start = bisect_left(breaks_in_unix_text, start)
+        crs_before_end = bisect_left(breaks_in_unix_text, end)
+        places.append(Place(start + crs_before_start, end + crs_before_end))
     return places
 
 
@@ -513,6 +525,7 @@ def breaks(text: str, new_text: str) -> tuple[str, str]:
 
 
 def _with_breaks(new_text: str, newline: str) -> str:
+    """Give a text the line breaks `newline`, LF or CRLF."""
     return new_text.replace("\r\n", "\n").replace("\n", newline)
 
 

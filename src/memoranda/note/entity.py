@@ -150,10 +150,9 @@ def relation_item(type: str, target: str) -> str:
 
 def code_span_of(text: str) -> str:
     """Write `text` as a JSON string in a code span, on one line."""
-    inner = _ESCAPED.sub(
-        lambda sign: f"\\u{ord(sign[0]):04x}", json.dumps(text, ensure_ascii=False)
-    )
-    return f"`{inner}`"
+    json_text = json.dumps(text, ensure_ascii=False)
+    escaped_text = _ESCAPED.sub(lambda sign: f"\\u{ord(sign[0]):04x}", json_text)
+    return f"`{escaped_text}`"
 
 
 def _is_tidy(text: str) -> bool:
@@ -161,10 +160,10 @@ def _is_tidy(text: str) -> bool:
 
     False for an empty text.
     """
-    is_trimmed = bool(text) and text == text.strip()
-    return (
-        is_trimmed and not _CONTROL_OR_BOM.search(text) and "<!--" not in text and "%%" not in text
-    )
+    if not text or text != text.strip():
+        return False
+    has_comment_mark = "<!--" in text or "%%" in text
+    return not has_comment_mark and not _CONTROL_OR_BOM.search(text)
 
 
 def file_stem(name: str, is_taken: Callable[[str], bool]) -> str:
@@ -180,8 +179,9 @@ def file_stem(name: str, is_taken: Callable[[str], bool]) -> str:
 
     # The digest of the whole name keeps two names apart that look alike once they are cleaned.
     digest = sha256(name.encode())[:8]
-    clean_name = cut_bytes(_NO_FILE_SIGN.sub("-", unicodedata.normalize("NFC", name)), _CUT_BYTES)
-    stem = f"{clean_name.strip().strip('.').strip() or 'entity'}-{digest}"
+    clean_name = _NO_FILE_SIGN.sub("-", unicodedata.normalize("NFC", name))
+    short_name = cut_bytes(clean_name, _CUT_BYTES).strip().strip(".").strip()
+    stem = f"{short_name or 'entity'}-{digest}"
     numbered_stem = stem
     for number in count(2):
         if not is_taken(numbered_stem):
@@ -327,7 +327,7 @@ class EntityText:
         """
         all_observations = [*self.observations, *texts]
         self._add(OBSERVATIONS, [observation_item(text) for text in texts])
-        _agree(self.observations, all_observations)
+        _check_read_back(self.observations, all_observations)
 
     def add_relations(self, relations: Iterable[tuple[str, str]]) -> None:
         """Put relations, each (type, target), after the last one of `Relations`.
@@ -337,7 +337,7 @@ class EntityText:
         pairs = list(relations)
         all_pairs = [*self._pairs(), *pairs]
         self._add(RELATIONS, [relation_item(*pair) for pair in pairs])
-        _agree(self._pairs(), all_pairs)
+        _check_read_back(self._pairs(), all_pairs)
 
     def drop_observations(self, texts: set[str]) -> None:
         """Remove every item of `Observations` whose text is in `texts`.
@@ -346,7 +346,7 @@ class EntityText:
         """
         before = self.observed_lines()
         self._drop({line for line, text in before.items() if text in texts})
-        _agree(self.observations, [text for text in before.values() if text not in texts])
+        _check_read_back(self.observations, [text for text in before.values() if text not in texts])
 
     def drop_relations(self, is_dropped: Callable[[Relation], bool]) -> None:
         """Remove the items of `Relations` for which `is_dropped` is true.
@@ -361,7 +361,7 @@ class EntityText:
             for relation in before
             if relation.line not in dropped_lines
         ]
-        _agree(self._pairs(), remaining_pairs)
+        _check_read_back(self._pairs(), remaining_pairs)
 
     def _pairs(self) -> list[tuple[str, str]]:
         """Return the (type, target) of each relation, in order."""
@@ -399,7 +399,7 @@ class EntityText:
             "type": type,
             "created_at": moment(created),
         }
-        self.set_keys(entity_keys, ("id", "title", "type"))
+        self.set_keys(entity_keys, order=("id", "title", "type"))
         if self._heading(OBSERVATIONS) is None:
             self._add(OBSERVATIONS, [])
 
@@ -591,7 +591,7 @@ class _ItemEnd:
             self._is_after_code = False
 
 
-def _agree(actual: Sequence[object], expected: Sequence[object]) -> None:
+def _check_read_back(actual: Sequence[object], expected: Sequence[object]) -> None:
     """Raise ValueError if the items read after a change differ from the expected ones.
 
     They differ if the change is inside an open comment or code block of the note.

@@ -70,7 +70,12 @@ def _hashed(name: str, digits: int) -> str:
 
 
 def namespace_of(header: Mapping[str, Any], path: str) -> str:
-    """Return the namespace of the entry at `path`, `default` for an empty one."""
+    """Return the namespace of an entry: by its header, or else by the folder of its file.
+
+    `default` if both are empty.
+
+    path: the path of the file.
+    """
     namespace = header.get("namespace")
     # A namespace called `true` without quotes.
     if isinstance(namespace, bool):
@@ -124,7 +129,9 @@ def is_passing(data: bytes) -> bool:
     # A file without a header needs no decoding.
     if not data.startswith((b"---", b"\xef\xbb\xbf---")):
         return False
-    return read_entry(data.decode("utf-8", "replace"), "x/x.md", EPOCH)[0].expires is not None
+    # Neither the path nor the time of change matters for `expires`.
+    note, _ = read_entry(data.decode("utf-8", "replace"), path="x/x.md", changed=EPOCH)
+    return note.expires is not None
 
 
 def compose_entry(

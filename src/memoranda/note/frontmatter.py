@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime
-from functools import cache, partial
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 from memoranda.clock import stamp
@@ -51,18 +51,21 @@ def split(text: str) -> Parts:
     A header begins at the very start of the text. It ends with a line `---`, or, if it has a key,
     with a line `...`. A BOM belongs to neither part. Without a header, all of the text is the body.
     """
+    bom_length = 1 if text.startswith("\ufeff") else 0
+    without_header = Parts(yaml=None, body_at=bom_length)
     opening = _OPENING.match(text)
-    if opening:
-        # From the line break of the opening line: in an empty header, the closing line is the next.
-        closing = _CLOSING.search(text, opening.end() - 1)
-    else:
-        closing = None
-    while opening and closing:
+    if opening is None:
+        return without_header
+
+    # From the line break of the opening line: in an empty header, the closing line is the next.
+    closing = _CLOSING.search(text, opening.end() - 1)
+    while closing:
         yaml_text = text[opening.end() : closing.start() + 1]
+        # A line `...` above the first key is no end, but a text.
         if closing[1] == "---" or _HAS_KEY.search(yaml_text):
             return Parts(yaml_text, closing.end())
         closing = _CLOSING.search(text, closing.end() - 1)
-    return Parts(None, 1 if text.startswith("\ufeff") else 0)
+    return without_header
 
 
 # The first sign of a text that needs no quotes. (A negated set, because `re` is slow at compiling
@@ -298,7 +301,7 @@ def _full(text: str, scalar_of: Callable[[str], Any] = str) -> dict[str, Any]:
         return {}
     if root.id != "mapping":
         raise ValueError("it is no mapping of keys to values")
-    rows: dict[str, Any] = _NodeReader(scalar_of).read(root, 0)
+    rows: dict[str, Any] = _NodeReader(scalar_of).read(root, depth=0)
     return rows
 
 
@@ -441,8 +444,10 @@ def scalar(value: Any) -> str:
     A text is written without quotes if readers of YAML 1.1 and 1.2 both read it back unchanged. If
     not, it is in double quotes with the escapes of JSON. A lone surrogate becomes U+FFFD.
     """
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
     if isinstance(value, datetime):
         return stamp(value)
     if isinstance(value, (int, float)):
@@ -470,16 +475,25 @@ def _number(value: float) -> str:
 
 def _reads_back_plain(text: str) -> bool:
     """Whether every reader of YAML reads `text` back unchanged if it is written without quotes."""
-    is_safe = bool(_SAFE.fullmatch(text)) and text == text.strip() and not text.endswith(":")
-    return is_safe and ": " not in text and " #" not in text and not _RETYPED.fullmatch(text)
+    if not _SAFE.fullmatch(text) or text != text.strip():
+        return False
+    # A colon would begin a value, and a `#` a comment.
+    if text.endswith(":") or ": " in text or " #" in text:
+        return False
+    return not _RETYPED.fullmatch(text)
 
 
 def _quote(value: Any) -> str:
     """Write a value as JSON, which YAML can read. Signs that YAML forbids are escaped."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return _ESCAPED.sub(
-        lambda sign: "\ufffd" if "\ud800" <= sign[0] <= "\udfff" else f"\\u{ord(sign[0]):04x}", text
-    )
+    return _ESCAPED.sub(_escape, json.dumps(value, ensure_ascii=False, default=str))
+
+
+def _escape(match: re.Match[str]) -> str:
+    """Return the escape of a sign, a match of _ESCAPED. A lone surrogate becomes U+FFFD."""
+    sign = match[0]
+    if "\ud800" <= sign <= "\udfff":
+        return "\ufffd"
+    return f"\\u{ord(sign):04x}"
 
 
 def dump(mapping: Mapping[str, Any]) -> str:
@@ -487,7 +501,8 @@ def dump(mapping: Mapping[str, Any]) -> str:
 
     `{"a": 1, "b": ["x"]}` becomes the lines `a: 1`, `b:` and `  - x`.
     """
-    return _join_lines({key: _lines(_key(key), value, indent="") for key, value in mapping.items()})
+    lines_by_key = {key: _lines(_key(key), value, indent="") for key, value in mapping.items()}
+    return _join_lines(lines_by_key)
 
 
 def _key(key: Any) -> str:
@@ -500,7 +515,8 @@ def _key(key: Any) -> str:
 def _flow(value: Any) -> str:
     """Write a value on one line, as JSON: `{"a": ["x"]}`. An `AsWritten` gets no quotes."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_flow(key)}: {_flow(item)}" for key, item in value.items()) + "}"
+        pairs = [f"{_flow(key)}: {_flow(item)}" for key, item in value.items()]
+        return "{" + ", ".join(pairs) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(map(_flow, value)) + "]"
     if isinstance(value, AsWritten) and not _FLOW_SIGNS.search(value):
@@ -579,21 +595,23 @@ def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -
     differing_lines = {
         key: key_lines
         for key, key_lines in new_lines.items()
+        # REMOVE here means a header without the key.
         if before.get(key, REMOVE) != after.get(key, REMOVE)
     }
     if not differing_lines:
         return text
 
-    # Behind the line `---`.
+    # The header begins behind the line `---`.
     start = text.index("\n") + 1
+    end = start + len(yaml_text)
     newline = "\r\n" if text[start - 2] == "\r" else "\n"
-    # Replacing lines keeps the most. ruamel.yaml is the second choice, and each result is read to
-    # check it.
-    for change_header in (partial(_by_lines, order=order), _by_round_trip):
-        header = change_header(yaml_text, differing_lines, newline)
-        changed = text[:start] + header + text[start + len(yaml_text) :]
-        if _reads_as(changed, after):
-            return changed
+    # Replacing lines keeps the most, but fails for headers in unusual shapes.
+    changed = text[:start] + _by_lines(yaml_text, differing_lines, newline, order) + text[end:]
+    if _reads_as(changed, after):
+        return changed
+    changed = text[:start] + _by_round_trip(yaml_text, differing_lines, newline) + text[end:]
+    if _reads_as(changed, after):
+        return changed
     raise ValueError(f"the frontmatter is too unusual to set {', '.join(changes)} in it")
 
 
@@ -617,11 +635,10 @@ def _with_changes(
 
 def _join_lines(lines_by_key: Mapping[str, list[str]]) -> str:
     """Return the lines of all keys as one text."""
-    text = ""
+    all_lines: list[str] = []
     for lines in lines_by_key.values():
-        for line in lines:
-            text += f"{line}\n"
-    return text
+        all_lines += lines
+    return "".join([f"{line}\n" for line in all_lines])
 
 
 def _changed_lines(key: str, value: Any) -> list[str]:
@@ -762,7 +779,8 @@ def _place_of_new_key(key: str, spans: Sequence[_Span], order: Sequence[str], en
     if key not in order:
         return end
     earlier_keys = order[: order.index(key)]
-    return max((span.end for span in spans if span.key in earlier_keys), default=0)
+    ends_of_earlier_keys = [span.end for span in spans if span.key in earlier_keys]
+    return max(ends_of_earlier_keys, default=0)
 
 
 def _with_comment_of(line: str, new_lines: Sequence[str], newline: str) -> list[str]:
@@ -774,7 +792,8 @@ def _with_comment_of(line: str, new_lines: Sequence[str], newline: str) -> list[
     comment = _COMMENT.match(line, key.end() if key else 0)
     if not new_lines or not comment:
         return list(new_lines)
-    return [new_lines[0].removesuffix(newline) + comment[1] + newline, *new_lines[1:]]
+    first_line = new_lines[0].removesuffix(newline)
+    return [first_line + comment[1] + newline, *new_lines[1:]]
 
 
 def _by_round_trip(yaml_text: str, changes: Mapping[str, Sequence[str]], newline: str) -> str:

@@ -71,19 +71,17 @@ _PROPERTY = lazy_pattern(r"[\w-]+::(?:\s|$)")
 _UNSPACED = r"[\u2e80-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uff60]"
 # The sign that opens a comment → the sign that closes it.
 _CLOSERS = {"<!--": "-->", "%%": "%%"}
-# Characters of a note in which observations, links and headings are read.
 STRUCTURED = 4_000_000
+"""How many characters of a note are read for observations, relations and headings."""
 MOST = 10_000
-"""How many characters of a note are read for observations, relations and headings, and about how
-many of each kind.
-"""
+"""About how many observations, how many relations and how many headings of a note are read."""
 # The depth of a paragraph that ends in a blockquote. It is open, but equals the depth of no item.
 _IN_QUOTE = 1 << 30
 # The depth of the open paragraph if none is open.
 _NO_PARAGRAPH = -1
 
 RelationKey = tuple[str, str, str | None, str]
-"""See `relation_key`."""
+"""A key that is equal for all links that make the same relation, as `relation_key` returns it."""
 _GRAPH_SECTIONS = ("observations", "relations")
 
 
@@ -143,7 +141,9 @@ def scan(
     """
     body = text[start:]
     if len(body) > STRUCTURED and not graph:
-        body = body[: body.rfind("\n", 0, STRUCTURED) + 1 or STRUCTURED]
+        # Cut at the end of a line, unless one line is as long as all that is read.
+        end_of_line = body.rfind("\n", 0, STRUCTURED) + 1
+        body = body[: end_of_line or STRUCTURED]
     may_have_structure = "[" in body or "#" in body or '`"' in body
     if not may_have_structure:
         return Structure(observations=[], relations=[], headings=[])
@@ -169,13 +169,18 @@ def relation_key(kind: str, target: str, project: str | None, part_after_name: s
     """Return a key that is equal for all links that make the same relation.
 
     `[[C#Tips]]` and `[[C#Jobs]]` have the same key, as they lead to headings of one note.
-    `[[C# tips]]` and `[[C# jobs]]` have not, as they may be the names of two notes.
+    `[[C# tips]]` and `[[C# jobs]]` have different keys, as they may be the names of two notes.
 
+    kind: the type of the relation.
+    target: the name of the note that the link leads to.
+    project: the project that the link names, or None.
     part_after_name: the part of the link from its `#`, or "".
     """
-    # A heading follows its `#` directly.
-    is_name = part_after_name[1:2].isspace() or part_after_name[:1].isspace()
-    return kind, target, project, part_after_name if is_name else ""
+    # A heading follows its `#` directly. With a blank before or behind the `#`, all may be a name.
+    may_be_name = part_after_name[:1].isspace() or part_after_name[1:2].isspace()
+    if may_be_name:
+        return kind, target, project, part_after_name
+    return kind, target, project, ""
 
 
 def is_cut(note: Note) -> bool:
@@ -322,11 +327,12 @@ class _Lines:
         self.is_item_empty = False
         self.item_columns[:] = _ONE_ITEM
         text = line[2:].rstrip(" \t\r")
-        item = None
+        # A shortcut for `- [idea] Sell tea` on one line.
+        simple_observation = None
         if text[0] == "[" and not self.graph and not self._is_next_line_indented():
-            item = observation(text, masked=text, number=self.line_number)
-        if item is not None:
-            self.observations.append(item)
+            simple_observation = observation(text, masked=text, number=self.line_number)
+        if simple_observation is not None:
+            self.observations.append(simple_observation)
         elif self._reads_item(text, masked=text, number=self.line_number):
             return
         if self.has_links and holds_link(text):
@@ -527,7 +533,10 @@ class _Lines:
             is_empty = marker.end() == len(text)
             # After a sign and five blanks, code begins one blank behind the sign.
             is_code = text_column - after_marker > 4
-            column = after_marker + 1 if is_empty or is_code else text_column
+            if is_empty or is_code:
+                column = after_marker + 1
+            else:
+                column = text_column
             self.item_columns.append(column)
             position = marker.end()
 
@@ -580,6 +589,7 @@ class _Lines:
         if match is None or (relative > 3 and not depth):
             return False
         self._close(depth)
+        # The item's margin, unless the line is indented so far that it counts from there.
         column = indent - relative if relative < 4 else indent
         fence = _Fence(match[1] or match[2], column, self._margin(depth))
         self.take_line = partial(self._in_code, fence)
@@ -936,7 +946,10 @@ def _column(blanks: str, column: int) -> int:
     if "\t" not in blanks:
         return column + len(blanks)
     for sign in blanks:
-        column += 4 - column % 4 if sign == "\t" else 1
+        if sign == "\t":
+            column += 4 - column % 4
+        else:
+            column += 1
     return column
 
 
@@ -952,7 +965,8 @@ def mask_code(text: str) -> str:
     for start, end in sorted(_code_spans(text).items()):
         if start >= position:
             parts.append(text[position:start])
-            parts.append("\n".join("\0" * len(line) for line in text[start:end].split("\n")))
+            code_lines = text[start:end].split("\n")
+            parts.append("\n".join("\0" * len(line) for line in code_lines))
             position = end
     return "".join(parts) + text[position:]
 

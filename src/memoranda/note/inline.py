@@ -129,7 +129,8 @@ def listed_names(value: str) -> list[str]:
 
     Commas separate the names, but not inside `[[ ]]` or quotes.
     """
-    names = ["".join(parts).strip() for parts in _NAMES.findall(value)]
+    # Each match has three groups, one for each way to write a name. Two of them are "".
+    names = ["".join(groups).strip() for groups in _NAMES.findall(value)]
     return [name for name in names if name]
 
 
@@ -141,8 +142,10 @@ def levels(tag: str) -> list[str]:
     grow with the square of the tag's length.
     """
     tag = tag.strip("/")
+    # The parts after the first LEVELS are one text.
     parts = tag.split("/", LEVELS)
-    outer_tags = ["/".join(parts[:depth]) for depth in range(min(len(parts), LEVELS), 0, -1)]
+    deepest = min(len(parts), LEVELS)
+    outer_tags = ["/".join(parts[:depth]) for depth in range(deepest, 0, -1)]
     if len(parts) > LEVELS:
         return [tag, *outer_tags]
     return outer_tags
@@ -192,8 +195,13 @@ def listed_tags(value: str) -> list[str]:
         pattern = _PARTED_BY_COMMAS
     else:
         pattern = _PARTED_BY_BLANKS
-    tags = ["".join(parts).strip().lstrip("#").strip() for parts in pattern.findall(value)]
-    return [tag for tag in tags if tag]
+    tags: list[str] = []
+    # One of the two is ""
+    for link, word in pattern.findall(value):
+        tag = (link or word).strip().lstrip("#").strip()
+        if tag:
+            tags.append(tag)
+    return tags
 
 
 def _without_code_blocks(text: str) -> str:
@@ -224,7 +232,9 @@ def _without_code_lines(text: str) -> str:
             continue
         is_blank = not line.strip()
         is_indented = line.startswith(("    ", "\t"))
-        is_in_list = bool(_LIST_ITEM.match(line)) or (is_in_list and (is_blank or is_indented))
+        # In a list, indented lines continue an item.
+        continues_list = is_in_list and (is_blank or is_indented)
+        is_in_list = continues_list or _LIST_ITEM.match(line) is not None
         is_indented_code = is_indented and is_after_blank and not is_in_list
         if is_indented_code:
             continue

@@ -203,14 +203,11 @@ def fold(name: str) -> str:
     normalized = unicodedata.normalize("NFC", text).translate(_APOSTROPHES)
     # Signs are removed before NFKD, which would turn `™` into the letters `tm`. A slug has no `™`.
     letters = "".join(filter(str.isalnum, normalized))
-    letters_without_marks = unicodedata.normalize(
-        "NFKD", unicodedata.normalize("NFKD", letters).casefold()
-    )
-    return (
-        "".join(filter(str.isalnum, letters_without_marks.translate(_APOSTROPHES)))
-        or fold_title(letters or text)
-        or text
-    )
+    # NFKD parts a letter from its marks. Folding may bring new ones: hence a second time.
+    folded = unicodedata.normalize("NFKD", letters).casefold()
+    parted = unicodedata.normalize("NFKD", folded).translate(_APOSTROPHES)
+    key = "".join(filter(str.isalnum, parted))
+    return key or fold_title(letters or text) or text
 
 
 def fold_title(name: str) -> str:
@@ -505,6 +502,7 @@ def file_name(title: str) -> str:
     It never begins with a dot, which would hide the file (contract 000b, 7).
     """
     name = _FILE_REPLACED.sub("-", title).strip()
+    # A name of dots alone becomes UNTITLED below.
     has_text = name.strip(". ").strip()
     if has_text and name.startswith("."):
         name = "-" + name[1:]
@@ -682,11 +680,12 @@ def _is_category(text: str) -> bool:
 
     text: the text between the brackets.
     """
-    # Without the sign that makes the one before it an emoji.
+    # U+FE0F only makes the sign before it an emoji.
     sign = text.replace("\ufe0f", "")
     if not sign:
         return False
-    is_checkbox = len(text) < 3 and len(sign) == 1 and (sign in "xX" or not sign.isalnum())
+    is_one_sign = len(text) < 3 and len(sign) == 1
+    is_checkbox = is_one_sign and (sign in "xX" or not sign.isalnum())
     is_footnote = text[0] == "^"
     is_escaped_bracket = text[-1] == "\\"
     if is_checkbox or is_footnote or is_escaped_bracket:
@@ -704,12 +703,13 @@ def tagged(text: str, masked: str, number: int, *, is_any: bool = False) -> Obse
     number: the line of the item, from 1 in the whole file.
     is_any: accept every item, as the section `Observations` of project `graph` does.
     """
-    if not is_any and ("#" not in masked or "[[" in masked or _CHECKBOX.match(text)):
+    if is_any:
+        return _observation(category=None, text=text, content=text, masked=masked, number=number)
+    # A plain text, a relation or a task.
+    if "#" not in masked or "[[" in masked or _CHECKBOX.match(text):
         return None
     item = _observation(category=None, text=text, content=text, masked=masked, number=number)
-    if item.tags or is_any:
-        return item
-    return None
+    return item if item.tags else None
 
 
 def _observation(

@@ -153,6 +153,7 @@ def parse_note(
 def _read_header(text: str, project: str, warnings: list[str]) -> _Header:
     """Read the header of a note's text. Adds a warning to `warnings` if it cannot be read."""
     yaml_text, end = split(text)
+    # There is no header, or an empty one.
     if not yaml_text:
         return _Header(yaml_text, values={}, keys={}, end=end, body_at=end)
     try:
@@ -161,11 +162,10 @@ def _read_header(text: str, project: str, warnings: list[str]) -> _Header:
         warnings.append(with_code(BAD_HEADER, f"the frontmatter is not read, {error}"))
         if project in model.MEMORY_PROJECTS:
             # A bad line must not cost a memory its id and its category.
-            return _Header(
-                yaml_text, values={}, keys=_readable_keys(yaml_text), end=end, body_at=end
-            )
+            keys = _readable_keys(yaml_text)
+            return _Header(yaml_text, values={}, keys=keys, end=end, body_at=end)
         return _Header(yaml_text, values={}, keys={}, end=end, body_at=0)
-    return _Header(yaml_text, values, values, end, end)
+    return _Header(yaml_text, values=values, keys=values, end=end, body_at=end)
 
 
 def _type_of(keys: Mapping[str, Any], is_entity: bool) -> str:
@@ -187,6 +187,7 @@ def _set_fields(note: Note, header: _Header) -> None:
     for key, value in header.keys.items():
         if value is not None and key in _READERS:
             _set_field(note, key, value)
+    # Dendron writes `updated`, and as a number.
     counted_time = _counted_time(header.keys.get("updated"))
     if note.updated is None and counted_time is not None:
         note.updated = counted_time
@@ -201,8 +202,8 @@ def _set_fields(note: Note, header: _Header) -> None:
 
 def _set_field(note: Note, key: str, value: Any) -> None:
     """Set the field of `note` that belongs to a header key of `_READERS`."""
-    attribute, read = _READERS[key]
-    setattr(note, attribute, read(note, value))
+    reader = _READERS[key]
+    setattr(note, reader.field, reader.read(note, value))
 
 
 def _set_created(note: Note, keys: Mapping[str, Any], born: datetime | None) -> None:
@@ -468,20 +469,52 @@ def _moment(note: Note, value: Any) -> datetime | None:
         return None
 
 
+# The functions from here to `_READERS` read the value of a header key. All of them get the note, to
+# which some add a warning.
+
+
 def _unique_texts(note: Note, value: Any) -> tuple[str, ...]:
-    """Return the texts of a header's list, each once. `note` is there for `_READERS`."""
+    """Return the texts of a list, each once."""
     return tuple(dict.fromkeys(_texts(value)))
+
+
+def _text_or_none(note: Note, value: Any) -> str | None:
+    """Return a text, or None for an empty one."""
+    return _text(value) or None
+
+
+def _is_true(note: Note, value: Any) -> bool:
+    """Whether a flag is `true`, in any case."""
+    return _text(value).lower() == "true"
+
+
+def _date(note: Note, value: Any) -> str | None:
+    """Return a date as it is written. Another value adds a warning, and is None."""
+    if _moment(note, value) is None:
+        return None
+    return _text(value)
+
+
+def _access_count(note: Note, value: Any) -> int:
+    """Return how often the note was read."""
+    return _count(note, "access_count", value, least=0)
+
+
+def _version(note: Note, value: Any) -> int:
+    """Return how often the note was changed, from 1."""
+    return _count(note, "version", value, least=1)
 
 
 def _superseded(note: Note, value: Any) -> tuple[str, ...]:
     """Return the ids or names of the notes that this note replaces.
 
     A comma separates ids and links: `[[Tea]], [[Milk]]` are two names. Elsewhere a comma may be
-    part of a name: `Tea, Milk` is one. `note` is there for `_READERS`.
+    part of a name: `Tea, Milk` is one.
     """
     value = _with_pages(unpack_list(value))
+    items = value if isinstance(value, list) else [value]
     names: list[str] = []
-    for item in value if isinstance(value, list) else [value]:
+    for item in items:
         text = _text(item)
         parts = _texts(text)
         are_ids_and_links = all(UUID.fullmatch(part) or _PAGE.fullmatch(part) for part in parts)
@@ -525,20 +558,31 @@ def _scope(note: Note, value: Any) -> str:
     return text
 
 
-# Header key → the field of Note that the key sets, and the function that reads its value.
-_READERS: dict[str, tuple[str, Callable[[Note, Any], Any]]] = {
-    "links": ("links", _unique_texts),
-    "source": ("source", lambda note, value: _text(value) or None),
-    "locked": ("locked", lambda note, value: _text(value).lower() == "true"),
-    "date": ("date", lambda note, value: _text(value) if _moment(note, value) else None),
-    "scope": ("scope", _scope),
-    "updated_at": ("updated", _moment),
-    "expires_at": ("expires", _moment),
-    "valid_from": ("valid_from", _moment),
-    "valid_until": ("valid_until", _moment),
-    "supersedes": ("supersedes", _superseded),
-    "access_count": ("access_count", lambda note, value: _count(note, "access_count", value, 0)),
-    "version": ("version", lambda note, value: _count(note, "version", value, 1)),
+class _KeyReader(NamedTuple):
+    """Reads the value of a header key.
+
+    field: the name of the field of `Note` that the key sets.
+    read: returns the value of the field, from the note and the value in the header.
+    """
+
+    field: str
+    read: Callable[[Note, Any], Any]
+
+
+# The header keys that set one field each.
+_READERS = {
+    "links": _KeyReader("links", _unique_texts),
+    "source": _KeyReader("source", _text_or_none),
+    "locked": _KeyReader("locked", _is_true),
+    "date": _KeyReader("date", _date),
+    "scope": _KeyReader("scope", _scope),
+    "updated_at": _KeyReader("updated", _moment),
+    "expires_at": _KeyReader("expires", _moment),
+    "valid_from": _KeyReader("valid_from", _moment),
+    "valid_until": _KeyReader("valid_until", _moment),
+    "supersedes": _KeyReader("supersedes", _superseded),
+    "access_count": _KeyReader("access_count", _access_count),
+    "version": _KeyReader("version", _version),
 }
 
 
@@ -551,9 +595,10 @@ def _title(note: Note, header: dict[str, Any], is_entity: bool) -> str:
     is_entity: whether the note is an entity of the graph.
     """
     is_stored_value = note.project == model.KV_PROJECT
-    value = header.get("key" if is_stored_value else "title")
-    if (is_entity or is_stored_value) and isinstance(value, str):
-        # Names of entities and keys of values count exactly as written.
+    value = header.get("key") if is_stored_value else header.get("title")
+    # Names of entities and keys of values count exactly as written.
+    is_exact = is_entity or is_stored_value
+    if is_exact and isinstance(value, str):
         return value
     if isinstance(value, list):
         title = ", ".join(_texts(value))
@@ -696,8 +741,9 @@ def _memory_relations(note: Note) -> list[Relation]:
         for relation in relations
         if relation.type == LINKS_TO and relation.project is None
     }
-    # The number of the line with the key.
-    line = note.text.count("\n", 0, note.text.find("\nlinks") + 1) + 1
+    # The number of the line with the key `links`.
+    key_start = note.text.find("\nlinks") + 1
+    line = note.text.count("\n", 0, key_start) + 1
     for link in note.links:
         if link not in linked:
             relations.append(Relation(LINKS_TO, link, line=line))
@@ -772,7 +818,7 @@ def compose_note(
         *listed_texts((metadata or {}).get("tags")),
         *tags,
     ]
-    # The later ones are stronger.
+    # Of a key that several of these set, the last value counts.
     new_values = {
         **metadata_keys,
         **_keys_of_arguments(title, type, all_tags, values, habits),
@@ -792,7 +838,7 @@ def compose_note(
 
 
 def _file_text(header: str, body: str, *, may_be_bare: bool) -> str:
-    """Return the text of a file of this header and body, in the kind of line breaks of the body.
+    """Join a header and a body to the text of a file. The header gets the body's line breaks.
 
     header: its lines without the two `---`, with `\\n` as line breaks.
     may_be_bare: whether to leave out the `---` lines too if `header` is empty.
@@ -818,18 +864,18 @@ def _keys_of_arguments(
     habits: the keys that a note of this folder usually has. Other keys are only written if somebody
         asked for them. None writes all keys.
     """
-    decided: dict[str, Any] = {}
+    keys: dict[str, Any] = {}
     if _is_habit("title", habits):
-        decided["title"] = title
-    kind = type or values.get("type")
-    if not kind and _is_habit("type", habits):
-        kind = "note"
-    if kind:
-        decided["type"] = kind
+        keys["title"] = title
+    note_type = type or values.get("type")
+    if not note_type and _is_habit("type", habits):
+        note_type = "note"
+    if note_type:
+        keys["type"] = note_type
     all_tags = united(tags or listed_texts(values.get("tags")))
     if all_tags:
-        decided["tags"] = all_tags
-    return decided
+        keys["tags"] = all_tags
+    return keys
 
 
 def _defaults(
@@ -868,18 +914,19 @@ def _is_habit(key: str, habits: Collection[str] | None) -> bool:
 
 
 def _first_lines(
-    chosen: Mapping[str, Any], written_lines: Mapping[str, str], defaults: Mapping[str, Any]
+    new_values: Mapping[str, Any], written_lines: Mapping[str, str], defaults: Mapping[str, Any]
 ) -> list[str]:
     """Return the lines of `_FIRST_KEYS`, each from the first of the three mappings that has the key.
 
-    chosen, defaults: the value of each key.
+    new_values: the values that somebody set now, by key.
     written_lines: the lines of each key in the old header. Title, type and tags never stay as
         written.
+    defaults: the values of keys that nobody set, by key.
     """
     lines: list[str] = []
     for key in _FIRST_KEYS:
-        if key in chosen:
-            lines.append(dump({key: chosen[key]}))
+        if key in new_values:
+            lines.append(dump({key: new_values[key]}))
         elif key in written_lines and key not in _DECIDED_KEYS:
             lines.append(written_lines[key])
         elif key in defaults:
@@ -969,13 +1016,18 @@ def _is_header_of(lines: str, key: str, value: Any) -> bool:
 
 
 def listed_texts(value: Any) -> list[str]:
-    """Return the texts of a list, or the parts of a text between commas, as they are."""
+    """Return the texts of a list, or the parts of a text between commas, untrimmed.
+
+    `a, b` becomes `["a", " b"]`. Any other value has no texts.
+    """
     values = unpack_list(value)
     if isinstance(values, str):
         return values.split(",")
     if not isinstance(values, (list, tuple)):
         return []
-    return [str(item) for item in values if item is not None and not isinstance(item, (list, dict))]
+    # Lists, mappings and empty items have no text.
+    scalars = [item for item in values if not isinstance(item, (list, dict, type(None)))]
+    return [str(item) for item in scalars]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -239,7 +239,7 @@ class Provenance(FrozenValueObject):
         return None
 
     def row(self) -> dict[str, str]:
-        """Return the fields that are known by their names, for JSON."""
+        """Return the fields whose value is known, by name, for JSON."""
         fields = {name: getattr(self, name) for name in self.__slots__}
         return {name: value for name, value in fields.items() if value is not None}
 
@@ -362,7 +362,7 @@ def _cut_text(text: str) -> str:
         text = f"{text[: _REPR_LENGTH - 1]}…"
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() else " " for c in text)
+    return "".join(char if char.isprintable() else " " for char in text)
 
 
 @dataclass(slots=True, eq=False, repr=False)

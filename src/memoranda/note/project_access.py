@@ -54,7 +54,8 @@ class ProjectAccess(FrozenValueObject):
         names = self.agents
         if scope != GLOBAL:
             names = tuple(name for name in names if scope == f"agent:{name}")
-        return f"{PREFIX},{''.join(f'{name},' for name in names)}"
+        # A comma around each name, so that one search for `,name,` tells whether it is there.
+        return PREFIX + "," + "".join([f"{name}," for name in names])
 
 
 EVERYTHING = ProjectAccess()
@@ -74,10 +75,13 @@ def is_in_force(scopes: Collection[str], scope: str) -> bool:
     """
     if not scope:
         return not any(note_scope.startswith(PREFIX) for note_scope in scopes)
-    names = set(scope.removeprefix(PREFIX).split(","))
+    admitted_names = set(scope.removeprefix(PREFIX).split(","))
     for note_scope in scopes:
-        is_without_agents = not note_scope.startswith(PREFIX)
-        if is_without_agents or not set(note_scope.removeprefix(PREFIX).split(",")) <= names:
+        if not note_scope.startswith(PREFIX):
+            return False
+        names = set(note_scope.removeprefix(PREFIX).split(","))
+        # A note may have fewer agents than the project, but no others.
+        if not names <= admitted_names:
             return False
     return scope in scopes
 

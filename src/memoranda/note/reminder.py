@@ -73,17 +73,19 @@ class Reminder:
     def of(cls, header: Mapping[str, Any]) -> Reminder:
         """Read a reminder from the header of its memory."""
         due_text = header.get("due_at")
-        due = moment_of(due_text)
+        regular = moment_of(due_text)
+        has_due_text = due_text not in (None, "")
+        unreadable = str(due_text) if has_due_text and regular is None else None
+
+        # Only a repeating reminder is put off under a key of its own.
         repeat = header.get("repeat")
-        if repeat and due:
-            snoozed = moment_of(header.get(SNOOZED))
-        else:
-            snoozed = None
+        snoozed = moment_of(header.get(SNOOZED)) if repeat and regular else None
+        due = min(regular, snoozed) if regular and snoozed else regular
         is_made_from_text = "reminder_of" in header
         has_one_hour = header.keys().isdisjoint(("all_day", "repeat", SNOOZED))
         return cls(
-            due=min(due, snoozed) if due and snoozed else due,
-            regular=due,
+            due=due,
+            regular=regular,
             snoozed=snoozed,
             repeat=str(repeat) if repeat else None,
             fired=moment_of(header.get("fired_at")),
@@ -91,7 +93,7 @@ class Reminder:
             has_fired=bool(header.get("fired_at")),
             is_done=bool(header.get("acked_at")),
             is_early=is_made_from_text and has_one_hour,
-            unreadable=str(due_text) if due is None and due_text not in (None, "") else None,
+            unreadable=unreadable,
             caveat=CAVEATS.get(str(header.get(SOURCE_CHANGED)), ""),
         )
 
@@ -133,24 +135,20 @@ class Reminder:
 
     def is_pending(self, now: datetime, days: int) -> bool:
         """Whether the reminder fired in the last `days` days and nobody has acknowledged it."""
-        return (
-            self.fired is not None and not self.is_done and now - self.fired <= timedelta(days=days)
-        )
+        if self.fired is None or self.is_done:
+            return False
+        return now - self.fired <= timedelta(days=days)
 
     def complaints(self, now: datetime, zone: tzinfo, *, locked: bool = False) -> list[str]:
         """Return the reasons why the reminder will not fire as intended, in words.
 
+        zone: the time zone in which its rule is meant.
         locked: whether programs may not change its file.
         """
         complaints = []
         if self.unreadable is not None and not self.is_done:
             complaints.append(f'due_at "{self.unreadable}" is no time, so the reminder never fires')
-        if (
-            self.regular is not None
-            and self.repeat
-            and not self._has_end()
-            and self._next(max(now, self.regular), zone) is None
-        ):
+        if self.repeat and self._is_rule_over(now, zone) and not self._has_end():
             complaints.append(
                 f'repeat "{self.repeat}" is no rule or has no time left, '
                 "so the reminder fires once at most"
@@ -158,6 +156,13 @@ class Reminder:
         if locked and self.is_waiting:
             complaints.append("the reminder is locked, so it never fires")
         return complaints
+
+    def _is_rule_over(self, now: datetime, zone: tzinfo) -> bool:
+        """Whether the rule has no time after `now` and after `due_at`, or cannot be read.
+
+        False for a reminder without a time.
+        """
+        return self.regular is not None and self._next(max(now, self.regular), zone) is None
 
     def _has_end(self) -> bool:
         """Whether the repeating rule has an end, as "every day until Friday" does."""
@@ -218,12 +223,8 @@ class Reminder:
         if self.repeat is None or self.regular is None:
             return None
         try:
-            return next_time_after(
-                complete_rule(self.repeat, self.regular.astimezone(zone)),
-                now,
-                zone,
-                since=self.regular,
-            )
+            rule = complete_rule(self.repeat, self.regular.astimezone(zone))
+            return next_time_after(rule, now, zone, since=self.regular)
         except InvalidInput:
             return None
 

@@ -22,7 +22,9 @@ _QUESTION_FACTOR = 0.5
 _REQUEST_FACTOR = 0.6
 # A sentence with the kind of thing that is asked for counts more by this part.
 _KIND_BONUS = 0.25
+# A sentence; a dot inside a name does not end it.
 _SENTENCE = re.compile(r"[^\n.!?。！？]+(?:\.(?=\S)[^\n.!?。！？]*)*[.!?。！？]*")
+# Letters that the beginning of a word has at least, by which its forms are known.
 _MIN_PREFIX_LETTERS = 4
 # Letters at the end of a word in which its forms may differ.
 _ENDING_LETTERS = 3
@@ -90,8 +92,10 @@ def _is_statement(sentence: str) -> bool:
     if sentence.endswith(("?", "？")) or _word_count(sentence) < _MIN_STATEMENT_WORDS:
         return False
     words = fold(sentence).replace(",", " ").split()
-    first = next((word for word in words if word not in _OPENING_WORDS), "")
-    return first not in words_of("work_verbs") and first not in words_of("asking_words")
+    words = [word for word in words if word not in _OPENING_WORDS]
+    if not words:
+        return True
+    return words[0] not in words_of("work_verbs") and words[0] not in words_of("asking_words")
 
 
 def _word_count(sentence: str) -> float:
@@ -116,7 +120,7 @@ class Wanted(NamedTuple):
 
 
 def wanted(word: str, synonyms: Sequence[str], weight: float) -> Wanted:
-    """Make a Wanted: a word of a question, with the words that may stand in its place in an answer.
+    """Return a word of a question with the words that an answer may have in its place.
 
     word, synonyms: the word and its synonyms, folded (in small letters, without accents).
     weight: how much the word says; a rare word says more.
@@ -128,8 +132,9 @@ def wanted(word: str, synonyms: Sequence[str], weight: float) -> Wanted:
 
 
 class WordForms:
-    """The forms of some words, known by the beginning that most forms share: `migrat` for
-    `migration`.
+    """The forms of some words, known by the beginning that most forms share.
+
+    For `migration` this is `migrat`.
     """
 
     def __init__(self, words: Sequence[str]):
@@ -189,8 +194,8 @@ class Question:
         share /= self._total_weight
         if sentence.rstrip().endswith(("?", "？")):
             return share * _QUESTION_FACTOR
-        first, *_ = folded.split()
-        if first in words_of("work_verbs"):
+        first_word = folded.split()[0]
+        if first_word in words_of("work_verbs"):
             share *= _REQUEST_FACTOR
         # If the question asks for several kinds of things, one of them is enough.
         if any(answer.search(sentence) for answer in self._answers):

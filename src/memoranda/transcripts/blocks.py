@@ -58,6 +58,7 @@ class Part(NamedTuple):
 
 @cache
 def _table() -> dict[str, Any]:
+    """Return words.toml."""
     return tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
 
 
@@ -91,10 +92,9 @@ def text_of(value: Any) -> str:
 
 
 def speaker(is_person: bool) -> Kind:
-    """Return the kind of a turn in which somebody speaks: SAID for a person, ANSWERED for the
-    agent.
+    """Return the kind of a turn in which somebody speaks: SAID for a person, else ANSWERED.
 
-    is_person: whether a person speaks.
+    is_person: whether a person speaks, and not the agent.
     """
     if is_person:
         return Kind.SAID
@@ -123,7 +123,8 @@ def failed_by_code(code: Any) -> bool | None:
 def spoken(kind: Kind, text: str) -> Iterator[Part]:
     """Yield a text as a part, unless it is empty or a program wrote it in the person's name."""
     stripped = text.strip()
-    if stripped and not (kind is Kind.SAID and stripped.startswith(list_of("not_said"))):
+    is_of_program = kind is Kind.SAID and stripped.startswith(list_of("not_said"))
+    if stripped and not is_of_program:
         yield Part(kind, stripped)
 
 

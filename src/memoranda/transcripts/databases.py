@@ -81,6 +81,10 @@ class DatabaseFormat:
         raise NotImplementedError
 
     def read(self, path: Path, state: dict[str, Any]) -> Iterator[SessionTurns]:
+        """Yield the sessions that have changed since the last call.
+
+        state: the mark of each session by name. It is updated.
+        """
         with _reading(path) as database:
             # Read all names first, since a session is read with the same connection.
             for name, mark in list(self.changed(database)):
@@ -89,6 +93,7 @@ class DatabaseFormat:
                     state[name] = mark
 
     def passage(self, path: Path, session: str, position: str) -> str | None:
+        """Return the text of the turn at a position of a session. None if it is gone."""
         with _reading(path) as database:
             for turn in self.session(database, session).turns:
                 if turn.position == position:
@@ -107,10 +112,10 @@ def _turns_of_row(key: str, parts: Iterator[Part], time: float) -> list[Turn]:
 def _object(text: Any) -> dict[str, Any]:
     """Return the JSON object in a column, or {} for anything else."""
     try:
-        outcome = json.loads(text)
+        value = json.loads(text)
     except (TypeError, ValueError, RecursionError):
         return {}
-    return as_object(outcome)
+    return as_object(value)
 
 
 def _row(database: sqlite3.Connection, query: str, key: str) -> dict[str, Any]:
@@ -138,6 +143,7 @@ class OpenCode(DatabaseFormat):
     """Reads `~/.local/share/opencode/opencode.db`."""
 
     def changed(self, database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
+        """Yield the name of every session, and the time of its last change."""
         rows = database.execute("select id, time_updated from session")
         for row in rows:
             yield str(row["id"]), str(row["time_updated"])
@@ -147,7 +153,9 @@ class OpenCode(DatabaseFormat):
         query = "select directory, time_created from session where id = ?"
         session_row = _row(database, query, name)
         folder = str(session_row.get("directory") or "")
-        outcome = SessionTurns(Session(name, folder, seconds(session_row.get("time_created"))))
+        session_turns = SessionTurns(
+            Session(name, folder, seconds(session_row.get("time_created")))
+        )
         rows = database.execute(
             "select message.data as message, part.id as id, part.data as part from message"
             " join part on part.message_id = message.id where message.session_id = ?"
@@ -160,8 +168,10 @@ class OpenCode(DatabaseFormat):
             began = as_object(part.get("time")).get("start")
             time = seconds(began) or seconds(as_object(message.get("time")).get("created"))
             parts = self._parts(str(message.get("role")), part)
-            outcome.turns += _turns_of_row(str(row["id"]), parts, time or outcome.session.time)
-        return outcome
+            session_turns.turns += _turns_of_row(
+                str(row["id"]), parts, time or session_turns.session.time
+            )
+        return session_turns
 
     def _parts(self, role: str, part: dict[str, Any]) -> Iterator[Part]:
         """Yield the parts of one row or message.
@@ -208,13 +218,13 @@ class CursorEditor(DatabaseFormat):
         query = "select value from cursorDiskKV where key = ?"
         composer = _object(_row(database, query, f"composerData:{name}").get("value"))
         began = seconds(composer.get("createdAt"))
-        outcome = SessionTurns(Session(name, "", began))
+        session_turns = SessionTurns(Session(name, "", began))
         for key, bubble in self._bubbles(database, name, composer):
-            if not outcome.session.folder:
-                outcome.session.folder = self._folder(bubble)
+            if not session_turns.session.folder:
+                session_turns.session.folder = self._folder(bubble)
             time = seconds(bubble.get("timestamp")) or seconds(bubble.get("createdAt")) or began
-            outcome.turns += _turns_of_row(key, self._parts(bubble), time)
-        return outcome
+            session_turns.turns += _turns_of_row(key, self._parts(bubble), time)
+        return session_turns
 
     def _folder(self, bubble: dict[str, Any]) -> str:
         """Return the folder that a message was written in, or "" if it does not say."""
@@ -314,7 +324,7 @@ class GooseDatabase(DatabaseFormat):
         """Return a session. Each row of the table `messages` has its content as JSON."""
         session_row = _row(database, "select working_dir from sessions where id = ?", name)
         folder = str(session_row.get("working_dir") or "")
-        outcome = SessionTurns(Session(name, folder))
+        session_turns = SessionTurns(Session(name, folder))
         metadata = "null"
         if "metadata_json" in _columns(database, "messages"):
             metadata = "metadata_json"
@@ -332,21 +342,20 @@ class GooseDatabase(DatabaseFormat):
             except (TypeError, ValueError, RecursionError):
                 continue
             time = seconds(row["created_timestamp"])
-            outcome.turns += _turns_of_row(
+            session_turns.turns += _turns_of_row(
                 str(row["id"]), goose_parts(str(row["role"]), content), time
             )
-        return outcome
+        return session_turns
 
 
 class Zed(DatabaseFormat):
     """Reads `threads.db` of Zed, which has a document for each thread, mostly compressed."""
 
     def changed(self, database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
-        """Yield the name of every thread, and the time of its last change. Threads of subagents are
-        left out.
+        """Yield the name of every thread, and the time of its last change.
 
-        Raises NotUnderstood if threads are compressed and nothing on this machine can decompress
-        them.
+        Threads of subagents are left out. Raises NotUnderstood if threads are compressed and nothing
+        on this machine can decompress them.
         """
         kinds = {row[0] for row in database.execute("select distinct data_type from threads")}
         if "zstd" in kinds and not _can_decompress():
@@ -361,12 +370,12 @@ class Zed(DatabaseFormat):
     def session(self, database: sqlite3.Connection, name: str) -> SessionTurns:
         """Return a thread. The whole thread is one document in JSON, mostly compressed."""
         row = _row(database, "select * from threads where id = ?", name)
-        outcome = SessionTurns(Session(name))
+        session_turns = SessionTurns(Session(name))
         if not row:
-            return outcome
+            return session_turns
         # Older versions of Zed have no folders and no time of creation.
-        outcome.session.folder = self._first_folder(row)
-        outcome.session.time = seconds(row.get("created_at") or row["updated_at"])
+        session_turns.session.folder = self._first_folder(row)
+        session_turns.session.time = seconds(row.get("created_at") or row["updated_at"])
         data = row["data"]
         if row["data_type"] == "zstd":
             data = _decompressed(data)
@@ -374,8 +383,8 @@ class Zed(DatabaseFormat):
         for number, message in enumerate(as_list(messages)):
             if isinstance(message, dict):
                 parts = self._parts(message)
-                outcome.turns += _turns_of_row(str(number), parts, outcome.session.time)
-        return outcome
+                session_turns.turns += _turns_of_row(str(number), parts, session_turns.session.time)
+        return session_turns
 
     def _first_folder(self, row: dict[str, Any]) -> str:
         """Return the folder that a thread was opened with first, or "".

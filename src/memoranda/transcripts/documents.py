@@ -88,8 +88,9 @@ class DocumentFormat:
         yield SessionTurns(session, turns)
 
     def passage(self, path: Path, session: str, position: str) -> str | None:
-        for outcome in self.read(path, {}):
-            for turn in outcome.turns:
+        """Return the text of the turn at a position. None if it is gone."""
+        for session_turns in self.read(path, {}):
+            for turn in session_turns.turns:
                 if turn.position == position:
                     return turn.text
         return None
@@ -102,9 +103,7 @@ class GeminiCli(DocumentFormat):
     """
 
     def load(self, path: Path) -> Any:
-        """Return the document in a file. The lines of a `.jsonl` file are applied one after the
-        other.
-        """
+        """Return the document in a file. In a `.jsonl` file, each line changes the document."""
         if path.suffix != ".jsonl":
             return super().load(path)
         document: dict[str, Any] = {"messages": []}
@@ -231,8 +230,10 @@ _TOOLS = re.compile(r"\A\[(\w+)(?: for '.*?')?\] Result:", re.S)
 
 
 class Cline(DocumentFormat):
-    """Reads `tasks/TASK/api_conversation_history.json` of Cline's extension, and
-    `sessions/ID/ID.messages.json` of its command.
+    """Reads the files of Cline.
+
+    Its extension writes `tasks/TASK/api_conversation_history.json`, and its command
+    `sessions/ID/ID.messages.json`.
     """
 
     def messages(self, document: Any, path: Path, session: Session) -> Iterator[Message]:
@@ -278,11 +279,13 @@ class Cline(DocumentFormat):
 
         Cline also writes commands and their output in the person's name.
         """
-        ran = _RAN.match(text)
-        if ran:
-            yield Part(Kind.RAN, ran[1], _ONLY_CALL)
-            yield from tool_result(ran[2], _ONLY_CALL)
+        run = _RAN.match(text)
+        if run:
+            command, output = run.groups()
+            yield Part(Kind.RAN, command, _ONLY_CALL)
+            yield from tool_result(output, _ONLY_CALL)
             return
+        # The result of another tool.
         if _TOOLS.match(text):
             return
         task = _TASK.match(text)

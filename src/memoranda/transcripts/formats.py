@@ -32,8 +32,9 @@ _CLASSES = {
 @cache
 def _opened(name: str) -> Format:
     """Return the format with this name. Its module is imported first: a hook needs one of them."""
-    module, class_name = _CLASSES[name]
-    return cast("Format", getattr(import_module(f"memoranda.transcripts.{module}"), class_name)())
+    module_name, class_name = _CLASSES[name]
+    module = import_module(f"memoranda.transcripts.{module_name}")
+    return cast("Format", getattr(module, class_name)())
 
 
 class _Formats(Mapping[str, Format]):

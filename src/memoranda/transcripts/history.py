@@ -70,15 +70,13 @@ class Aider:
         state["offset"] = len(data)
 
     def passage(self, path: Path, session: str, position: str) -> str | None:
-        """Return the text of the turn at a position, without the signs that Aider puts before
-        lines.
-        """
+        """Return the text of the turn at a position, without the signs that Aider puts in lines."""
         start, _, length = position.partition("+")
         with path.open("rb") as file:
             file.seek(int(start))
             data = file.read(int(length))
         is_prompt = data.startswith(_PROMPT)
-        turn = _turn(data, Span(0, len(data), is_prompt), Session())
+        turn = _turn(data, Span(start=0, end=len(data), is_prompt=is_prompt), Session())
         if turn is None:
             return None
         return turn.text
@@ -92,10 +90,11 @@ def _turn(data: bytes, span: Span, session: Session) -> Turn | None:
         # Aider marks an empty line of a prompt.
         lines = [_ONLY_BLANK.sub("", line) for line in lines]
     kind = speaker(span.is_prompt)
-    first_part = next(iter(spoken(kind, "\n".join(lines))), None)
-    if first_part is None:
-        return None
-    return Turn(kind, first_part.text, f"{span.start}+{span.end - span.start}", session.time)
+    position = f"{span.start}+{span.end - span.start}"
+    # There is one part at most.
+    for part in spoken(kind, "\n".join(lines)):
+        return Turn(kind, part.text, position, session.time)
+    return None
 
 
 class Span(NamedTuple):
@@ -115,10 +114,12 @@ class Span(NamedTuple):
 def _messages(data: bytes, offset: int) -> Iterator[Span]:
     """Yield the messages, and the beginnings of sessions, from `offset` on.
 
-    A message is all consecutive lines of one shape (see `_shape`).
+    A message is all consecutive lines of one shape, `prompt` or `answer`.
     """
+    # Where the present line begins, and where the present message began.
     position = offset
     start = offset
+    # The shape of the present message, and the code fence that is open in it.
     state = ""
     fence = b""
     for line in data[offset:].splitlines(keepends=True):
@@ -134,7 +135,8 @@ def _messages(data: bytes, offset: int) -> Iterator[Span]:
             state = shape
         began = _START.match(line)
         if shape == "start" and began:
-            yield Span(position, position, False, datetime.fromisoformat(began[1].decode()))
+            time = datetime.fromisoformat(began[1].decode())
+            yield Span(position, position, is_prompt=False, began=time)
         if state == "answer":
             fence = _fence_after(line, fence)
         position += len(line)

@@ -36,6 +36,12 @@ _NEW_TURN = (
 )
 
 
+_NEW_LESSON = (
+    "insert into lesson (kind, session, turn, other, start, stop, time, mark)"
+    " values (:kind, :session, :turn, :other, :start, :stop, :time, :mark)"
+)
+
+
 class SourceRow(NamedTuple):
     """A file with transcripts, as the table `source` has it.
 
@@ -69,6 +75,8 @@ class TurnRow(NamedTuple):
     agent, format: the agent that wrote the transcript, and the name of its format.
     path: the file of the transcript.
     is_statement: whether the person tells something, and does not only ask or give work.
+
+    Turns of a session have ascending ids.
     """
 
     id: int
@@ -258,12 +266,10 @@ class TraceIndex:
                 path.chmod(0o600)
                 database.execute("pragma journal_mode = wal")
                 database.execute("pragma synchronous = normal")
-                version = _version_of(database)
-                if version == VERSION:
-                    return database
-                if version == 0 and not database.execute("select 1 from sqlite_master").fetchone():
+                if _is_empty(database):
                     schema = Path(__file__).with_name("schema.sql").read_text("utf-8")
                     database.executescript(f"begin;{schema};pragma user_version = {VERSION};commit")
+                if _version_of(database) == VERSION:
                     return database
             except sqlite3.DatabaseError as error:
                 # A locked file or a full disk is no reason to delete the index.
@@ -418,6 +424,7 @@ class TraceIndex:
         ids = {}
         for turn in turns:
             id += 1
+            # The words of a person begin an exchange.
             if turn.kind == Kind.SAID or not exchange:
                 exchange = id
             ids[turn.position] = id
@@ -441,27 +448,28 @@ class TraceIndex:
     def _insert_lessons(
         self, session: int, lessons: Iterable[NewLesson], ids: dict[str, int]
     ) -> None:
-        """Write lessons. `ids` are ids of turns by position; other turns are looked up."""
+        """Write lessons.
+
+        session: the id of their session.
+        ids: the ids of some turns, by position. Other turns are looked up.
+        """
         for lesson in lessons:
             turn = ids.get(lesson.position) or self._turn_at(session, lesson.position)
             other_turn = ids.get(lesson.other) or self._turn_at(session, lesson.other)
             # The transcript was shortened meanwhile.
             if turn is None:
                 continue
-            insertion = self._database.execute(
-                "insert into lesson (kind, session, turn, other, start, stop, time, mark)"
-                " values (?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    lesson.kind,
-                    session,
-                    turn,
-                    other_turn,
-                    lesson.start,
-                    lesson.stop,
-                    lesson.time,
-                    lesson.mark,
-                ),
-            )
+            row = {
+                "kind": lesson.kind,
+                "session": session,
+                "turn": turn,
+                "other": other_turn,
+                "start": lesson.start,
+                "stop": lesson.stop,
+                "time": lesson.time,
+                "mark": lesson.mark,
+            }
+            insertion = self._database.execute(_NEW_LESSON, row)
             self._database.executemany(
                 "insert or ignore into anchor (term, lesson) values (?, ?)",
                 [(term, insertion.lastrowid) for term in lesson.terms],
@@ -518,21 +526,21 @@ class TraceIndex:
             " from source left join session on session.source = source.id"
             " where source.trouble = '' group by 1 order by 1"
         ).fetchall()
-        turns = dict(
-            self._database.execute(
-                "select source.agent, count(*) from turn join session on session.id = turn.session"
-                " join source on source.id = session.source group by 1"
-            ).fetchall()
-        )
-        return {
-            row["agent"]: AgentCounts(
-                row["files"],
-                row["sessions"],
-                turns.get(row["agent"], 0),
-                row["ended"] or 0,
+        turn_rows = self._database.execute(
+            "select source.agent, count(*) from turn join session on session.id = turn.session"
+            " join source on source.id = session.source group by 1"
+        ).fetchall()
+        turns_by_agent: dict[str, int] = dict(turn_rows)
+        counts: dict[str, AgentCounts] = {}
+        for row in rows:
+            agent = row["agent"]
+            counts[agent] = AgentCounts(
+                files=row["files"],
+                sessions=row["sessions"],
+                turns=turns_by_agent.get(agent, 0),
+                ended=row["ended"] or 0,
             )
-            for row in rows
-        }
+        return counts
 
     def frequencies(self, words: Sequence[str]) -> dict[str, int]:
         """Count the turns that have each of these words in any of its forms, e.g. `{"port": 12}`.
@@ -551,10 +559,11 @@ class TraceIndex:
         last = self.last_turn()
         counts = {}
         for word in words:
+            phrase = '"' + word.replace('"', "") + '"'
             row = self._database.execute(
                 "select count(*) as count, min(rowid) as first from (select rowid from turn_fts"
                 " where turn_fts match ? order by rowid desc limit ?)",
-                ('"' + word.replace('"', "") + '"', _MAX_COUNTED_TURNS),
+                (phrase, _MAX_COUNTED_TURNS),
             ).fetchone()
             count = row["count"]
             # Counting all turns with a very common word would take longer than a whole search.
@@ -643,12 +652,12 @@ class TraceIndex:
 
     def turns(self, ids: Iterable[int]) -> dict[int, TurnRow]:
         """Return turns by their ids. Turns that were deleted meanwhile are left out."""
-        result = {}
+        turns = {}
         for id in ids:
             row = self._database.execute(f"{_TURN} where turn.id = ?", (id,)).fetchone()
             if row:
-                result[id] = _turn_row(row)
-        return result
+                turns[id] = _turn_row(row)
+        return turns
 
     def exchange(self, id: int) -> list[TurnRow]:
         """Return the turns of an exchange in order; [] if it is not in the index.
@@ -662,7 +671,7 @@ class TraceIndex:
             f"{_TURN} where turn.session = ? and turn.exchange = ? order by turn.id",
             (row["session"], id),
         )
-        return [_turn_row(item) for item in rows]
+        return [_turn_row(turn) for turn in rows]
 
     def find_turn(self, session: str, position: str) -> list[TurnRow]:
         """Return the turns at a position, in all sessions whose names begin with `session`.
@@ -695,10 +704,12 @@ class TraceIndex:
             where.append(f"id in (select lesson from anchor where term in ({marks}))")
             values += terms
         condition = " and ".join(where) or "true"
+        # For SQLite, a negative limit is no limit.
+        sql_limit = limit or -1
         rows = self._database.execute(
             f"select id, kind, turn, other, start, stop, max(time) as time, mark from lesson"
             f" where {condition} group by mark order by time desc limit ?",
-            (*values, limit or -1),
+            (*values, sql_limit),
         )
         return [LessonRow(*row) for row in rows]
 
@@ -750,7 +761,13 @@ class TraceIndex:
         return [turn for turn in self.exchange(exchange) if turn.kind is Kind.EDITED]
 
 
+def _is_empty(database: sqlite3.Connection) -> bool:
+    """Whether a database has no tables yet."""
+    return database.execute("select 1 from sqlite_master").fetchone() is None
+
+
 def _version_of(database: sqlite3.Connection) -> int:
+    """Return the version with which `_open_or_create` made an index, 0 for any other database."""
     return int(database.execute("pragma user_version").fetchone()[0])
 
 

@@ -1,8 +1,8 @@
-"""Finds lessons in sessions by rules: requests, decisions and corrections of a person, and commands
-that failed, with the commands that worked then.
+"""Finds lessons in sessions by rules.
 
-Nothing is invented: a lesson is a place in a turn, the thing said or done. The rules are in
-lessons.toml.
+A lesson is a request, a decision or a correction of a person, or a command that failed, perhaps
+with the command that worked then. Nothing is invented: a lesson is a place in a turn, the thing said
+or done. The rules are in lessons.toml.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Lesson:
     position: the position of its turn in the session.
     start, stop: the sentence in the text of that turn. Both are 0 if the lesson is a command.
     time: seconds since 1970.
-    about: the terms it is about (see transcripts.terms).
+    about: the terms it is about, such as `c:npm test` for a command (terms.py).
     identity: the text by which equal lessons are recognized.
     other: the position of the turn with the command that worked, or "".
     """
@@ -206,16 +206,15 @@ def kind_of(sentence: str, signs: Sequence[str] | None = None) -> LessonKind | N
     signs: the signs of a lesson that `signs_in` found in the text around it. None means that they
         are looked for here.
     """
-    if len(sentence) > _MAX_SENTENCE_CHARACTERS or sentence.rstrip().endswith(
-        ("?", "？", "吗", "么")
-    ):
+    is_question = sentence.rstrip().endswith(("?", "？", "吗", "么"))
+    if is_question or len(sentence) > _MAX_SENTENCE_CHARACTERS:
         return None
-    table = _table()
-    lower = sentence.lower()
     if signs is None:
         signs = signs_in(sentence)
     # Most sentences have no sign, and looking for one is cheaper than matching the rules.
-    if not (lower.startswith(table["beginnings"]) or any(sign in lower for sign in signs)):
+    lower = sentence.lower()
+    has_beginning = lower.startswith(_table()["beginnings"])
+    if not has_beginning and not any(sign in lower for sign in signs):
         return None
     for kind in (LessonKind.CORRECTION, LessonKind.DECISION, LessonKind.REQUEST):
         if _rule_of(kind).search(sentence):
@@ -234,7 +233,8 @@ def against(sentence: str) -> list[str]:
         if not any(sign in lower for sign in rule.signs):
             continue
         for match in rule.pattern.finditer(sentence):
-            names = [next(filter(None, match.groups()), "")]
+            # A rule has a group for each wording. The first that matched has the name.
+            names = [name for name in match.groups() if name][:1]
             # Further names of a list: "never use moment, luxon or dayjs".
             next_match = _FURTHER_TERM.match(sentence, match.end())
             while next_match:
@@ -261,13 +261,17 @@ def _name_terms(name: str) -> list[str]:
 
 def paths_in(sentence: str) -> list[str]:
     """Return the terms of the paths that a sentence names: `f:src/api.ts` for "edit src/api.ts"."""
-    result = [path_term(match[1]) for match in _PATH.finditer(sentence) if "://" not in sentence]
-    return list(dict.fromkeys(result))
+    # An address on the web looks like a path.
+    if "://" in sentence:
+        return []
+    terms = [path_term(match[1]) for match in _PATH.finditer(sentence)]
+    return list(dict.fromkeys(terms))
 
 
 def is_broken(output: str) -> bool:
     """Whether an output says that the command itself is wrong, e.g. `command not found`."""
-    lower = f"{output[:_OUTPUT_END_CHARACTERS]}\n{output[-_OUTPUT_END_CHARACTERS:]}".lower()
+    ends = output[:_OUTPUT_END_CHARACTERS] + "\n" + output[-_OUTPUT_END_CHARACTERS:]
+    lower = ends.lower()
     return any(words in lower for words in _table()["broken"])
 
 
@@ -364,8 +368,8 @@ class Miner:
         """Return the last command as JSON if its output has not come yet, otherwise None."""
         if self._last_command is None or not self._waits_for_output:
             return None
-        # All fields but `has_failed`, which a command does not have.
-        return [*self._last_command[:5]]
+        # All fields but the last, `has_failed`, which a command does not have.
+        return [*self._last_command[:-1]]
 
     @classmethod
     def of(cls, state: dict[str, Any]) -> Miner:
@@ -396,11 +400,16 @@ class Miner:
             if kind is None or lesson_count >= _MAX_LESSONS_PER_TURN:
                 continue
             lesson_count += 1
-            lesson_terms = (*against(sentence), *paths_in(sentence))
-            identity = f"{kind.name}:{fold(sentence)}"
-            self.lessons.append(
-                Lesson(kind, turn.position, start, stop, turn.time, lesson_terms, identity)
+            lesson = Lesson(
+                kind,
+                turn.position,
+                start,
+                stop,
+                turn.time,
+                about=(*against(sentence), *paths_in(sentence)),
+                identity=f"{kind.name}:{fold(sentence)}",
             )
+            self.lessons.append(lesson)
 
     def _take_result(self, turn: Turn) -> None:
         """Note a command as failed, or close the failures that a working command ends."""
@@ -418,13 +427,15 @@ class Miner:
         if not commands:
             return
         if turn.has_failed:
-            error = error_line(turn.text)
-            broken = is_broken(turn.text)
-            self._open_failures.append(
-                _Failure(
-                    command.position, commands, error, broken, command.time, self._command_count
-                )
+            failure = _Failure(
+                command.position,
+                commands,
+                error=error_line(turn.text),
+                is_broken=is_broken(turn.text),
+                time=command.time,
+                number=self._command_count,
             )
+            self._open_failures.append(failure)
             return
         for words in commands:
             self.successes[command_term(words)] = command.time
@@ -439,10 +450,10 @@ class Miner:
             if any(words in commands for words in failure.commands):
                 # The command works now, so its failure was not about the command.
                 self._open_failures.remove(failure)
-            elif (
-                self._command_count - failure.number <= _MAX_COMMANDS_BETWEEN
-                and self._is_fixed_by(failure, commands)
-            ):
+                continue
+            commands_between = self._command_count - failure.number
+            is_recent = commands_between <= _MAX_COMMANDS_BETWEEN
+            if is_recent and self._is_fixed_by(failure, commands):
                 self._open_failures.remove(failure)
                 self._add_failure_lesson(failure, command.position)
 
@@ -472,18 +483,20 @@ class Miner:
             terms.append(error_term(failure.error))
         # A missing program is missing for every command that runs it.
         if _missing_program().search(failure.error):
-            terms += [
-                f"t:{program(words)}"
-                for words in failure.commands
-                if program(words) in failure.error
-            ]
-        kind = LessonKind.FAILED
-        if worked_at:
-            kind = LessonKind.FIX
-        identity = f"{kind.name}:{' '.join(failure.commands[0])}"
-        self.lessons.append(
-            Lesson(kind, failure.position, 0, 0, failure.time, tuple(terms), identity, worked_at)
+            programs = [program(words) for words in failure.commands]
+            terms += [f"t:{name}" for name in programs if name in failure.error]
+        kind = LessonKind.FIX if worked_at else LessonKind.FAILED
+        lesson = Lesson(
+            kind,
+            failure.position,
+            start=0,
+            stop=0,
+            time=failure.time,
+            about=tuple(terms),
+            identity=f"{kind.name}:{' '.join(failure.commands[0])}",
+            other=worked_at,
         )
+        self.lessons.append(lesson)
 
 
 # Commands at least as alike as this do the same work, if the first one was mistyped.
@@ -492,16 +505,17 @@ _LIKE_BROKEN_COMMAND = 0.5
 _LIKE_SAME_OPERANDS = 0.4
 
 
-def _likeness(a: list[str], b: list[str]) -> float:
+def _likeness(first: list[str], second: list[str]) -> float:
     """Return how alike two commands are, from 0 to 1: the share of letter pairs they share.
 
-    a, b: the commands, each as a list of words.
+    first, second: the commands, each as a list of words.
     """
-    first = _pairs(" ".join(a))
-    second = _pairs(" ".join(b))
-    if not first or not second:
+    first_pairs = _pairs(" ".join(first))
+    second_pairs = _pairs(" ".join(second))
+    if not first_pairs or not second_pairs:
         return 0.0
-    return 2 * len(first & second) / (len(first) + len(second))
+    shared_pairs = first_pairs & second_pairs
+    return 2 * len(shared_pairs) / (len(first_pairs) + len(second_pairs))
 
 
 def _pairs(text: str) -> set[str]:
@@ -509,24 +523,25 @@ def _pairs(text: str) -> set[str]:
     return {text[start : start + 2] for start in range(len(text) - 1)}
 
 
-def _same_work(a: list[str], b: list[str]) -> bool:
+def _same_work(first: list[str], second: list[str]) -> bool:
     """Whether two commands do the same to the same operands, with other programs or options.
 
     `pytest tests` and `python -m pytest tests`, for example.
 
-    a, b: the commands, each as a list of words.
+    first, second: the commands, each as a list of words.
     """
     # `docker-compose up` and `docker compose up` differ only in a sign.
-    if _letters(a) == _letters(b):
+    if _letters(first) == _letters(second):
         return True
-    first = _operands(a)
-    second = _operands(b)
+    first_operands = _operands(first)
+    second_operands = _operands(second)
     # Without operands, both must be calls of the same program.
-    if not first or not second:
-        return a[0] == b[0] and first == second
-    if not (first <= second or second <= first):
+    if not first_operands or not second_operands:
+        return first[0] == second[0] and first_operands == second_operands
+    # One of them may have further operands.
+    if not (first_operands <= second_operands or second_operands <= first_operands):
         return False
-    return _likeness(a, b) >= _LIKE_SAME_OPERANDS
+    return _likeness(first, second) >= _LIKE_SAME_OPERANDS
 
 
 def _letters(command: list[str]) -> str:

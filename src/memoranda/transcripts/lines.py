@@ -76,7 +76,7 @@ class LineFormat:
         session = self.begin(path)
         if "session" in state:
             session = Session(**state["session"])
-        outcome = SessionTurns(session)
+        session_turns = SessionTurns(session)
         recognised = state.get("known", 0)
         unknown = 0
         offset = state.get("offset", 0)
@@ -91,7 +91,7 @@ class LineFormat:
                     unknown += 1
                 else:
                     recognised += 1
-                    outcome.turns += turns
+                    session_turns.turns += turns
                 offset += len(line)
         if not recognised and unknown >= _MIN_UNKNOWN_LINES:
             raise NotUnderstood("none of its lines is known")
@@ -101,18 +101,25 @@ class LineFormat:
             "folder": session.folder,
             "time": session.time,
         }
-        yield outcome
+        yield session_turns
 
     def passage(self, path: Path, session: str, position: str) -> str | None:
-        offset = position.partition(".")[0]
+        """Return the text of the turn at a position. None if it is gone."""
+        offset = int(position.partition(".")[0])
         with path.open("rb") as file:
-            file.seek(int(offset))
+            file.seek(offset)
             line = file.readline(_MAX_LINE_BYTES)
-        turns = self._turns(line, int(offset), self.begin(path)) or []
-        return next((turn.text for turn in turns if turn.position == position), None)
+        for turn in self._turns(line, offset, self.begin(path)) or ():
+            if turn.position == position:
+                return turn.text
+        return None
 
     def _turns(self, line: bytes, offset: int, session: Session) -> list[Turn] | None:
-        """Return the turns of a line, or None if the line is not of this format."""
+        """Return the turns of a line, or None if the line is not of this format.
+
+        offset: where the line begins in the file, in bytes.
+        session: the session so far, which the line may change.
+        """
         try:
             entry = json.loads(line)
         except (ValueError, RecursionError):
@@ -123,17 +130,12 @@ class LineFormat:
             parts = self.parts(entry, session)
             if parts is None:
                 return None
-            return [
-                Turn(
-                    part.kind,
-                    part.text,
-                    f"{offset}.{number}",
-                    session.time,
-                    part.call,
-                    part.has_failed,
-                )
-                for number, part in enumerate(parts)
-            ]
+            turns: list[Turn] = []
+            for number, part in enumerate(parts):
+                position = f"{offset}.{number}"
+                time = session.time
+                turns.append(Turn(part.kind, part.text, position, time, part.call, part.has_failed))
+            return turns
         except RecursionError:
             # Reading a deeply nested value takes more levels than parsing it.
             return None
@@ -143,9 +145,7 @@ class ClaudeCode(LineFormat):
     """Reads `~/.claude/projects/FOLDER/SESSION.jsonl`."""
 
     def parts(self, entry: dict[str, Any], session: Session) -> Iterator[Part] | None:
-        """Yield the parts of an entry, and update the session's time and folder. None for an
-        unknown entry.
-        """
+        """Yield the parts of an entry, and update the session. None for an unknown entry."""
         entry_type = entry.get("type")
         if not isinstance(entry_type, str):
             return None
@@ -180,9 +180,8 @@ class Codex(LineFormat):
         session.time = seconds(entry.get("timestamp")) or session.time
         session.folder = _text_value(payload, "cwd") or session.folder
         if entry_type == "session_meta":
-            session.name = (
-                _text_value(payload, "session_id") or _text_value(payload, "id") or session.name
-            )
+            name = _text_value(payload, "session_id") or _text_value(payload, "id")
+            session.name = name or session.name
         # Entries of these types have no text of their own: items repeat the text of an `event_msg`.
         if entry_type in ("event_msg", "session_meta", "turn_context", "compacted"):
             return iter(())
@@ -213,9 +212,9 @@ class Codex(LineFormat):
         """
         failed = None
         if isinstance(output, str) and output.startswith("Chunk ID:"):
-            head, outcome, output = output.partition("\nOutput:\n")
+            head, separator, output = output.partition("\nOutput:\n")
             # Only a head that is separated from the output has the exit code.
-            if outcome:
+            if separator:
                 failed = failed_by_text(head)
         # Other versions write the output and its exit code as JSON in a text.
         if isinstance(output, str) and output.startswith("{"):
@@ -235,6 +234,7 @@ class CopilotCli(LineFormat):
     """Reads `~/.copilot/session-state/SESSION/events.jsonl`."""
 
     def begin(self, path: Path) -> Session:
+        """Return a session with the name of the folder of its file."""
         return Session(name=path.parent.name)
 
     def parts(self, entry: dict[str, Any], session: Session) -> Iterator[Part] | None:
@@ -279,6 +279,7 @@ class CursorCli(LineFormat):
     """
 
     def begin(self, path: Path) -> Session:
+        """Return a session with its name, its folder and the time of its file."""
         session = Session(path.stem, "", path.stat().st_mtime)
         for folder in path.parents:
             if folder.name == "agent-transcripts":
@@ -351,6 +352,7 @@ class Windsurf(LineFormat):
     """Reads `~/.windsurf/transcripts/TRAJECTORY.jsonl`, the file that Windsurf passes to hooks."""
 
     def begin(self, path: Path) -> Session:
+        """Return a session with its name and the time of its file."""
         return Session(path.stem, "", path.stat().st_mtime)
 
     def parts(self, entry: dict[str, Any], session: Session) -> Iterator[Part] | None:

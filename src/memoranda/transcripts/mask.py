@@ -96,9 +96,9 @@ class Mask:
 
     def _signs_of(self, word: str) -> set[str]:
         """Return the signs in one word, which is in small letters."""
-        known = self._signs_by_word.get(word)
-        if known is not None:
-            return known
+        known_signs = self._signs_by_word.get(word)
+        if known_signs is not None:
+            return known_signs
         signs: set[str] = set()
         if self._may_have_sign(word):
             signs = self._rules.words_near(SECRET, word)

@@ -46,6 +46,7 @@ class TranscriptStore:
 
 @cache
 def _table() -> dict[str, Any]:
+    """Return places.toml: agent -> its title and stores."""
     return tomllib.loads(Path(__file__).with_name("places.toml").read_text("utf-8"))
 
 
@@ -120,8 +121,9 @@ def _files(
         paths[Path(configured)] = None
     for root in roots:
         for pattern in store.files:
-            matching = sorted(root.glob(pattern))
-            paths |= dict.fromkeys(path for path in matching if not _is_skipped(store, path))
+            for path in sorted(root.glob(pattern)):
+                if not _is_skipped(store, path):
+                    paths[path] = None
     # Patterns may match folders.
     for path in paths:
         if path.is_file():
@@ -145,5 +147,6 @@ def _expanded(text: str, environ: Mapping[str, str]) -> Path:
         text = text[: match.start()] + value + text[match.end() :]
         match = _VARIABLE.search(text)
     if text == "~" or text.startswith("~/"):
-        text = (environ.get("HOME") or os.path.expanduser("~")) + text[1:]
+        home = environ.get("HOME") or os.path.expanduser("~")
+        text = home + text[1:]
     return Path(text)

@@ -127,12 +127,12 @@ def _is_known(memory: MemorySession, upkeep: Upkeep, proposal: Proposal) -> bool
 def _proposal(index: TraceIndex, mask: Mask, row: LessonRow) -> Proposal | None:
     """Make the proposal to remember a lesson.
 
+    None if its transcript is gone, or if it has secrets. None, too, if it may be an injected
+    instruction, or if the name of its folder may be one, since that becomes a tag.
+
     index: the transcripts.
     mask: finds secrets and suspicious words.
     row: the lesson.
-
-    None if its transcript is gone, or if it has secrets or may be an injected instruction. So may
-    be the name of its folder, which becomes a tag.
     """
     turn = index.turns([row.turn]).get(row.turn)
     if turn is None:
@@ -142,8 +142,12 @@ def _proposal(index: TraceIndex, mask: Mask, row: LessonRow) -> Proposal | None:
         return None
     if mask.is_suspicious(text) or mask.is_suspicious_name(origin(turn)):
         return None
-    changed = filter(None, map(raw_text, index.files_changed(turn.exchange)))
-    files = tuple(path for path in dict.fromkeys(changed) if _may_be_named(mask, path))[:_MAX_FILES]
+    paths: dict[str, None] = {}
+    for edit in index.files_changed(turn.exchange):
+        path = raw_text(edit)
+        if path and _may_be_named(mask, path):
+            paths[path] = None
+    files = tuple(paths)[:_MAX_FILES]
     time = datetime.fromtimestamp(row.time or 0, UTC)
     return Proposal(_key(row), LessonKind(row.kind), text, turn, time, files)
 
@@ -164,31 +168,33 @@ def _lesson_text(index: TraceIndex, row: LessonRow, turn: TurnRow) -> str:
     if row.kind != LessonKind.FIX:
         return whole[row.start : row.stop]
     for working_turn in index.turns(filter(None, [row.other])).values():
-        worked = raw_text(working_turn)
-        if worked is not None:
-            return _fix_sentence(turn, whole, worked)
+        working_command = raw_text(working_turn)
+        if working_command is not None:
+            return _fix_sentence(turn, whole, working_command)
     return ""
 
 
-def _fix_sentence(turn: TurnRow, failed: str, worked: str) -> str:
-    """Return the sentence "`failed` failed in PROJECT; `worked` worked then."."""
+def _fix_sentence(turn: TurnRow, failed_command: str, working_command: str) -> str:
+    """Return a sentence such as "`npm tset` failed in shop; `npm test` worked then.".
+
+    turn: the turn with the failed command, whose folder is the project.
+    """
     where = ""
     project = Path(turn.folder).name
     if project:
         where = f" in {project}"
-    first = one_line(failed)[:_COMMAND_CHARACTERS]
-    second = one_line(worked)[:_COMMAND_CHARACTERS]
-    return f"`{first}` failed{where}; `{second}` worked then."
+    failed = one_line(failed_command)[:_COMMAND_CHARACTERS]
+    working = one_line(working_command)[:_COMMAND_CHARACTERS]
+    return f"`{failed}` failed{where}; `{working}` worked then."
 
 
 def _questions(memory: MemorySession) -> Iterator[ReviewItem]:
     """Yield a question for each proposal."""
     for proposal in proposals(memory):
         turn = proposal.turn
-        day = ""
-        if proposal.has_time:
-            day = f"{proposal.time:%Y-%m-%d}"
-        place = ", ".join(filter(None, (turn.agent, Path(turn.folder).name, day)))
+        day = f"{proposal.time:%Y-%m-%d}" if proposal.has_time else ""
+        origin_words = [turn.agent, Path(turn.folder).name, day]
+        place = ", ".join([word for word in origin_words if word])
         subject = flat(one_line(proposal.text))
         line = f'"{subject}" ({flat(place)})'
         ref = ref_of(turn)
@@ -227,16 +233,13 @@ def _record(memory: MemorySession, proposal: Proposal) -> Record:
     if proposal.files:
         further["files"] = list(proposal.files)
     now = memory.clock()
-    created = now
-    if proposal.has_time:
-        created = proposal.time
     return Record(
         proposal.id,
         proposal.text,
         category,
-        created,
-        now,
-        tags=tuple(filter(None, [project])),
+        created=proposal.time if proposal.has_time else now,
+        updated=now,
+        tags=(project,) if project else (),
         source=f"transcript-{proposal.turn.agent}",
         further=further,
     )

@@ -11,7 +11,6 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from functools import cached_property
-from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoranda.sources.layout import Layout
@@ -50,6 +49,12 @@ _MAX_LINES = 400
 _LINE_CHARACTERS = 220
 _COMMAND_CHARACTERS = 160
 _NAME_CHARACTERS = 60
+# Names in an error that are looked up.
+_MAX_NAMES_OF_ERROR = 20
+# Lessons that are looked at for one action.
+_MAX_LESSONS = 20
+# A longer line of a note is not a rule.
+_MAX_LINE_CHARACTERS = 2_000
 # Errors shorter than this are too common to identify what failed.
 _MIN_ERROR_CHARACTERS = 24
 _CODE_KEYS = ("new_string", "content", "new_str", "file_text", "contents", "code_edit", "text")
@@ -93,19 +98,20 @@ class ActionTerms:
     def arguments(self) -> dict[str, Any]:
         """The arguments of the tool. If they are not a JSON object, they are the value of `input`."""
         try:
-            result = json.loads(self.action.arguments)
+            arguments = json.loads(self.action.arguments)
         except (ValueError, RecursionError):
-            result = self.action.arguments
-        if isinstance(result, dict):
-            return result
-        return {"input": result}
+            arguments = self.action.arguments
+        if isinstance(arguments, dict):
+            return arguments
+        return {"input": arguments}
 
     @cached_property
     def commands(self) -> list[list[str]]:
         """The commands that it runs, each as a list of words."""
-        parts = tool_call(self.action.tool, self.arguments)
-        lines = [part.text for part in parts if part.kind is Kind.RAN]
-        return list(chain.from_iterable(map(simple_commands, lines)))
+        commands: list[list[str]] = []
+        for line in self._command_lines():
+            commands += simple_commands(line)
+        return commands
 
     @cached_property
     def paths(self) -> list[str]:
@@ -121,18 +127,20 @@ class ActionTerms:
         After a failure only whole commands and the error count.
         """
         if self.action.output:
-            result = [command_term(words) for words in self.commands if not is_trivial(words)]
+            terms = [command_term(words) for words in self.commands if not is_trivial(words)]
             if len(self.error) >= _MIN_ERROR_CHARACTERS:
-                result.append(error_term(self.error))
-            return result
-        result = list(chain.from_iterable(map(command_terms, self._command_lines())))
+                terms.append(error_term(self.error))
+            return terms
+        terms = []
+        for line in self._command_lines():
+            terms += command_terms(line)
         # Arguments of other tools are not code.
         if self.paths:
             for code in self._code():
-                result += code_terms(code)
+                terms += code_terms(code)
         for path in self.paths:
-            result += path_terms(path)
-        return list(dict.fromkeys(result))[:_MAX_TERMS]
+            terms += path_terms(path)
+        return list(dict.fromkeys(terms))[:_MAX_TERMS]
 
     @cached_property
     def error(self) -> str:
@@ -143,8 +151,8 @@ class ActionTerms:
     def words(self) -> list[str]:
         """The words and phrases by which to search notes, e.g. `moment` and `npm install moment`."""
         if self.action.output:
-            return _names_of_error(self.error)[:20]
-        result = []
+            return _names_of_error(self.error)[:_MAX_NAMES_OF_ERROR]
+        texts = []
         for term in self.terms:
             kind, _, text = term.partition(":")
             word_count = text.count(" ") + 1
@@ -155,8 +163,8 @@ class ActionTerms:
             if kind == "f":
                 text = text.rpartition("/")[2]
             if len(text) > 1:
-                result.append(text)
-        return list(dict.fromkeys(result))
+                texts.append(text)
+        return list(dict.fromkeys(texts))
 
     def may_be_in(self, sentence: str) -> bool:
         """Whether a sentence has a word that it must have to be about one of the terms."""
@@ -176,6 +184,7 @@ class ActionTerms:
         return list(dict.fromkeys(filter(None, signs)))
 
     def _command_lines(self) -> Iterator[str]:
+        """Yield the command lines that it runs."""
         for part in tool_call(self.action.tool, self.arguments):
             if part.kind is Kind.RAN:
                 yield part.text
@@ -201,11 +210,11 @@ def _names_of_error(line: str) -> list[str]:
     """
     words = line.replace("'", " ").replace('"', " ").replace("`", " ").split()
     bare_words = [word.strip("()[]{}:,;.") for word in words]
-    codes = [
-        word
-        for word in bare_words
-        if len(word) > 4 and (is_distinct(word) or (word.isupper() and word.isalnum()))
-    ]
+    codes: list[str] = []
+    for word in bare_words:
+        is_code = word.isupper() and word.isalnum()
+        if len(word) > 4 and (is_code or is_distinct(word)):
+            codes.append(word)
     return list(dict.fromkeys([*codes, *names_in(line)]))
 
 
@@ -277,7 +286,7 @@ def line_about(body: str, about: ActionTerms) -> str:
     terms = set(about.terms)
     for line in body.splitlines()[:_MAX_LINES]:
         sentence = line.strip().lstrip("#-*> ")
-        if not sentence or len(sentence) > 2_000:
+        if not sentence or len(sentence) > _MAX_LINE_CHARACTERS:
             continue
         if about.action.output:
             if any(word in sentence for word in about.words):
@@ -324,12 +333,12 @@ def _facts_of_lessons(index: TraceIndex, mask: Mask, about: ActionTerms) -> Iter
     about: the action and its terms.
     """
     terms = [hashed(term) for term in about.terms]
-    # No kinds are all kinds.
+    # Empty means lessons of all kinds.
     kinds: tuple[LessonKind, ...] = ()
     if about.action.output:
         # An action with output is a command that failed. Only lessons about how it was fixed help.
         kinds = (LessonKind.FIX,)
-    rows = index.lessons(kinds, terms=terms, limit=20)
+    rows = index.lessons(kinds, terms=terms, limit=_MAX_LESSONS)
     # Decisions and corrections, which a person said, come before commands that failed; then the
     # newest come first.
     rows.sort(key=lambda row: (row.kind == LessonKind.FAILED, -row.time))
@@ -405,11 +414,12 @@ def _lesson_fact(row: LessonRow, turns: dict[int, TurnRow], mask: Mask, about: A
     if when:
         origin += f", {when:%Y-%m-%d}"
     if row.kind in (LessonKind.FIX, LessonKind.FAILED):
-        working_turn = turns.get(row.other or 0)
-        return _fix_fact(mask, origin, turn_text, working_turn and raw_text(working_turn))
+        working_turn = None if row.other is None else turns.get(row.other)
+        working_command = None if working_turn is None else raw_text(working_turn)
+        return _fix_fact(mask, origin, turn_text, working_command)
     # The transcript may have changed since: check that the sentence is still a lesson.
     sentence = mask.clean(turn_text[row.start : row.stop])
-    if kind_of(sentence) is None or not _speaks(sentence, about):
+    if kind_of(sentence) is None or not speaks_of(sentence, set(about.terms)):
         return ""
     return _sentence_fact(mask, origin, sentence, about)
 
@@ -425,36 +435,34 @@ def _sentence_fact(mask: Mask, origin: str, sentence: str, about: ActionTerms) -
     about: the action and its terms.
     """
     if not mask.is_suspicious(sentence):
-        return f'({origin}, unconfirmed) the user said: "{_shortened_line(sentence, _LINE_CHARACTERS)}"'
+        line = _shortened_line(sentence, _LINE_CHARACTERS)
+        return f'({origin}, unconfirmed) the user said: "{line}"'
     # Injected instructions must not reach a model as something the user said.
     names = [term.partition(":")[2] for term in against(sentence) if term in about.terms]
     if not names or mask.is_suspicious(names[0]):
         return ""
-    return f"({origin}, unconfirmed) the user spoke against `{_shortened_line(names[0], _NAME_CHARACTERS)}`."
+    name = _shortened_line(names[0], _NAME_CHARACTERS)
+    return f"({origin}, unconfirmed) the user spoke against `{name}`."
 
 
-def _fix_fact(mask: Mask, origin: str, failed: str, worked: str | None) -> str:
+def _fix_fact(mask: Mask, origin: str, failed_command: str, working_command: str | None) -> str:
     """Return the line that tells which command failed, and which command worked then.
 
     "" if the failed command may be an injected instruction.
 
     mask: takes out secrets, and finds suspicious words.
     origin: the agent and the day of the session.
-    failed: the command that failed.
-    worked: the command that worked, or None.
+    working_command: the command that worked then. None if none is known.
     """
-    command = _shortened_line(mask.clean(failed), _COMMAND_CHARACTERS)
+    command = _shortened_line(mask.clean(failed_command), _COMMAND_CHARACTERS)
     if mask.is_suspicious_command(command):
         return ""
-    fix = _shortened_line(mask.clean(worked or ""), _COMMAND_CHARACTERS)
+    fix = _shortened_line(mask.clean(working_command or ""), _COMMAND_CHARACTERS)
     if fix and not mask.is_suspicious_command(fix):
         return f"({origin}, unconfirmed) `{command}` failed here; then `{fix}` worked."
     return f"({origin}, unconfirmed) `{command}` failed here the last time."
 
 
-def _speaks(sentence: str, about: ActionTerms) -> bool:
-    return speaks_of(sentence, set(about.terms))
-
-
 def _shortened_line(text: str, most: int) -> str:
+    """Return a text as one line of at most `most` characters."""
     return shorten(" ".join(text.split()), most)

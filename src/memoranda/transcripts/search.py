@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, pairwise
@@ -156,7 +156,7 @@ class TraceHit:
             "agent": self.agent,
             "project": self.project,
             "folder": self.folder,
-            "time": self.time and self.time.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "time": self.time.strftime("%Y-%m-%dT%H:%M:%SZ") if self.time else None,
             "who": self.who,
             "passage": self.passage,
             "answer": self.answer,
@@ -183,8 +183,8 @@ def find(
     where: which transcripts to look in.
     limit: the most hits.
     """
-    looked_for = words(text)
-    concepts = [Concept.of(word) for word in looked_for]
+    query_words = words(text)
+    concepts = [Concept.of(word) for word in query_words]
     _count_words(index, concepts)
 
     # Turns with the words, by exchange, the best first.
@@ -201,7 +201,7 @@ def find(
 
     # The same words in several places are one hit.
     hits: dict[str, TraceHit] = {}
-    shown_words = list(chain(looked_for, *(concept.synonyms for concept in concepts)))
+    shown_words = list(chain(query_words, *(concept.synonyms for concept in concepts)))
     for exchange in sorted(scores, key=lambda exchange: -scores[exchange]):
         hit = _hit(index, mask, by_exchange[exchange], scores[exchange], shown_words, hits)
         if hit is not None:
@@ -219,7 +219,12 @@ def _count_words(index: TraceIndex, concepts: Iterable[Concept]) -> None:
     all_words: list[str] = []
     for concept in concepts:
         all_words += [concept.word, *concept.synonyms, *concept.related]
-    index.frequencies(list(chain.from_iterable(map(pairs, filter(None, all_words)))))
+    # The index has Chinese words as pairs of characters.
+    parts: list[str] = []
+    for word in all_words:
+        if word:
+            parts += pairs(word)
+    index.frequencies(parts)
 
 
 def _scored_turns(
@@ -232,8 +237,8 @@ def _scored_turns(
     where: which transcripts to look in.
     """
     filters, values = _sql_filter(where)
-    all_synonyms = _all(concept.synonyms for concept in concepts)
-    all_related = _all(concept.related for concept in concepts)
+    all_synonyms = chain.from_iterable([concept.synonyms for concept in concepts])
+    all_related = chain.from_iterable([concept.related for concept in concepts])
     # A word that is both in the question and a synonym counts only as a word of the question.
     used_words: set[str] = set()
     own_words = _new_words([concept.word for concept in concepts], used_words)
@@ -244,7 +249,7 @@ def _scored_turns(
         (new_synonyms, _SYNONYM_WEIGHT, _MAX_RELATED_TURNS),
         (new_related, _RELATED_WEIGHT, _MAX_RELATED_TURNS),
     )
-    result: dict[int, ScoredTurn] = {}
+    scored_turns: dict[int, ScoredTurn] = {}
     for search_words, weight, max_turns in searches:
         query = _trace_query(index, search_words, max_turns)
         if query is None:
@@ -252,23 +257,17 @@ def _scored_turns(
         for turn, score in index.match(query, filters, values):
             if turn.is_statement:
                 score *= 1 + _STATEMENT_BONUS
-            earlier = result.get(turn.id, ScoredTurn(turn, 0.0))
-            result[turn.id] = ScoredTurn(turn, earlier.score + weight * score)
-    return result
+            # The same turn may be found by another search.
+            earlier = scored_turns.get(turn.id, ScoredTurn(turn, score=0.0))
+            scored_turns[turn.id] = ScoredTurn(turn, earlier.score + weight * score)
+    return scored_turns
 
 
-def _all(groups: Iterable[Iterable[str]]) -> Iterator[str]:
-    return chain.from_iterable(groups)
-
-
-def _new_words(words_named: Iterable[str], used_words: set[str]) -> list[str]:
-    """Return the words that are not in `used_words`, without duplicates, and add them to it.
-
-    words_named: the words to look at.
-    """
-    result = [word for word in dict.fromkeys(words_named) if word not in used_words]
-    used_words.update(result)
-    return result
+def _new_words(candidates: Iterable[str], used_words: set[str]) -> list[str]:
+    """Return the candidates that are not in `used_words`, each once, and add them to it."""
+    new_words = [word for word in dict.fromkeys(candidates) if word not in used_words]
+    used_words.update(new_words)
+    return new_words
 
 
 def _score(turns: Sequence[ScoredTurn]) -> float:
@@ -276,8 +275,9 @@ def _score(turns: Sequence[ScoredTurn]) -> float:
 
     turns: the turns that were found, best first.
     """
-    best_score, *further_scores = (turn.score for turn in turns)
-    return best_score + _FURTHER_SHARE * sum(further_scores[:_MAX_FURTHER_TURNS])
+    scores = [scored_turn.score for scored_turn in turns]
+    further_scores = scores[1 : 1 + _MAX_FURTHER_TURNS]
+    return scores[0] + _FURTHER_SHARE * sum(further_scores)
 
 
 def _with_neighbours(
@@ -308,8 +308,12 @@ def _with_coverage(
 ) -> dict[int, float]:
     """Return the scores of the best exchanges, raised by the share of concepts in or near them.
 
-    One word ten times does not answer a question of five words. See `_with_neighbours` for `turns`
-    and `scores`.
+    One word ten times does not answer a question of five words.
+
+    index: the transcripts.
+    concepts: the words of the question with their synonyms.
+    turns: exchange -> the turns of it that were found.
+    scores: exchange -> score.
     """
     best = sorted(scores, key=lambda exchange: -scores[exchange])[:_MAX_COVERED_EXCHANGES]
     first = min(best, default=0) - _NEAR_TURNS
@@ -343,19 +347,17 @@ def _with_answers(
     """
     count = index.last_turn()
     sizes = index.frequencies([concept.word for concept in concepts])
-    wanted_words = [
-        wanted(
-            concept.word,
-            (*concept.synonyms, *concept.related),
-            _weight(count, sizes.get(concept.word, 0)),
-        )
-        for concept in concepts
-    ]
+    wanted_words = []
+    for concept in concepts:
+        weight = _weight(count, sizes.get(concept.word, 0))
+        wanted_words.append(wanted(concept.word, (*concept.synonyms, *concept.related), weight))
     question = Question(text, wanted_words, _SYNONYM_WEIGHT)
+
     # Only the best exchanges are read, and only so many bytes of them.
+    best = sorted(scores, key=scores.__getitem__, reverse=True)[:_MAX_READ_EXCHANGES]
     bytes_left = _MAX_READ_BYTES
-    result = {}
-    for exchange in sorted(scores, key=lambda id: -scores[id])[:_MAX_READ_EXCHANGES]:
+    raised_scores = {}
+    for exchange in best:
         # How well the best sentence of the exchange answers.
         fit = 0.0
         for turn in index.exchange(exchange):
@@ -365,8 +367,8 @@ def _with_answers(
             if bytes_left < 0:
                 break
             fit = max(fit, question.fit(raw_text(turn) or ""))
-        result[exchange] = scores[exchange] * (1 + _ANSWER_BONUS * fit * fit)
-    return result
+        raised_scores[exchange] = scores[exchange] * (1 + _ANSWER_BONUS * fit * fit)
+    return raised_scores
 
 
 def _bytes_to_read(turn: TurnRow) -> int:
@@ -443,18 +445,18 @@ class _WordTurns(NamedTuple):
 
 
 def _turns_with(
-    index: TraceIndex, looked_for: Sequence[str], max_turns: int, first: int
+    index: TraceIndex, query_words: Sequence[str], max_turns: int, first: int
 ) -> _WordTurns:
-    """Return the turns with one of these words; see `_trace_query` for the limits.
+    """Return the turns with one of these words. Only the newest turns have very common words.
 
     index: the transcripts.
-    looked_for: the words.
+    query_words: the words.
     max_turns: about how many turns may be read.
     first: the lowest id to look at if the words are very common.
     """
-    query = _trace_query(index, looked_for, max_turns)
+    query = _trace_query(index, query_words, max_turns)
     if query is None:
-        return _WordTurns(frozenset(), 0)
+        return _WordTurns(ids=frozenset(), size=0)
     if query.newest == 1.0:
         first = 0
     ids_by_word = [index.turns_with(word, query.newest, first) for word in query.words]
@@ -483,7 +485,9 @@ def _nearness(word_turns: Container[int], ids: Sequence[int]) -> float:
     return 0.0
 
 
-def _trace_query(index: TraceIndex, looked_for: Sequence[str], max_turns: int) -> TraceQuery | None:
+def _trace_query(
+    index: TraceIndex, query_words: Sequence[str], max_turns: int
+) -> TraceQuery | None:
     """Make the query of the index for these words. Return None if no word can be searched for.
 
     A search must not take longer as the index grows. So it reads at most `max_turns` turns, and
@@ -496,10 +500,10 @@ def _trace_query(index: TraceIndex, looked_for: Sequence[str], max_turns: int) -
       result is None.
     - If the index has none of the words, the result is None.
 
-    looked_for: the words.
+    query_words: the words.
     """
     # The index has Chinese words as pairs of characters, so that a word may be a phrase.
-    parts = {word: list(filter(None, pairs(word))) for word in looked_for}
+    parts = {word: list(filter(None, pairs(word))) for word in query_words}
     sizes = _sizes(index, parts)
     rarest = sorted(sizes, key=sizes.__getitem__)[:_MAX_WORDS]
     if not rarest:
@@ -589,7 +593,7 @@ def _hit(
     mask: Mask,
     turns: Sequence[ScoredTurn],
     score: float,
-    looked_for: Sequence[str],
+    query_words: Sequence[str],
     shown: Container[str],
 ) -> TraceHit | None:
     """Make the hit for an exchange.
@@ -600,22 +604,21 @@ def _hit(
     mask: takes out secrets, and finds suspicious words.
     turns: its turns that were found, best first.
     score: the score of the exchange.
-    looked_for: the words by which the passage is chosen.
+    query_words: the words by which the passage is chosen.
     shown: the passages of earlier hits.
     """
     best = turns[0].turn
     text = text_of(best, mask)
     if text is None:
         return None
-    shown_part = passage(text, looked_for)
+    shown_part = passage(text, query_words)
     if shown_part in shown:
         return None
-    answer = _answer_passage(index, mask, turns, text, looked_for)
+    answer = _answer_passage(index, mask, turns, text, query_words)
     # A short text is its own passage, and need not be looked at twice.
     shown_texts = dict.fromkeys((text, shown_part, answer))
-    is_suspicious = mask.is_suspicious_name(origin(best)) or any(
-        map(mask.is_suspicious, shown_texts)
-    )
+    has_suspicious_name = mask.is_suspicious_name(origin(best))
+    is_suspicious = has_suspicious_name or any(map(mask.is_suspicious, shown_texts))
     return _trace_hit(best, shown_part, answer, score, is_suspicious=is_suspicious)
 
 
@@ -624,15 +627,14 @@ def _answer_passage(
     mask: Mask,
     turns: Sequence[ScoredTurn],
     best_text: str,
-    looked_for: Sequence[str],
+    query_words: Sequence[str],
 ) -> str:
     """Return a passage of a second turn of an exchange, such as the agent's answer. "" for none.
 
-    best_text: the text of the first of the turns. A turn with the same text is left out.
-
     mask: takes out secrets, and finds suspicious words.
     turns: the turns of the exchange that were found, best first.
-    looked_for: the words by which the passage is chosen.
+    best_text: the text of the first of the turns. A turn with the same text is left out.
+    query_words: the words by which the passage is chosen.
     """
     best = turns[0].turn
     further = [scored_turn.turn for scored_turn in turns[1:]]
@@ -642,7 +644,7 @@ def _answer_passage(
     for turn in further[:_MAX_FURTHER_TURNS]:
         further_text = text_of(turn, mask)
         if further_text and further_text != best_text:
-            return passage(further_text, looked_for)
+            return passage(further_text, query_words)
     return ""
 
 
@@ -656,17 +658,17 @@ def _trace_hit(
     is_suspicious: whether a shown text may hold instructions for its reader.
     """
     return TraceHit(
-        ref_of(turn),
-        turn.agent,
-        Path(turn.folder).name,
-        turn.folder,
-        moment(turn.time),
-        _KINDS[turn.kind],
-        text,
-        answer,
-        score,
-        is_suspicious,
-        turn.path,
+        ref=ref_of(turn),
+        agent=turn.agent,
+        project=Path(turn.folder).name,
+        folder=turn.folder,
+        time=moment(turn.time),
+        who=_KINDS[turn.kind],
+        passage=text,
+        answer=answer,
+        score=score,
+        is_suspicious=is_suspicious,
+        source=turn.path,
     )
 
 
@@ -678,16 +680,16 @@ def origin(turn: TurnRow) -> str:
     return f"{turn.session}/{turn.folder}/{turn.path}"
 
 
-def passage(text: str, looked_for: Iterable[str], most: int = _PASSAGE_CHARACTERS) -> str:
+def passage(text: str, query_words: Iterable[str], most: int = _PASSAGE_CHARACTERS) -> str:
     """Return the part of `text` that has the most of some words, as one line.
 
-    looked_for: the folded words.
+    query_words: the folded words.
     most: the largest number of characters. A cut part begins or ends with `…`.
     """
     flat = " ".join(text.split())
     if len(flat) <= most:
         return flat
-    starts = _word_positions(fold(flat), looked_for)
+    starts = _word_positions(fold(flat), query_words)
     if not starts:
         return shorten(flat, most)
     start = _densest_start(starts, most - 2 * _CHARACTERS_BEFORE)
@@ -702,13 +704,13 @@ def passage(text: str, looked_for: Iterable[str], most: int = _PASSAGE_CHARACTER
     return part
 
 
-def _word_positions(folded: str, looked_for: Iterable[str]) -> list[int]:
+def _word_positions(folded: str, query_words: Iterable[str]) -> list[int]:
     """Return the positions of the words in a folded text, in ascending order.
 
-    looked_for: the folded words.
+    query_words: the folded words.
     """
     starts: list[int] = []
-    for word in looked_for:
+    for word in query_words:
         stem = _stem(word)
         position = folded.find(stem)
         while position >= 0 and len(starts) < _MAX_STARTS:
@@ -764,7 +766,8 @@ def shown(
             continue
         text = shorten(text, most)
         is_suspicious = mask.is_suspicious(text) or mask.is_suspicious_name(origin(turn))
-        hits.append(_trace_hit(turn, text, "", 0.0, is_suspicious=is_suspicious))
+        hit = _trace_hit(turn, text, answer="", score=0.0, is_suspicious=is_suspicious)
+        hits.append(hit)
     return hits
 
 

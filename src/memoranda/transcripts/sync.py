@@ -50,7 +50,7 @@ _TRANSACTION_TURNS = 16_000
 
 @dataclass(slots=True)
 class TranscriptSync:
-    """The outcome of a sync.
+    """The result of a sync.
 
     files: the number of files that were new or changed.
     turns: the number of turns that were written.
@@ -100,13 +100,13 @@ def read_file(
     successes: dict[int, int] = {}
     batch_turns = 0
     try:
-        for outcome in format.read(file.path, state):
+        for session_turns in format.read(file.path, state):
             # In a file that grows, a command may get its output in a later look, so the miner of
             # lessons goes on where it was.
             miner_state = state if format.grows else {}
-            rows, worked = _rows(outcome, mask, miner_state)
+            rows, new_successes = _rows(session_turns, mask, miner_state)
             sessions.append(rows)
-            for term, time in worked.items():
+            for term, time in new_successes.items():
                 successes[term] = max(time, successes.get(term, 0))
             batch_turns += len(rows.turns)
             # Only the last batch has the stamp, so that the file is read again after a crash.
@@ -126,24 +126,31 @@ def read_file(
 
 
 def _rows(
-    outcome: SessionTurns, mask: Mask, state: dict[str, Any]
+    session_turns: SessionTurns, mask: Mask, state: dict[str, Any]
 ) -> tuple[SessionRows, dict[int, int]]:
-    """Return the rows of a session for the index, and the `successes` of ReadFile.
+    """Return the rows of a session for the index, and when its commands worked for the last time.
 
-    outcome: the session with its new turns.
+    The times are in seconds since 1970, by the hash of the command.
+
+    session_turns: the session with its new turns.
     mask: takes secrets out of the words.
     state: has the miner's state of the earlier part of the session. It is changed in place.
     """
-    earlier: dict[str, Any] = {}
-    if state.get("mined") == outcome.session.name:
-        earlier = state["miner"]
-    miner = Miner.of(earlier)
-    miner.feed(outcome.turns)
+    session = session_turns.session
+
+    # Look for lessons.
+    earlier_state: dict[str, Any] = {}
+    if state.get("mined") == session.name:
+        earlier_state = state["miner"]
+    miner = Miner.of(earlier_state)
+    miner.feed(session_turns.turns)
     miner.end()
     state["miner"] = miner.state(mask.clean)
-    state["mined"] = outcome.session.name
-    words = mask.words(outcome.turns)
-    turns = [_new_turn(turn, text) for turn, text in zip(outcome.turns, words, strict=True)]
+    state["mined"] = session.name
+
+    # Make the rows.
+    words = mask.words(session_turns.turns)
+    turns = [_new_turn(turn, text) for turn, text in zip(session_turns.turns, words, strict=True)]
     lessons = [
         NewLesson(
             lesson.kind,
@@ -158,10 +165,11 @@ def _rows(
         for lesson in miner.lessons
     ]
     successes = {hashed(term): int(time) for term, time in miner.successes.items()}
-    return SessionRows(outcome.session.name, outcome.session.folder, turns, lessons), successes
+    return SessionRows(session.name, session.folder, turns, lessons), successes
 
 
 def _new_turn(turn: Turn, words: str) -> NewTurn:
+    """Return the row of a turn. `words` is the text by which it can be found."""
     is_statement = turn.kind is Kind.SAID and states_something(turn.text)
     return NewTurn(turn.kind, int(turn.time), turn.position, hashed(turn.text), words, is_statement)
 
@@ -213,7 +221,13 @@ def _sync_locked(
     folders: list[str],
     progress: Callable[[int, int], None] | None,
 ) -> TranscriptSync:
-    """Carry out `sync`, with the same parameters. The caller holds the lock."""
+    """Bring the index in step with the transcripts. The caller holds the lock.
+
+    mask: takes secrets out of the words that are indexed.
+    without: names of agents whose transcripts are left out, and removed from the index.
+    folders: folders of projects, in which some agents leave transcripts.
+    progress: called with the number of files done and of all files to read. None calls nothing.
+    """
     with TraceIndex(path) as index:
         is_wasteful = _is_wasteful(index)
     # Words of deleted turns fill the file, so it is written again from the transcripts.
@@ -279,7 +293,12 @@ def _with_stamps(files: Iterable[SourceFile]) -> Iterator[tuple[SourceFile, str]
 
 
 class _Job(NamedTuple):
-    """A file to be read, with its present stamp and the state to go on from ({} = from the start)."""
+    """A file to be read.
+
+    file: the file.
+    stamp: its present stamp.
+    state: where its format goes on reading. {} for a file that is read from the start.
+    """
 
     file: SourceFile
     stamp: str
@@ -388,50 +407,54 @@ def _write_all(
     try:
         for number, batches in enumerate(files, 1):
             report.files += 1
-            for read in batches:
-                pending.append(read)
-                turns += sum(len(session.turns) for session in read.sessions)
+            for batch in batches:
+                pending.append(batch)
+                turns += sum([len(session.turns) for session in batch.sessions])
                 # A full-text table is written faster in few large transactions.
                 if turns >= _TRANSACTION_TURNS:
-                    reads = pending
+                    # Emptied before, so that an error here does not write them twice.
+                    full = pending
                     pending = []
                     turns = 0
-                    _write(index, reads, report)
+                    _write(index, full, report)
             if progress is not None:
                 progress(number, count)
     finally:
         _write(index, pending, report)
 
 
-def _write(index: TraceIndex, reads: Sequence[ReadFile], report: TranscriptSync) -> None:
+def _write(index: TraceIndex, batches: Sequence[ReadFile], report: TranscriptSync) -> None:
     """Write some batches in one transaction.
 
     So a crash cannot leave turns without the note of how far their file was read.
 
-    reads: the batches.
+    batches: the batches, perhaps of several files.
     report: counts the turns.
     """
-    if not reads:
+    if not batches:
         return
     with index.transaction():
-        for read in reads:
-            format = FORMATS[read.file.format]
-            source = index.add_source(read.file)
-            for session in read.sessions:
+        for batch in batches:
+            format = FORMATS[batch.file.format]
+            source = index.add_source(batch.file)
+            for session in batch.sessions:
                 if format.grows:
                     index.append(source, session)
                 else:
                     index.replace(source, session)
                 report.turns += len(session.turns)
-            index.note_successes(read.successes)
-            index.set_source(source, read.stamp, read.state, read.trouble)
+            index.note_successes(batch.successes)
+            index.set_source(source, batch.stamp, batch.state, batch.trouble)
 
 
 def _has_grown(old: str, new: str) -> bool:
     """Whether a file was only appended to. `old` and `new` are its stamps: `INODE SIZE TIME`."""
-    before = old.split()
-    after = new.split()
-    return bool(before) and before[0] == after[0] and int(before[1]) <= int(after[1])
+    # A file that was not read to its end has no stamp.
+    if not old:
+        return False
+    old_inode, old_size, *_ = old.split()
+    new_inode, new_size, *_ = new.split()
+    return old_inode == new_inode and int(old_size) <= int(new_size)
 
 
 def is_damaged(error: sqlite3.Error) -> bool:

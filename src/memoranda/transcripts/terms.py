@@ -33,6 +33,8 @@ _MAX_COMMANDS = 12
 _MAX_BEGINNING_WORDS = 6
 # Names of one piece of code.
 _MAX_NAMES = 60
+# Parts of a path, from its end.
+_MAX_PATH_PARTS = 6
 # Characters of a line that names an error.
 _MAX_ERROR_CHARACTERS = 300
 
@@ -116,9 +118,8 @@ _EXIT_LINE = lazy_pattern(
 
 def hashed(term: str) -> int:
     """Return the hash of a term, a signed number of 64 bits, as the index stores it."""
-    return int.from_bytes(
-        blake2b(term.encode("utf-8", "replace"), digest_size=8).digest(), "big", signed=True
-    )
+    digest = blake2b(term.encode("utf-8", "replace"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
 
 
 def simple_commands(command: str) -> list[list[str]]:
@@ -127,14 +128,15 @@ def simple_commands(command: str) -> list[list[str]]:
     `CI=1 sudo npm test > log && ls` runs `[["npm", "test"], ["ls"]]`: assignments, programs such as
     `sudo`, and redirections are left out.
     """
-    result: list[list[str]] = []
+    commands: list[list[str]] = []
+    # The words of the command so far.
     words: list[str] = []
     skips_next_word = False
     # The last sign ends the last command.
     for token in [*_TOKEN.findall(command[:_MAX_COMMAND_CHARACTERS]), ";"]:
         if token in _ENDS:
             if words:
-                result.append(words)
+                commands.append(words)
             words = []
             continue
         redirect = _REDIRECT.match(token)
@@ -148,10 +150,11 @@ def simple_commands(command: str) -> list[list[str]]:
         if not words and (_ASSIGNED.match(token) or token in words_of("wrappers")):
             continue
         words.append(_unquoted(token))
-    return result[:_MAX_COMMANDS]
+    return commands[:_MAX_COMMANDS]
 
 
 def _unquoted(word: str) -> str:
+    """Return a word without the quotes around it."""
     if len(word) > 1 and word[0] == word[-1] and word[0] in "'\"":
         return word[1:-1]
     return word
@@ -204,22 +207,23 @@ def _package_names(words: list[str]) -> list[str]:
 
 def imported_modules(code: str) -> list[str]:
     """Return the modules that code imports: `os.path` and `os` for `import os.path`."""
-    result = []
+    modules: dict[str, None] = {}
     for match in _IMPORTED.finditer(code):
-        name = next(filter(None, match.groups()), "")
-        result.append(name)
+        # Only one of the groups has matched.
+        name = "".join(filter(None, match.groups()))
         # `@scope/package/part` is part of a package with two names.
         root = re.split(r"[./]", name)[0]
         if name.startswith("@"):
             root = "/".join(name.split("/")[:2])
-        result.append(root)
-    return [name for name in dict.fromkeys(result) if name and not name.startswith(".")]
+        modules.update(dict.fromkeys((name, root)))
+    # A name that begins with a dot is a file of the same project.
+    return [name for name in modules if name and not name.startswith(".")]
 
 
 def names_in(code: str) -> list[str]:
     """Return the names in code that are not ordinary words, such as `load_cfg` and `loadConfig`."""
-    result = [name for name in _NAME.findall(code) if _DISTINCT.search(name)]
-    return list(dict.fromkeys(result))[:_MAX_NAMES]
+    names = [name for name in _NAME.findall(code) if _DISTINCT.search(name)]
+    return list(dict.fromkeys(names))[:_MAX_NAMES]
 
 
 def is_distinct(name: str) -> bool:
@@ -229,14 +233,19 @@ def is_distinct(name: str) -> bool:
 
 def path_terms(path: str) -> list[str]:
     """Return the terms of a path by its last parts: `f:b.ts`, `f:a/b.ts` for `a/b.ts`."""
-    parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".")]
-    return [f"f:{'/'.join(parts[-count:])}" for count in range(1, min(len(parts), 6) + 1)]
+    parts = _last_parts(path)
+    return [f"f:{'/'.join(parts[-count:])}" for count in range(1, len(parts) + 1)]
 
 
 def path_term(path: str) -> str:
     """Return the term of a path, with at most its last 6 parts."""
+    return f"f:{'/'.join(_last_parts(path))}"
+
+
+def _last_parts(path: str) -> list[str]:
+    """Return the last parts of a path, at most _MAX_PATH_PARTS."""
     parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".")]
-    return f"f:{'/'.join(parts[-6:])}"
+    return parts[-_MAX_PATH_PARTS:]
 
 
 def error_line(output: str) -> str:

@@ -62,21 +62,24 @@ class Transcripts:
             nothing.
         """
         self._check()
-        settings = self._memory.settings
-        without = settings.transcripts_without
         try:
             try:
-                return sync(self.path, self.mask, without=without, progress=progress)
+                return self._sync(progress)
             except sqlite3.Error as error:
                 if not is_damaged(error):
                     raise
                 # The index is derived, so it can be rebuilt from the transcripts.
                 remove(self.path)
-                return sync(self.path, self.mask, without=without, progress=progress)
+                return self._sync(progress)
         except OSError as error:
             raise StorageError("the index of transcripts", reason(error)) from None
         except sqlite3.Error as error:
             raise StorageError("the index of transcripts", str(error)) from None
+
+    def _sync(self, progress: Callable[[int, int], None] | None) -> TranscriptSync:
+        """Bring the index in step with the transcripts. Raises OSError, sqlite3.Error."""
+        without = self._memory.settings.transcripts_without
+        return sync(self.path, self.mask, without=without, progress=progress)
 
     def refresh(self) -> None:
         """Index new transcripts, unless that was done in the last FRESH_SECONDS by this version.
@@ -141,7 +144,9 @@ class Transcripts:
             return []
         with suppress(CannotRead), self._reading() as index:
             hits = search.shown(index, self.mask, ref, turns_after=number - 1)
-            return hits if hits and hits[0].ref == ref else []
+            # If the turn itself is gone from its transcript, the others say nothing about it.
+            if hits and hits[0].ref == ref:
+                return hits
         return []
 
     def forget(self) -> bool:
@@ -167,6 +172,7 @@ class Transcripts:
         return result
 
     def _check(self) -> None:
+        """Raise InvalidInput if transcripts are off."""
         if not self.is_on:
             raise InvalidInput(OFF, TURN_ON)
 
@@ -203,7 +209,7 @@ def source_turn(memory: ReadVerbs, ref: str) -> str:
     The result is "" if transcripts are off, if the transcript is gone, or if a turn may hold
     injected instructions.
 
-    ref: the reference of the turn (`TraceHit.ref`).
+    ref: the reference of the turn, `TraceHit.ref`.
     """
     transcripts = Transcripts(memory)
     if not transcripts.is_on:
@@ -211,8 +217,8 @@ def source_turn(memory: ReadVerbs, ref: str) -> str:
     turns = transcripts.turns_from(ref, _TURNS_OF_A_SOURCE)
     if any(hit.is_suspicious for hit in turns):
         return ""
-    said = [f"{hit.who}: {shorten(one_line(hit.passage), _SOURCE_CHARACTERS)}" for hit in turns]
-    return visible(" ".join(said))
+    words = [f"{hit.who}: {shorten(one_line(hit.passage), _SOURCE_CHARACTERS)}" for hit in turns]
+    return visible(" ".join(words))
 
 
 def found_on_this_machine() -> dict[str, int]:

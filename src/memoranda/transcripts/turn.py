@@ -93,7 +93,7 @@ class Format(Protocol):
     grows: bool
 
     def read(self, path: Path, state: dict[str, Any]) -> Iterator[SessionTurns]:
-        """Read what is new. Raises OSError, NotUnderstood."""
+        """Yield the sessions with new turns. Raises OSError, NotUnderstood."""
 
     def passage(self, path: Path, session: str, position: str) -> str | None:
         """Return the text of one turn, or None if it is gone.
@@ -133,16 +133,16 @@ def seconds(value: Any) -> float:
     It may be ISO 8601, seconds, milliseconds or finer, e.g. `"2026-01-02T10:00:00Z"` or
     `1767348000000`. Returns 0.0 for any other value.
     """
+    if isinstance(value, str) and not value.isdigit():
+        try:
+            return datetime.fromisoformat(value).timestamp()
+        except ValueError:
+            return 0.0
     if isinstance(value, str):
-        if value.isdigit():
-            value = int(value)
-        else:
-            try:
-                moment = datetime.fromisoformat(value)
-            except ValueError:
-                return 0.0
-            return moment.timestamp()
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1e17:
+        value = int(value)
+    # For Python, true and false are numbers.
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not 0 < value < 1e17:
         return 0.0
     # In seconds, this number is the year 5138: it must be milliseconds, or a smaller unit.
     while value > 1e11:

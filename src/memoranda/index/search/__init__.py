@@ -47,7 +47,7 @@ from memoranda.index.search.queries import (
 )
 from memoranda.index.search.ranking import Nearness, Ranking
 from memoranda.index.search.weights import WEIGHTS
-from memoranda.index.search.words import shortened
+from memoranda.index.search.words import SNIPPET, shortened
 from memoranda.index.superseding import validity_marks
 from memoranda.index.told_notes import BELOW, NoteHeading, heading_of
 from memoranda.note.model import Observation
@@ -123,15 +123,15 @@ def search(
 
     # Search by words. Hits far behind the page are not counted.
     with search_context(db, query, viewer) as context:
-        result = _Search(context, limit, offset, explain).run(today, near)
-        if result.total > (most := counted_to(offset + limit)):
-            result.total = most
-            result.is_lower_bound = True
+        page = _Search(context, limit, offset, explain).run(today, near)
+        most_counted = counted_to(offset + limit)
+        if page.total > most_counted:
+            page.total = most_counted
+            page.is_lower_bound = True
         has_left_out_notes = bool(context.invalid) and query.as_of is None
-        if result.total or not has_left_out_notes:
-            if context.spans:
-                return _with_remarks(db, result, query, viewer)
-            return result
+        if page.total or not has_left_out_notes:
+            # Without any span, all notes are always valid.
+            return _with_remarks(db, page, query, viewer) if context.spans else page
     # No valid note matches, so the search is repeated with notes that are no longer valid.
     return search(
         db,
@@ -154,21 +154,22 @@ def _with_remarks(db: sqlite3.Connection, hits: Hits, query: Query, viewer: str 
     viewer: the agent that asks. A newer note is named only if it may see it.
     """
     marks = validity_marks(db, [hit.note.row for hit in hits], viewer)
-    for hit in hits if marks else ():
+    for hit in hits:
         mark = marks.get(hit.note.row)
-        if mark:
+        if mark is not None:
             hit.why.append(mark)
             if query.as_of is None:
                 hit.passage = f"[{mark}] {hit.passage}"
     return hits
 
 
-def _is_asked_with_or(text: str) -> bool:
-    """Whether a relaxed search comes first, in which a note may match with any word of the text.
+def _begins_relaxed(text: str) -> bool:
+    """Whether the first search for a text is relaxed, so that a note may match with any word.
 
     This holds for a text that tells something, and for a question without operators and quotes.
     """
-    return parse.is_told(text) or (parse.is_question(text) and parse.is_plain(text))
+    is_plain_question = parse.is_question(text) and parse.is_plain(text)
+    return is_plain_question or parse.is_told(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,14 +240,14 @@ class _Search:
         text = self.context.query.text
         # A relaxed search that found nothing. None if there was no such search.
         relaxed: Hits | None = None
-        if _is_asked_with_or(text):
+        if _begins_relaxed(text):
             relaxed = self._relaxed(today, near)
             if relaxed.total:
                 return relaxed
         parsed = parse.parse(text)
         # The text has no word, only operators and signs.
         if not parsed.clauses:
-            return Hits([], 0)
+            return Hits([], total=0)
         kind = _QueryKind.of(text, parsed)
         if relaxed is None and parsed.bare and kind.is_certain:
             relaxed = self._relaxed(today, near)
@@ -279,7 +280,9 @@ class _Search:
         relaxed: the result of a relaxed search, if there was one.
         """
         if kind.is_relaxed:
-            return self._relaxed(today, near) if relaxed is None else relaxed
+            if relaxed is None:
+                relaxed = self._relaxed(today, near)
+            return relaxed
         respelled = self._search_respelled(parsed, today)
         # Nothing else is left to try, so here two words are enough for a relaxed search.
         if respelled.total or not parse.relaxable(parsed, least=2):
@@ -296,7 +299,7 @@ class _Search:
         today: the day from which "last week" in a question counts.
         near: compares meanings. None compares only words.
         """
-        from_start = _Search(self.context, self.offset + self.limit, 0, self.explain)
+        from_start = _Search(self.context, self.offset + self.limit, offset=0, explain=self.explain)
         if self.offset:
             hits = from_start._strict(parsed, today)
         return from_start._relaxed(today, near, hits.hits, self.offset)
@@ -314,7 +317,7 @@ class _Search:
         match = context.match(parsed)
         rows, total = context.matches(match)
         if not total:
-            return Hits([], 0)
+            return Hits([], total=0)
         whole_rows = rows
         whole_total = total
         if whole_match != match:
@@ -333,9 +336,8 @@ class _Search:
             longer_best = _without(longer.best, whole.best)
 
         best = [*whole.best, *longer_best]
-        reading = ChunkReading(
-            Ranking(context, context.query.text, today, query=parsed, found_rows=best)
-        )
+        ranking = Ranking(context, context.query.text, today, query=parsed, found_rows=best)
+        reading = ChunkReading(ranking)
         for group in (whole.best, longer_best):
             order = _with_group_ranked(order, group, reading, parsed)
         page_rows = order[self.offset : page_end]
@@ -409,7 +411,7 @@ class _Search:
         today: the day from which "last week" in a question counts.
         """
         if not parsed.bare or len(parsed.clauses) != 1:
-            return Hits([], 0)
+            return Hits([], total=0)
         corrections: list[str] = []
         # For each term of the query, the terms that may be in its place.
         choices: list[list[parse.Term]] = []
@@ -419,9 +421,11 @@ class _Search:
             else:
                 spellings = self._spellings(term)
                 corrections += spellings
-                choices.append(list(filter(None, map(parse.term, spellings))))
+                corrected_terms = [parse.term(spelling) for spelling in spellings]
+                choices.append([corrected for corrected in corrected_terms if corrected])
+        # A term without any choice cannot be corrected.
         if not corrections or not all(choices):
-            return Hits([], 0)
+            return Hits([], total=0)
         # A note matches if it has one choice for each term.
         clauses = tuple(parse.Clause(terms) for terms in product(*choices))
         hits = self._strict(parse.ParsedQuery(clauses, bare=True), today)
@@ -451,22 +455,23 @@ class _Search:
         limit = self.limit
         offset = self.offset
         ranking = Ranking(self.context, self.context.query.text, today, near)
-        if ranking.is_told:
-            read = READ_TOLD
-        else:
-            read = READ
-        reading = ChunkReading(ranking, read)
+        number_to_read = READ_TOLD if ranking.is_told else READ
+        reading = ChunkReading(ranking, number_to_read)
         rows = reading.order[offset : offset + limit]
         # After the notes that were read, all others follow in the order of the ranking.
         if len(rows) < limit:
             begin = max(0, offset - len(reading.rows))
             stop = offset + limit - len(reading.rows)
-            rows += _without(ranking.page(read, stop + READ_LONG), reading.rows)[begin:stop]
-        rows_shown = {hit.note.row for hit in first}
-        hits = self._hits(reading, _without(rows, rows_shown)[: max(0, limit - len(first))], first)
-        return Hits(
-            hits[skip:], ranking.total(counted_to(offset + limit) + 1, rows_shown), relaxed=True
-        )
+            # The long notes that were read in addition may be among the others.
+            following_rows = ranking.page(number_to_read, stop + READ_LONG)
+            rows += _without(following_rows, reading.rows)[begin:stop]
+
+        # The hits that come first take places of the page.
+        first_rows = {hit.note.row for hit in first}
+        places_left = max(0, limit - len(first))
+        hits = self._hits(reading, _without(rows, first_rows)[:places_left], first)
+        total = ranking.total(counted_to(offset + limit) + 1, first_rows)
+        return Hits(hits[skip:], total, relaxed=True)
 
     def _hits(
         self, reading: ChunkReading, rows: Sequence[int], first: Sequence[Hit] = ()
@@ -481,26 +486,26 @@ class _Search:
         notes = infos(context.db, rows)
         hits = list(first)
         for row in rows:
-            passage, line = reading.shown(texts[row])
-            score = min([round(reading.score(row), 6), *(hit.score for hit in hits[-1:])])
-            shares = adding_up(reading.shares(row), score) if self.explain else {}
-            matched = reading.matched(texts[row])
-            why = reading.why(texts[row])
-            words = (*matched.title, *matched.text)
+            text = texts[row]
+            passage, line = reading.shown(text)
+            score = round(reading.score(row), 6)
+            if hits:
+                score = min(score, hits[-1].score)
+            matched_words = reading.matched(text)
             hit = Hit(
                 notes[row],
                 passage,
                 score,
-                why,
-                line,
-                shares,
-                words,
-                matched.spelled,
-                tuple(matched.reasons()),
+                why=reading.why(text),
+                line=line,
+                shares=adding_up(reading.shares(row), score) if self.explain else {},
+                words=(*matched_words.title, *matched_words.text),
+                spelled=matched_words.spelled,
+                word_reasons=tuple(matched_words.reasons()),
             )
-            why += hit.share_reasons()
+            hit.why += hit.share_reasons()
             if not reading.is_strict:
-                why.append("relaxed")
+                hit.why.append("relaxed")
             hits.append(hit)
         _show_observations(context.db, hits, context.query, reading.terms)
         return hits
@@ -517,9 +522,12 @@ def adding_up(shares: Mapping[str, float], score: float) -> dict[str, float]:
         return {}
     thousandths = {name: round(1000 * share) for name, share in shares.items()}
     difference = round(1000 * score) - sum(thousandths.values())
-    largest = max(thousandths, key=lambda name: abs(thousandths[name]))
+    # Rounding changes each share by half a thousandth at most.
     is_rounding_error = abs(difference) <= len(thousandths)
-    changed_name = largest if is_rounding_error else "cap"
+    if is_rounding_error:
+        changed_name = max(thousandths, key=lambda name: abs(thousandths[name]))
+    else:
+        changed_name = "cap"
     thousandths[changed_name] = thousandths.get(changed_name, 0) + difference
     return {name: share / 1000 for name, share in thousandths.items() if share}
 
@@ -544,10 +552,10 @@ def _as_typed_first(rows: list[int], reading: ChunkReading, query: parse.ParsedQ
 
     Only terms with accents count. For a query without accents, `rows` is returned unchanged.
     """
-    typed = [_composed(term.text) for term in query.terms if is_changed(term.text)]
-    if not typed:
+    typed_words = [_composed(term.text) for term in query.terms if is_changed(term.text)]
+    if not typed_words:
         return rows
-    other_rows = [row for row in rows if not _holds_all(reading.texts.get(row), typed)]
+    other_rows = [row for row in rows if not _holds_all(reading.texts.get(row), typed_words)]
     return [*_without(rows, other_rows), *other_rows]
 
 
@@ -589,14 +597,13 @@ def smart_tokens(text: str) -> list[str]:
     A token is one Chinese character, or a run of other letters and digits in lower case. A repeated
     token is returned only at its first place.
     """
-    unique_tokens: dict[str, None] = {}
+    all_tokens: list[str] = []
     for kind, run in groupby(text, _kind_of_character):
-        if kind:
-            characters = "".join(run)
-            unique_tokens.update(
-                dict.fromkeys(characters if kind == "han" else [characters.lower()])
-            )
-    return list(unique_tokens)
+        if kind == "han":
+            all_tokens += run
+        elif kind == "word":
+            all_tokens.append("".join(run).lower())
+    return list(dict.fromkeys(all_tokens))
 
 
 def smart_search(
@@ -617,30 +624,28 @@ def smart_search(
     query_tokens = smart_tokens(sqlite_text(text))
     if not query_tokens:
         raise InvalidInput("no valid tokens in query")
-    counted = _counted_tokens(text, query_tokens)
+    counted_tokens = _counted_tokens(text, query_tokens)
     with search_context(db, query, viewer) as context:
-        scored = [
-            candidate
-            for content in context.contents()
-            if (candidate := _smart_score(content, counted)) is not None
-        ]
-        archived = context.archived([candidate.row for candidate in scored])
-        scored.sort(key=lambda candidate: candidate.order(candidate.row in archived))
-        best = scored[: top or None]
+        candidates: list[_SmartCandidate] = []
+        for content in context.contents():
+            candidate = _smart_score(content, counted_tokens)
+            if candidate is not None:
+                candidates.append(candidate)
+        archived_rows = context.archived([candidate.row for candidate in candidates])
+        candidates.sort(key=lambda candidate: candidate.order(candidate.row in archived_rows))
+        best = candidates[:top] if top else candidates
         notes = in_order(db, [candidate.row for candidate in best])
-        may_match_invalid_notes = not scored and bool(context.invalid)
+        may_match_invalid_notes = not candidates and bool(context.invalid)
     # Notes that are no longer valid are better than nothing.
     if may_match_invalid_notes and query.as_of is None:
         return smart_search(db, text, query.replace(valid_at=None), viewer=viewer, top=top)
 
     # The best memories, with their scores.
-    memories = [
-        ScoredMemory(
-            note, round(candidate.final_score(candidate.row in archived), 2), candidate.tokens
-        )
-        for note, candidate in zip(notes, best, strict=True)
-    ]
-    return SmartResult(query_tokens, memories, len(scored))
+    memories: list[ScoredMemory] = []
+    for note, candidate in zip(notes, best, strict=True):
+        score = candidate.final_score(candidate.row in archived_rows)
+        memories.append(ScoredMemory(note, round(score, 2), candidate.tokens))
+    return SmartResult(query_tokens, memories, len(candidates))
 
 
 class _SmartCandidate(NamedTuple):
@@ -681,36 +686,46 @@ def _counted_tokens(text: str, query_tokens: list[str]) -> list[str]:
 
     query_tokens: all tokens of the query.
     """
-    informative = set(smart_tokens(" ".join(informative_words(sqlite_text(text)))))
-    uninformative = stop_words() | set(ascii_lowercase)
-    counted = [
-        token
-        for token in query_tokens
-        if (token in informative if is_cjk(token) else token not in uninformative)
-    ]
-    return counted or query_tokens
+    informative_tokens = set(smart_tokens(" ".join(informative_words(sqlite_text(text)))))
+    uninformative_tokens = stop_words() | set(ascii_lowercase)
+    counted_tokens: list[str] = []
+    for token in query_tokens:
+        # A single Chinese character is often a word.
+        if is_cjk(token):
+            is_counted = token in informative_tokens
+        else:
+            is_counted = token not in uninformative_tokens
+        if is_counted:
+            counted_tokens.append(token)
+    return counted_tokens or query_tokens
 
 
 def _smart_score(
-    content: tuple[int, int, str, str | None, str], counted: Sequence[str]
+    content: tuple[int, int, str, str | None, str], counted_tokens: Sequence[str]
 ) -> _SmartCandidate | None:
-    """Score a note by how often it contains each of the tokens `counted`.
+    """Score a note by how often it contains each token. Return None if it contains none.
 
-    A tag that equals a token adds _TAG_SCORE. Return None if the text contains no token.
+    A tag that equals a token adds _TAG_SCORE.
 
     content: (row, created, id, tags as JSON or None, text).
+    counted_tokens: the tokens to look for.
     """
     row, created, identity, tags, body = content
     lower_body = body.lower()
-    # Splitting up to five times stops at the fifth occurrence, so a long text need not be read.
-    counts = {token: count for token in counted if (count := len(lower_body.split(token, 5)) - 1)}
-    if not counts:
+    tokens_held: list[str] = []
+    score = 0.0
+    for token in counted_tokens:
+        # Splitting up to five times stops at the fifth occurrence, so a long text need not be read.
+        count = len(lower_body.split(token, 5)) - 1
+        if count:
+            tokens_held.append(token)
+            score += _COUNT_SCORES[count]
+    if not tokens_held:
         return None
-    score = sum(_COUNT_SCORES[count] for count in counts.values())
     if tags:
-        tagged = {tag.lower() for tag in json.loads(tags)}
-        score += _TAG_SCORE * sum(token in tagged for token in counts)
-    return _SmartCandidate(score, created, identity, row, list(counts))
+        lower_tags = {tag.lower() for tag in json.loads(tags)}
+        score += _TAG_SCORE * len(lower_tags.intersection(tokens_held))
+    return _SmartCandidate(score, created, identity, row, tokens_held)
 
 
 def _plain_hits(db: sqlite3.Connection, notes: Sequence[NoteInfo], query: Query) -> list[Hit]:
@@ -718,9 +733,10 @@ def _plain_hits(db: sqlite3.Connection, notes: Sequence[NoteInfo], query: Query)
     hits = []
     for note in notes:
         front, text = text_of(db, note.row)
-        passage, line = shortened(text, 0, len(text))
-        hits.append(Hit(note, passage, 0.0, [], line + front.count("\n")))
-    _show_observations(db, hits, query, ())
+        passage, line_in_text = shortened(text, begin=0, stop=len(text))
+        line = front.count("\n") + line_in_text
+        hits.append(Hit(note, passage, score=0.0, line=line))
+    _show_observations(db, hits, query, terms=())
     return hits
 
 
@@ -738,20 +754,19 @@ def _show_observations(
     if not categories:
         return
     words = list(chain.from_iterable(term.words for term in terms))
-
-    def matching_words(observation: Observation) -> int:
-        content = observation.content.lower()
-        return sum(word in content for word in words)
-
     for hit in hits:
-        of_categories = [
-            observation
-            for observation in observations(db, hit.note)
-            if (observation.category or "").strip().casefold() in categories
-        ]
-        if of_categories:
-            best = max(of_categories, key=matching_words)
-            hit.passage = best.content[:200]
+        best: Observation | None = None
+        most_words = -1
+        for observation in observations(db, hit.note):
+            if (observation.category or "").strip().casefold() not in categories:
+                continue
+            content = observation.content.lower()
+            words_held = sum(word in content for word in words)
+            if words_held > most_words:
+                best = observation
+                most_words = words_held
+        if best is not None:
+            hit.passage = best.content[:SNIPPET]
             hit.line = best.line
 
 
@@ -783,10 +798,11 @@ def find_evidence(
     today: the day from which "last week" in the question counts. None means that only written dates
         are understood.
     near: compares meanings. None compares only words.
+    filters: further filters, and the time at which notes must be valid.
     skip: returns True for notes to leave out. None leaves out no note.
-    least: leave out chunks with a lower relevance (`Ranking.relevance`).
-    floor: return [] unless at least one chunk has this relevance (`ChunkReading.says_enough`). 0
-        means no limit.
+    least: leave out chunks with a lower relevance, which is how much of the question's words they
+        have. 0 leaves out none.
+    floor: return [] unless at least one chunk has this relevance. 0 means no limit.
     related: the cosine from which a note has to do with a question. 0 if it is not known for the
         model.
     """
@@ -795,10 +811,9 @@ def find_evidence(
     )
     with search_context(db, query, viewer) as context:
         ranking = Ranking(context, query.text, today, near)
+        marks: dict[int, str] = {}
         if context.spans and query.as_of is None:
             marks = validity_marks(db, ranking.features, viewer)
-        else:
-            marks = {}
         reading = ChunkReading(ranking, _MAX_EVIDENCE_NOTES, reads_turns=True, related=related)
         evidence: list[Hit] = []
         if not floor or reading.says_enough(floor):
@@ -823,7 +838,7 @@ def find_evidence(
 
 def _chunks_that_fit(
     db: sqlite3.Connection,
-    ranking: ChunkReading,
+    reading: ChunkReading,
     space: int,
     marks: Mapping[int, str],
     skip: Callable[[NoteInfo], bool] | None,
@@ -831,24 +846,28 @@ def _chunks_that_fit(
 ) -> Iterator[Hit]:
     """Yield the best chunks that fit into `space` characters together with their notes' lines.
 
-    ranking: the chunks that were read, with their scores.
+    reading: the chunks that were read, with their scores.
     marks: the remarks to put before passages, by row.
     skip: returns True for notes to leave out. None keeps all.
     least: leave out chunks with a lower relevance.
     """
-    notes = infos(db, ranking.rows)
+    notes = infos(db, reading.rows)
     used_rows: set[int] = set()
-    groups: set[tuple[bool, str]] = set()
+    # The headings of the notes, and the groups of notes whose shared heading was used.
     headings: dict[int, NoteHeading] = {}
-    seen_words: list[frozenset[str]] = []
-    for row, start, stop, score in ranking.relevant(least):
-        text = ranking.texts[row]
+    groups: set[tuple[bool, str]] = set()
+    # The words of each passage that was yielded.
+    words_of_passages: list[frozenset[str]] = []
+    for row, start, stop, score in reading.relevant(least):
+        text = reading.texts[row]
         note = notes[row]
         if skip is not None and skip(note):
             continue
-        passage = (f"[{marks[row]}] " if row in marks else "") + text.text[start:stop].strip()
+        passage = text.text[start:stop].strip()
+        if row in marks:
+            passage = f"[{marks[row]}] {passage}"
         if row not in headings:
-            headings[row] = heading_of(note, day_of(note, None))
+            headings[row] = heading_of(note, day_of(note, zone=None))
         note_heading = headings[row]
         # How many characters `evidence_text` adds to the passage
         added = len(BELOW)
@@ -865,7 +884,8 @@ def _chunks_that_fit(
 
         # Leave out a passage that says nothing new.
         words = frozenset(tokens(passage))
-        is_repeated = any(not words - other_words - stop_words() for other_words in seen_words)
+        new_words = words - stop_words()
+        is_repeated = any(new_words <= other_words for other_words in words_of_passages)
         if not passage or is_repeated:
             continue
 
@@ -873,6 +893,6 @@ def _chunks_that_fit(
         space -= len(passage) + added
         used_rows.add(row)
         groups.add(note_heading.group)
-        seen_words.append(words)
-        number = text.front.count("\n") + text.text.count("\n", 0, start) + 1
-        yield Hit(note, passage, round(score, 6), ranking.why(text), number)
+        words_of_passages.append(words)
+        line = text.front.count("\n") + text.text.count("\n", 0, start) + 1
+        yield Hit(note, passage, round(score, 6), reading.why(text), line)

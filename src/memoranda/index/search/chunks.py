@@ -1,9 +1,9 @@
-"""Read the best notes chunk by chunk. A *chunk* is a turn of a conversation, a list item, or a
-passage of about 200 words.
+"""Read the best notes chunk by chunk.
 
-A long note contains many words of a query and says little about most of them. So the best notes are
-read, and each chunk is scored with the features of `weights`. For this, the chunk counts as a note,
-and its note as a conversation. A note gets the score of its best chunk, and this chunk is shown.
+A *chunk* is a turn of a conversation, a list item, or a passage of about 200 words. A long note
+contains many words of a query and says little about most of them. So the best notes are read, and
+each chunk is scored with the features of `weights`. For this, the chunk counts as a note, and its
+note as a conversation. A note gets the score of its best chunk, and this chunk is shown.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, reduce
+from functools import cached_property, lru_cache
 from heapq import nlargest
 from itertools import chain
 from math import log2
-from operator import or_
 from typing import NamedTuple
 
 from memoranda.index.features import (
@@ -58,6 +57,8 @@ _MAX_NOTE_CHARACTERS = 40_000
 # the best chunks. The distances of words (`nearness`) are added to fewer.
 _MAX_READ_CHUNKS = 60
 _MAX_NEARNESS_CHUNKS = 20
+# How much repetitions of a word add, as in BM25.
+_K1 = 1.2
 # A question with fewer informative words is too short to say that nothing answers it.
 _MIN_QUESTION_WORDS = 3
 # With this relevance, words alone say that a passage answers. It is the floor of hooks.
@@ -105,7 +106,7 @@ class Chunk:
 
     words: about how many words the chunk has.
     speaker: the folded first name of the person who says the chunk. None if no speaker is named.
-    bits: the words of the query that the chunk contains (`word_marks`).
+    bits: the words of the query that the chunk contains, as a number (word_marks.py).
     often: word → how often the chunk contains it. Words are numbered as in the query, from 0.
     places: the places of these words in the text of the note.
     score: the score of the chunk.
@@ -224,7 +225,7 @@ class ChunkReading:
         if self.is_strict:
             rows = list(ranking.features)
         else:
-            rows = ranking.page(0, first)
+            rows = ranking.page(offset=0, limit=first)
         chosen_rows = set(rows)
         scores = ranking.scores
         other_long_rows = [
@@ -301,15 +302,10 @@ class ChunkReading:
             if best and len(chunks) == 1:
                 places = best.places
             else:
-                found_places = self._finder.places(text.text[start:stop])
-                places = [(start + at, word) for at, word, _ in found_places]
-            passage, line = snippet(
-                text.text,
-                start,
-                stop,
-                sorted(places),
-                [word.weight for word in self._ranking.words],
-            )
+                places_in_chunk = self._finder.places(text.text[start:stop])
+                places = [(start + offset, word) for offset, word, _ in places_in_chunk]
+            word_weights = [word.weight for word in self._ranking.words]
+            passage, line = snippet(text.text, start, stop, sorted(places), word_weights)
         return passage, line + text.front.count("\n")
 
     def relevant(self, least: float) -> list[tuple[int, int, int, float]]:
@@ -358,11 +354,12 @@ class ChunkReading:
         ranking = self._ranking
         if (ranking.nearest or 0.0) >= self._related_here:
             return True
-        return any(
-            self._relevance_of(passage)
-            >= (_CERTAIN_RELEVANCE if passage.row in ranking.cosines else floor)
-            for passage in self._passages
-        )
+        for passage in self._passages:
+            has_vector = passage.row in ranking.cosines
+            least = _CERTAIN_RELEVANCE if has_vector else floor
+            if self._relevance_of(passage) >= least:
+                return True
+        return False
 
     @cached_property
     def _related_here(self) -> float:
@@ -374,7 +371,7 @@ class ChunkReading:
         return self._related * (1 + min(1.0, share_of_size)) / 2
 
     def _relevance_of(self, passage: _Passage) -> float:
-        """Return the relevance of a passage by its words and its length (`Ranking.relevance`)."""
+        """Return the relevance of a passage, by its words and its length."""
         return self._ranking.relevance(passage.bits, passage.stop - passage.start)
 
     def _relevant_chunks(self, row: int) -> list[Chunk]:
@@ -432,7 +429,9 @@ class ChunkReading:
             change = self.scores[row] - self._ranking.scores[row] - gain
             parts = self._ranking.shares(row) | {"passage": change, "feedback": gain}
             return {name: round(value, 3) for name, value in parts.items() if round(value, 3)}
-        parts = self._about[row] | max(self.chunks[row], key=lambda piece: piece.score).parts
+        best_chunk = max(self.chunks[row], key=lambda piece: piece.score)
+        parts = self._about[row] | best_chunk.parts
+        # The only chunk is the whole note.
         if len(self.chunks[row]) == 1:
             parts["words"] += parts.pop("passage")
         parts["feedback"] = gain
@@ -463,20 +462,23 @@ class ChunkReading:
         if row not in self._bits:
             self._bits[row] = self._named(text)
             for start, stop in text.spans:
-                for _, _, position in self._finder.places(text.text[start:stop]):
-                    self._bits[row] |= position
-        return reduce(or_, (piece.bits for piece in self.chunks.get(row, ())), self._bits[row])
+                for _, _, word_bits in self._finder.places(text.text[start:stop]):
+                    self._bits[row] |= word_bits
+        bits = self._bits[row]
+        for piece in self.chunks.get(row, ()):
+            bits |= piece.bits
+        return bits
 
     def _reasons(self, bits: int) -> list[str]:
         """Return the reasons to show for a note, such as `title: plan` and `words: plan, budget`.
 
         bits: the words of the query that the note contains (`word_marks`).
         """
-        matched = self._matched(bits)
-        reasons = matched.reasons()
-        if matched.spelled:
-            reasons.append(f"spelled: {', '.join(matched.spelled)}")
-        if matched.has_longer:
+        words = self._matched(bits)
+        reasons = words.reasons()
+        if words.spelled:
+            reasons.append(f"spelled: {', '.join(words.spelled)}")
+        if words.has_longer:
             reasons.append("prefix")
         return reasons
 
@@ -486,15 +488,22 @@ class ChunkReading:
 
     def _matched(self, bits: int) -> MatchedWords:
         """Return the words of the query whose marks are in `bits` (`word_marks`)."""
-        words = [(word, marks_of(bits, at)) for at, word in enumerate(self._ranking.words)]
-        titled = [word.text for word, marks in words if marks & TITLE and not word.is_weak]
-        held_words = [word for word, marks in words if marks & IN_TEXT and not word.is_weak]
-        return MatchedWords(
-            title=tuple(titled),
-            text=tuple(word.text for word in held_words),
-            spelled=tuple(chain.from_iterable(word.spelled for word in held_words)),
-            has_longer=any(marks & IN_TEXT == LOOSE for _, marks in words),
-        )
+        title_words: list[str] = []
+        text_words: list[str] = []
+        spelled: list[str] = []
+        has_longer = False
+        for number, word in enumerate(self._ranking.words):
+            marks = marks_of(bits, number)
+            has_longer = has_longer or marks & IN_TEXT == LOOSE
+            # Weak words say too little to be a reason.
+            if word.is_weak:
+                continue
+            if marks & TITLE:
+                title_words.append(word.text)
+            if marks & IN_TEXT:
+                text_words.append(word.text)
+                spelled += word.spelled
+        return MatchedWords(tuple(title_words), tuple(text_words), tuple(spelled), has_longer)
 
     def _named(self, text: NoteText) -> int:
         """Return the bits of the words that are in title, headings, tags or address of a note.
@@ -516,13 +525,18 @@ class ChunkReading:
         """
         if len(text.text) <= SHORT:
             return 0, len(text.text)
-
-        def count(piece: Chunk) -> int:
-            places = self._finder.places(text.text[piece.start : piece.stop])
-            return reduce(or_, (bits for _, _, bits in places), 0).bit_count()
-
-        best = max(self._chunks_of(text), key=count)
+        best = max(
+            self._chunks_of(text),
+            key=lambda piece: self._count_of_marks(text.text[piece.start : piece.stop]),
+        )
         return best.start, best.stop
+
+    def _count_of_marks(self, text: str) -> int:
+        """Return how many words of the query a text contains, each counted once."""
+        bits = 0
+        for _, _, word_bits in self._finder.places(text):
+            bits |= word_bits
+        return bits.bit_count()
 
     def _chunks_of(self, text: NoteText) -> list[Chunk]:
         """Cut a note into chunks, without scores.
@@ -532,7 +546,11 @@ class ChunkReading:
         """
         note = self._features.get(text.row)
         if note is not None and not note.is_long:
-            return [Chunk(text.row, 0, len(text.text), note.words, note.speaker)]
+            return [
+                Chunk(
+                    text.row, start=0, stop=len(text.text), words=note.words, speaker=note.speaker
+                )
+            ]
         if text.cuts is not None:
             return [Chunk(text.row, *span) for span in spans_from_index(text.cuts, text.speakers)]
         pieces: list[Chunk] = []
@@ -560,7 +578,14 @@ class ChunkReading:
         all_chunks = list(chain.from_iterable(self.chunks.values()))
         # The notes without chunks, as one chunk each
         single = {
-            row: Chunk(row, 0, 0, note.words, None, ranking.bits.get(row, 0))
+            row: Chunk(
+                row,
+                start=0,
+                stop=0,
+                words=note.words,
+                speaker=None,
+                bits=ranking.bits.get(row, 0),
+            )
             for row, note in self._features.items()
             if row not in self.chunks
         }
@@ -731,25 +756,23 @@ class ChunkReading:
     def _read_closely(self, all_chunks: Sequence[Chunk]) -> None:
         """Add the features that need the text of a chunk, for the best chunks only."""
         table = self._table
-        count = len(self._ranking.words)
-        assisted = {piece.row for piece in all_chunks if is_assistant(piece.speaker)}
-        for number, piece in enumerate(
-            nlargest(_MAX_READ_CHUNKS, all_chunks, key=lambda piece: piece.score)
-        ):
+        word_count = len(self._ranking.words)
+        rows_with_assistant = {piece.row for piece in all_chunks if is_assistant(piece.speaker)}
+        best_chunks = nlargest(_MAX_READ_CHUNKS, all_chunks, key=lambda piece: piece.score)
+        for number, piece in enumerate(best_chunks):
             note = self._features[piece.row]
             # The features of a short note are in the index. A chunk of a long one is read.
+            text = ""
+            first_person_score = note.first_person
             if note.is_long:
                 text = self.texts[piece.row].text[piece.start : piece.stop]
-            else:
-                text = ""
-            parts = {
-                "own": table.own * (_first_person(text) if note.is_long else note.first_person) / 4
-            }
+                first_person_score = _first_person(text)
+            parts = {"own": table.own * first_person_score / 4}
             if len(piece.often) > 1 and number < _MAX_NEARNESS_CHUNKS:
-                parts["near"] = table.near * nearness(sorted(piece.places), count)
+                parts["near"] = table.near * nearness(sorted(piece.places), word_count)
             if piece.speaker is not None:
                 style = _style_of(text) if note.is_long else note
-                is_request = piece.row in assisted or is_user(piece.speaker)
+                is_request = piece.row in rows_with_assistant or is_user(piece.speaker)
                 parts["asks"] = 0.0 if is_request else table.asks * style.question / 100
                 parts["timed"] = table.timed if self._question.when and style.has_time else 0.0
 
@@ -782,7 +805,9 @@ class ChunkReading:
 
 
 def _score_words(chunks: Collection[Chunk], scorer: TermScorer, brevity: float) -> None:
-    """Set `word_score` of each chunk: its score by words, as in BM25 with k1 = 1.2. The best chunk gets 1.
+    """Set `word_score` of each chunk: its score by words, as in BM25 with k1 = 1.2.
+
+    The best chunk gets 1.
 
     scorer: gives the weight of the words of a chunk.
     brevity: how much longer texts get less, from 0 to 1 (the b of BM25).
@@ -794,19 +819,20 @@ def _score_words(chunks: Collection[Chunk], scorer: TermScorer, brevity: float) 
     for piece in chunks:
         # Each repetition of a word adds less than the one before. `saturation` is larger for a long
         # text, which lowers its score.
-        saturation = 1.2 * (1 - brevity + brevity * piece.words / average_words)
+        saturation = _K1 * (1 - brevity + brevity * piece.words / average_words)
+        # Words in a long title count less.
+        title_factor = 1.0
         if piece.name_words:
-            title_factor = 2.2 / (2.2 + 1.2 * brevity * (piece.name_words / average_name_words - 1))
-        else:
-            title_factor = 1.0
+            excess_length = piece.name_words / average_name_words - 1
+            title_factor = (1 + _K1) / (1 + _K1 + _K1 * brevity * excess_length)
         in_titles = piece.bits & scorer.in_titles
         once = scorer[piece.bits ^ in_titles] + title_factor * scorer[in_titles]
         piece.word_score = once / (1 + saturation)
-        for word, often in piece.often.items():
+        for word, count in piece.often.items():
             # A word in the title already counts as if it were repeated very often.
-            if often > 1 and not marks_of(piece.bits, word) & TITLE:
-                repeated = often / (often + saturation) - 1 / (1 + saturation)
-                piece.word_score += scorer.weights[word] * repeated
+            if count > 1 and not marks_of(piece.bits, word) & TITLE:
+                for_repetitions = count / (count + saturation) - 1 / (1 + saturation)
+                piece.word_score += scorer.weights[word] * for_repetitions
 
     # Divide by the highest score, so that the best chunk gets 1.
     highest = max((piece.word_score for piece in chunks), default=0.0) or 1.0
@@ -825,13 +851,13 @@ def _together(chunks: Sequence[Chunk], bits: int) -> Chunk:
         for word, count in piece.often.items():
             often[word] = often.get(word, 0) + count
     return Chunk(
-        chunks[0].row,
-        chunks[0].start,
-        chunks[-1].stop,
-        sum(piece.words for piece in chunks),
-        None,
-        bits,
-        often,
+        row=chunks[0].row,
+        start=chunks[0].start,
+        stop=chunks[-1].stop,
+        words=sum(piece.words for piece in chunks),
+        speaker=None,
+        bits=bits,
+        often=often,
         name_words=chunks[0].name_words,
     )
 

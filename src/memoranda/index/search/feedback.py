@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Sequence
-from itertools import islice
+from typing import NamedTuple
 
 from memoranda.index.search.words import MAX_HELD, stem
 from memoranda.text.tokens import fts_text, is_cjk, stop_words
@@ -30,6 +30,19 @@ WordRows = Callable[[str], Sequence[int]]
 """Returns the rows of the notes that contain a form of a word."""
 
 
+class _TopicWord(NamedTuple):
+    """A word of the topic.
+
+    weight: its frequency in the best notes, times its rarity.
+    rows: the rows of the notes with the word.
+    rarity: a higher number for a word in fewer notes.
+    """
+
+    weight: float
+    rows: Sequence[int]
+    rarity: float
+
+
 def topic_shares(
     sources: Sequence[tuple[str, float]],
     rows_of: WordRows,
@@ -45,21 +58,20 @@ def topic_shares(
     rarity: returns the weight of a word that the given number of notes contain.
     candidates: the rows of the notes that may gain.
     """
-    # (weight, notes, rarity) of each word
-    topic: list[tuple[float, Sequence[int], float]] = []
-    for word, frequency in islice(_frequent_words(sources), _MAX_LOOKED_UP):
+    topic: list[_TopicWord] = []
+    for word, frequency in _frequent_words(sources)[:_MAX_LOOKED_UP]:
         rows = rows_of(word)
         # A word in very many notes is not a topic.
         if 0 < len(rows) < MAX_HELD:
-            rare = rarity(len(rows))
-            topic.append((frequency * rare, rows, rare))
-    topic.sort(key=lambda entry: -entry[0])
+            word_rarity = rarity(len(rows))
+            topic.append(_TopicWord(frequency * word_rarity, rows, word_rarity))
+    topic.sort(key=lambda word: word.weight, reverse=True)
 
     shares: dict[int, float] = {}
-    inside = set(candidates)
-    for weight, rows_with_word, rare in topic[:_MAX_TOPIC_WORDS]:
-        for row in inside.intersection(rows_with_word):
-            shares[row] = shares.get(row, 0.0) + weight * rare
+    candidate_rows = set(candidates)
+    for topic_word in topic[:_MAX_TOPIC_WORDS]:
+        for row in candidate_rows.intersection(topic_word.rows):
+            shares[row] = shares.get(row, 0.0) + topic_word.weight * topic_word.rarity
     highest = max(shares.values(), default=0.0) or 1.0
     return {row: share / highest for row, share in shares.items()}
 
@@ -89,8 +101,7 @@ def _frequent_words(sources: Sequence[tuple[str, float]]) -> list[tuple[str, flo
 def _counts(words: Sequence[str]) -> Counter[str]:
     """Count how often each informative word occurs. Stop words and single letters are left out."""
     counts = Counter(words)
-    for word in stop_words() & counts.keys():
-        del counts[word]
-    for word in [word for word in counts if len(word) == 1]:
+    single_letters = [word for word in counts if len(word) == 1]
+    for word in (stop_words() & counts.keys()).union(single_letters):
         del counts[word]
     return counts

@@ -1,7 +1,6 @@
-"""Read queries: words, phrases and operators as terms (`parse`; contract 000b, 6), and questions as
-words and dates (`read_question`).
+"""Read queries: `parse` reads words, phrases and operators, `read_question` words and dates.
 
-All text of a user is put into quoted FTS5 strings, so no input can act as syntax.
+Source: contract 000b, 6. All text of a user is put into quoted FTS5 strings, so no input can act as syntax.
 """
 
 from __future__ import annotations
@@ -196,17 +195,18 @@ def _reduced(clause: Clause) -> Clause:
     """Return a clause without repeated terms.
 
     A clause with more than MAX_TERMS terms also loses its uninformative terms. In a short clause,
-    neighboring words may also match as one word (`_with_neighbors`).
+    two neighboring words may also match as one word.
     """
     # A later key replaces an earlier one. Reversing twice keeps the first of equal terms.
     by_phrase = {this_term.phrase.casefold(): this_term for this_term in reversed(clause.terms)}
     terms = list(by_phrase.values())[::-1]
     if len(terms) > MAX_TERMS:
-        informative = set(words(" ".join(this_term.text for this_term in terms)))
+        informative_words = set(words(" ".join([this_term.text for this_term in terms])))
         informative_terms = [
             this_term
             for this_term in terms
-            if not this_term.open or any(word in informative for word in this_term.words)
+            # A phrase in quotes is always meant.
+            if not this_term.open or not informative_words.isdisjoint(this_term.words)
         ]
         terms = (informative_terms or terms)[:MAX_TERMS]
     if len(terms) <= _MAX_JOINED_TERMS:
@@ -251,7 +251,10 @@ def is_plain(text: str) -> bool:
     if len(text) > _PLAIN_TAIL_CHARACTERS:
         # Without the word that was cut
         tail = text[-_PLAIN_TAIL_CHARACTERS:].partition(" ")[2]
-    return sum(not is_cjk(word) for word in words(tail) if word not in stop_words()) > 2
+    informative_words = [
+        word for word in words(tail) if word not in stop_words() and not is_cjk(word)
+    ]
+    return len(informative_words) > 2
 
 
 def _clauses(pieces: list[Term | str]) -> tuple[list[Clause], bool]:
@@ -313,13 +316,15 @@ def relaxable(query: ParsedQuery, *, quotes: bool = False, least: int = 3) -> bo
     quotes: whether a query with phrases may be searched for relaxed, too.
     least: how many bare words are enough.
     """
-    if len(query.clauses) != 1 or query.clauses[0].without or not (query.bare or quotes):
+    has_operators = len(query.clauses) != 1 or bool(query.clauses[0].without)
+    if has_operators or not (query.bare or quotes):
         return False
     terms = [bare_term for bare_term in query.clauses[0].terms if bare_term.is_bare]
     if least <= _PAIR:
-        return sum(_weight(bare_term.words[-1], _MIN_PAIR_RUN) for bare_term in terms) >= least
-    all_words = chain.from_iterable(term.words for term in terms)
-    return sum(_weight(word, _MIN_LONG_RUN) for word in all_words) >= least
+        weights_of_terms = [_weight(bare_term.words[-1], _MIN_PAIR_RUN) for bare_term in terms]
+        return sum(weights_of_terms) >= least
+    all_words = chain.from_iterable([bare_term.words for bare_term in terms])
+    return sum([_weight(word, _MIN_LONG_RUN) for word in all_words]) >= least
 
 
 def _weight(word: str, min_run: int) -> int:
@@ -346,8 +351,9 @@ def says_much(query: ParsedQuery) -> bool:
         return True
     if len(query.terms) < 2:
         return False
-    all_words = chain.from_iterable(term.words for term in query.terms)
-    return sum(word not in stop_words() for word in all_words) > 2
+    all_words = chain.from_iterable([query_term.words for query_term in query.terms])
+    informative_words = [word for word in all_words if word not in stop_words()]
+    return len(informative_words) > 2
 
 
 # If a text has this many times the words of its questions, only the questions count.
@@ -499,19 +505,21 @@ def read_question(text: str, today: date | None = None) -> Question:
 
     today: the day from which "last week" counts. None means that only written dates are understood.
     """
-    *earlier, newest = turns_of(text) or [""]
-    focus = Focus(newest) if newest else focus_of(text)
+    # Find the question, and the texts beside it.
+    turns = turns_of(text)
+    is_dialogue = bool(turns) and turns[-1] != ""
+    focus = Focus(turns[-1]) if is_dialogue else focus_of(text)
     question_text = focus.text
     named_periods = periods(question_text, today)
     pairs_found, weak = _pairs_of(question_text)
     is_pasted = focus.is_buried and len(words(question_text)) >= _MIN_QUESTION_WORDS
     other_texts: list[str] = []
-    if newest:
-        other_texts = earlier
+    if is_dialogue:
+        other_texts = turns[:-1]
     elif len(question_text) < len(text) and not is_pasted:
         other_texts = [text]
 
-    # Their words count less: the earlier the turn, the less.
+    # The words of these texts count less: the earlier the turn, the less.
     beside: dict[str, float] = {}
     share = weights.WEIGHTS.beside
     for other_text in reversed(other_texts):
@@ -540,11 +548,16 @@ def _pairs_of(text: str) -> tuple[dict[str, None], frozenset[str]]:
     # A text in ASCII has no runs.
     if text.isascii():
         return dict.fromkeys(words(text)), frozenset()
-    word_pairs = dict.fromkeys(chain.from_iterable(map(pairs, words(text))))
-    pairs_of_runs = chain.from_iterable(map(pairs, filter(is_cjk, tokens(text))))
-    across = dict.fromkeys(pair for pair in pairs_of_runs if len(pair) > 1)
-    weak = frozenset(across.keys() - word_pairs.keys())
-    return word_pairs | across, weak
+    word_pairs: dict[str, None] = {}
+    for word in words(text):
+        word_pairs.update(dict.fromkeys(pairs(word)))
+    # The pairs of whole runs, stop words included.
+    run_pairs: dict[str, None] = {}
+    for token in tokens(text):
+        if is_cjk(token):
+            run_pairs.update(dict.fromkeys([pair for pair in pairs(token) if len(pair) > 1]))
+    weak = frozenset(run_pairs.keys() - word_pairs.keys())
+    return word_pairs | run_pairs, weak
 
 
 def is_told(text: str) -> bool:
@@ -554,27 +567,33 @@ def is_told(text: str) -> bool:
     """
     sentences = 0
     for match in _SENTENCE.finditer(text):
-        sentences += len(tokens(match.group())) > 1
-        if sentences > 1:
+        has_several_words = len(tokens(match.group())) > 1
+        if has_several_words:
+            sentences += 1
+        if sentences == 2:
             return len(tokens(text)) >= _MIN_TOLD_WORDS
     return False
 
 
 def is_question(text: str) -> bool:
     """Whether `text` is a question in plain language, by its end or its first word."""
-    return is_short_question(text) or any(
-        token.lower() in _ASKING for token in tokens(text.strip()[:40])[:1]
-    )
+    if is_short_question(text):
+        return True
+    first_words = tokens(text.strip()[:40])
+    return bool(first_words) and first_words[0].lower() in _ASKING
 
 
 def is_short_question(text: str) -> bool:
-    """Whether even a short `text` is a question: by a question mark, or a question word in Chinese,
-    Japanese or Korean.
+    """Whether even a short `text` is a question.
 
-    An English question word is not enough: `will smith` is a name.
+    It needs a question mark, or a question word in Chinese, Japanese or Korean. An English question
+    word is not enough: `will smith` is a name.
     """
     end = text.strip()[-40:]
-    return bool(_MARK.search(end[-8:]) or _PARTICLE.search(end[-8:]) or _ASIAN.search(end))
+    last_signs = end[-8:]
+    if _MARK.search(last_signs) or _PARTICLE.search(last_signs):
+        return True
+    return _ASIAN.search(end) is not None
 
 
 def is_certain_question(text: str) -> bool:
@@ -583,15 +602,17 @@ def is_certain_question(text: str) -> bool:
     Such a text has a question word and ends in a question mark, or ends in a particle such as `吗`.
     A text with only a question word may be part of a sentence that somebody looks for.
     """
-    end = text.strip()
-    return _PARTICLE.search(end[-8:]) is not None or bool(
-        _MARK.search(end[-8:]) and _ASIAN.search(end[-40:])
-    )
+    end = text.strip()[-40:]
+    last_signs = end[-8:]
+    if _PARTICLE.search(last_signs):
+        return True
+    return _MARK.search(last_signs) is not None and _ASIAN.search(end) is not None
 
 
 class Focus(NamedTuple):
     """The part of a text that asks.
 
+    text: this part.
     is_buried: whether the rest of the text is long and was pasted before the question.
     """
 
@@ -609,13 +630,17 @@ def focus_of(text: str) -> Focus:
     """
     if "?" not in text and "？" not in text:
         return Focus(text)
-    matches = [match for match in _SENTENCE.finditer(text) if match.group().strip()]
-    sentences = [match.group() for match in matches]
-    positions = [
-        position
-        for position, match in enumerate(matches)
-        if match.group().endswith(("?", "？")) and not _IN_ADDRESS.match(text, match.end() - 2)
-    ]
+    sentences: list[str] = []
+    # The positions of the questions in `sentences`.
+    positions: list[int] = []
+    for match in _SENTENCE.finditer(text):
+        sentence = match.group()
+        if not sentence.strip():
+            continue
+        ends_in_address = _IN_ADDRESS.match(text, match.end() - 2) is not None
+        if sentence.endswith(("?", "？")) and not ends_in_address:
+            positions.append(len(sentences))
+        sentences.append(sentence)
     if not positions:
         return Focus(text)
     last = _last_question(sentences, positions[-1])
@@ -657,16 +682,23 @@ def periods(text: str, today: date | None = None) -> list[Period]:
     `in May 2026` → 2026-05-01 to 2026-05-31, and with less weight the year 2026.
     """
     lower_text = text.lower()
-    periods_found = list(chain.from_iterable(map(_written, _dates().finditer(lower_text))))
-    periods_found += [
-        Period(f"{year}-01-01", f"{year}-12-31", 0.3) for year in _YEAR.findall(lower_text)
-    ]
+    periods_found: list[Period] = []
+    for match in _dates().finditer(lower_text):
+        periods_found += _written(match)
+    for year in _YEAR.findall(lower_text):
+        periods_found.append(Period(f"{year}-01-01", f"{year}-12-31", _YEAR_WEIGHT))
     if today is not None:
-        periods_found += [
-            Period(first.isoformat(), last.isoformat(), 1.3)
-            for first, last in _relative(lower_text, today)
-        ]
+        for first, last in _relative(lower_text, today):
+            period = Period(first.isoformat(), last.isoformat(), _RELATIVE_WEIGHT)
+            periods_found.append(period)
     return periods_found
+
+
+# The weights of a period: a year says little, a month or a day more. A relative time such as
+# "yesterday" is meant as a day most surely.
+_YEAR_WEIGHT = 0.3
+_WRITTEN_WEIGHT = 1.0
+_RELATIVE_WEIGHT = 1.3
 
 
 @cache
@@ -694,10 +726,10 @@ def _written(match: re.Match[str]) -> list[Period]:
     if not 1 <= month <= 12:
         return []
     month_text = f"{year}-{month:02}" if year else f"{month:02}"
-    periods_found = [Period(f"{month_text}-01", f"{month_text}-31", 1.0)]
+    periods_found = [Period(f"{month_text}-01", f"{month_text}-31", _WRITTEN_WEIGHT)]
     if day and 1 <= int(day) <= 31:
         day_text = f"{month_text}-{int(day):02}"
-        periods_found.append(Period(day_text, day_text, 1.0))
+        periods_found.append(Period(day_text, day_text, _WRITTEN_WEIGHT))
     return periods_found
 
 
@@ -719,47 +751,60 @@ def _relative(lower_text: str, today: date) -> list[tuple[date, date]]:
     """
     spans: list[tuple[date, date]] = []
     for match in _RELATIVE.finditer(lower_text):
-        if match["count"]:
-            if match["count"].isdecimal():
-                count = int(match["count"])
-            else:
-                count = _NUMBERS[match["count"]]
-            days = count * _UNITS[match["unit"]]
-            # Nobody means a day more than a century ago. `date` may not even have such a year.
-            if days <= 40_000:
-                slack = timedelta(days=_UNITS[match["unit"]] // 2)
-                middle = today - timedelta(days=days)
-                spans.append((middle - slack, middle + slack))
+        if match["named"]:
+            unit, units_ago = _NAMED_TIMES[match["named"]]
+            spans.append(_calendar_span(unit, units_ago, today))
             continue
-        # A named time is `back` units before the present one.
-        unit, back = _NAMED[next(names for names in _NAMED if match["named"] in names)]
-        if unit == "day":
-            spans.append((today - timedelta(days=back),) * 2)
-        elif unit == "week":
-            first = today - timedelta(days=today.weekday() + 7 * back)
-            spans.append((first, first + timedelta(days=6)))
-        elif unit == "month":
-            years, month = divmod(today.year * 12 + today.month - 1 - back, 12)
-            first = date(years, month + 1, 1)
-            spans.append((first, (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)))
+        if match["count"].isdecimal():
+            count = int(match["count"])
         else:
-            spans.append((date(today.year - back, 1, 1), date(today.year - back, 12, 31)))
+            count = _NUMBERS[match["count"]]
+        days_in_unit = _UNITS[match["unit"]]
+        days = count * days_in_unit
+        # Nobody means a day more than a century ago. `date` may not even have such a year.
+        if days <= 40_000:
+            margin = timedelta(days=days_in_unit // 2)
+            middle = today - timedelta(days=days)
+            spans.append((middle - margin, middle + margin))
     return spans
 
 
-# Named times -> (unit, how many such units ago)
-_NAMED = {
-    ("today", "tonight", "this morning", "今天", "今日"): ("day", 0),
-    ("yesterday", "last night", "昨天", "昨晚", "昨日"): ("day", 1),
-    ("the day before yesterday", "前天"): ("day", 2),
-    ("this week", "本周", "这周", "这个星期", "今週"): ("week", 0),
-    ("last week", "上周", "上个星期", "上星期", "先週"): ("week", 1),
-    ("this month", "本月", "这个月", "今月"): ("month", 0),
-    ("last month", "上个月", "上月", "先月"): ("month", 1),
-    ("this year", "今年"): ("year", 0),
-    ("last year", "去年", "昨年"): ("year", 1),
-    ("前年",): ("year", 2),
+def _calendar_span(unit: str, units_ago: int, today: date) -> tuple[date, date]:
+    """Return the first and the last day of a day, week, month or year of the calendar.
+
+    unit: `day`, `week`, `month` or `year`.
+    units_ago: how many of these units it is before the present one. 0 is the present one.
+    """
+    if unit == "day":
+        day = today - timedelta(days=units_ago)
+        return day, day
+    if unit == "week":
+        monday = today - timedelta(days=today.weekday() + 7 * units_ago)
+        return monday, monday + timedelta(days=6)
+    if unit == "month":
+        year, month_index = divmod(today.year * 12 + today.month - 1 - units_ago, 12)
+        first = date(year, month_index + 1, 1)
+        first_of_next_month = (first + timedelta(days=31)).replace(day=1)
+        return first, first_of_next_month - timedelta(days=1)
+    year = today.year - units_ago
+    return date(year, 1, 1), date(year, 12, 31)
+
+
+# The names of times, by (unit, how many such units ago).
+_NAMES_OF_TIMES = {
+    ("day", 0): ("today", "tonight", "this morning", "今天", "今日"),
+    ("day", 1): ("yesterday", "last night", "昨天", "昨晚", "昨日"),
+    ("day", 2): ("the day before yesterday", "前天"),
+    ("week", 0): ("this week", "本周", "这周", "这个星期", "今週"),
+    ("week", 1): ("last week", "上周", "上个星期", "上星期", "先週"),
+    ("month", 0): ("this month", "本月", "这个月", "今月"),
+    ("month", 1): ("last month", "上个月", "上月", "先月"),
+    ("year", 0): ("this year", "今年"),
+    ("year", 1): ("last year", "去年", "昨年"),
+    ("year", 2): ("前年",),
 }
+# Each name of a time → (unit, how many such units ago).
+_NAMED_TIMES = {name: time for time, names in _NAMES_OF_TIMES.items() for name in names}
 # Unit -> its length in days. A rough length is enough: the period gets a margin of half a unit.
 _UNITS = {
     "day": 1,
@@ -785,7 +830,7 @@ def _one_of(names: Iterable[str]) -> str:
 
 # A time relative to today: a name (`last week`), or a count of units (`two days ago`).
 _RELATIVE = lazy_pattern(
-    rf"(?P<named>{_one_of(name for key in _NAMED for name in key)})"
+    rf"(?P<named>{_one_of(_NAMED_TIMES)})"
     rf"|(?:\b|(?<![\d一两二三四五六]))(?P<count>\d{{1,4}}|{_one_of(_NUMBERS)})\s*"
     rf"(?P<unit>{_one_of(_UNITS)})(?:s?\s+ago\b|前)"
 )

@@ -1,6 +1,6 @@
-"""Run one query against the index: write its filters and terms as FTS5 expressions, and read what
-ranking needs. All SQL of the search is here.
+"""Run one query against the index. All SQL of the search is here.
 
+Filters and terms become FTS5 expressions. Ranking gets the notes, their texts and their features.
 If very many notes match, only the newest are read, so even very common terms take little time.
 """
 
@@ -145,6 +145,29 @@ class NoteText:
     speakers: str | None = None
 
 
+class _StoredText(NamedTuple):
+    """The columns of which a `NoteText` is made.
+
+    aliases, tags: JSON lists, None without any.
+    header: the header as JSON, or None.
+    passages: as how many passages the text is stored. 0 if it is not that long.
+    """
+
+    row: int
+    project: str
+    title: str
+    aliases: str | None
+    tags: str | None
+    path: str
+    headings: str
+    front: str
+    header: str | None
+    text: str
+    passages: int
+    cuts: bytes | None
+    speakers: str | None
+
+
 class Features(NamedTuple):
     """The ranking features of a note, as they were indexed (schema.sql, table `feature`).
 
@@ -219,9 +242,10 @@ def search_context(
     else:
         cache = held(db, QueryCache)
     with snapshot(db):
-        if cache.version != (now := version(db)):
+        present_version = version(db)
+        if cache.version != present_version:
             cache.clear()
-            cache.version = now
+            cache.version = present_version
         yield SearchContext(db, query, viewer, cache)
 
 
@@ -274,9 +298,8 @@ class SearchContext:
 
         column: the SQL name of the column with the row.
         """
-        if condition := filters.excluded(self.invalid, column):
-            return f" and {condition}"
-        return ""
+        condition = filters.excluded(self.invalid, column)
+        return f" and {condition}" if condition else ""
 
     def with_filters(self, text: str) -> str:
         """Return an FTS5 expression limited by all filters that FTS5 can apply.
@@ -294,17 +317,17 @@ class SearchContext:
         matches longer words only if no note contains the term itself. The `s` of `Anna's` never
         matches longer words.
         """
-        last = query_term.words[-1]
-        is_prefix = query_term.open
-        is_short = len(last) <= 2
-        if is_prefix and is_short:
-            is_possessive = last == "s" and len(query_term.words) > 1
-            is_prefix = not is_possessive and self.held(query_term) == 0
-        text = self._expression_of(query_term, is_prefix and self.held(query_term) <= COMMON)
-        other_expressions = list(map(self._expression_of_text, self.alternatives(query_term)))
-        if other_expressions:
-            return f"({' OR '.join([text, *other_expressions])})"
-        return text
+        last_word = query_term.words[-1]
+        is_possessive = last_word == "s" and len(query_term.words) > 1
+        is_prefix = query_term.open and not is_possessive
+        if is_prefix:
+            most_notes = 0 if len(last_word) <= 2 else COMMON
+            is_prefix = self.held(query_term) <= most_notes
+        expressions = [self._expression_of(query_term, is_prefix)]
+        expressions += [self._expression_of_text(text) for text in self.alternatives(query_term)]
+        if len(expressions) > 1:
+            return f"({' OR '.join(expressions)})"
+        return expressions[0]
 
     def _expression_of_text(self, text: str) -> str:
         """Return the FTS5 expression of a word or phrase that was not typed.
@@ -312,7 +335,10 @@ class SearchContext:
         A single Chinese character matches as the first of a pair.
         """
         phrase, is_beginning = query_text(text)
-        return f"{self._column}{quoted(phrase)}{'*' if is_beginning else ''}"
+        expression_of_text = self._column + quoted(phrase)
+        if is_beginning:
+            expression_of_text += "*"
+        return expression_of_text
 
     def alternatives(self, query_term: Term) -> list[str]:
         """Return other texts that find a term: `timezones` → `timezone`, `time zones`.
@@ -344,15 +370,14 @@ class SearchContext:
         """Return a word as two words that some notes contain: `timezone` → `time zone`."""
         if not word.isascii() or not word.isalpha() or len(word) > _MAX_PARTED_LETTERS:
             return []
-        cuts = range(_MIN_PART_LETTERS, len(word) - _MIN_PART_LETTERS + 1)
-        pairs = ((word[:cut], word[cut:]) for cut in cuts)
-        return [
-            f"{first} {second}"
-            for first, second in pairs
-            if stop_words().isdisjoint((first, second))
-            and self._is_anywhere(first)
-            and self._is_anywhere(second)
-        ]
+        pairs: list[str] = []
+        for cut in range(_MIN_PART_LETTERS, len(word) - _MIN_PART_LETTERS + 1):
+            first = word[:cut]
+            second = word[cut:]
+            has_stop_word = first in stop_words() or second in stop_words()
+            if not has_stop_word and self._is_anywhere(first) and self._is_anywhere(second):
+                pairs.append(f"{first} {second}")
+        return pairs
 
     def _is_anywhere(self, text: str) -> bool:
         """Whether any note contains the word or phrase, even a note that the viewer may not see."""
@@ -363,24 +388,28 @@ class SearchContext:
 
         whole: whether to match only whole words as written, without longer words and other forms.
         """
-        term_expression = self._expression_of if whole else self.loose
-        parts = []
+        expression_of = self._expression_of if whole else self.loose
+        clauses: list[str] = []
         for clause in query.clauses:
-            positive = " AND ".join(map(term_expression, clause.terms))
+            text = " AND ".join([expression_of(query_term) for query_term in clause.terms])
             # A clause that only excludes starts from all notes.
-            if not positive:
-                if self._projects:
-                    positive = any_of(PROJECT, map(str, self._projects.values()))
-                else:
-                    positive = _NO_SUCH_NOTE
-            if clause.without:
-                without = (
-                    self._expression_of(excluded, excluded.open and excluded.text.endswith("*"))
-                    for excluded in clause.without
-                )
-                positive = f"({positive}) NOT ({' OR '.join(without)})"
-            parts.append(f"({positive})")
-        return self.with_filters(" OR ".join(parts))
+            if not text:
+                text = self._all_notes()
+            excluded: list[str] = []
+            for query_term in clause.without:
+                # Here a longer word counts only if the query has a star.
+                is_prefix = query_term.open and query_term.text.endswith("*")
+                excluded.append(self._expression_of(query_term, is_prefix))
+            if excluded:
+                text = f"({text}) NOT ({' OR '.join(excluded)})"
+            clauses.append(f"({text})")
+        return self.with_filters(" OR ".join(clauses))
+
+    def _all_notes(self) -> str:
+        """Return an FTS5 expression that matches all notes."""
+        if not self._projects:
+            return _NO_SUCH_NOTE
+        return any_of(PROJECT, map(str, self._projects.values()))
 
     def held(self, query_term: Term) -> int:
         """Return how many notes contain the term as whole words, counted up to COMMON + 1."""
@@ -439,10 +468,13 @@ class SearchContext:
         most = counted_to(limit) + 1
         if not self.is_filtered:
             rows = self.newest(match, limit + 1)
-            return rows[:limit], len(rows) if len(rows) <= limit else self.count(match, most)
-        where = " and ".join([f"{self.table} match ?", *self._conditions]) + self._valid_only(
-            "f.rowid"
-        )
+            total = len(rows)
+            # There may be more, so they are counted.
+            if total > limit:
+                total = self.count(match, most)
+            return rows[:limit], total
+        conditions = " and ".join([f"{self.table} match ?", *self._conditions])
+        where = conditions + self._valid_only("f.rowid")
         # Filters in Python may leave out any number of rows, so SQL must return all (-1).
         has_python_filters = self.query.metadata or self.query.contains
         sql_limit = -1 if has_python_filters else most
@@ -466,10 +498,10 @@ class SearchContext:
         return _PREFIX.sub(self._longer, match)
 
     def _longer(self, prefix: re.Match[str]) -> str:
-        """Return the text that replaces one string of an FTS5 expression for `_spelled_out`.
+        """Replace one string of an FTS5 expression, such as `"plan"*`, by `("plan" OR "planner")`.
 
-        `"plan"*` → `("plan" OR "planner")`. The string is returned unchanged if it is not the
-        prefix of one word, or if more than _MAX_LONGER_WORDS words begin with it.
+        The string is returned unchanged if it is not the prefix of one word, or if more than
+        _MAX_LONGER_WORDS words begin with it.
 
         prefix: a match of `_PREFIX`.
         """
@@ -478,18 +510,16 @@ class SearchContext:
             return prefix[0]
         cache_key = ("longer", prefix[0])
         if cache_key not in self._cache:
-            rows = self.db.execute(
-                _LONGER, {"prefix": prefix[1].lower(), "most": _MAX_LONGER_WORDS + 1}
-            ).fetchall()
+            parameters = {"prefix": prefix[1].lower(), "most": _MAX_LONGER_WORDS + 1}
+            rows = self.db.execute(_LONGER, parameters).fetchall()
             # The first row is the prefix.
-            words = " OR ".join(
-                [prefix[0].removesuffix("*"), *(quoted(word) for (word,) in rows[1:])]
-            )
+            longer_words = [quoted(word) for (word,) in rows[1:]]
+            text = prefix[0].removesuffix("*")
             if len(rows) > _MAX_LONGER_WORDS:
-                words = prefix[0]
-            elif len(rows) > 1:
-                words = f"({words})"
-            self._cache.keep({cache_key: words}, len(words))
+                text = prefix[0]
+            elif longer_words:
+                text = f"({' OR '.join([text, *longer_words])})"
+            self._cache.keep({cache_key: text}, len(text))
         return self._cache[cache_key]
 
     def passing(self, rows: Iterable[int]) -> list[int]:
@@ -572,16 +602,14 @@ class SearchContext:
         match: an FTS5 expression.
         """
         rows = self.newest(match, _MAX_NAMED, NAMES)
-        if not _MAX_UNSORTED_NAMED < len(rows) < _MAX_NAMED:
+        is_sorted_by_names = _MAX_UNSORTED_NAMED < len(rows) < _MAX_NAMED
+        if not is_sorted_by_names:
             return rows
-        return [
-            row
-            for (row,) in self.db.execute(
-                f"select rowid from {NAMES} where {NAMES} match ?{self._valid}"
-                f" order by bm25({NAMES}, {_COLUMN_WEIGHTS[NAMES]}), rowid desc",
-                (match,),
-            )
-        ]
+        sql = (
+            f"select rowid from {NAMES} where {NAMES} match ?{self._valid}"
+            f" order by bm25({NAMES}, {_COLUMN_WEIGHTS[NAMES]}), rowid desc"
+        )
+        return [row for (row,) in self.db.execute(sql, (match,))]
 
     def same_title(self, match: str) -> list[int]:
         """Return up to 20 notes whose title or alias is the text of the query, and that match.
@@ -599,59 +627,73 @@ class SearchContext:
     def texts(self, rows: Sequence[int], terms: Sequence[Term]) -> list[NoteText]:
         """Read the texts of these notes. The result is in no particular order.
 
-        A long text is stored as passages, and only some of them are searched (`NoteText.spans`):
-        the passages with all terms. If no passage has all terms, the passages with any term are
-        used, and without such passages the first one.
+        A long text is stored as passages. `NoteText.spans` says which of them to search.
 
-        terms: the terms of the query. Without terms, the first passage is used.
+        terms: the terms of the query, which choose the passages.
         """
-        note_texts: list[NoteText] = []
         if not rows:
-            return note_texts
+            return []
         phrases = [
             query_term.prefix if query_term.open else query_term.whole for query_term in terms
         ]
-        matching = "select rowid from passage_fts where passage_fts match ? and rowid between ? and ? limit 100"
-        reading = f"select start, stop from passage where row in {_GIVEN} order by row"
-        for (
-            row,
-            project,
-            title,
-            aliases,
-            tags,
-            path,
-            headings,
-            front,
-            header,
-            text,
-            count,
-            cuts,
-            speakers,
-        ) in self.db.execute(
+        stored_texts = self.db.execute(
             "select n.row, p.name, n.title, n.aliases, n.tags, n.path, t.headings,"
             " t.front, t.header, t.text, t.passages, t.chunks, t.speakers"
             " from note n join project p on p.id = n.project join text t on t.row = n.row"
             f" where n.row in {_GIVEN}",
             (_json(rows),),
-        ):
-            names = [title, *(json.loads(aliases) if aliases else ())]
-            spans: list[tuple[int, int]] = []
-            has_passages = count > 0
-            if has_passages:
-                first = row * FIRST_PASSAGE
-                passages = list[int]()
-                for conjunction in (" AND ", " OR ") if phrases else ():
-                    if not passages:
-                        values = (conjunction.join(phrases), first, first + count - 1)
-                        passages = [passage for (passage,) in self.db.execute(matching, values)]
-                spans = self.db.execute(reading, (_json(passages or [first]),)).fetchall()
-            spans = spans or [(0, len(text))]
-            address = f"{project}/{path}\n{property_text(header)}"
-            called = "\n".join((*names, headings, *(json.loads(tags) if tags else ())))
-            note_texts.append(
-                NoteText(row, project, names, called, address, front, text, spans, cuts, speakers)
+        )
+        note_texts: list[NoteText] = []
+        for columns_of_text in stored_texts:
+            stored = _StoredText(*columns_of_text)
+            names = [stored.title]
+            if stored.aliases:
+                names += json.loads(stored.aliases)
+            tags = json.loads(stored.tags) if stored.tags else []
+            note_text = NoteText(
+                stored.row,
+                stored.project,
+                names,
+                called="\n".join([*names, stored.headings, *tags]),
+                address=f"{stored.project}/{stored.path}\n{property_text(stored.header)}",
+                front=stored.front,
+                text=stored.text,
+                spans=self._spans_to_search(stored, phrases),
+                cuts=stored.cuts,
+                speakers=stored.speakers,
             )
+            note_texts.append(note_text)
         return note_texts
+
+    def _spans_to_search(
+        self, stored: _StoredText, phrases: Sequence[str]
+    ) -> list[tuple[int, int]]:
+        """Return (start, stop) of the parts of a text to search: all of it, or some passages.
+
+        These are the passages with all phrases. If no passage has all, they are the passages with
+        any phrase, and without such passages it is the first one.
+
+        phrases: the terms of the query as FTS5 strings.
+        """
+        whole_text = [(0, len(stored.text))]
+        if not stored.passages:
+            return whole_text
+        first = stored.row * FIRST_PASSAGE
+        last = first + stored.passages - 1
+        sql = (
+            "select rowid from passage_fts"
+            " where passage_fts match ? and rowid between ? and ? limit 100"
+        )
+        passages: list[int] = []
+        for conjunction in (" AND ", " OR "):
+            if phrases and not passages:
+                match = conjunction.join(phrases)
+                passages = [row for (row,) in self.db.execute(sql, (match, first, last))]
+        spans = self.db.execute(
+            f"select start, stop from passage where row in {_GIVEN} order by row",
+            (_json(passages or [first]),),
+        ).fetchall()
+        return spans or whole_text
 
     def best_first(self, scores: Mapping[int, float]) -> list[int]:
         """Sort rows by score, the best first.
@@ -677,15 +719,18 @@ class SearchContext:
         how many of them there are.
         """
         sql = "select sum(t.notes) from project p cross join tally t on t.project = p.id and t.folder = ''"
-        return 1 << (max(_MIN_SIZE, self.db.execute(sql).fetchone()[0] or 0) - 1).bit_length()
+        (number,) = self.db.execute(sql).fetchone()
+        # The sum of no rows is None.
+        number = max(_MIN_SIZE, number or 0)
+        return 1 << (number - 1).bit_length()
 
     def archived(self, rows: Iterable[int]) -> set[int]:
         """Return the rows that are archived memories."""
         archive = self._projects.get(ARCHIVE_PROJECT)
-        archived_query = f"select row from note where project = ? and row in {_GIVEN}"
         if archive is None:
             return set()
-        return {row for (row,) in self.db.execute(archived_query, (archive, _json(rows)))}
+        sql = f"select row from note where project = ? and row in {_GIVEN}"
+        return {row for (row,) in self.db.execute(sql, (archive, _json(rows)))}
 
     def unfilled(self, rows: Iterable[int]) -> set[int]:
         """Return the rows of unfilled notes: files of a memory bank that nobody has written yet.
@@ -693,11 +738,11 @@ class SearchContext:
         Such a note still has the text with which the tool `activate` created it.
         """
         banks = self._projects.get("banks")
-        condition = "project = ? and json_extract(provenance, '$.tool') = 'activate'"
-        unfilled_query = f"select row from note where {condition} and row in {_GIVEN}"
         if banks is None:
             return set()
-        return {row for (row,) in self.db.execute(unfilled_query, (banks, _json(rows)))}
+        was_activated = "json_extract(provenance, '$.tool') = 'activate'"
+        sql = f"select row from note where project = ? and {was_activated} and row in {_GIVEN}"
+        return {row for (row,) in self.db.execute(sql, (banks, _json(rows)))}
 
     def features(self, rows: Iterable[int]) -> list[Features]:
         """Return the features of these notes. Notes that no longer exist are left out."""
@@ -707,7 +752,7 @@ class SearchContext:
             sql = f"select {', '.join(Features._fields)} from feature where row in {_GIVEN}"
             read_features = map(Features._make, self.db.execute(sql, (_json(missing),)))
             new_features = {features.row: features for features in read_features}
-            self._cache.keep(new_features, 0)
+            self._cache.keep(new_features, size=0)
             features_by_row |= new_features
         return [row_values for row_values in features_by_row.values() if row_values]
 
@@ -734,14 +779,12 @@ class SearchContext:
 
     def speakers(self, words: Sequence[str]) -> set[str]:
         """Return the words that are names of speakers of notes that the viewer sees."""
-        return {
-            word
-            for (word,) in self.db.execute(
-                "select value from json_each(:words) where exists"
-                f" (select 1 from feature f where f.speaker = value and {_VISIBLE})",
-                {"words": json.dumps(words), "viewer": self._viewer},
-            )
-        }
+        names = self.db.execute(
+            "select value from json_each(:words) where exists"
+            f" (select 1 from feature f where f.speaker = value and {_VISIBLE})",
+            {"words": json.dumps(words), "viewer": self._viewer},
+        )
+        return {name for (name,) in names}
 
     def spellings(self, word: str) -> list[str]:
         """Return up to 8 words in visible notes that differ from `word` by one letter.
@@ -756,17 +799,18 @@ class SearchContext:
         """
         if len(word) not in _SPELLED_LENGTHS or not (word.isascii() and word.isalpha()):
             return []
+
+        # Leave out edits that begin like the word and come from no stem of a note.
         head = word[:_CERTAIN_LETTERS]
-        edits = one_edit(word)
-        stems = [
-            stem
-            for (stem,) in self.db.execute(
-                "select term from stems where term between ? and ? and length(term) between ? and ?",
-                (head, head + "\uffff", len(word) - 7, len(word) + 1),
-            )
+        stems = self.db.execute(
+            "select term from stems where term between ? and ? and length(term) between ? and ?",
+            (head, head + "\uffff", len(word) - 7, len(word) + 1),
+        )
+        possible_words = inflected([stem for (stem,) in stems])
+        edits = [
+            edit for edit in one_edit(word) if edit in possible_words or not edit.startswith(head)
         ]
-        possible = inflected(stems)
-        edits = [edit for edit in edits if edit in possible or not edit.startswith(head)]
+
         # Words whose stem some note has
         spellings = [edit for edit in edits if self.count(self._if_visible(quoted(edit)), 1, STEMS)]
         counts = {
@@ -812,18 +856,25 @@ class SearchContext:
         query_term: the term.
         is_prefix: whether the last word may be the beginning of a longer word.
         """
-        text = self._column + (query_term.prefix if is_prefix else query_term.whole)
+        text = self._column + _fts_string(query_term, is_prefix)
         first_segment, slash, path_after_it = query_term.text.partition("/")
         if not slash:
             return text
         project = self._projects.get(first_segment.casefold())
         if project is None:
             return text
-        inner = term(path_after_it, phrase=not query_term.open)
-        if inner is None:
+        inner_term = term(path_after_it, phrase=not query_term.open)
+        if inner_term is None:
             return text
-        in_address = (self._column or "address : ") + (inner.prefix if is_prefix else inner.whole)
-        return f"({text} OR ({in_address} AND {quoted(token(PROJECT, str(project)))}))"
+        column = self._column or "address : "
+        in_address = column + _fts_string(inner_term, is_prefix)
+        in_project = quoted(token(PROJECT, str(project)))
+        return f"({text} OR ({in_address} AND {in_project}))"
+
+
+def _fts_string(query_term: Term, is_prefix: bool) -> str:
+    """Return the FTS5 string of a term, which may match longer words if `is_prefix`."""
+    return query_term.prefix if is_prefix else query_term.whole
 
 
 def _json(rows: Iterable[int]) -> str:

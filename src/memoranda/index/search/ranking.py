@@ -142,9 +142,8 @@ class _WordLookup:
             words_found.append(word)
 
         if len(words_found) > _MAX_WORDS:
-            heaviest = nlargest(
-                _MAX_WORDS, range(len(words_found)), key=lambda at: words_found[at].weight
-            )
+            positions = range(len(words_found))
+            heaviest = nlargest(_MAX_WORDS, positions, key=lambda at: words_found[at].weight)
             # Back into the order of the text
             words_found = [words_found[at] for at in sorted(heaviest)]
         # A search by title already looks only at names, so `name_rows` would repeat `rows`.
@@ -182,7 +181,7 @@ class _WordLookup:
         return word
 
     def rarity_of(self, word: Word, least_size: int = 0) -> float:
-        """Return how rare a word is: a higher number for a word in fewer notes (`rarity`).
+        """Return how rare a word is: a higher number for a word in fewer notes.
 
         If only the newest notes with the word were read, their total number is estimated.
 
@@ -205,13 +204,12 @@ class _WordLookup:
         for term in terms:
             weight = 1.0
             if len(terms) > 1:
-                weight = self.rarity(
-                    context.held(term) or context.count(context.loose(term), COMMON + 1)
-                )
+                # If no note has the word itself, notes with longer words count.
+                note_count = context.held(term) or context.count(context.loose(term), COMMON + 1)
+                weight = self.rarity(note_count)
             other_forms = context.alternatives(term)
-            term_words.append(
-                Word(term.text, weight, term=term, is_open=term.open, other_forms=other_forms)
-            )
+            word = Word(term.text, weight, term=term, is_open=term.open, other_forms=other_forms)
+            term_words.append(word)
         return term_words
 
     def rows(self, text: str, table: str = "") -> list[int]:
@@ -219,13 +217,11 @@ class _WordLookup:
 
         table: NAMES searches titles, headings and tags. "" searches the table of this object.
         """
+        column = self.column
         if table:
             column = "{title headings tags} : "
-        else:
-            column = self.column
-        rows = self.context.newest(
-            self.context.with_filters(f"{column}({text})"), MAX_HELD, table or self.table
-        )
+        match = self.context.with_filters(f"{column}({text})")
+        rows = self.context.newest(match, MAX_HELD, table or self.table)
         if not self.context.is_filtered or not rows:
             return rows
         passing_rows = set(self.context.passing(rows))
@@ -437,14 +433,14 @@ class Ranking:
 
         most: the number at which counting in the index stops.
         """
-        known_count = len(self._holding) + len(self.features.keys() - self.bits.keys())
+        scored_without_word = self.features.keys() - self.bits.keys()
+        count = len(self._holding) + len(scored_without_word)
         if self._match:
-            known_count = max(
-                known_count, self.context.count(self._match, most, self._lookup.table)
-            )
-        return known_count + sum(
-            row not in self.features and row not in self._holding for row in other_rows
-        )
+            count = max(count, self.context.count(self._match, most, self._lookup.table))
+        further_rows = [
+            row for row in other_rows if row not in self.features and row not in self._holding
+        ]
+        return count + len(further_rows)
 
     def page(self, offset: int, limit: int) -> list[int]:
         """Return one page of the notes, the best first.
@@ -492,10 +488,10 @@ class Ranking:
         """
         rarities = self._rarities
         shared = sum(
-            rarity for word, rarity in enumerate(rarities) if marks_of(bits, word) & (EXACT | TITLE)
+            [rarity for at, rarity in enumerate(rarities) if marks_of(bits, at) & (EXACT | TITLE)]
         )
-        question = self.question
         # A word that no note contains has the rarity 1.
+        question = self.question
         number_in_notes = sum(not (word.is_weak or word.is_beside) for word in self.words)
         question_words = set(question.words) - question.weak - question.beside.keys()
         number_missing = max(0, len(question_words) - number_in_notes)
@@ -506,10 +502,11 @@ class Ranking:
     @cached_property
     def _rarities(self) -> list[float]:
         """How rare each word is, from 0 to 1."""
-        return [
-            0.0 if word.is_weak or word.is_beside else self._rarity_from_0_to_1(word)
-            for word in self.words
-        ]
+        rarities: list[float] = []
+        for word in self.words:
+            counts = not (word.is_weak or word.is_beside)
+            rarities.append(self._rarity_from_0_to_1(word) if counts else 0.0)
+        return rarities
 
     def _rarity_from_0_to_1(self, word: Word) -> float:
         """Return how rare a word is. A word that a single note contains has 1.
@@ -519,7 +516,9 @@ class Ranking:
         lookup = self._lookup
         rarest = lookup.rarity(1, _MIN_SIZE_FOR_RELEVANCE)
         share = min(1.0, lookup.rarity_of(word, _MIN_SIZE_FOR_RELEVANCE) / rarest)
-        return share * (weights.WEIGHTS.spelled if word.spelled else 1.0)
+        if word.spelled:
+            share *= weights.WEIGHTS.spelled
+        return share
 
     def shares(self, row: int) -> dict[str, float]:
         """Return what each feature adds to the score of a scored note. Zeros are left out."""
@@ -699,7 +698,7 @@ class Ranking:
         return {row: value / highest for row, value in scores_found.items()}
 
     def _compare_meanings(self, near: Nearness, text: str) -> None:
-        """Set `self.cosines` and `self.nearest`, and add the notes most similar to `text` to the scored notes.
+        """Set `self.cosines` and `self.nearest`, and score the notes most similar to `text`, too.
 
         `self.cosines` stays empty if no cosine is above 0.
 
@@ -709,17 +708,12 @@ class Ranking:
         """
         if not self.is_told:
             self._set_shares_of_meaning()
-        cosines = near(self._without_frequent_names(text), list(self.features))
-        self._add(
-            [
-                row
-                for row, cosine in cosines.items()
-                if cosine >= _MIN_COSINE and row not in self.features
-            ]
-        )
-        is_compared = bool(cosines)
-        cosines = {row: cosine for row, cosine in cosines.items() if row in self.features}
-        if is_compared:
+        all_cosines = near(self._without_frequent_names(text), list(self.features))
+        similar_rows = [row for row, cosine in all_cosines.items() if cosine >= _MIN_COSINE]
+        self._add([row for row in similar_rows if row not in self.features])
+        cosines = {row: cosine for row, cosine in all_cosines.items() if row in self.features}
+        # Without any cosine, no model could be used.
+        if all_cosines:
             self.nearest = max(cosines.values(), default=0.0)
 
         # Scale the cosines: the lowest that counts becomes 0, and the highest becomes 1.
@@ -738,11 +732,11 @@ class Ranking:
         The fewer words of the question the best note contains, the more meaning counts.
         """
         table = self.table
-        heard = self._heard_share()
-        missing = max(0.0, 1 - heard / table.heard)
+        heard_share = self._heard_share()
+        missing = max(0.0, 1 - heard_share / table.heard)
         share = table.meaning + (table.unheard_meaning - table.meaning) * missing
         # From 0 at `heard` to 1 at `well_heard`
-        clear = min(1.0, max(0.0, heard - table.heard) / (table.well_heard - table.heard))
+        clear = min(1.0, max(0.0, heard_share - table.heard) / (table.well_heard - table.heard))
         self._alone_share = share - (table.meaning - table.alone_meaning) * clear
         self.table = replace(table, meaning=share)
 
@@ -764,13 +758,13 @@ class Ranking:
     def _most_held(self) -> float:
         """Return the highest sum of the weights of the words that one note contains."""
         weights_of_words = [0.0 if word.is_weak else word.weight for word in self.words]
-        return max(
-            (
-                sum(weight for at, weight in enumerate(weights_of_words) if marks_of(bits, at))
-                for bits in set(self.bits.values())
-            ),
-            default=0.0,
-        )
+        highest = 0.0
+        for bits in set(self.bits.values()):
+            weights_held = [
+                weight for at, weight in enumerate(weights_of_words) if marks_of(bits, at)
+            ]
+            highest = max(highest, sum(weights_held))
+        return highest
 
     def _without_frequent_names(self, text: str) -> str:
         """Replace names of speakers that very many notes contain by "someone".
@@ -898,9 +892,13 @@ def _groups_of_many(words: Sequence[Word]) -> dict[int, set[int]]:
     words are read first. Once _ENOUGH_NOTES are found, a word only adds its bit to these notes.
     """
     bits: defaultdict[int, int] = defaultdict(int)
-    for number in sorted(range(len(words)), key=lambda number: -words[number].weight):
-        for bit, rows in _lists([words[number]], number):
-            for row in rows if len(bits) < _ENOUGH_NOTES else bits.keys() & rows:
+    rarest_first = sorted(range(len(words)), key=lambda number: -words[number].weight)
+    for number in rarest_first:
+        for bit, rows in _lists([words[number]], first=number):
+            rows_to_mark: Collection[int] = rows
+            if len(bits) >= _ENOUGH_NOTES:
+                rows_to_mark = bits.keys() & rows
+            for row in rows_to_mark:
                 bits[row] |= bit
     groups: dict[int, set[int]] = {}
     for row, bits_of_row in bits.items():

@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, reduce
-from itertools import pairwise, product
-from operator import or_
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 from memoranda.index.search.parse import Term, term
@@ -154,7 +153,8 @@ class Word:
 
 def forms(word: str) -> tuple[str, ...]:
     """Return a word and its irregular forms: `buy` → `buy`, `bought`."""
-    return (word, *(form for form in _irregular().get(word, ()) if form != word))
+    other_forms_of_word = [form for form in _irregular().get(word, ()) if form != word]
+    return (word, *other_forms_of_word)
 
 
 def root(word: str) -> str:
@@ -277,34 +277,30 @@ def inflected(stems: list[str]) -> set[str]:
 
     A Porter stem is a word without its English endings.
     """
-    forms_found = {stem_word + ending for stem_word, ending in product(stems, _INFLECTIONS)}
-    forms_found |= {
-        stem_word[:-1] + ending
-        for stem_word in stems
-        if stem_word.endswith("i")
-        for ending in ("y", "ies", "ied")
-    }
-    forms_found |= {
-        stem_word + stem_word[-1] + ending for stem_word in stems for ending in ("ing", "ed")
-    }
-    return forms_found | {
-        stem_word[:-1] + ending
-        for stem_word in stems
-        if stem_word.endswith("e")
-        for ending in ("ing", "ed", "er")
-    }
+    words: set[str] = set()
+    for porter_stem in stems:
+        words.update([porter_stem + ending for ending in _INFLECTIONS])
+        # `run` → `running`
+        last_letter = porter_stem[-1]
+        words |= {f"{porter_stem}{last_letter}ing", f"{porter_stem}{last_letter}ed"}
+        base = porter_stem[:-1]
+        if last_letter == "i":
+            words |= {f"{base}y", f"{base}ies", f"{base}ied"}
+        elif last_letter == "e":
+            words |= {f"{base}ing", f"{base}ed", f"{base}er"}
+    return words
 
 
 @cache
 def _irregular() -> dict[str, tuple[str, ...]]:
     """Return all forms of each irregular word, from forms.txt: a line there has one word's forms."""
     lines = Path(__file__).with_name("forms.txt").read_text(encoding="utf-8").splitlines()
-    return {
-        word: tuple(line.split())
-        for line in lines
-        if not line.startswith("#")
-        for word in line.split()
-    }
+    forms_by_word: dict[str, tuple[str, ...]] = {}
+    for line in lines:
+        if not line.startswith("#"):
+            forms_of_word = tuple(line.split())
+            forms_by_word.update(dict.fromkeys(forms_of_word, forms_of_word))
+    return forms_by_word
 
 
 class WordFinder:
@@ -320,7 +316,8 @@ class WordFinder:
         self._runs: list[tuple[str, int]] = []
         # (pattern of several words, whether the last may be longer, number of the word)
         self._phrases: list[tuple[re.Pattern[str], bool, int]] = []
-        # (stems, or a prefix, that a word of the text must have; bits of the word)
+        # (stems, prefix, bits of the word). A word of the text matches if its stem is among the
+        # stems, or if it is longer than the prefix and begins with it. "" is no prefix.
         self._stems: list[tuple[set[str], str, int]] = []
         # (word that may be written with signs inside, number of the word)
         self._split: list[tuple[str, int]] = []
@@ -335,25 +332,30 @@ class WordFinder:
                 spelled = word.spelled or forms(word.text)
                 self._add_spelling(tuple(tokens(word.text)), word.is_open, number, spelled)
                 for han_form in other_forms(word.text):
-                    self._add_spelling((han_form,), False, number, ())
+                    self._add_spelling((han_form,), is_open=False, number=number, words=())
             for other_form in word.other_forms:
                 parts = tuple(tokens(other_form))
-                self._add_spelling(parts, False, number, parts)
-        all_heads = {
-            one_head
-            for stems, prefix, _ in self._stems
-            for one_head in (*stems, prefix)
-            if one_head
-        }
-        # A final `y` may be written `ies`, so heads leave it out.
-        heads = sorted({one_head.removesuffix("y") or one_head for one_head in all_heads})
-        # Every word of a text that can match begins with one of these heads. A head that begins
-        # with another head is not needed: where it occurs, the shorter head occurs, too.
-        self._heads = [
-            head for index, head in enumerate(heads) if not any(map(head.startswith, heads[:index]))
-        ]
+                self._add_spelling(parts, is_open=False, number=number, words=parts)
+        self._heads = self._heads_of_matches()
         # The result of `_matches_of` for each word of a text.
         self._known: dict[str, tuple[int, int]] = {}
+
+    def _heads_of_matches(self) -> list[str]:
+        """Return beginnings of words: every word of a text that `_stems` matches has one of them."""
+        all_heads: set[str] = set()
+        for stems, prefix, _ in self._stems:
+            all_heads |= stems
+            all_heads.add(prefix)
+        all_heads.discard("")
+        # A final `y` may be written `ies`, so heads leave it out.
+        heads = sorted({head.removesuffix("y") or head for head in all_heads})
+        # A head that begins with another head is not needed: where it occurs, the shorter head
+        # occurs, too.
+        shortest_heads: list[str] = []
+        for head in heads:
+            if not head.startswith(tuple(shortest_heads)):
+                shortest_heads.append(head)
+        return shortest_heads
 
     def _add_spelling(
         self, parts: Sequence[str], is_open: bool, number: int, words: Sequence[str]
@@ -457,14 +459,15 @@ class WordFinder:
         """
         if "-" not in flat and "'" not in flat:
             return []
-        seen_words = {number for _, number, _ in places_found}
-        joined = flat.replace("-", "").replace("'", "")
-        return [
-            (match.start(), number, bits_of(number, EXACT))
-            for word, number in self._split
-            if number not in seen_words and word in joined
-            for match in re.finditer("['-]?".join(word), flat)
-        ]
+        words_found = {number for _, number, _ in places_found}
+        without_signs = flat.replace("-", "").replace("'", "")
+        further_places: list[MarkedPlace] = []
+        for word, number in self._split:
+            if number in words_found or word not in without_signs:
+                continue
+            for match in re.finditer("['-]?".join(word), flat):
+                further_places.append((match.start(), number, bits_of(number, EXACT)))
+        return further_places
 
     def _matches_of(self, token: str) -> tuple[int, int]:
         """Return the words of the query that a word of the text matches.
@@ -475,12 +478,11 @@ class WordFinder:
         token: a folded word of the text.
         """
         stemmed = self._stem(token)
-        matching = [
-            bit
-            for stems, prefix, bit in self._stems
-            if stemmed in stems or (prefix and token != prefix and token.startswith(prefix))
-        ]
-        bits = reduce(or_, matching, 0)
+        bits = 0
+        for stems, prefix, word_bits in self._stems:
+            is_longer = prefix != "" and token != prefix and token.startswith(prefix)
+            if stemmed in stems or is_longer:
+                bits |= word_bits
         return last_word(bits), bits
 
 
@@ -534,7 +536,8 @@ def shown_terms(words: Sequence[Word]) -> list[Term]:
         if len(base) < _MIN_ROOT_LETTERS:
             base = word.text
         texts.update(dict.fromkeys((base, *word.spelled)))
-    return [term_found for text in texts if (term_found := term(text))]
+    terms = [term(text) for text in texts]
+    return [shown_term for shown_term in terms if shown_term is not None]
 
 
 def snippet(
@@ -547,27 +550,38 @@ def snippet(
     places: the places of words in the text, in order.
     weights: the weight of each word of the query.
     """
-    if stop - start > SNIPPET:
-        inside = [place for place in places if start <= place[0] < stop]
-    else:
-        inside = []
-    if not inside:
+    # A short text is shown from its beginning.
+    if stop - start <= SNIPPET:
+        return shortened(text, start, stop)
+    places_inside = [place for place in places if start <= place[0] < stop]
+    if not places_inside:
         return shortened(text, start, stop)
 
-    def weight(number: int) -> float:
-        """Return the weight of all words in a snippet that begins before a place, given by its number."""
-        end = inside[number][0] + SNIPPET - _CHARACTERS_BEFORE
-        words_in_snippet = {word for position, word in inside[number:] if position < end}
-        return sum(weights[word] for word in words_in_snippet)
+    # Of the snippets that begin at a place, take the one whose words weigh most.
+    weights_of_snippets = [
+        _weight_from(places_inside[number:], weights) for number in range(len(places_inside))
+    ]
+    best_number = weights_of_snippets.index(max(weights_of_snippets))
+    first_word, _ = places_inside[best_number]
 
-    best_place = inside[max(range(len(inside)), key=weight)]
-    first_word = best_place[0]
     # Begin at the start of the line if it is near, otherwise at the start of a word.
     begin = text.rfind("\n", start, first_word) + 1 or start
     if first_word - begin > _MAX_CHARACTERS_BEFORE:
         earliest = max(start, first_word - _CHARACTERS_BEFORE)
         begin = text.find(" ", earliest, first_word) + 1 or earliest
     return shortened(text, begin, stop)
+
+
+def _weight_from(places: Sequence[Place], weights: Sequence[float]) -> float:
+    """Return the weight of all words in a snippet that begins shortly before the first place.
+
+    places: the places of words from there on, in order.
+    weights: the weight of each word of the query.
+    """
+    first_position, _ = places[0]
+    end = first_position + SNIPPET - _CHARACTERS_BEFORE
+    words_in_snippet = {word for position, word in places if position < end}
+    return sum([weights[word] for word in words_in_snippet])
 
 
 def shortened(text: str, begin: int, stop: int) -> tuple[str, int]:
@@ -595,6 +609,7 @@ def nearness(places: Sequence[Place], words: int) -> float:
     places: the places of the words in order.
     words: the number of words in the query, at least two.
     """
+    # The last place of each word so far. -1 if it did not occur yet.
     last_positions = [-1] * words
     # The smallest distance between each word and the next one of the query.
     gaps = [_MAX_NEAR_CHARACTERS] * words

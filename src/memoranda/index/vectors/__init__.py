@@ -1,9 +1,8 @@
-"""Search by meaning: turn passages into vectors and compare them with a question by the cosine
-(docs/semantic.md).
+"""Search by meaning: turn passages into vectors, and compare them with a question by the cosine.
 
-This module tells which model makes the vectors, and which texts the model can read. The other
-modules of this package need numpy. No other package imports numpy, and this one only when a model
-is opened.
+docs/semantic.md describes it for users. This module tells which model makes the vectors, and which
+texts the model can read. The other modules of this package need numpy. No other package imports
+numpy, and this one only when a model is opened.
 """
 
 from __future__ import annotations
@@ -113,7 +112,7 @@ class ModelManner:
 
 # Part of a model's name -> how the model must be used. Other models get the bare texts.
 _MANNERS = {
-    "e5-": ModelManner("query: ", "passage: ", 0.7),
+    "e5-": ModelManner(question="query: ", passage="passage: ", floor=0.7),
     "universal-sentence-encoder-multilingual": ModelManner(related=0.3),
 }
 
@@ -133,11 +132,11 @@ class ModelId:
 
     @property
     def manner(self) -> ModelManner:
-        """How texts must be given to this model, as its name tells (`_MANNERS`)."""
-        return next(
-            (manner for part, manner in _MANNERS.items() if part in self.name.lower()),
-            ModelManner(),
-        )
+        """How texts must be given to this model, as its name tells."""
+        for part_of_name, manner in _MANNERS.items():
+            if part_of_name in self.name.lower():
+                return manner
+        return ModelManner()
 
 
 def identify(choice: ModelSettings) -> ModelId:
@@ -149,9 +148,8 @@ def identify(choice: ModelSettings) -> ModelId:
     if endpoint:
         if not model:
             raise NoModel("semantic.endpoint needs semantic.model, the name of the model there.")
-        return _require_modules(
-            ModelId(model, _digest(endpoint.rstrip("/").encode(), model.encode())), ("numpy",)
-        )
+        key = _digest(endpoint.rstrip("/").encode(), model.encode())
+        return _require_modules(ModelId(model, key), ("numpy",))
     packaged = _packaged(model)
     if packaged is not None:
         return _require_modules(_of_package(packaged), ("numpy", packaged.module), packaged.package)
@@ -181,6 +179,7 @@ def _packaged(model: str | None) -> PackagedModel | None:
 
 
 def _of_package(packaged: PackagedModel) -> ModelId:
+    """Return the identity of a model whose weights come with a package."""
     key = _digest(packaged.package.encode(), packaged.name.encode())
     return ModelId(packaged.name, key, packaged=packaged)
 
@@ -195,15 +194,17 @@ def _require_modules(identity: ModelId, modules: Sequence[str], package: str = "
     missing = [name for name in modules if find_spec(name) is None]
     if not missing:
         return identity
-    names = " and ".join(package if name == modules[-1] and package else name for name in missing)
+    packages = [package if package and name == modules[-1] else name for name in missing]
     if package == PACKAGED[0].package:
-        remedy = f"Install it: {install_command('semantic')}."
+        command = install_command("semantic")
     else:
-        remedy = f"Install it: {package_command(package or missing[0])}."
-    raise NoModel(f"The embedding model {identity.name} needs {names}. {remedy}")
+        command = package_command(package or missing[0])
+    needs = " and ".join(packages)
+    raise NoModel(f"The embedding model {identity.name} needs {needs}. Install it: {command}.")
 
 
 def _digest(*parts: bytes) -> str:
+    """Return 16 hexadecimal digits that differ for different parts."""
     whole = blake2b(digest_size=8)
     for part in parts:
         whole.update(len(part).to_bytes(8, "little") + part)
@@ -219,15 +220,17 @@ def is_readable(text: str, known_scripts: frozenset[str] | None) -> bool:
     Japanese or Korean letter counts as three.
     """
     if text.isascii():
-        return any(map(str.isalpha, text)) and (known_scripts is None or "LATIN" in known_scripts)
-    total = foreign = 0
+        has_letters = any(map(str.isalpha, text))
+        return has_letters and (known_scripts is None or "LATIN" in known_scripts)
+    total = 0
+    foreign = 0
     for letter, count in Counter(text).items():
         if not letter.isalpha():
             continue
-        name = _script(letter)
-        weight = count * (3 if name in _DENSE_SCRIPTS else 1)
+        script = _script(letter)
+        weight = 3 * count if script in _DENSE_SCRIPTS else count
         total += weight
-        if known_scripts is not None and name not in known_scripts:
+        if known_scripts is not None and script not in known_scripts:
             foreign += weight
     return total > 0 and foreign <= _MOST_FOREIGN * total
 

@@ -30,10 +30,10 @@ from memoranda.llm import NoAnswer
 _QUESTIONS = 128
 _ENDING = ".vectors"
 _KNOWN_ENDING = ".known"
-# Texts embedded at a time; others may ask in between.
+# `KnownTexts.learn` embeds this many texts at a time, so that others may ask in between.
 _LEARNT_AT_ONCE = 32
-# Seconds after which vectors that nobody asked for go.
-_UNUSED = 7 * 86_400
+# The vectors of a model that was not used for this many seconds are deleted.
+_UNUSED_SECONDS = 7 * 86_400
 
 
 class EmbeddingCounts(NamedTuple):
@@ -97,7 +97,7 @@ class Vectors:
         # Held while passages are matched with vectors and compared, so that no other thread changes
         # them meanwhile. Its holder may load the model, which takes it again: hence an RLock.
         self._lock = threading.RLock()
-        self._cut_up_to = _CutUpTo(None, 0)
+        self._cut_up_to = _CutUpTo(connection=None, row=0)
 
     @property
     def model(self) -> Embedder:
@@ -132,7 +132,7 @@ class Vectors:
             order = np.argsort(cosines, kind="stable")
             notes = self._passages.notes[chosen[order]].tolist()
         # The order is ascending, so the last passage of a note sets its cosine: the nearest.
-        # Cosines are rounded, since those of equal texts differ slightly with the vectors' places.
+        # The cosines of equal texts differ slightly with the places of the vectors, so they are rounded.
         return {
             row: cosine
             for row, cosine in zip(notes, cosines[order].round(6).tolist(), strict=True)
@@ -148,7 +148,7 @@ class Vectors:
         The nearest passages may belong to notes that the viewer must not see. Then more passages
         are tried.
         """
-        chosen, cosines = self._compare(question, None)
+        chosen, cosines = self._compare(question, notes=None)
         tried = (most if viewer is None else 2 * most) + 16
         while True:
             best = np.arange(len(cosines))
@@ -173,19 +173,19 @@ class Vectors:
         Raises NoModel.
         """
         with self._lock:
-            if text not in self._questions:
+            if text in self._questions:
+                return self._questions[text]
+            vector = None
+            if self.model.reads(text):
                 try:
-                    question_text = self.identity.manner.question + text
-                    if self.model.reads(text):
-                        vector = self.model.embed([question_text])[0]
-                    else:
-                        vector = None
+                    vector = self.model.embed([self.identity.manner.question + text])[0]
                 except NoAnswer:
+                    # The endpoint may answer next time.
                     return None
-                if len(self._questions) >= _QUESTIONS:
-                    self._questions.clear()
-                self._questions[text] = vector
-            return self._questions[text]
+            if len(self._questions) >= _QUESTIONS:
+                self._questions.clear()
+            self._questions[text] = vector
+            return vector
 
     def part(self, limit: int, *, of_all: bool = False) -> int:
         """Cut up to `limit` notes into passages. Return how many notes were cut.
@@ -195,10 +195,9 @@ class Vectors:
         Must run inside a transaction.
         """
         db = self._database.connection
+        after = 0
         if self._cut_up_to.connection is db and not of_all:
             after = self._cut_up_to.row
-        else:
-            after = 0
         count, last_row = store.add_passages(db, limit, after)
         self._cut_up_to = _CutUpTo(db, last_row)
         return count
@@ -221,9 +220,10 @@ class Vectors:
                 )
                 if texts_by_key:
                     break
-            lengths = accumulate(len(text) for text in texts_by_key.values())
-            fitting = sum(length <= characters for length in lengths)
-            return dict(islice(texts_by_key.items(), max(fitting, 1)))
+            # The number of characters up to each text.
+            lengths = accumulate([len(text) for text in texts_by_key.values()])
+            fitting_count = sum(length <= characters for length in lengths)
+            return dict(islice(texts_by_key.items(), max(fitting_count, 1)))
 
     def embed(self, texts: dict[int, str]) -> int:
         """Make and store the vectors of texts. Return how many texts the model can read.
@@ -241,16 +241,20 @@ class Vectors:
         with self._lock:
             self._refresh()
             rows = self._file.rows
-            at = self._vector_places[self._embedded_passages]
-            if len(at):
-                unreadable = int((np.einsum("ij,ij->i", rows, rows)[at] == 0).sum())
-            else:
-                unreadable = 0
-            uncut = self._database.connection.execute(
+            places = self._vector_places[self._embedded_passages]
+            unreadable = 0
+            if len(places):
+                # A passage that the model cannot read has a vector of zeros.
+                squared_lengths = np.einsum("ij,ij->i", rows, rows)
+                unreadable = int((squared_lengths[places] == 0).sum())
+            (uncut_notes,) = self._database.connection.execute(
                 f"select count(*) {store.UNCUT}", (0,)
-            ).fetchone()[0]
+            ).fetchone()
             return EmbeddingCounts(
-                len(self._vector_places), len(at) - unreadable, unreadable, uncut
+                passages=len(self._vector_places),
+                embedded=len(places) - unreadable,
+                unreadable=unreadable,
+                notes=uncut_notes,
             )
 
     def forget_gone(self) -> int:
@@ -268,11 +272,12 @@ class Vectors:
 
         A vector is not needed if no index file has its text, or if another vector has its key.
         """
-        wanted_keys = np.unique(
-            np.concatenate([np.empty(0, np.uint64), *map(store.keys_of, indexes)])
-        )
+        keys_of_files = [store.keys_of(path) for path in indexes]
+        # The empty array, because nothing cannot be joined.
+        needed_keys = np.unique(np.concatenate([np.empty(0, np.uint64), *keys_of_files]))
         self._file.refresh()
-        return wanted_keys, len(self._file.keys) - int(np.isin(wanted_keys, self._file.keys).sum())
+        needed_count = int(np.isin(needed_keys, self._file.keys).sum())
+        return needed_keys, len(self._file.keys) - needed_count
 
     def gone(self, indexes: Sequence[Path]) -> int:
         """Return how many vectors `collect` could drop.
@@ -280,7 +285,8 @@ class Vectors:
         indexes: the index files whose vectors are needed.
         """
         with self._lock:
-            return self._keys_of_files(indexes)[1]
+            _, unused_count = self._keys_of_files(indexes)
+            return unused_count
 
     def collect(self, indexes: Sequence[Path], *, least_share: float = 0.25) -> int:
         """Drop vectors of texts that are in none of the index files. Returns how many were dropped.
@@ -298,11 +304,13 @@ class Vectors:
         os.utime(self._file.path)
         removed_count = 0
         with self._lock, store.locked(self._file.path.with_suffix(".lock")):
-            wanted_keys, unused_count = self._keys_of_files(indexes)
+            needed_keys, unused_count = self._keys_of_files(indexes)
             if unused_count and unused_count >= least_share * len(self._file.keys):
-                removed_count = self._file.keep(wanted_keys)
+                removed_count = self._file.keep(needed_keys)
             self._match()
-        unused_since = time.time() - _UNUSED if least_share else math.inf
+        unused_since = math.inf
+        if least_share:
+            unused_since = time.time() - _UNUSED_SECONDS
         # Another process may delete files at the same time.
         with suppress(FileNotFoundError):
             self._delete_other_models(unused_since)
@@ -353,12 +361,13 @@ class Vectors:
             chosen = chosen[self._vector_places[chosen] >= 0]
         if rows.shape[1] != question.shape[0]:
             return chosen[:0], np.empty(0, np.float32)
-        at = self._vector_places[chosen]
+        places = self._vector_places[chosen]
         if notes is None:
-            raw = (rows @ question)[at]
+            # Nearly all vectors are needed, so choosing them before would only copy them.
+            cosines = (rows @ question)[places]
         else:
-            raw = rows[at] @ question
-        return chosen, _calibrated(raw, self.identity.manner.floor)
+            cosines = rows[places] @ question
+        return chosen, _calibrated(cosines, self.identity.manner.floor)
 
 
 def _calibrated(cosines: np.ndarray, floor: float) -> np.ndarray:
@@ -378,8 +387,9 @@ def _vectors(embedder: Embedder, texts: Sequence[str], before: str) -> np.ndarra
     before: the text to put in front of each text, such as `passage: `.
     """
     readable = [at for at, text in enumerate(texts) if embedder.reads(text)]
+    readable_texts = [before + texts[at] for at in readable]
     # Without any text, the length of a vector would be unknown.
-    embedded_rows = embedder.embed([before + texts[at] for at in readable] or ["a"])
+    embedded_rows = embedder.embed(readable_texts or ["a"])
     rows = np.zeros((len(texts), embedded_rows.shape[1]), np.float32)
     rows[readable] = embedded_rows[: len(readable)]
     return rows
@@ -415,8 +425,8 @@ class KnownTexts:
             self._file.refresh()
             bare = np.flatnonzero(self._file.places(self._keys) < 0)[:_LEARNT_AT_ONCE]
             if len(bare):
-                known_rows = [self._texts[at] for at in bare]
-                rows = _vectors(runtimes.open_model(self._choice), known_rows, self._manner.passage)
+                texts = [self._texts[at] for at in bare]
+                rows = _vectors(runtimes.open_model(self._choice), texts, self._manner.passage)
                 self._file.append(self._keys[bare], rows)
             return len(bare)
 
@@ -428,17 +438,16 @@ class KnownTexts:
         """
         with self._lock:
             self._file.refresh()
-            at = self._file.places(self._keys)
-            if (at < 0).any():
+            places = self._file.places(self._keys)
+            if (places < 0).any():
                 # With only some of the texts, the result would depend on which ones are embedded.
                 return []
             try:
-                question = _vectors(
-                    runtimes.open_model(self._choice), [text], self._manner.question
-                )[0]
+                model = runtimes.open_model(self._choice)
+                (question,) = _vectors(model, [text], self._manner.question)
             except (NoAnswer, NoModel):
                 return []
-            rows = self._file.rows[at]
+            rows = self._file.rows[places]
             if not question.any() or rows.shape[1] != len(question):
                 return []
             cosines: list[float] = _calibrated(rows @ question, self._manner.floor).tolist()

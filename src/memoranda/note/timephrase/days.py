@@ -5,14 +5,15 @@ from __future__ import annotations
 from calendar import monthrange
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
-from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from memoranda.note.timephrase.values import (
     DAY_KINDS,
     CalendarDate,
+    Delay,
     Edge,
     Lexeme,
+    LunarDate,
     MonthEdge,
     NthWeekday,
     Span,
@@ -32,7 +33,7 @@ _SATURDAY = 5
 
 
 def wall_time(day: date, clock: time, zone: tzinfo) -> datetime:
-    """Return the moment at which a clock on the wall of this zone shows `clock` on `day`.
+    """Return the moment at which clocks in a time zone show `clock` on `day`.
 
     Where summer time ends, a clock shows some times twice: the first one is returned. Where it
     begins, 02:30 does not exist: the moment half an hour after the jump is returned. Raises
@@ -46,11 +47,12 @@ def shifted(day: date, months: int, days: int = 0) -> date:
 
     Raises OverflowError or ValueError beyond the calendar.
     """
-    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    year, month_index = divmod(day.year * 12 + day.month - 1 + months, 12)
     if not 1 <= year <= 9999:
         raise OverflowError
-    last = monthrange(year, month + 1)[1]
-    return date(year, month + 1, min(day.day, last)) + timedelta(days=days)
+    month = month_index + 1
+    days_in_month = monthrange(year, month)[1]
+    return date(year, month, min(day.day, days_in_month)) + timedelta(days=days)
 
 
 def first_day(span: Span, today: date) -> date:
@@ -88,21 +90,32 @@ def possible_days(lexemes: Sequence[Lexeme], today: date) -> list[date]:
     Raises ValueError for a day that does not exist, OverflowError beyond the calendar.
     """
     choices = _choices([lexeme for lexeme in lexemes if lexeme.kind in DAY_KINDS], today)
-    candidates = sorted(set(chain.from_iterable(days for _, days in choices)))
-    agreed = candidates
-    for lexeme, days in choices:
-        agreed = [day for day in agreed if _fits(day, lexeme, days)]
-    return agreed or candidates
+    all_days: set[date] = set()
+    for choice in choices:
+        all_days.update(choice.days)
+
+    # If some days fit all words, the words mean only these.
+    fitting_days = all_days
+    for choice in choices:
+        fitting_days = {day for day in fitting_days if choice.allows(day)}
+    return sorted(fitting_days or all_days)
 
 
-def _fits(day: date, lexeme: Lexeme, days: list[date]) -> bool:
-    # By its bare name a weekday may be of any week
-    if lexeme.kind == "weekday" and lexeme.value.weeks is None:
-        return day.weekday() == lexeme.value.day
-    return day in days
+class _Choice(NamedTuple):
+    """A day word, and the days that it may mean."""
+
+    lexeme: Lexeme
+    days: list[date]
+
+    def allows(self, day: date) -> bool:
+        """Whether the word may mean this day, if other words name it."""
+        # By its bare name a weekday may be of any week
+        if self.lexeme.kind == "weekday" and self.lexeme.value.weeks is None:
+            return day.weekday() == self.lexeme.value.day
+        return day in self.days
 
 
-def _choices(lexemes: Sequence[Lexeme], today: date) -> list[tuple[Lexeme, list[date]]]:
+def _choices(lexemes: Sequence[Lexeme], today: date) -> list[_Choice]:
     """Return each day word with its possible days.
 
     A span beside a day word is used for its week, month or year: "Friday" and "next week". A span
@@ -115,7 +128,7 @@ def _choices(lexemes: Sequence[Lexeme], today: date) -> list[tuple[Lexeme, list[
     day_words = [lexeme for lexeme in lexemes if lexeme.kind != "span"]
     spans: dict[str, Span] = {lexeme.value.unit: lexeme.value for lexeme in span_words}
     used_spans: set[Span] = set()
-    choices: list[tuple[Lexeme, list[date]]] = []
+    choices: list[_Choice] = []
     for lexeme in day_words:
         span = None
         # "next Friday" names its week itself.
@@ -123,13 +136,14 @@ def _choices(lexemes: Sequence[Lexeme], today: date) -> list[tuple[Lexeme, list[
             span = spans.get(_SPAN_UNIT_OF.get(lexeme.kind, ""))
         if span:
             used_spans.add(span)
-        choices.append((lexeme, _days_of(lexeme, span, today)))
+        days_of_kind = _READERS[lexeme.kind]
+        choices.append(_Choice(lexeme, days_of_kind(lexeme.value, span, today)))
 
     for lexeme in span_words:
         is_unused = lexeme.value not in used_spans
         # A weak word says nothing beside a sure one.
         if is_unused and not (lexeme.weak and choices):
-            choices.append((lexeme, [first_day(lexeme.value, today)]))
+            choices.append(_Choice(lexeme, [first_day(lexeme.value, today)]))
     return choices
 
 
@@ -142,23 +156,26 @@ def _names_its_span(lexeme: Lexeme) -> bool:
     return lexeme.kind == "date" and lexeme.value[0].year is not None
 
 
-def _days_of(lexeme: Lexeme, span: Span | None, today: date) -> list[date]:
-    return _READERS[lexeme.kind](lexeme.value, span, today)
+# The functions from here to `_READERS` return the days that a word of one kind may mean. Their
+# arguments are the word's value, the span that the text names beside it (None without one), and the
+# day at which the text is read.
 
 
 def _relative_day(value: int, _: Span | None, today: date) -> list[date]:
+    """Return the day that is `value` days ahead: "tomorrow"."""
     return [today + timedelta(days=value)]
 
 
-def _delayed_day(value: Any, _: Span | None, today: date) -> list[date]:
+def _delayed_day(value: Delay, _: Span | None, today: date) -> list[date]:
+    """Return the day after a delay: "in 3 days"."""
     return [shifted(today, value.months, value.days)]
 
 
 def _weekday(value: Weekday, span: Span | None, today: date) -> list[date]:
     """Return the days that a weekday may mean.
 
-    A bare name is the next such day. If it is today's name, today and the
-    same day of next week are possible. "next Friday" may be this week's as long as that is ahead.
+    A bare name is the next such day. If it is today's name, today and the same day of next week are
+    possible. "next Friday" may be this week's as long as that is ahead.
 
     span: a week that the text names beside the day, "next week". None without one.
     today: the day at which the text is read.
@@ -190,6 +207,7 @@ def _weekend(value: Weekend, span: Span | None, today: date) -> list[date]:
 
 
 def _edge(value: Edge, _: Span | None, today: date) -> list[date]:
+    """Return the first or last day of a week, month or year."""
     if value.is_last:
         return [last_day(value.span, today)]
     return [first_day(value.span, today)]
@@ -212,10 +230,13 @@ def _month_edge(value: MonthEdge, span: Span | None, today: date) -> list[date]:
     days = [date(candidate, value.month, 1) for candidate in years]
     if value.is_last:
         days = [shifted(day, months=1, days=-1) for day in days]
-    return [next((day for day in days if day >= today), days[-1])]
+    if days[0] >= today:
+        return [days[0]]
+    return [days[-1]]
 
 
 def _monthday(value: int, span: Span | None, today: date) -> list[date]:
+    """Return the next day with this number, or the one in a month named beside it."""
     if span:
         return [first_day(span, today).replace(day=value)]
     return [next_date(today, day=value)]
@@ -257,8 +278,12 @@ def _dates(value: Sequence[CalendarDate], span: Span | None, today: date) -> lis
         if year is None and span:
             year = today.year + span.offset
         try:
-            days.append(next_date(today, day, month) if year is None else date(year, month, day))
+            if year is None:
+                days.append(next_date(today, day, month))
+            else:
+                days.append(date(year, month, day))
         except (ValueError, OverflowError):
+            # Another of the dates may exist.
             if len(value) == 1:
                 raise
     if not days:
@@ -280,7 +305,8 @@ def _workdays(value: int, _: Span | None, today: date) -> list[date]:
     return [day]
 
 
-def _lunar(value: Any, _: Span | None, today: date) -> list[date]:
+def _lunar(value: LunarDate, _: Span | None, today: date) -> list[date]:
+    """Return the next date of a day of the Chinese calendar."""
     from memoranda.note.timephrase.lunar import next_lunar_date
 
     return [next_lunar_date(value, today)]
@@ -302,7 +328,10 @@ _READERS: dict[str, Callable[[Any, Span | None, date], list[date]]] = {
 
 
 def next_date(today: date, day: int, month: int | None = None) -> date:
-    """Return the next day with this number, today included, in this month or in any.
+    """Return the next day with this number, today included.
+
+    day: its number in the month.
+    month: the month, 1 for January. None for any month.
 
     Raises ValueError if no month has it, e.g. for 31 June.
     """

@@ -61,6 +61,7 @@ def possible_hours(clocks: list[TimeOfDay], parts: list[str]) -> list[Hour]:
             raise Unclear
         return [Hour(time(_HOUR_OF[part])) for part in dict.fromkeys(parts)]
     hours: list[Hour] = []
+    # "" is for a clock without a part of the day.
     for clock, part in product(clocks, dict.fromkeys(parts or [""])):
         word = clock.form if clock.form in ("midnight", "eod") else ""
         for hour in _hours_of(clock, part):
@@ -101,14 +102,17 @@ def _hour_in_part(hour: int, part: str) -> int:
 
     3 in the afternoon is 15. Hours after midnight are 24 and more: 1 at night is 25.
     """
-    if part == "morning" or (part == "noon" and hour >= 10):
+    is_before_noon = part == "noon" and hour >= 10
+    if part == "morning" or is_before_noon:
         return hour
     if part == "small hours":
         return hour % 12
-    is_after_midnight = (part == "night" and (hour == 12 or hour < 5)) or (
-        part == "evening" and hour == 12
-    )
-    return hour % 12 + (24 if is_after_midnight else 12)
+    if part in ("night", "evening") and hour == 12:
+        return 24
+    # From 1 to 4 at night.
+    if part == "night" and hour < 5:
+        return hour + 24
+    return hour % 12 + 12
 
 
 def agrees(hour: Hour, part: str) -> bool:

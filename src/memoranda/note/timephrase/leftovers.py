@@ -16,11 +16,14 @@ _LONGEST_BEFORE = 60
 _SHORTEST_MISSPELLED = 5
 # Letters of a name in which two typing errors are forgiven.
 _LONG_NAME = 8
+# A bare number, or a range of two, at the end of a text.
+_NUMBER_AT_END = re.compile(r"(?<![\w.,:/$€£#+-])\d{1,2}(?:\s?[-–—]\s?\d{1,2})?\s+\Z")
 # A word with its apostrophes and hyphens.
 _WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 
 
 def _patterns(name: str) -> list[re.Pattern[str]]:
+    """Return the patterns of leftovers.toml with this name."""
     return [compiled(f"(?:{pattern})") for pattern in data_file("leftovers.toml")[name]]
 
 
@@ -30,7 +33,7 @@ def beside(text: Text, cluster: Sequence[Part]) -> str:
     In "the day after Friday" these are the words "the day after". "" without such words.
 
     text: the text that is read.
-    cluster: the time words, which stand beside each other.
+    cluster: the time words, which are beside each other.
     """
     start = cluster[0].start
     end = max(part.end for part in cluster)
@@ -56,9 +59,9 @@ def beside(text: Text, cluster: Sequence[Part]) -> str:
 def number_beside(text: Text, cluster: Sequence[Part]) -> str:
     """Return a bare number right beside a day, as written, since it may be the hour: "Friday 5".
 
-    Empty if nothing is found.
+    "" without such a number.
 
-    cluster: the time words, which stand beside each other.
+    cluster: the time words, which are beside each other.
     """
     table = data_file("leftovers.toml")
     start = cluster[0].start
@@ -66,22 +69,22 @@ def number_beside(text: Text, cluster: Sequence[Part]) -> str:
     after = compiled(table["number_after"]).match(text.plain, end)
     if after and cluster[-1].is_day:
         return text.as_written(end, after.end())
-    before = re.search(
-        r"(?<![\w.,:/$€£#+-])\d{1,2}(?:\s?[-–—]\s?\d{1,2})?\s+\Z", text.plain[:start]
-    )
+    before = _NUMBER_AT_END.search(text.plain[:start])
     if before and cluster[0].is_day:
-        words = text.plain[: before.start()].split()
-        if not words or words[-1] not in table["labels"]:
+        words_before = text.plain[: before.start()].split()
+        # "room 5 Friday" names a room.
+        is_labelled = bool(words_before) and words_before[-1] in table["labels"]
+        if not is_labelled:
             return text.as_written(before.start(), start)
     return ""
 
 
 def unused_words(text: Text, parts: Sequence[Part]) -> str:
-    """Return the first time word of a text that was not read, as written. Empty if nothing is found.
-
-    parts: the parts that were read.
+    """Return the first time word of a text that was not read, as written. "" if all were read.
 
     A word that is often part of a subject ("Christmas") counts if the text names no day.
+
+    parts: the parts that were read.
     """
     spans: list[tuple[int, int]] = []
     for cluster in clusters(parts):
@@ -110,18 +113,12 @@ def _tables_for(parts: Sequence[Part]) -> list[str]:
 
 
 def _is_inside(span: tuple[int, int], spans: Sequence[tuple[int, int]]) -> bool:
-    """Whether one of the spans contains a piece whole.
-
-    span, spans: (start, end) of the piece, and of each span.
-    """
+    """Whether one of `spans` contains all of `span`. Each is a (start, end)."""
     return any(start <= span[0] and span[1] <= end for start, end in spans)
 
 
 def _is_covered(span: tuple[int, int], spans: Sequence[tuple[int, int]]) -> bool:
-    """Whether a piece overlaps with one of the spans.
-
-    span, spans: (start, end) of the piece, and of each span.
-    """
+    """Whether `span` overlaps with one of `spans`. Each is a (start, end)."""
     return any(start < span[1] and span[0] < end for start, end in spans)
 
 
@@ -135,7 +132,7 @@ def _foreign() -> frozenset[str]:
 
 
 def foreign_words(text: Text, spans: Sequence[tuple[int, int]]) -> str:
-    """Return the first time word of another language, as written. Empty if nothing is found.
+    """Return the first time word of another language, as written. "" without such a word.
 
     spans: (start, end) of the words that were read as a time. They do not count.
     """
@@ -153,7 +150,7 @@ def foreign_words(text: Text, spans: Sequence[tuple[int, int]]) -> str:
 
 
 def unread_script(text: Text) -> str:
-    """Return the first word in a script that is not read here, as written. Empty if nothing is found."""
+    """Return the first word in a script that is not read here, as written. "" without such a word."""
     match = re.search(data_file("foreign.toml")["scripts"], text.plain)
     if match is None:
         return ""
@@ -161,7 +158,7 @@ def unread_script(text: Text) -> str:
 
 
 def misspelled_word(text: Text, spans: Sequence[tuple[int, int]]) -> str:
-    """Return a word that is nearly a time word, as written: "tommorow". Empty if nothing is found.
+    """Return a word that is nearly a time word, as written: "tommorow". "" without such a word.
 
     spans: (start, end) of the words that were read as a time. They do not count.
     """

@@ -45,7 +45,9 @@ def _leads(names: str) -> list[str]:
         else:
             words = [name]
         for word in words:
-            leads[word.split()[0] if word.isascii() else word[0]] = None
+            # In Chinese, the first character.
+            lead = word.split()[0] if word.isascii() else word[0]
+            leads[lead] = None
     return list(leads)
 
 
@@ -54,7 +56,7 @@ def scan(plain: str) -> list[Lexeme]:
 
     A word such as "tonight" gives two lexemes with the same place.
 
-    plain: the text in its plain form (see Text).
+    plain: the text in plain form: `3pm` for `３PM`.
     """
     shapes, starts = _shapes()
     lexemes: list[Lexeme] = []
@@ -75,12 +77,12 @@ def scan(plain: str) -> list[Lexeme]:
 
 
 def _lexemes_at(plain: str, start: int, end: int, kind: str, pattern: str) -> list[Lexeme]:
-    """Return the lexemes of a shape at `start`: time words with their kind, value and place. Empty
-    if it does not match.
+    """Return the lexemes of a shape at `start`: time words with their kind, value and place.
 
-    A word with several meanings gives several lexemes at one place.
+    Empty if the shape does not match. A word with several meanings gives several lexemes at one
+    place.
 
-    plain: the text in plain form: `3pm` for `３PM` (`Text`).
+    plain: the text in plain form: `3pm` for `３PM`.
     end: where the lexeme before ends.
     kind: the name of the reader.
     pattern: the pattern of the shape.

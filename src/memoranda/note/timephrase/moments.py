@@ -250,7 +250,8 @@ def _moments(
     lexemes = day_slot.lexemes if day_slot else []
     days = possible_days(lexemes, clock.now.date())
     if clock_slot is None:
-        return {_without_clock(day, len(days) == 1, clock) for day in days}
+        is_only = len(days) == 1
+        return {_without_clock(day, is_only, clock) for day in days}
     hours = possible_hours(clock_slot.clocks, clock_slot.day_parts)
     if not days:
         return {zone.check(_next_showing(hour, zone.zone, clock)) for hour in hours}
@@ -264,8 +265,7 @@ def _moments(
 
 
 def _without_clock(day: date, is_only: bool, clock: Clock) -> datetime:
-    """Return the moment of a day without a clock: the usual hour, or the late one if that has
-    passed.
+    """Return the moment of a day without a clock: the usual hour, or the late one if that is over.
 
     is_only: whether the words name only this day. Only then is the late hour used.
     """

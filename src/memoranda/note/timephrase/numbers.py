@@ -35,7 +35,7 @@ def number(text: str) -> Fraction:
 
 
 def read_whole_number(text: str) -> int:
-    """Read a number without a fraction (see `number`). Raises ValueError."""
+    """Read a number without a fraction, in digits or in words. Raises ValueError."""
     value = number(text)
     if value.denominator != 1:
         raise ValueError(text)

@@ -59,16 +59,23 @@ class Part:
 
 
 def _pattern(name: str) -> re.Pattern[str]:
+    """Return the pattern of roles.toml with this name, such as `and` or `end_after`."""
     return compiled(data_file("roles.toml")[name])
 
 
 def _ending(name: str) -> re.Pattern[str]:
-    """Return a pattern that finds the words of a role at the end of a text."""
+    """Return a pattern that finds the words of a role at the end of a text.
+
+    name: the name of the words in roles.toml, such as `end`.
+    """
     return compiled(f"(?:{data_file('roles.toml')[name]})\\Z")
 
 
 def parts_of(text: Text) -> list[Part]:
-    """Return the time words of a text as parts, in order. Weak words are among them (see `parts_that_count`)."""
+    """Return the time words of a text as parts, in order.
+
+    Weak words such as "June" are among them. `parts_that_count` decides about those.
+    """
     parts: list[Part] = []
     for lexeme in scan(text.plain):
         previous = parts[-1] if parts else None
@@ -84,7 +91,7 @@ def parts_of(text: Text) -> list[Part]:
 def _part_after(plain: str, previous: Part | None, lexeme: Lexeme) -> Part:
     """Return a time word as a part, with its role and its link to the part before.
 
-    plain: the text in plain form: `3pm` for `３PM` (`Text`).
+    plain: the text in plain form: `3pm` for `３PM`.
     previous: the part before. None for the first part.
     lexeme: the time word.
     """
@@ -92,7 +99,9 @@ def _part_after(plain: str, previous: Part | None, lexeme: Lexeme) -> Part:
     gap_start = previous.end if previous else 0
     search_start = max(gap_start, lexeme.start - _LONGEST_ROLE)
     role, role_start = _role_before(plain[search_start : lexeme.start])
-    start = search_start + role_start if role else lexeme.start
+    start = lexeme.start
+    if role:
+        start = search_start + role_start
 
     # Words between it and the part before: "3pm to 5pm".
     link = "apart"
@@ -134,7 +143,7 @@ def _link(plain: str, previous: Part, lexeme: Lexeme, start: int) -> tuple[str, 
 
     "5pm" is ("beside", END) after "3pm to", ("or", "") after "3pm or", ("apart", "") elsewhere.
 
-    plain: the text in plain form: `3pm` for `３PM` (`Text`).
+    plain: the text in plain form: `3pm` for `３PM`.
     previous: the part before.
     lexeme: the time word.
     start: where the words that name its role begin.
@@ -150,7 +159,9 @@ def _link(plain: str, previous: Part, lexeme: Lexeme, start: int) -> tuple[str, 
     if _is_list(previous, lexeme, gap):
         return "and", ""
     if whole_gap.strip() == "of":
-        return ("beside" if lexeme.kind in ("span", "month") else "apart"), ""
+        # "the 3rd of June", but not "Monday of 9am"
+        is_period = lexeme.kind in ("span", "month")
+        return ("beside" if is_period else "apart"), ""
     for name in ("beside", "and"):
         if _pattern(name).fullmatch(gap):
             return name, ""
@@ -180,6 +191,7 @@ def _is_list(previous: Part, lexeme: Lexeme, gap: str) -> bool:
 
 
 def _class_of(lexeme: Lexeme) -> str:
+    """Return `day` for all kinds of days, `clock` for times of day, and any other kind as it is."""
     if lexeme.kind in DAY_KINDS or lexeme.kind == "month":
         return "day"
     if lexeme.kind in _CLOCK_KINDS:
@@ -208,17 +220,17 @@ def parts_that_count(parts: Sequence[Part], plain: str) -> list[Part]:
     A weak word counts beside a sure one, or if the words before it announce a time: "on sat".
     Elsewhere a part of the day or a span is loose, and other weak words are left out.
 
-    plain: the text in plain form: `3pm` for `３PM` (`Text`).
+    plain: the text in plain form: `3pm` for `３PM`.
     """
-    counting: list[Part] = []
+    counting_parts: list[Part] = []
     for cluster in clusters(parts):
         for index, part in enumerate(cluster):
             surroundings = _Surroundings(parts, cluster, index, plain)
             if not part.lexeme.weak or surroundings.make_sure():
-                counting.append(part)
+                counting_parts.append(part)
             elif part.kind in ("part", "span"):
-                counting.append(replace(part, is_loose=True))
-    return _linked_again(counting, parts)
+                counting_parts.append(replace(part, is_loose=True))
+    return _linked_again(counting_parts, parts)
 
 
 class _Surroundings:
@@ -235,8 +247,9 @@ class _Surroundings:
         self._plain = plain
 
     def make_sure(self) -> bool:
-        """Return whether the part names a time in these surroundings."""
-        return _CHECKS.get(self._part.kind, _Surroundings._is_beside_sure)(self)
+        """Whether the part names a time in these surroundings. Each kind has its own check."""
+        check = _CHECKS.get(self._part.kind, _Surroundings._is_beside_sure)
+        return check(self)
 
     def _is_beside_sure(self) -> bool:
         """Whether the cluster has another part that is not weak."""
@@ -249,6 +262,7 @@ class _Surroundings:
         return bool(self._part.role) or bool(_ending("sure").search(before))
 
     def _has_clock(self) -> bool:
+        """Whether a clock is in the cluster."""
         return any(part.kind == "clock" for part in self._neighbours)
 
     def _check_weekday(self) -> bool:
@@ -286,8 +300,10 @@ class _Surroundings:
         has_day_part = any(part.kind == "part" for part in self._neighbours)
         if self._is_beside_sure() or has_day_part:
             return True
-        sure = [part for part in self._parts if not part.lexeme.weak]
-        return any(part.is_day for part in sure) and not any(part.kind == "clock" for part in sure)
+        sure_parts = [part for part in self._parts if not part.lexeme.weak]
+        has_day = any(part.is_day for part in sure_parts)
+        has_clock = any(part.kind == "clock" for part in sure_parts)
+        return has_day and not has_clock
 
     def _check_times(self) -> bool:
         """Whether "3 times" limits a series: only if there is one."""
@@ -308,7 +324,7 @@ _CHECKS: dict[str, Callable[[_Surroundings], bool]] = {
 def _is_clause(part: Part, plain: str) -> bool:
     """Whether a Chinese part of the day is a separate clause: 下午 in 明天去医院，下午.
 
-    plain: the text in plain form: `3pm` for `３PM` (`Text`).
+    plain: the text in plain form: `3pm` for `３PM`.
     """
     start = part.lexeme.start
     end = part.lexeme.end
@@ -316,25 +332,32 @@ def _is_clause(part: Part, plain: str) -> bool:
         return False
     before = plain[:start].rstrip()
     after = plain[end:].lstrip()
-    is_begun = before == "" or before[-1] in ",;。、:"
-    is_ended = after == "" or after[0] in ",;。、"
-    return is_ended and is_begun and not (before == "" and after == "")
+    # It is no clause if it is the whole text.
+    if before == "" and after == "":
+        return False
+    begins_clause = before == "" or before[-1] in ",;。、:"
+    ends_clause = after == "" or after[0] in ",;。、"
+    return begins_clause and ends_clause
 
 
-def _linked_again(counting: list[Part], parts: Sequence[Part]) -> list[Part]:
+def _linked_again(counting_parts: Sequence[Part], parts: Sequence[Part]) -> list[Part]:
     """Return the counting parts with the links that remain when the others are left out.
 
     If A, B and C are joined and B is left out, C is joined to A. If B was apart from A, so is C.
+
+    counting_parts: the parts that count, in order.
+    parts: all parts, in order.
     """
     linked: list[Part] = []
-    counting_parts = {part.lexeme: part for part in counting}
+    counting_part_of = {part.lexeme: part for part in counting_parts}
     # The link of the parts that were left out since the last counting one; "" if none were.
     skipped_link = ""
     for part in parts:
         link = "apart" if skipped_link == "apart" else part.link
-        if part.lexeme in counting_parts:
-            linked.append(replace(counting_parts[part.lexeme], link=link))
-            skipped_link = ""
-        else:
+        counting_part = counting_part_of.get(part.lexeme)
+        if counting_part is None:
             skipped_link = link
+        else:
+            linked.append(replace(counting_part, link=link))
+            skipped_link = ""
     return linked

@@ -8,7 +8,7 @@ of the hours, if it is not the reader's.
 from __future__ import annotations
 
 from calendar import monthrange
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from itertools import product
@@ -18,7 +18,7 @@ from memoranda.errors import InvalidInput
 from memoranda.note.timephrase.days import nth_weekday, wall_time
 
 _DAY_NAMES = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
-_KEYS = ("FREQ", "INTERVAL", "BYMONTH", "BYMONTHDAY", "BYDAY", "BYHOUR", "BYMINUTE")
+
 _CLOCK_KEYS = ("BYHOUR", "BYMINUTE")
 # The keys a stored rule of each frequency has, apart from those it may have.
 _NEEDED_KEYS: dict[str, tuple[str, ...]] = {
@@ -66,24 +66,22 @@ class Recurrence:
 
     def __str__(self) -> str:
         """Return the rule as it is stored: `FREQ=DAILY;BYHOUR=9;BYMINUTE=0`."""
-        interval = (self.interval,) if self.interval > 1 else ()
         # `2MO` is the second Monday.
-        day_names = [f"{self.nth or ''}{_DAY_NAMES[day]}" for day in self.days]
-        # In the order of `_KEYS`.
-        values_of_keys = (
-            (self.freq,),
-            interval,
-            self.months,
-            self.monthdays,
-            day_names,
-            self.hours,
-            self.minutes,
-        )
-        parts = [
-            f"{key}={','.join(map(str, values))}"
-            for key, values in zip(_KEYS, values_of_keys, strict=True)
-            if values
-        ]
+        nth = str(self.nth) if self.nth else ""
+        # The stored text has its keys in this order.
+        values_by_key: dict[str, Sequence[str | int]] = {
+            "FREQ": (self.freq,),
+            "INTERVAL": (self.interval,) if self.interval > 1 else (),
+            "BYMONTH": self.months,
+            "BYMONTHDAY": self.monthdays,
+            "BYDAY": [f"{nth}{_DAY_NAMES[day]}" for day in self.days],
+            "BYHOUR": self.hours,
+            "BYMINUTE": self.minutes,
+        }
+        parts = []
+        for key, values in values_by_key.items():
+            if values:
+                parts.append(f"{key}={','.join(map(str, values))}")
         if self.until is not None:
             # A series of hours or minutes ends at a moment, any other at a day.
             form = "%Y%m%dT%H%M%S" if self.is_elapsed else "%Y%m%d"
@@ -119,35 +117,42 @@ def parse_rule(text: str) -> Recurrence:
 
 
 def _parse_rule(text: str) -> Recurrence:
-    """Parse a stored rule, without turning errors into InvalidInput (see `parse_rule`)."""
-    parts = [part.partition("=") for part in text.strip().removeprefix("RRULE:").split(";")]
-    values = {key.upper(): value for key, _, value in parts}
-    zone_name = values.get("TZID")
-    values = {key: value.upper() for key, value in values.items()}
-    needed = _needed(values)
-    if len(parts) > len(values) or values.keys() - _OPTIONAL_KEYS != set(needed):
+    """Parse a stored rule.
+
+    Raises KeyError, ValueError, OSError or ZoneInfoNotFoundError for a text that is not a rule.
+    """
+    pairs = [part.partition("=") for part in text.strip().removeprefix("RRULE:").split(";")]
+    values = {key.upper(): value.upper() for key, _, value in pairs}
+    # The names of zones keep their case.
+    zone_name = {key.upper(): value for key, _, value in pairs}.get("TZID")
+    has_key_twice = len(pairs) > len(values)
+    if has_key_twice or values.keys() - _OPTIONAL_KEYS != set(_needed(values)):
         raise ValueError(text)
     if zone_name is not None:
+        # Raises an error for an unknown zone.
         ZoneInfo(zone_name)
+
+    # `2MO` is the second Monday.
     nth = 0
-    names = values.get("BYDAY", "")
-    if values["FREQ"] == "MONTHLY" and names:
-        (nth,) = _numbers(names[:-2], -1, 5)
-        names = names[-2:]
-    (interval,) = _numbers(values.get("INTERVAL", "1"), 1, 999_999)
+    day_names = values.get("BYDAY", "")
+    if values["FREQ"] == "MONTHLY" and day_names:
+        (nth,) = _numbers(day_names[:-2], least=-1, most=5)
+        day_names = day_names[-2:]
+    days = {_DAY_NAMES.index(name) for name in day_names.split(",") if name}
+    (interval,) = _numbers(values.get("INTERVAL", "1"), least=1, most=999_999)
     rule = Recurrence(
         values["FREQ"],
         interval,
-        months=_numbers(values.get("BYMONTH"), 1, 12),
-        monthdays=_numbers(values.get("BYMONTHDAY"), -1, 31),
-        days=tuple(sorted({_DAY_NAMES.index(name) for name in names.split(",") if name})),
-        hours=_numbers(values.get("BYHOUR"), 0, 23),
-        minutes=_numbers(values.get("BYMINUTE"), 0, 59),
+        months=_numbers(values.get("BYMONTH"), least=1, most=12),
+        monthdays=_numbers(values.get("BYMONTHDAY"), least=-1, most=31),
+        days=tuple(sorted(days)),
+        hours=_numbers(values.get("BYHOUR"), least=0, most=23),
+        minutes=_numbers(values.get("BYMINUTE"), least=0, most=59),
         nth=nth,
         until=_until(values.get("UNTIL")),
         zone_name=zone_name,
     )
-    _check(rule, names)
+    _check(rule, day_names)
     return rule
 
 
@@ -180,16 +185,19 @@ def _needed(values: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _numbers(text: str | None, least: int, most: int) -> tuple[int, ...]:
-    """Parse numbers separated by commas, each from `least` to `most`: `"1,15"` is (1, 15)."""
+    """Parse numbers separated by commas: `"1,15"` is (1, 15). None has no numbers.
+
+    Raises ValueError for a number that is not from `least` to `most`.
+    """
     if text is None:
-        parts = []
-    else:
-        parts = text.split(",")
-    for part in parts:
+        return ()
+    numbers: set[int] = set()
+    for part in text.split(","):
         is_number = len(part) <= 6 and part.isascii() and least <= int(part) <= most
         if not is_number:
             raise ValueError(text)
-    return tuple(sorted({int(part) for part in parts}))
+        numbers.add(int(part))
+    return tuple(sorted(numbers))
 
 
 def complete_rule(repeat: str, due: datetime) -> str:
@@ -230,16 +238,21 @@ def next_time_after(
     skipped. Raises InvalidInput for an invalid rule, and for a rule with no time left.
     """
     rule = parse_rule(repeat)
-    if since is None and not rule.is_elapsed:
-        simple = replace(rule, interval=1)
-        just_before = after - timedelta(microseconds=1)
-        try:
-            is_time = next_time(simple, just_before, zone, after) == after
-        except InvalidInput:
-            is_time = False
-        if not is_time:
-            rule = simple
-    return next_time(rule, after, zone, since or after)
+    if since is not None:
+        return next_time(rule, after, zone, since)
+    if rule.is_elapsed:
+        return next_time(rule, after, zone, since=after)
+
+    # Find out whether `after` is itself a time of the rule, from which its intervals can count.
+    without_interval = replace(rule, interval=1)
+    just_before = after - timedelta(microseconds=1)
+    try:
+        is_time_of_rule = next_time(without_interval, just_before, zone, since=after) == after
+    except InvalidInput:
+        is_time_of_rule = False
+    if not is_time_of_rule:
+        rule = without_interval
+    return next_time(rule, after, zone, since=after)
 
 
 def next_time(rule: Recurrence, after: datetime, zone: tzinfo, since: datetime) -> datetime:
@@ -257,15 +270,16 @@ def next_time(rule: Recurrence, after: datetime, zone: tzinfo, since: datetime) 
         else:
             moment = _next_on_calendar(rule, after, since, rule_zone)
     except (OverflowError, ValueError):
+        # It would be beyond the calendar.
         moment = None
-    is_over = (
-        moment is not None
-        and rule.until is not None
-        and moment.astimezone(rule_zone).replace(tzinfo=None) > rule.until
-    )
-    if moment is None or is_over:
+    if moment is None or _is_over(rule, moment.astimezone(rule_zone)):
         raise InvalidInput(f'No time of the rule "{rule}" is left. Change the rule.')
     return moment.astimezone(zone)
+
+
+def _is_over(rule: Recurrence, moment: datetime) -> bool:
+    """Whether a rule has ended before a moment, which is in the zone of the rule."""
+    return rule.until is not None and moment.replace(tzinfo=None) > rule.until
 
 
 def _next_elapsed(rule: Recurrence, after: datetime, since: datetime) -> datetime:
@@ -275,7 +289,8 @@ def _next_elapsed(rule: Recurrence, after: datetime, since: datetime) -> datetim
     """
     step = timedelta(seconds=rule.interval * _SECONDS[rule.freq])
     start = since.astimezone(UTC)
-    return start + ((after.astimezone(UTC) - start) // step + 1) * step
+    steps_passed = (after.astimezone(UTC) - start) // step
+    return start + (steps_passed + 1) * step
 
 
 def _next_on_calendar(
@@ -340,19 +355,25 @@ def _days_by_length(rule: Recurrence, since: date, after: date) -> Iterator[date
 
 
 def _months(rule: Recurrence, since: date, after: date) -> Iterator[int]:
-    """Yield the months of a monthly or yearly rule, each as the number of months since the year 0."""
+    """Yield the months of a monthly or yearly rule, each as the number of months since the year 0.
+
+    since: the first day of the series.
+    after: the day from which the caller looks.
+    """
     step = rule.interval
     if rule.freq == "MONTHLY":
         start = since.year * 12 + since.month - 1
         now = after.year * 12 + after.month - 1
-        start += ((now - start) // step - 1) * step
-        for period in range(_PERIODS * 12):
+        # Go to the last period before `after` at once.
+        skipped_periods = (now - start) // step - 1
+        for period in range(skipped_periods, skipped_periods + _PERIODS * 12):
             yield start + period * step
         return
-    first_year = since.year + ((after.year - since.year) // step - 1) * step
-    for period in range(_PERIODS):
+    skipped_periods = (after.year - since.year) // step - 1
+    for period in range(skipped_periods, skipped_periods + _PERIODS):
+        year = since.year + period * step
         for month in rule.months:
-            yield (first_year + period * step) * 12 + month - 1
+            yield year * 12 + month - 1
 
 
 def _days_of_month(rule: Recurrence, year: int, month: int) -> Iterator[date]:
@@ -367,6 +388,7 @@ def _days_of_month(rule: Recurrence, year: int, month: int) -> Iterator[date]:
                 yield day
         return
     length = monthrange(year, month)[1]
-    days = {length if day < 0 else day for day in rule.monthdays if day <= length}
-    for number in sorted(days):
-        yield date(year, month, number)
+    # -1 is the last day.
+    day_numbers = {length if day < 0 else day for day in rule.monthdays if day <= length}
+    for day_number in sorted(day_numbers):
+        yield date(year, month, day_number)

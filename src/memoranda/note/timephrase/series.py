@@ -69,15 +69,17 @@ def _repetition(sentence: Sentence) -> Repetition:
     "every morning on weekdays" repeats on weekdays.
     """
     repeats = [part.lexeme.value for part in sentence.of("repeat") if part.role != EXCEPT]
-    values: list[Repetition] = list(dict.fromkeys(repeats))
+    repetitions: list[Repetition] = list(dict.fromkeys(repeats))
+    # Beside a more exact one, "every day" and "every week" add nothing.
     for general in (Repetition("day"), Repetition("week")):
-        if len(values) > 1 and general in values:
-            values.remove(general)
-    if len(values) != 1:
+        if len(repetitions) > 1 and general in repetitions:
+            repetitions.remove(general)
+    if len(repetitions) != 1:
         raise AmbiguousTime(sentence.phrase)
-    if values[0].interval == 0:
+    repetition = repetitions[0]
+    if repetition.interval == 0:
         raise ValueError("interval")
-    return values[0]
+    return repetition
 
 
 def _elapsed_series(
@@ -144,8 +146,9 @@ def _until_clock(sentence: Sentence, end: Part, due: datetime, clock: Clock) -> 
 def _elapsed_until(
     bounds: Bounds, due: datetime, minutes: Fraction, clock: Clock
 ) -> datetime | None:
-    """Return the last time of a series of hours or minutes, on the local clock. None without an
-    end.
+    """Return the last time of a series of hours or minutes, on the local clock.
+
+    None for a series without an end.
 
     bounds: the end of the series in days, in times, or as a length.
     due: the first time.
@@ -236,9 +239,8 @@ class _Series:
         rules = [_at_hour(self._rule, hour) for hour in hours]
         readings = [self._reading(rule, is_all_day) for rule in rules if rule]
         if len(readings) != 1:
-            raise AmbiguousTime(
-                self._sentence.phrase, sorted({reading.due for reading in readings})
-            )
+            due_times = sorted({reading.due for reading in readings})
+            raise AmbiguousTime(self._sentence.phrase, due_times)
         return readings[0]
 
     def _reading(self, rule: Recurrence, is_all_day: bool) -> Reading:
@@ -256,7 +258,7 @@ class _Series:
             if first > last:
                 raise PastTime(self._sentence.phrase)
             rule = replace(rule, until=datetime.combine(last, time(23, 59, 59)))
-        return Reading(self._sentence.phrase, due, is_all_day, str(rule))
+        return Reading(self._sentence.phrase, due, all_day=is_all_day, repeat=str(rule))
 
     def _first_time(self, rule: Recurrence) -> datetime:
         """Return the first time of the series, from which its intervals are counted.
@@ -438,7 +440,7 @@ def _rules_of_month(plain: Recurrence, lexeme: Lexeme) -> list[Recurrence]:
     plain: the rule without its day.
     lexeme: the word that names a day.
     """
-    if lexeme.kind == "edge" and lexeme.value.span == Span("month", 0):
+    if lexeme.kind == "edge" and lexeme.value.span == Span("month", offset=0):
         return [replace(plain, monthdays=(_LAST_DAY if lexeme.value.is_last else 1,))]
     if lexeme.kind == "monthday":
         return [replace(plain, monthdays=(lexeme.value,))]
@@ -475,7 +477,7 @@ def _days_of_year(lexeme: Lexeme) -> list[_DayOfYear]:
         return dates
     if lexeme.kind == "month_edge" and value.year is None:
         return [_DayOfYear(value.month, _LAST_DAY if value.is_last else 1)]
-    if lexeme.kind == "edge" and value.span == Span("year", 0):
+    if lexeme.kind == "edge" and value.span == Span("year", offset=0):
         return [_DayOfYear(12, 31) if value.is_last else _DayOfYear(1, 1)]
     return []
 
@@ -501,10 +503,12 @@ def with_weekday_range(sentence: Sentence) -> Sentence:
         raise AmbiguousTime(sentence.phrase)
     if not has_clock and not series:
         raise sentence.unused(*ranges)
-    days = days_between(*ranges[0].lexeme.value)
-    lexeme = ranges[0].lexeme._replace(
-        kind="repeat", value=Repetition("week", days=tuple(sorted(days)))
-    )
-    whole_week = replace(ranges[0], lexeme=lexeme, role="")
-    parts = [whole_week if part is ranges[0] else part for part in sentence.parts]
+
+    # Put a repetition on these days in place of the range.
+    weekday_range = ranges[0]
+    days = days_between(*weekday_range.lexeme.value)
+    repetition = Repetition("week", days=tuple(sorted(days)))
+    lexeme = weekday_range.lexeme._replace(kind="repeat", value=repetition)
+    repeat_part = replace(weekday_range, lexeme=lexeme, role="")
+    parts = [repeat_part if part is weekday_range else part for part in sentence.parts]
     return Sentence(sentence.text, parts)

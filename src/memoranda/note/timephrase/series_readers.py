@@ -1,4 +1,8 @@
-"""Readers of the shapes that name repetitions (see day_readers)."""
+"""Readers of the shapes that name repetitions, such as "every Monday".
+
+A reader gets the match of a shape and the character before it, and returns what the words mean.
+`day_readers` has those that name days.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +92,7 @@ def read_repeat_zh_week(match: re.Match[str], before: str) -> Meanings:
     names = table("chinese.weekdays")
     spelled = re.sub("周|星期|礼拜", "", match["days"])
     weekdays = [names[char] for char in spelled if char in names]
-    is_range = any(char in spelled for char in "至到-")
+    is_range = any(sign in spelled for sign in "至到-")
     return [Meaning("repeat", _weekly(interval, weekdays, is_range=is_range))]
 
 

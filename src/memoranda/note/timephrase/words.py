@@ -60,6 +60,7 @@ def _fragment(name: str) -> str:
 
 
 def _fill_in_words(pattern: str) -> str:
+    """Replace each fragment of a pattern, such as `<month>`, by the pattern that it stands for."""
     return _FRAGMENT.sub(lambda match: _fragment(match[1]), pattern)
 
 

@@ -19,8 +19,22 @@ Pairs = set[tuple[int, int, str]]
 
 MOST_GROUPS = 11
 """Groups of a graph: as many colours as people can tell apart."""
-COLOURS = 12
-"""Colours of the palette in static/graph.js. The last one is grey."""
+PALETTE = (
+    "#4c86b0",
+    "#d08a3a",
+    "#6b9e5b",
+    "#a86a9d",
+    "#c4635b",
+    "#b3a63c",
+    "#45a3a3",
+    "#7a78c2",
+    "#8a5a3c",
+    "#d07fae",
+    "#5b6f86",
+    "#9a9a98",
+)
+"""Colours of groups: the same on every day and in every picture. The last one is grey."""
+COLOURS = len(PALETTE)
 # The colours of what most memories have.
 _OWN_COLOURS = {
     "notes": 0,

@@ -75,7 +75,7 @@ function fieldKey(field) {
 
 function changedFields(root) {
   const changed = all(FIELDS, root).filter(isChanged);
-  return new Map(changed.map((field) => [fieldKey(field), field]));
+  return new Map(changed.map((field) => [fieldKey(field), { value: field.value, checked: field.checked }]));
 }
 
 function rewrite(root, kept) {

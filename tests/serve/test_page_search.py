@@ -7,7 +7,7 @@ import re
 import pytest
 
 from memoranda import Draft
-from memoranda.serve.page.search import _pieces, _whole_percents
+from memoranda.serve.page.search import _pieces, _whole_percents, readable_passage
 from serve.test_page import memory
 from serve.web import plain
 
@@ -60,6 +60,25 @@ def test_words_are_marked_as_a_search_finds_them_without_accents():
 def test_each_word_of_the_query_is_marked_but_not_within_others():
     pieces = _pieces(["lena"], "Lena moved to town", ["lena", "moved", "to"])
     assert [piece for is_word, piece in pieces if is_word] == ["Lena", "moved", "to"]
+
+
+async def test_words_that_say_little_are_not_marked_unless_there_is_no_other(web, page):
+    memory(web, "The importer failed at the door", category="knowledge")
+    html = await page.see("/page/search?q=why+did+the+importer+fail")
+    assert re.findall("<mark>([^<]*)</mark>", html)[:2] == ["importer", "failed"]
+
+    html = await page.see("/page/search?q=the")
+    assert {word.lower() for word in re.findall("<mark>([^<]*)</mark>", html)} == {"the"}
+
+
+def test_a_word_in_another_form_is_marked_to_its_end_but_a_longer_word_is_not():
+    pieces = _pieces(["fail"], "It fails, failed, failing, and a failsafe.")
+    assert [piece for is_word, piece in pieces if is_word] == ["fails", "failed", "failing", "fail"]
+
+
+def test_tags_at_the_end_of_a_line_are_not_in_a_passage():
+    passage = "- [fact] the importer waits #infra #ops\n- see issue #12 first"
+    assert readable_passage(passage, "x") == "the importer waits · see issue #12 first"
 
 
 def test_chinese_words_are_marked_within_their_run():

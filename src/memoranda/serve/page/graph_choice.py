@@ -72,7 +72,7 @@ def groups_by_row(places: Mapping[int, Sequence[str]], pairs: Pairs) -> dict[int
     pairs: the links between the notes.
     """
     groups = {row: group_of(place) for row, place in places.items()}
-    importance = _importance(groups, pairs)
+    importance = importance_of(groups, pairs)
     group_importance: dict[str, float] = defaultdict(float)
     for row, name in groups.items():
         group_importance[name] += importance[row]
@@ -114,7 +114,7 @@ def notes_that_matter(
     memories: the rows of memories. Upkeep links memories that are similar.
     pairs: the links between the notes.
     """
-    importance = _importance(groups, pairs)
+    importance = importance_of(groups, pairs)
     ordered = sorted(groups, key=lambda row: (-importance[row], row))
     linked = [row for row in ordered if importance[row]]
     if len(groups) <= limit or not linked:
@@ -225,7 +225,7 @@ def _is_like(row: int, chosen: Collection[int], alike: Mapping[int, set[int]]) -
     return len(alike.get(row, set()).intersection(chosen)) >= _ALIKE
 
 
-def _importance(groups: Mapping[int, str], pairs: Pairs) -> dict[int, float]:
+def importance_of(groups: Mapping[int, str], pairs: Pairs) -> dict[int, float]:
     """Return how important each note is, by row: the number of its links, with their weights."""
     importance: dict[int, float] = defaultdict(float)
     for source, target, _ in pairs:

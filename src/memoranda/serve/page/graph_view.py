@@ -11,6 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 from urllib.parse import urlencode
 
@@ -20,6 +21,7 @@ from memoranda.engine import MemorySession
 from memoranda.engine.contents import places_passing
 from memoranda.engine.link_walk import neighbourhood, relations
 from memoranda.index.rows import NoteInfo, NotePlace, day_of
+from memoranda.note.model import CATEGORY_PROJECT
 from memoranda.query import Query
 from memoranda.serve.page import graph_panel
 from memoranda.serve.page.addresses import note_url, noted
@@ -29,6 +31,7 @@ from memoranda.serve.page.graph_choice import (
     colours_of,
     group_of,
     groups_by_row,
+    importance_of,
     nearest_rows,
     neighbours_of,
     notes_that_matter,
@@ -266,7 +269,18 @@ def _most_linked(rows: Iterable[int], pairs: Pairs, limit: int) -> list[int]:
     return sorted(rows, key=lambda row: -link_counts[row])[:limit]
 
 
-def _link_counts(pairs: Pairs) -> Counter[int]:
+def _importance(groups: Mapping[int, str], pairs: Pairs) -> Mapping[int, float]:
+    """Return how important each row is. Upkeep links memories of any category that are similar, so
+    links between memories count little.
+    """
+    memories = f"{CATEGORY_PROJECT}/"
+    return importance_of(
+        {row: memories if group.startswith(memories) else group for row, group in groups.items()},
+        pairs,
+    )
+
+
+def _link_counts(pairs: Pairs) -> Mapping[int, float]:
     """Return how many links each row has, in both directions."""
     link_counts = Counter[int]()
     for source, target, _ in pairs:
@@ -317,10 +331,10 @@ def _notes(
     kind = visit.fields.get("type", "")
     pairs = _pairs_among(pairs, {info.row for info in infos}, kind)
     zone = visit.memory.settings.zone
-    link_counts = _link_counts(pairs)
+    link_counts = _link_counts(pairs) if groups is None else _importance(groups, pairs)
 
     # The order decides where the script puts a note, so it must be the same at each visit.
-    def sort_key(info: NoteInfo) -> tuple[bool, int, str, str]:
+    def sort_key(info: NoteInfo) -> tuple[bool, float, str, str]:
         return info.row not in start, -link_counts[info.row], info.title, info.path
 
     notes_shown = sorted(infos, key=sort_key)[:limit]
@@ -335,7 +349,7 @@ def _notes(
             "id": numbers[info.row],
             "title": shown_title(visit, info)[:_MAX_TITLE_CHARACTERS],
             "url": note_url(info.project, info.path),
-            "size": link_counts[info.row],
+            "size": ceil(link_counts[info.row]),
             "more": len(neighbours[info.row] - numbers.keys()),
             "cluster": groups[info.row],
             "start": info.row in start,

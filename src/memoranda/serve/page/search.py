@@ -38,6 +38,7 @@ from memoranda.serve.page.visit import Visit
 from memoranda.serve.page.writers import AUTHORS, BY_HAND
 from memoranda.text.folding import fold
 from memoranda.text.han import other_forms
+from memoranda.text.tokens import stop_words
 from memoranda.transcripts.search import TraceHit
 from memoranda.transcripts.tier import find_traces
 
@@ -48,11 +49,15 @@ MOST_HITS = 200
 FILTERS = ("project", "category", "tag", "agent", "from", "until", "archive")
 # The marks before a heading, or before an item of a list with the category of a fact.
 _ITEM = re.compile(r"\n\s*(?:[-*+]|#{1,6})\s+(?:\[[^\[\]\n]{2,60}\]\s+)?")
+# Tags at the end of a line, which are shown beside the text.
+_TAGS = re.compile(r"(?:[ \t]+#[\w/-]+)+[ \t]*(?=\n|\Z)")
 _DOT = " · "
 _WEEK = timedelta(days=7)
 # The remark of a hit without all words, which the line above the hits says of all.
 _RELAXED = "relaxed"
 _WORD = re.compile(r"\w+")
+# The ending of a word in another form, which is marked with it: `fail` in "failed".
+_ENDING = r"(?:(?<=[a-z])[a-z]{1,3}(?![a-z]))?"
 # The field with the number of the hit that is explained.
 _WHY = "why"
 # Notes that the palette suggests.
@@ -308,7 +313,7 @@ def shown(memory: MemorySession, hit: Hit, asked: str = "") -> dict[str, Any]:
     info = hit.note
     origin = text_origin(memory, info)
     words = _words_to_mark(hit)
-    whole_words = _WORD.findall(fold(asked))
+    whole_words = _telling_words(asked)
     named_elsewhere = {*hit.word_reasons, *hit.share_reasons()}
     title = memory.rules_for_reading().redacted(info.title)
     marks, passage = passage_of(hit)
@@ -330,9 +335,16 @@ def shown(memory: MemorySession, hit: Hit, asked: str = "") -> dict[str, Any]:
     }
 
 
+def _telling_words(asked: str) -> list[str]:
+    """Return the words of a query, folded, without such as `the`. All, if it has no other words."""
+    words = _WORD.findall(fold(asked))
+    return [word for word in words if word not in stop_words()] or words
+
+
 def _words_to_mark(hit: Hit) -> list[str]:
     """Return the words that made a note a hit, in each way in which its text may write them."""
     words = {*hit.words, *hit.spelled} - {""}
+    words = {word for word in words if word not in stop_words()} or words
     for word in tuple(words):
         words.update(other_forms(word))
     return sorted(words)
@@ -357,7 +369,8 @@ def readable_passage(passage: str, title: str) -> str:
     Headings and items of lists are separated by dots, and links become their words: `- [[Bo]]` and
     `- tea` give `Bo · tea`. "" if the passage says nothing but the title.
     """
-    separated = _ITEM.sub(_DOT, f"\n{passage.strip()}")
+    without_tags = _TAGS.sub("", passage.strip())
+    separated = _ITEM.sub(_DOT, f"\n{without_tags}")
     # A link may be cut at the end of the passage, so a `[[` can be left.
     without_links = words_of_links(separated).replace("[[", "")
     line = " ".join(without_links.split()).removeprefix(_DOT.lstrip())
@@ -382,7 +395,7 @@ def _pieces(
     """
     folded_words = {fold(word) for word in words} - {""}
     longest_first = sorted(folded_words, key=len, reverse=True)
-    patterns = [re.escape(word) for word in longest_first]
+    patterns = [re.escape(word) + _ENDING for word in longest_first]
     patterns += [rf"(?<!\w){re.escape(word)}(?!\w)" for word in whole_words]
     if not patterns:
         return [(False, text)] if text else []

@@ -306,6 +306,7 @@ def shown(memory: MemorySession, hit: Hit, asked: str = "") -> dict[str, Any]:
     writer, agent, written, tidied: who wrote its text, and when (see `TextOrigin`).
     title_pieces, pieces: the title and the passage in pieces: (whether the piece is a word of the
         query, its text). `pieces` is empty if the passage only repeats the title.
+    is_planted: whether it seems to hold instructions for agents.
     marks: remarks about its validity, in the words of the engine.
     reasons: the shares of its score in plain words.
     remarks: further remarks about the hit.
@@ -325,6 +326,7 @@ def shown(memory: MemorySession, hit: Hit, asked: str = "") -> dict[str, Any]:
         "written": origin.time,
         "tidied": origin.tidied,
         "about": info.date,
+        "is_planted": memory.is_held_back(info),
         "is_archived": info.project.startswith("."),
         "is_from_elsewhere": info.source not in (None, BY_HAND, info.provenance.who),
         "title_pieces": _pieces(words, title[:_MAX_TITLE_CHARACTERS], whole_words),

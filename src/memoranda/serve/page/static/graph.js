@@ -241,7 +241,8 @@ function nameNode(node, circles, segments, lit) {
     const top = y - h / 2 + across * (h / 2 + far);
     return [between(0, left, wide - w), between(0, top, high - h), w, h];
   });
-  const box = takePlace(places, circles, segments, isStrong || lit ? Infinity : MOST_CROSSED);
+  // What the graph is about has its name at any cost.
+  const box = takePlace(places, circles, segments, isStrong || lit ? Infinity : MOST_CROSSED) ?? (node.start && takePlace(places, [], segments, Infinity));
   if (box) write(lines, box, isStrong || lit ? colours.text : colours.soft);
 }
 

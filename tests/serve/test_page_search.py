@@ -52,6 +52,26 @@ async def test_a_hit_that_a_newer_hit_contradicts_is_marked_with_it(web, page, o
     assert re.search("lives in Kyoto|住在京都", marked[0])
 
 
+async def test_facts_of_the_note_of_a_name_that_something_newer_contradicts_are_marked(web, page):
+    text = "- [place] lives in Porto\n- [role] designer"
+    web.memory.write(Draft(text, project="notes", title="Lena Fischer"))
+    web.later(days=1)
+    memory(web, "Lena Fischer moved to Leeds.", category="people")
+    html = await page.see("/page/search?q=Lena+Fischer")
+    first = re.search(r'<li class="hit".*?</li>', html, re.S)[0]
+    assert re.findall("<s>(.*?)</s>", first) == ["lives in Porto"]
+    assert "Lena Fischer moved to Leeds." in plain(first)
+
+    html = await page.see("/page/search?q=designer")
+    assert "<s>" not in html
+
+
+def test_a_passage_does_not_repeat_the_sentence_that_is_the_title():
+    title = "Olu moved to Porto."
+    assert readable_passage(f"{title} Seen again on Friday.", title) == "Seen again on Friday."
+    assert readable_passage("Plan of the harbour", "Plan") == "Plan of the harbour"
+
+
 def test_words_are_marked_as_a_search_finds_them_without_accents():
     pieces = _pieces(["gdansk"], "She is in Gdańsk now.")
     assert pieces == [(False, "She is in "), (True, "Gdańsk"), (False, " now.")]

@@ -28,7 +28,7 @@ from memoranda.index.rows import Hit, NoteInfo
 from memoranda.note.model import CATEGORIES, INBOX, MEMORY_PROJECTS
 from memoranda.query import Query, day, parse
 from memoranda.serve.page.addresses import note_url
-from memoranda.serve.page.contradicted import statements_naming
+from memoranda.serve.page.contradicted import contradicted_in, statements_naming
 from memoranda.serve.page.facts import contradicting, names_in, statements_of
 from memoranda.serve.page.note_text import words_of_links
 from memoranda.serve.page.offered_names import is_meant_alone, names_for
@@ -52,6 +52,7 @@ _ITEM = re.compile(r"\n\s*(?:[-*+]|#{1,6})\s+(?:\[[^\[\]\n]{2,60}\]\s+)?")
 # Tags at the end of a line, which are shown beside the text.
 _TAGS = re.compile(r"(?:[ \t]+#[\w/-]+)+[ \t]*(?=\n|\Z)")
 _DOT = " · "
+_SENTENCE_ENDS = (".", "!", "?", "。", "！", "？")
 _WEEK = timedelta(days=7)
 # The remark of a hit without all words, which the line above the hits says of all.
 _RELAXED = "relaxed"
@@ -136,10 +137,17 @@ def show(visit: Visit) -> Response:
     visit.begin_page()
     hits = memory.search(query, limit=HITS, offset=offset, explain=bool(why))
     listed = documents.hits(hits, offset)
-    newer = _newer_by_row(memory, hits)
+    named = _note_of_name(hits, query.text or "")
+    name = [] if named is None else [named.title]
+    statements = statements_naming(memory, name)
+    newer = _newer_by_row(memory, hits, statements, most_names=_MAX_NAMES - len(name))
     for number, (row, hit) in enumerate(zip(listed, hits, strict=True), 1):
         row |= shown(memory, hit, query.text or "") | {"number": number}
         row["newer"] = None if row["marks"] else newer.get(hit.note.row)
+        row["contradicted"] = []
+    if named is not None:
+        first: Document = listed.rows[0]
+        first["contradicted"] = contradicted_in(memory, named, memory.outgoing(named), statements)
     if why and visit.is_part:
         return visit.html("why.html", row=_explained_row(listed, why))
     if 0 < why <= len(listed.rows):
@@ -169,16 +177,33 @@ def show(visit: Visit) -> Response:
     )
 
 
-def _newer_by_row(memory: MemorySession, hits: Iterable[Hit]) -> dict[int, Statement]:
+def _note_of_name(hits: Iterable[Hit], asked: str) -> NoteInfo | None:
+    """Return the first hit if it is the note of a name that the query has. Otherwise None.
+
+    Its facts are compared with what is said since. Looking that up takes so long that it is done for
+    one name of a page.
+    """
+    info = next((hit.note for hit in hits), None)
+    if info is None or info.project in MEMORY_PROJECTS or not info.title:
+        return None
+    return info if fold(info.title) in fold(asked) else None
+
+
+def _newer_by_row(
+    memory: MemorySession, hits: Iterable[Hit], statements: Sequence[Statement], *, most_names: int
+) -> dict[int, Statement]:
     """Return the newest statement that contradicts each hit, by row.
 
     The engine marks contradictions of one verb (`lives in`). Here, somebody who moved lives there.
+
+    statements: what is known to be said. The hits state things, too.
+    most_names: of how many further names in the hits it is looked up what is said.
     """
     infos = [hit.note for hit in hits if hit.note.project in MEMORY_PROJECTS]
     names = dict.fromkeys(chain.from_iterable(names_in(info.title) for info in infos))
-    statements = statements_naming(memory, islice(names, _MAX_NAMES))
-    statements += statements_of(info for info in infos if not memory.is_held_back(info))
-    newer = {info.row: contradicting(info.title, info.created, statements) for info in infos}
+    all_statements = [*statements, *statements_naming(memory, islice(names, most_names))]
+    all_statements += statements_of(info for info in infos if not memory.is_held_back(info))
+    newer = {info.row: contradicting(info.title, info.created, all_statements) for info in infos}
     return {row: statement for row, statement in newer.items() if statement is not None}
 
 
@@ -381,7 +406,8 @@ def readable_passage(passage: str, title: str) -> str:
         return ""
     if after_title.startswith(_DOT):
         return after_title.removeprefix(_DOT)
-    return line
+    is_after_sentence = after_title != line and title.strip().endswith(_SENTENCE_ENDS)
+    return after_title.strip() if is_after_sentence else line
 
 
 def _pieces(

@@ -489,7 +489,7 @@ function walk(dx, dy) {
 // --- beside the graph
 
 // The lines of these lists and choices that are not there yet are added.
-const LISTS = [".legend", ".drawn", "[name=type]"];
+const LISTS = [".legend", ".drawn", ".relations"];
 
 // What an answer has to draw. The words beside it are shown.
 function drawingIn(html) {
@@ -532,7 +532,6 @@ function add(answer, origin) {
     const link = { source: byId.get(from), target: byId.get(to), type, weight };
     if (!drawn.has(keyOf(link))) links.push(link);
   }
-  canvas.dataset.drawn = nodes.length;
   near = new Map(nodes.map((node) => [node, new Set()]));
   for (const { source, target } of links) {
     near.get(source).add(target);
@@ -547,7 +546,10 @@ function arrange(rounds, then) {
   placeNodes();
   theme();
   heat = 1;
-  settle(rounds, then);
+  settle(rounds, () => {
+    then();
+    canvas.dataset.drawn = nodes.length;
+  });
 }
 
 function start(answer) {

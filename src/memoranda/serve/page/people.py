@@ -6,6 +6,7 @@ one name in several projects are one name here. person.py shows everything about
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -19,10 +20,12 @@ from memoranda.engine.profile import ProfileEntry, profile
 from memoranda.engine.telling import Telling
 from memoranda.errors import InvalidInput
 from memoranda.index.rows import NoteInfo, NotePlace
+from memoranda.note.model import MEMORY_PROJECTS
 from memoranda.note.names import Looseness
 from memoranda.query import Query
 from memoranda.serve.page.addresses import about_url
 from memoranda.serve.page.facts import words_of_fact
+from memoranda.serve.page.plain_markdown import plain_text
 from memoranda.serve.page.visit import HOME, Visit
 from memoranda.text.folding import fold
 
@@ -37,7 +40,7 @@ class _Kind(NamedTuple):
     category: str
 
 
-_KINDS: Mapping[str, _Kind] = {
+KINDS: Mapping[str, _Kind] = {
     "people": _Kind(
         ("person", "human", "user", "contact"),
         ("people", "People", "persons", "contacts", "Contacts", "人物", "联系人"),
@@ -61,8 +64,29 @@ _MAX_NEWEST = 100
 _ROLES = ("role", "job", "position", "title", "what", "goal", "purpose", "角色", "职位")
 # Facts of the owner's profile.
 _MAX_FACTS = 200
-WHOLE_LINES = "preference lines"
-"""The reason why a note is in the profile if only some of its lines are about the owner."""
+# Facts of the owner's profile that are shown above "more".
+_FACTS_SHOWN = 12
+# The category before the words of a fact.
+_CATEGORY = re.compile(r"^\[([^\[\]]{2,60})\] ")
+# The reason why a note is in the profile if only some of its lines are about the owner.
+_SOME_LINES = "preference lines"
+
+
+class _KnownFact(NamedTuple):
+    """What agents know about the owner from one note.
+
+    title: the title of the note. "" if the text begins with it.
+    text: the part of the note that is about the owner, without the marks of Markdown.
+    why: the reason why it is about the owner.
+    is_whole: whether the whole note is about the owner.
+    """
+
+    info: NoteInfo
+    title: str
+    text: str
+    why: str
+    is_confirmed: bool
+    is_whole: bool
 
 
 def count_people(memory: MemorySession) -> int:
@@ -79,12 +103,23 @@ def titles_of(memory: MemorySession, kind: str) -> list[str]:
     return [places[0].title for places in _named(memory, kind)]
 
 
+def is_name(info: NoteInfo) -> bool:
+    """Whether a note is about a person or a project, by its type or its folder."""
+    if info.project in MEMORY_PROJECTS:
+        return False
+    first_folder = info.path.partition("/")[0]
+    return any(
+        info.type.casefold() in kind.types or first_folder in kind.folders
+        for kind in KINDS.values()
+    )
+
+
 def _named(memory: MemorySession, kind: str) -> list[list[NotePlace]]:
     """Return the places of all notes of a kind by their name, in the order of their titles.
 
     Names that differ only in case are one name.
     """
-    chosen = _KINDS[kind]
+    chosen = KINDS[kind]
     queries = [Query(types=chosen.types, archived=False)]
     for project, folder in folders_named(memory, chosen.folders):
         queries.append(Query(projects=(project,), folder=folder))
@@ -103,8 +138,8 @@ def show(visit: Visit) -> Response:
     The field `kind` asks for one kind, and `name` for names that contain its text.
     """
     kind = visit.text("kind")
-    if kind and kind not in _KINDS:
-        raise InvalidInput(f"`kind` must be one of {', '.join(_KINDS)}")
+    if kind and kind not in KINDS:
+        raise InvalidInput(f"`kind` must be one of {', '.join(KINDS)}")
     words = visit.text("name")
     offset = visit.number("offset", 0)
     max_names = _OF_ONE_KIND if kind else _FIRST
@@ -112,7 +147,7 @@ def show(visit: Visit) -> Response:
     memory = visit.memory
     lists = {
         shown_kind: _names(memory, shown_kind, words, offset, max_names)
-        for shown_kind in ([kind] if kind else _KINDS)
+        for shown_kind in ([kind] if kind else KINDS)
     }
     of_people = Query(category="people", archived=False, order="created")
     memories, total = memory.list(of_people, limit=_MAX_MEMORIES)
@@ -146,7 +181,7 @@ def _names(memory: MemorySession, kind: str, words: str, offset: int, max_names:
     infos, _ = memory.list(Query(ids=ids), limit=0)
     links = count_incoming(memory, infos, _MAX_LINKS)
     info_by_id = {info.id: info for info in infos}
-    newest = _newest(memory, _KINDS[kind].category)
+    newest = _newest(memory, KINDS[kind].category)
     rows = []
     for places in names_shown:
         own_infos = [info_by_id[place.id] for place in places if place.id in info_by_id]
@@ -208,12 +243,29 @@ def me(visit: Visit) -> Response:
     if visit.is_post:
         _judge(memory, visit.text("ref"), visit.text("do"))
         return visit.back(f"{HOME}/me")
-    entries = [entry for entry in profile(memory, _MAX_FACTS) if not _is_silent(memory, entry)]
+    entries = profile(memory, _MAX_FACTS)
+    facts = [_known_fact(entry) for entry in entries if not _is_silent(memory, entry)]
     return visit.html(
         "me.html",
-        confirmed=[entry for entry in entries if entry.is_confirmed],
-        unconfirmed=[entry for entry in entries if not entry.is_confirmed],
-        whole_lines=WHOLE_LINES,
+        confirmed=[fact for fact in facts if fact.is_confirmed],
+        unconfirmed=[fact for fact in facts if not fact.is_confirmed],
+        most_shown=_FACTS_SHOWN,
+    )
+
+
+def _known_fact(entry: ProfileEntry) -> _KnownFact:
+    """Return an entry of the profile as the page shows it."""
+    title = entry.info.title
+    text = plain_text(entry.text).strip()
+    items = [_CATEGORY.sub(r"\1: ", line.strip().removeprefix("• ")) for line in text.splitlines()]
+    words = " · ".join(item for item in items if item)
+    return _KnownFact(
+        entry.info,
+        "" if words.startswith(title) else title,
+        words,
+        entry.why,
+        entry.is_confirmed,
+        entry.why != _SOME_LINES,
     )
 
 

@@ -125,7 +125,9 @@ async def test_all_notes_say_that_links_or_properties_were_changed_later(web, pa
 
 def titles_listed(html):
     """The titles of the notes on the page of all notes, in their order."""
-    return [plain(title).strip() for title in re.findall(r"<h2><a [^>]*>(.*?)</a></h2>", html, re.S)]
+    return [
+        plain(title).strip() for title in re.findall(r"<h2><a [^>]*>(.*?)</a></h2>", html, re.S)
+    ]
 
 
 async def test_all_notes_come_by_the_time_of_their_texts_not_of_links_or_properties(web, page):

@@ -642,3 +642,32 @@ async def test_a_person_page_counts_links_as_the_list_of_people_does(web, page):
         web.note(f"Day {number}", "With [[Ann]].")
     assert "mentioned 3 times" in await page.text("/page/people")
     assert "3 links lead here." in await page.text("/page/about?name=Ann")
+
+
+async def test_the_role_on_a_card_is_the_newest_that_a_fact_or_a_memory_says(web, page):
+    person(web, "Ann Lee", "- [role] works on Billing")
+    person(web, "Bo Hill", "Bo Hill.")
+    web.later(days=1)
+    memory(web, "Ann Lee moved to Kyoto and works on Heron now.", category="people")
+    memory(web, "Bo Hill leads Billing.", category="people")
+    memory(web, "Ann Lee likes tea.", category="people")
+    html_shown = await page.see("/page/people")
+    assert card_of(html_shown, "Ann Lee").startswith("A Ann Lee works on Heron Ann Lee likes tea.")
+    assert card_of(html_shown, "Bo Hill").startswith("B Bo Hill leads Billing Bo Hill leads")
+    web.later(days=1)
+    web.memory.edit("Ann Lee", FindReplace("Billing", "Wiki"))
+    assert "works on Wiki" in card_of(await page.see("/page/people"), "Ann Lee")
+
+
+async def test_a_card_says_what_is_about_the_name_before_what_mentions_it(web, page):
+    for name in ("Ann Lee", "Bo Hill"):
+        person(web, name)
+    memory(web, "Ann Lee likes tea.", category="people")
+    web.later(days=1)
+    memory(web, "Bo Hill is away; ask Ann Lee.", category="people")
+    assert "Ann Lee likes tea." in card_of(await page.see("/page/people"), "Ann Lee")
+
+
+async def test_a_card_without_news_has_the_first_words_of_the_note(web, page):
+    person(web, "Ann Lee", "# Ann Lee\n\nPlants *trees* in [[Porto]].\n")
+    assert "Plants trees in Porto." in card_of(await page.see("/page/people"), "Ann Lee")

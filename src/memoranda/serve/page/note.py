@@ -163,8 +163,7 @@ def _page(visit: Visit, info: NoteInfo, note: Note) -> Response:
         has_links=bool(incoming or outgoing),
         is_name=is_name(info),
         origin=text_origin(memory, info),
-        outgoing=_notes_of_links(_not_shown(outgoing, html)[:_MAX_LINKS]),
-        incoming=_links_to_here(incoming, outgoing, html),
+        links=_links(incoming, outgoing, html),
         most_links=_MAX_LINKS,
         most_shown=_LINKS_SHOWN,
         contradicted=contradicted,
@@ -243,22 +242,32 @@ def _first_line(text: str, body: str) -> int | None:
     return file_text.count("\n") - shown_text.count("\n")
 
 
-def _links_to_here(
+def _links(
     incoming: Sequence[Edge], outgoing: Sequence[Edge], html: str
-) -> list[tuple[NoteInfo, list[str]]]:
-    """Return the notes that link to a note, each once, with the names of their relations.
+) -> dict[str, list[tuple[NoteInfo, list[str]]]]:
+    """Return the notes that a note is linked with, by direction, with the names of their relations.
 
-    Relations come first, then the newest notes. Those to which the text links come last, because
-    the text names them already.
+    Each note is there once. `both` are linked in both directions by links without a name, such as
+    upkeep makes of similar notes. `out` are those that the text does not show.
+
+    In each direction, relations come first, then the newest notes. Notes that the text names come
+    last.
 
     html: the text of the note as it is shown.
     """
-    named_in_text = {edge.note.row for edge in outgoing if edge.note}
-    named_in_text -= {edge.note.row for edge in _not_shown(outgoing, html) if edge.note}
-    notes = _notes_of_links(incoming)
-    notes.sort(key=lambda pair: pair[0].created, reverse=True)
-    notes.sort(key=lambda pair: (pair[0].row in named_in_text, not pair[1]))
-    return notes
+    outside_text = _not_shown(outgoing, html)
+    links = {"in": _notes_of_links(incoming), "out": _notes_of_links(outside_text[:_MAX_LINKS])}
+    outside_rows = {note.row for note, _ in links["out"]}
+    rows_in_text = {edge.note.row for edge in outgoing if edge.note} - outside_rows
+    plain_rows = [{note.row for note, names in notes if not names} for notes in links.values()]
+    in_both = set.intersection(*plain_rows)
+    links["both"] = [pair for pair in links["in"] if pair[0].row in in_both]
+    for direction in ("in", "out"):
+        links[direction] = [pair for pair in links[direction] if pair[0].row not in in_both]
+    for notes in links.values():
+        notes.sort(key=lambda pair: pair[0].created, reverse=True)
+        notes.sort(key=lambda pair: (pair[0].row in rows_in_text, not pair[1]))
+    return links
 
 
 def _notes_of_links(edges: Sequence[Edge]) -> list[tuple[NoteInfo, list[str]]]:

@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from memoranda.documents.listed import Listed
 from memoranda.engine import MemorySession
-from memoranda.engine.contents import folders_named, places_passing
+from memoranda.engine.contents import contents, folders_named, places_passing
 from memoranda.engine.link_walk import count_incoming
 from memoranda.engine.profile import ProfileEntry, profile
 from memoranda.engine.telling import Telling
@@ -26,6 +26,8 @@ from memoranda.query import Query
 from memoranda.serve.page.addresses import about_url
 from memoranda.serve.page.facts import words_of_fact
 from memoranda.serve.page.plain_markdown import plain_text
+from memoranda.serve.page.sentence_facts import SentenceFact, facts_in_sentence, is_about
+from memoranda.serve.page.text_origin import text_origin
 from memoranda.serve.page.visit import HOME, Visit
 from memoranda.text.folding import fold
 
@@ -53,7 +55,7 @@ _FIRST = 24
 # Names on the page of one kind.
 _OF_ONE_KIND = 120
 # Memories about people that are listed.
-_MAX_MEMORIES = 20
+_MAX_MEMORIES = 8
 # Links of a name that are counted.
 _MAX_LINKS = 100
 # The newest notes that are searched for what was learned last about the names: of the category of
@@ -62,6 +64,8 @@ _MAX_NEWEST_OF_CATEGORY = 200
 _MAX_NEWEST = 100
 # The categories of facts that say who somebody is, or what a project is.
 _ROLES = ("role", "job", "position", "title", "what", "goal", "purpose", "角色", "职位")
+# What sentences say of the same (texts/sentence_facts.toml).
+_ROLES_SAID = ("role", "leads", "works on", "works at")
 # Facts of the owner's profile.
 _MAX_FACTS = 200
 # Facts of the owner's profile that are shown above "more".
@@ -165,9 +169,9 @@ def show(visit: Visit) -> Response:
 def _names(memory: MemorySession, kind: str, words: str, offset: int, max_names: int) -> Listed:
     """Return a part of the names of one kind.
 
-    Each has the address of its page (`url`), what it is (`role`, "" if no fact says so), the newest
-    note that names it (`learned`, None if it is not among the newest notes), and how often it is
-    linked (`links`).
+    Each has the address of its page (`url`), what it is (`role`), the newest note that names it
+    (`learned`, None if it is not among the newest notes), its first words if nothing else is known
+    (`beginning`), and how often it is linked (`links`).
 
     words: a text that the names contain. "" means all names.
     offset: how many names are before this part.
@@ -182,6 +186,7 @@ def _names(memory: MemorySession, kind: str, words: str, offset: int, max_names:
     links = count_incoming(memory, infos, _MAX_LINKS)
     info_by_id = {info.id: info for info in infos}
     newest = _newest(memory, KINDS[kind].category)
+    known_names = [title for each_kind in KINDS for title in titles_of(memory, each_kind)]
     rows = []
     for places in names_shown:
         own_infos = [info_by_id[place.id] for place in places if place.id in info_by_id]
@@ -190,8 +195,9 @@ def _names(memory: MemorySession, kind: str, words: str, offset: int, max_names:
                 "title": places[0].title,
                 "url": about_url(places[0].title, places[0].id),
                 "projects": list(dict.fromkeys(place.project for place in places)),
-                "role": _role(memory, own_infos),
-                "learned": _learned_last(places[0].title, newest),
+                "role": _role(memory, places[0].title, own_infos, newest),
+                "learned": _learned_last(places[0].title, newest, known_names),
+                "beginning": _beginning(memory, own_infos),
                 "links": min(_MAX_LINKS, sum(links[info.row] for info in own_infos)),
             }
         )
@@ -212,25 +218,63 @@ def _newest(memory: MemorySession, category: str) -> list[tuple[str, NoteInfo]]:
     return [(fold(info.title), info) for info in in_order if not memory.is_held_back(info)]
 
 
-def _learned_last(name: str, newest: Sequence[tuple[str, NoteInfo]]) -> NoteInfo | None:
-    """Return the first of the newest notes whose title has a name, and says more than that."""
+def _learned_last(
+    name: str, newest: Sequence[tuple[str, NoteInfo]], known_names: Sequence[str]
+) -> NoteInfo | None:
+    """Return the first of the newest notes whose title is about a name, and says more than that.
+
+    Without one, return the first whose title mentions the name.
+    """
+    folded_name = fold(name)
+    naming = [info for title, info in newest if folded_name in title and title != folded_name]
+    about = (info for info in naming if is_about(info.title, name, known_names))
+    return next(about, naming[0] if naming else None)
+
+
+def _role(
+    memory: MemorySession,
+    name: str,
+    infos: Sequence[NoteInfo],
+    newest: Sequence[tuple[str, NoteInfo]],
+) -> tuple[str, str]:
+    """Return what says who or what a name is: a label and words. The label of a fact is "".
+
+    It is a fact in the notes of the name, or what a newer memory says instead: ("works on", "Heron").
+    Both are "" if neither says it. Notes that seem to hold instructions say nothing.
+    """
+    said = _role_said(name, newest)
+    for info in infos:
+        if memory.is_held_back(info):
+            continue
+        for fact in memory.observations(info):
+            if (fact.category or "").casefold() in _ROLES:
+                if said is not None and said[0].created > text_origin(memory, info).time:
+                    return said[1].label, said[1].value
+                return "", words_of_fact(fact)
+    return ("", "") if said is None else (said[1].label, said[1].value)
+
+
+def _role_said(
+    name: str, newest: Sequence[tuple[str, NoteInfo]]
+) -> tuple[NoteInfo, SentenceFact] | None:
+    """Return what the newest memory says of what somebody does, with the memory."""
     folded_name = fold(name)
     for title, info in newest:
-        if folded_name in title and title != folded_name:
-            return info
+        if title.startswith(folded_name):
+            for said in facts_in_sentence(info.title, name):
+                if said.label in _ROLES_SAID:
+                    return info, said
     return None
 
 
-def _role(memory: MemorySession, infos: Sequence[NoteInfo]) -> str:
-    """Return the fact that says who or what a name is, from the notes of that name. "" without one.
-
-    Notes that seem to hold instructions say nothing.
-    """
+def _beginning(memory: MemorySession, infos: Sequence[NoteInfo]) -> str:
+    """Return the first line of the notes of a name that says more than the name. "" without one."""
     told = [info for info in infos if not memory.is_held_back(info)]
-    facts = [fact for info in told for fact in memory.observations(info)]
-    for fact in facts:
-        if (fact.category or "").casefold() in _ROLES:
-            return words_of_fact(fact)
+    for info, text in zip(told, contents(memory, told), strict=True):
+        for line in plain_text(text).splitlines():
+            words = _CATEGORY.sub(r"\1: ", line.strip().removeprefix("• "))
+            if len(words) > len(info.title) + 1:
+                return words
     return ""
 
 

@@ -149,8 +149,9 @@ def show(visit: Visit) -> Response:
     max_names = _OF_ONE_KIND if kind else _FIRST
     visit.begin_page()
     memory = visit.memory
+    places = {each_kind: _named(memory, each_kind) for each_kind in KINDS}
     lists = {
-        shown_kind: _names(memory, shown_kind, words, offset, max_names)
+        shown_kind: _names(memory, shown_kind, places, words, offset, max_names)
         for shown_kind in ([kind] if kind else KINDS)
     }
     of_people = Query(category="people", archived=False, order="created")
@@ -166,17 +167,25 @@ def show(visit: Visit) -> Response:
     )
 
 
-def _names(memory: MemorySession, kind: str, words: str, offset: int, max_names: int) -> Listed:
+def _names(
+    memory: MemorySession,
+    kind: str,
+    places_by_kind: Mapping[str, Sequence[list[NotePlace]]],
+    words: str,
+    offset: int,
+    max_names: int,
+) -> Listed:
     """Return a part of the names of one kind.
 
     Each has the address of its page (`url`), what it is (`role`), the newest note that names it
     (`learned`, None if it is not among the newest notes), its first words if nothing else is known
     (`beginning`), and how often it is linked (`links`).
 
+    places_by_kind: the places of the notes of each name, of each kind.
     words: a text that the names contain. "" means all names.
     offset: how many names are before this part.
     """
-    names = _named(memory, kind)
+    names = places_by_kind[kind]
     if words:
         folded_words = fold(words)
         names = [places for places in names if folded_words in fold(places[0].title)]
@@ -186,18 +195,20 @@ def _names(memory: MemorySession, kind: str, words: str, offset: int, max_names:
     links = count_incoming(memory, infos, _MAX_LINKS)
     info_by_id = {info.id: info for info in infos}
     newest = _newest(memory, KINDS[kind].category)
-    known_names = [title for each_kind in KINDS for title in titles_of(memory, each_kind)]
+    folded_names = [fold(places[0].title) for named in places_by_kind.values() for places in named]
     rows = []
     for places in names_shown:
         own_infos = [info_by_id[place.id] for place in places if place.id in info_by_id]
+        role = _role(memory, places[0].title, own_infos, newest)
+        learned = _learned_last(places[0].title, newest, folded_names)
         rows.append(
             {
                 "title": places[0].title,
                 "url": about_url(places[0].title, places[0].id),
                 "projects": list(dict.fromkeys(place.project for place in places)),
-                "role": _role(memory, places[0].title, own_infos, newest),
-                "learned": _learned_last(places[0].title, newest, known_names),
-                "beginning": _beginning(memory, own_infos),
+                "role": role,
+                "learned": learned,
+                "beginning": "" if learned or any(role) else _beginning(memory, own_infos),
                 "links": min(_MAX_LINKS, sum(links[info.row] for info in own_infos)),
             }
         )
@@ -219,7 +230,7 @@ def _newest(memory: MemorySession, category: str) -> list[tuple[str, NoteInfo]]:
 
 
 def _learned_last(
-    name: str, newest: Sequence[tuple[str, NoteInfo]], known_names: Sequence[str]
+    name: str, newest: Sequence[tuple[str, NoteInfo]], folded_names: Sequence[str]
 ) -> NoteInfo | None:
     """Return the first of the newest notes whose title is about a name, and says more than that.
 
@@ -227,7 +238,7 @@ def _learned_last(
     """
     folded_name = fold(name)
     naming = [info for title, info in newest if folded_name in title and title != folded_name]
-    about = (info for info in naming if is_about(info.title, name, known_names))
+    about = (info for info in naming if is_about(info.title, name, folded_names))
     return next(about, naming[0] if naming else None)
 
 

@@ -363,7 +363,8 @@ def _cards(page: About) -> list[tuple[Part | None, list[Fact]]]:
 
 def _set_mentions_apart(memory: MemorySession, page: About) -> None:
     """Tell what is about the name apart from what only mentions it, the newest text first in both."""
-    names = list(chain.from_iterable(titles_of(memory, kind) for kind in KINDS))
+    titles = chain.from_iterable(titles_of(memory, kind) for kind in KINDS)
+    names = [fold(title) for title in titles]
     about: list[Learned] = []
     naming: list[Learned] = []
     for kind in ("memories", "notes"):

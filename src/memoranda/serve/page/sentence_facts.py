@@ -116,16 +116,17 @@ def _ranks() -> Mapping[str, int]:
     return ranks
 
 
-def is_about(sentence: str, name: str, known_names: Iterable[str]) -> bool:
+def is_about(sentence: str, name: str, folded_names: Iterable[str]) -> bool:
     """Whether a sentence is about a name, and does not only mention it.
 
     It is about the first name in it, and about those that are joined with that: "Ann and Bo met Cy"
     is about Ann and Bo.
 
-    known_names: the names that are looked for beside `name`.
+    folded_names: the names that are looked for beside `name`, folded.
     """
     folded_sentence = fold(sentence)
-    places = _places_of_names(folded_sentence, {fold(name), *map(fold, known_names)})
+    names_there = {known for known in folded_names if known in folded_sentence}
+    places = _places_of_names(folded_sentence, {fold(name), *names_there})
     end = None
     for start, stop, found_name in places:
         is_joined = end is not None and _JOINED.fullmatch(folded_sentence[end:start])

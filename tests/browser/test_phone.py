@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -115,6 +116,24 @@ def test_nothing_of_a_page_is_left_under_the_bar_at_its_end(visit, path):
             ".map((element) => element.getBoundingClientRect().bottom))"
         )
         assert end <= bar["y"]
+
+
+def test_the_answers_of_review_stay_just_above_the_bar(visit):
+    with visit("/page/review?kind=claim", **PHONE) as page:
+        settle(page)
+        answers = page.locator(".question .answers")
+        bar = page.locator("#rail").bounding_box()
+        before = answers.bounding_box()
+        assert before["y"] + before["height"] == pytest.approx(bar["y"], abs=1)
+        page.evaluate("scrollTo(0, 300)")
+        assert answers.bounding_box() == before
+        page.locator(".questions li:not(.kind) a").last.click()
+        expect(page.locator(".progress")).not_to_have_text(re.compile("^1 "))
+        after = answers.bounding_box()
+        assert after["y"] + after["height"] == pytest.approx(bar["y"], abs=1)
+        # The choice of many has buttons of its own at that place.
+        page.locator(".questions [name=ref]").first.check()
+        expect(answers).to_be_hidden()
 
 
 def test_today_is_a_few_screens_long_after_a_day_of_many_sessions(visit):

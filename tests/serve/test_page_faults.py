@@ -487,7 +487,7 @@ async def test_an_address_that_leads_nowhere_offers_notes_with_such_titles(web, 
         offered = answer.text.partition("Did you mean one of these?")[2].partition("</ul>")[0]
         assert 'href="/page/note/notes/Plan%20of%20the%20harbour.md"' in offered, path
         assert "Tea" not in offered
-        assert re.search(r'href="/page/search\?q=plan\+of|q=Plan\+of|q=plan\+harbour', answer.text)
+        assert re.search('name="q" value="[Pp]lan (of|harbour)', answer.text)
 
 
 async def test_an_address_near_to_that_of_a_page_offers_that_page(page):
@@ -498,6 +498,18 @@ async def test_an_address_near_to_that_of_a_page_offers_that_page(page):
         assert f'href="/page/{address}"' in offered
     answer = await page.client.get("/page/quantum")
     assert "Did you mean" not in answer.text
+
+
+async def test_the_page_of_a_missing_note_has_a_search_for_its_words_and_the_newest_notes(
+    web, page
+):
+    for title in ("Old", "New"):
+        web.later(minutes=1)
+        web.note(title, "x")
+    html = (await page.client.get("/page/note/notes/Quarterly-plan.md")).text
+    assert re.search(r'<input type="search" name="q" value="Quarterly plan"', html)
+    offered = html.partition("Written lately")[2].partition("</ul>")[0]
+    assert re.findall(r"<a [^>]*>(\w+)</a>", offered) == ["New", "Old"]
 
 
 async def test_each_page_that_is_offered_is_there_under_the_name_of_the_palette(page):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import json
 import re
 from urllib.parse import quote
 
@@ -139,6 +141,41 @@ async def test_a_graph_of_all_names_its_groups(web, page):
     }
     clusters = {node["cluster"] for node in graph["nodes"]}
     assert clusters == graph["groups"].keys()
+
+
+async def test_memories_that_link_each_other_are_not_larger_than_what_others_link(web, page):
+    """Upkeep links memories that are similar, so such links say little."""
+    texts = [f"Rule {number}" for number in range(5)]
+    kinds = ("lessons", "decisions")
+    for number, text in enumerate(texts):
+        links = " ".join(f"[[{other}]]" for other in texts[:number])
+        draft = Draft(f"{text}\n\n{links}", project="categories", category=kinds[number % 2])
+        web.memory.write(draft)
+    web.note("Hub", "x")
+    for number in range(3):
+        web.note(f"From {number}", "[[Hub]]", folder=f"f{number}")
+    graph = (await page.client.get("/api/graph?by=links")).json()
+    sizes = {node["title"]: node["size"] for node in graph["nodes"]}
+    assert sizes["Hub"] == 3
+    assert [sizes[text] for text in texts] == [1] * 5
+
+
+async def test_what_a_graph_draws_comes_with_its_legend_list_and_caption(web, page):
+    web.note("Plan & aim", "[[Ann]]\n- led_by [[Ann]]", folder="work")
+    web.note("Ann", "x", folder="people")
+    html_shown = await page.see("/page/graph?part=picture&by=links", **{"x-part": "1"})
+    drawing = json.loads(html.unescape(re.search('data-drawing="([^"]*)"', html_shown)[1]))
+    colours = {node["title"]: node["colour"] for node in drawing["nodes"]}
+    assert colours.keys() == {"Ann", "Plan & aim"}
+    assert colours["Ann"] == "#8a5a3c"
+    assert 'href="/page/graph?cluster=notes%2Fpeople"' in html_shown
+    assert html_shown.count('fill="#8a5a3c"') == 1
+    assert '<option value="led_by">led by</option>' in html_shown
+    assert (
+        re.search("<figcaption>(.*?)</figcaption>", html_shown)[1] == "2 notes. A click shows one."
+    )
+    drawn = re.search('<ul class="drawn">(.*?)</ul>', html_shown)[1]
+    assert sorted(re.findall("<a [^>]*>(.*?)</a>", drawn)) == ["Ann", "Plan &amp; aim"]
 
 
 async def test_the_middle_of_a_graph_of_all_is_what_is_pinned_else_what_has_most_links(web, page):

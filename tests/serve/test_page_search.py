@@ -7,7 +7,7 @@ import re
 import pytest
 
 from memoranda import Draft
-from memoranda.serve.page.search import _pieces, _whole_percents
+from memoranda.serve.page.search import _pieces, _whole_percents, readable_passage
 from serve.test_page import memory
 from serve.web import plain
 
@@ -52,6 +52,26 @@ async def test_a_hit_that_a_newer_hit_contradicts_is_marked_with_it(web, page, o
     assert re.search("lives in Kyoto|住在京都", marked[0])
 
 
+async def test_facts_of_the_note_of_a_name_that_something_newer_contradicts_are_marked(web, page):
+    text = "- [place] lives in Porto\n- [role] designer"
+    web.memory.write(Draft(text, project="notes", title="Lena Fischer"))
+    web.later(days=1)
+    memory(web, "Lena Fischer moved to Leeds.", category="people")
+    html = await page.see("/page/search?q=Lena+Fischer")
+    first = re.search(r'<li class="hit".*?</li>', html, re.S)[0]
+    assert re.findall("<s>(.*?)</s>", first) == ["lives in Porto"]
+    assert "Lena Fischer moved to Leeds." in plain(first)
+
+    html = await page.see("/page/search?q=designer")
+    assert "<s>" not in html
+
+
+def test_a_passage_does_not_repeat_the_sentence_that_is_the_title():
+    title = "Olu moved to Porto."
+    assert readable_passage(f"{title} Seen again on Friday.", title) == "Seen again on Friday."
+    assert readable_passage("Plan of the harbour", "Plan") == "Plan of the harbour"
+
+
 def test_words_are_marked_as_a_search_finds_them_without_accents():
     pieces = _pieces(["gdansk"], "She is in Gdańsk now.")
     assert pieces == [(False, "She is in "), (True, "Gdańsk"), (False, " now.")]
@@ -60,6 +80,25 @@ def test_words_are_marked_as_a_search_finds_them_without_accents():
 def test_each_word_of_the_query_is_marked_but_not_within_others():
     pieces = _pieces(["lena"], "Lena moved to town", ["lena", "moved", "to"])
     assert [piece for is_word, piece in pieces if is_word] == ["Lena", "moved", "to"]
+
+
+async def test_words_that_say_little_are_not_marked_unless_there_is_no_other(web, page):
+    memory(web, "The importer failed at the door", category="knowledge")
+    html = await page.see("/page/search?q=why+did+the+importer+fail")
+    assert re.findall("<mark>([^<]*)</mark>", html)[:2] == ["importer", "failed"]
+
+    html = await page.see("/page/search?q=the")
+    assert {word.lower() for word in re.findall("<mark>([^<]*)</mark>", html)} == {"the"}
+
+
+def test_a_word_in_another_form_is_marked_to_its_end_but_a_longer_word_is_not():
+    pieces = _pieces(["fail"], "It fails, failed, failing, and a failsafe.")
+    assert [piece for is_word, piece in pieces if is_word] == ["fails", "failed", "failing", "fail"]
+
+
+def test_tags_at_the_end_of_a_line_are_not_in_a_passage():
+    passage = "- [fact] the importer waits #infra #ops\n- see issue #12 first"
+    assert readable_passage(passage, "x") == "the importer waits · see issue #12 first"
 
 
 def test_chinese_words_are_marked_within_their_run():

@@ -38,13 +38,13 @@ async def test_search_says_where_each_hit_comes_from_and_why(web, page, monkeypa
 
     archive_named(web.memory, [archived.id])
     html = await page.see("/page/search?q=harbour+lights")
-    assert "Found: 2" in plain(html)
+    assert "2 notes, the best first" in plain(html)
     assert "<mark>harbour</mark>" in html.lower()
     # Why a hit was found comes when somebody asks: as a part, or with the page without scripts
     assert "It has your words" not in html
     why = await page.see("/page/search?q=harbour+lights&why=1", **{"x-part": "1"})
     assert "It has your words: harbour, lights" in plain(why).lower().replace("it has", "It has")
-    assert len(re.findall(r"<rect class=\"i\d\" x=", why)) >= 2
+    assert len(re.findall(r"<rect class=\"c\d\" x=", why)) >= 2
     whole = await page.see("/page/search?q=harbour+lights&why=2")
     assert whole.count("It has your words") == 1
     assert (
@@ -72,7 +72,7 @@ async def test_search_says_where_each_hit_comes_from_and_why(web, page, monkeypa
     assert (await page.client.get("/page/search?from=never")).status_code == 400
     monkeypatch.setattr(queries, "MAX_COUNTED", 1)
     monkeypatch.setattr(page_search, "HITS", 1)
-    assert "Found: 1+" in await page.text("/page/search?q=harbour+lights")
+    assert "1+ notes, the best first" in await page.text("/page/search?q=harbour+lights")
     answer = (await page.client.get("/api/search?q=harbour+lights&limit=1")).json()
     assert (answer["total"], answer["total_is_lower_bound"]) == (1, True)
 
@@ -282,7 +282,9 @@ async def test_the_bars_of_an_agent_have_dates(web, page):
 
 async def test_the_month_has_a_key(page):
     text = plain(await page.see("/page/calendar"))
-    assert "! overdue ◷ due today ◷ later ✓ done 7 notes of that day" in text
+    assert (
+        "Signs: ! overdue ◷ due today ◷ later ✓ done a plain number: notes written that day" in text
+    )
 
 
 async def test_a_field_of_an_address_has_a_size(page):

@@ -75,11 +75,13 @@ class AgentCard:
     is_paused: bool = False
     today: int = 0
 
-    def bars(self, today: date) -> list[tuple[date, int, int]]:
+    def bars(self, today: date, most: int) -> list[tuple[date, int, int]]:
         """Return for each of the last days, the oldest first: the day, its number of changes, and
         the height of its bar. A day with any change has a bar of at least 1.
+
+        most: the number of changes with the highest bar. All agents share it, so bars can be compared.
         """
-        most_changes = max(self.days) or 1
+        most_changes = most or 1
         return [
             (
                 today - timedelta(days=_DAYS - 1 - number),
@@ -94,9 +96,11 @@ def show(visit: Visit) -> Response:
     """Show the agents that wrote lately, are connected or are paused, and the tokens."""
     state = visit.request.app.state
     now = visit.now
+    cards = _cards(visit)
     return visit.html(
         "agents.html",
-        agents=_cards(visit),
+        agents=cards,
+        most_a_day=max((max(card.days) for card in cards), default=0),
         tokens=[(token, token.is_valid(now)) for token in state.server.access.tokens()],
         seen=state.server.seen,
     )

@@ -171,7 +171,7 @@ def show(visit: Visit) -> Response:
 
 
 def _notes_of(memory: MemorySession, shown_day: date, offset: int) -> Listed:
-    """Return a part of the notes of a day, the latest first.
+    """Return a part of the notes of a day, the latest first. Each says whether it looks planted.
 
     offset: how many notes are before this part.
     """
@@ -180,7 +180,10 @@ def _notes_of(memory: MemorySession, shown_day: date, offset: int) -> Listed:
     end = day(shown_day.isoformat(), "day", zone, 1)
     query = Query(day_from=begin, day_until=end, archived=False, order="created")
     infos, total = memory.list(query, limit=LISTED, offset=offset)
-    return documents.references(memory, infos, total, offset)
+    listed = documents.references(memory, infos, total, offset)
+    for row, info in zip(listed, infos, strict=True):
+        row["is_planted"] = memory.is_held_back(info)
+    return listed
 
 
 def _by_day(rows: Sequence[ReminderRow]) -> dict[str, list[ReminderRow]]:

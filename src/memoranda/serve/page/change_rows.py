@@ -102,6 +102,7 @@ class RowWriter:
 
         word: LEARNED, CHANGED or FORGOT.
         title, url: the title and the address of the note that it is about.
+        is_planted: whether the note seems to hold instructions for agents.
         is_answer: whether it is an answer of the owner in Review, which has no note of its own.
         lines: the new text, or the changes word by word.
         properties: the changed keys of the header.
@@ -116,6 +117,7 @@ class RowWriter:
         row = {
             "word": word_of(change),
             "title": title,
+            "is_planted": info is not None and self._memory.is_held_back(info),
             "is_answer": change.project == PRIVATE,
             "url": self._address(change, info),
             "others": change.count_of_others(),

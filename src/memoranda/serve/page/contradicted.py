@@ -39,16 +39,21 @@ class Contradicted:
 
 
 def contradicted_in(
-    memory: MemorySession, info: NoteInfo, outgoing: Sequence[Edge]
+    memory: MemorySession,
+    info: NoteInfo,
+    outgoing: Sequence[Edge],
+    statements: Sequence[Statement] | None = None,
 ) -> list[Contradicted]:
     """Return what a newer statement contradicts in a note, in the order of its lines.
 
     outgoing: the links of the note.
+    statements: what memories state of what the note is about. None means that it is looked up.
     """
     if memory.is_held_back(info):
         return []
     asked = newer_statements(memory, [info]).get(info.row, {})
-    statements = _statements_about(memory, info)
+    if statements is None:
+        statements = _statements_about(memory, info)
     if not asked and not statements:
         return []
     found = [*_sentences(info, asked.get(0), statements)]

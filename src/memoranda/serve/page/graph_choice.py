@@ -19,8 +19,22 @@ Pairs = set[tuple[int, int, str]]
 
 MOST_GROUPS = 11
 """Groups of a graph: as many colours as people can tell apart."""
-COLOURS = 12
-"""Colours of the palette in static/graph.js. The last one is grey."""
+PALETTE = (
+    "#4c86b0",
+    "#d08a3a",
+    "#6b9e5b",
+    "#a86a9d",
+    "#c4635b",
+    "#b3a63c",
+    "#45a3a3",
+    "#7a78c2",
+    "#8a5a3c",
+    "#d07fae",
+    "#5b6f86",
+    "#9a9a98",
+)
+"""Colours of groups: the same on every day and in every picture. The last one is grey."""
+COLOURS = len(PALETTE)
 # The colours of what most memories have.
 _OWN_COLOURS = {
     "notes": 0,
@@ -58,7 +72,7 @@ def groups_by_row(places: Mapping[int, Sequence[str]], pairs: Pairs) -> dict[int
     pairs: the links between the notes.
     """
     groups = {row: group_of(place) for row, place in places.items()}
-    importance = _importance(groups, pairs)
+    importance = importance_of(groups, pairs)
     group_importance: dict[str, float] = defaultdict(float)
     for row, name in groups.items():
         group_importance[name] += importance[row]
@@ -100,7 +114,7 @@ def notes_that_matter(
     memories: the rows of memories. Upkeep links memories that are similar.
     pairs: the links between the notes.
     """
-    importance = _importance(groups, pairs)
+    importance = importance_of(groups, pairs)
     ordered = sorted(groups, key=lambda row: (-importance[row], row))
     linked = [row for row in ordered if importance[row]]
     if len(groups) <= limit or not linked:
@@ -211,7 +225,7 @@ def _is_like(row: int, chosen: Collection[int], alike: Mapping[int, set[int]]) -
     return len(alike.get(row, set()).intersection(chosen)) >= _ALIKE
 
 
-def _importance(groups: Mapping[int, str], pairs: Pairs) -> dict[int, float]:
+def importance_of(groups: Mapping[int, str], pairs: Pairs) -> dict[int, float]:
     """Return how important each note is, by row: the number of its links, with their weights."""
     importance: dict[int, float] = defaultdict(float)
     for source, target, _ in pairs:

@@ -2,13 +2,16 @@
 
 The graph has the notes around one note, the notes around the hits of a search, or all notes. Very
 many notes are grouped to clusters, which are folders. The page is shown immediately; its script
-graph.js asks `/api/graph` for the nodes and links to draw. Without a script the notes are a list.
+graph.js asks for the nodes and links to draw. Programs get them at `/api/graph`. Without a script the notes are a list.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,14 +21,17 @@ from memoranda.engine import MemorySession
 from memoranda.engine.contents import places_passing
 from memoranda.engine.link_walk import neighbourhood, relations
 from memoranda.index.rows import NoteInfo, NotePlace, day_of
+from memoranda.note.model import CATEGORY_PROJECT
 from memoranda.query import Query
 from memoranda.serve.page import graph_panel
 from memoranda.serve.page.addresses import note_url, noted
 from memoranda.serve.page.graph_choice import (
+    PALETTE,
     Pairs,
     colours_of,
     group_of,
     groups_by_row,
+    importance_of,
     nearest_rows,
     neighbours_of,
     notes_that_matter,
@@ -57,12 +63,15 @@ _SEARCH_FIELDS = ("tag", "agent", "from", "until")
 def show(visit: Visit) -> Response:
     """Show the page with the graph.
 
-    The field `part` asks for its notes as a "list", or for the "panel" of one note.
+    The field `part` asks for its notes as a "list", for the "panel" of one note, or for the
+    "picture": what the script draws, with the words beside it.
     """
     memory = visit.memory
     fields = visit.fields
     if fields.get("part") == "panel":
         return graph_panel.show(visit)
+    if fields.get("part") == "picture":
+        return _picture(visit)
     query_fields = {
         name: fields[name]
         for name in (*_FIELDS, "note", "cluster", "depth", "limit", "type", "by")
@@ -91,6 +100,44 @@ def show(visit: Visit) -> Response:
         projects=[project.name for project in memory.projects],
         drawing=drawing(visit) if fields.get("part") == "list" else None,
     )
+
+
+@dataclass(frozen=True)
+class LegendGroup:
+    """A line of the legend.
+
+    address: the graph of the notes of this group. "" if the group is a cluster or a project.
+    colour: of its circles, as "#4c86b0".
+    notes: how many notes it has, drawn or not. 0 if the nodes are clusters.
+    """
+
+    title: str
+    address: str
+    colour: str
+    notes: int
+
+
+def _picture(visit: Visit) -> Response:
+    """Show what the script draws, with the legend, the list and the caption beside it."""
+    shown = drawing(visit)
+    groups = shown["groups"]
+    nodes = [
+        node | {"colour": PALETTE[groups[node["cluster"]]["colour"]]} for node in shown["nodes"]
+    ]
+    legend = [_legend_group(name, group) for name, group in groups.items()]
+    return visit.html(
+        "graph_picture.html",
+        drawing=shown,
+        drawing_json=json.dumps({**shown, "nodes": nodes, "groups": {}}),
+        legend=sorted(legend, key=lambda group: -group.notes),
+        relation_names=sorted({link["type"] for link in shown["links"]} - {""}),
+    )
+
+
+def _legend_group(name: str, group: Mapping[str, Any]) -> LegendGroup:
+    notes = group.get("notes", 0)
+    address = f"{HOME}/graph?{urlencode({'cluster': name})}" if notes else ""
+    return LegendGroup(group["title"], address, PALETTE[group["colour"]], notes)
 
 
 def _title(visit: Visit) -> str:
@@ -222,7 +269,18 @@ def _most_linked(rows: Iterable[int], pairs: Pairs, limit: int) -> list[int]:
     return sorted(rows, key=lambda row: -link_counts[row])[:limit]
 
 
-def _link_counts(pairs: Pairs) -> Counter[int]:
+def _importance(groups: Mapping[int, str], pairs: Pairs) -> Mapping[int, float]:
+    """Return how important each row is. Upkeep links memories of any category that are similar, so
+    links between memories count little.
+    """
+    memories = f"{CATEGORY_PROJECT}/"
+    return importance_of(
+        {row: memories if group.startswith(memories) else group for row, group in groups.items()},
+        pairs,
+    )
+
+
+def _link_counts(pairs: Pairs) -> Mapping[int, float]:
     """Return how many links each row has, in both directions."""
     link_counts = Counter[int]()
     for source, target, _ in pairs:
@@ -273,10 +331,10 @@ def _notes(
     kind = visit.fields.get("type", "")
     pairs = _pairs_among(pairs, {info.row for info in infos}, kind)
     zone = visit.memory.settings.zone
-    link_counts = _link_counts(pairs)
+    link_counts = _link_counts(pairs) if groups is None else _importance(groups, pairs)
 
     # The order decides where the script puts a note, so it must be the same at each visit.
-    def sort_key(info: NoteInfo) -> tuple[bool, int, str, str]:
+    def sort_key(info: NoteInfo) -> tuple[bool, float, str, str]:
         return info.row not in start, -link_counts[info.row], info.title, info.path
 
     notes_shown = sorted(infos, key=sort_key)[:limit]
@@ -291,7 +349,7 @@ def _notes(
             "id": numbers[info.row],
             "title": shown_title(visit, info)[:_MAX_TITLE_CHARACTERS],
             "url": note_url(info.project, info.path),
-            "size": link_counts[info.row],
+            "size": ceil(link_counts[info.row]),
             "more": len(neighbours[info.row] - numbers.keys()),
             "cluster": groups[info.row],
             "start": info.row in start,

@@ -30,7 +30,7 @@ from memoranda.jobs.lifecycle import FACE
 from memoranda.note.model import CATEGORIES, INBOX, MEMORY_PROJECTS
 from memoranda.query import Query, day, parse
 from memoranda.serve.page.addresses import note_url
-from memoranda.serve.page.contradicted import statements_naming
+from memoranda.serve.page.contradicted import contradicted_in, statements_naming
 from memoranda.serve.page.facts import contradicting, names_in, statements_of
 from memoranda.serve.page.note_text import words_of_links
 from memoranda.serve.page.offered_names import is_meant_alone, names_for
@@ -40,6 +40,7 @@ from memoranda.serve.page.visit import Visit
 from memoranda.serve.page.writers import AUTHORS, BY_HAND
 from memoranda.text.folding import fold
 from memoranda.text.han import other_forms
+from memoranda.text.tokens import stop_words
 from memoranda.transcripts.search import TraceHit
 from memoranda.transcripts.tier import find_traces
 
@@ -50,11 +51,16 @@ MOST_HITS = 200
 FILTERS = ("project", "category", "tag", "agent", "from", "until", "archive")
 # The marks before a heading, or before an item of a list with the category of a fact.
 _ITEM = re.compile(r"\n\s*(?:[-*+]|#{1,6})\s+(?:\[[^\[\]\n]{2,60}\]\s+)?")
+# Tags at the end of a line, which are shown beside the text.
+_TAGS = re.compile(r"(?:[ \t]+#[\w/-]+)+[ \t]*(?=\n|\Z)")
 _DOT = " · "
+_SENTENCE_ENDS = (".", "!", "?", "。", "！", "？")
 _WEEK = timedelta(days=7)
 # The remark of a hit without all words, which the line above the hits says of all.
 _RELAXED = "relaxed"
 _WORD = re.compile(r"\w+")
+# The ending of a word in another form, which is marked with it: `fail` in "failed".
+_ENDING = r"(?:(?<=[a-z])[a-z]{1,3}(?![a-z]))?"
 # The field with the number of the hit that is explained.
 _WHY = "why"
 # Notes that the palette suggests.
@@ -137,10 +143,17 @@ def show(visit: Visit) -> Response:
     else:
         hits = memory.search(query, limit=HITS, offset=offset, explain=bool(why))
     listed = documents.hits(hits, offset)
-    newer = _newer_by_row(memory, hits)
+    named = _note_of_name(hits, query.text or "")
+    name = [] if named is None else [named.title]
+    statements = statements_naming(memory, name)
+    newer = _newer_by_row(memory, hits, statements, most_names=_MAX_NAMES - len(name))
     for number, (row, hit) in enumerate(zip(listed, hits, strict=True), 1):
         row |= shown(memory, hit, query.text or "") | {"number": number}
         row["newer"] = None if row["marks"] else newer.get(hit.note.row)
+        row["contradicted"] = []
+    if named is not None:
+        first: Document = listed.rows[0]
+        first["contradicted"] = contradicted_in(memory, named, memory.outgoing(named), statements)
     if why and visit.is_part:
         return visit.html("why.html", row=_explained_row(listed, why))
     if 0 < why <= len(listed.rows):
@@ -181,16 +194,33 @@ def _newest(memory: MemorySession, query: Query, offset: int) -> Hits:
     return Hits([hit_by_row[info.row] for info in shown_infos if info.row in hit_by_row], total)
 
 
-def _newer_by_row(memory: MemorySession, hits: Iterable[Hit]) -> dict[int, Statement]:
+def _note_of_name(hits: Iterable[Hit], asked: str) -> NoteInfo | None:
+    """Return the first hit if it is the note of a name that the query has. Otherwise None.
+
+    Its facts are compared with what is said since. Looking that up takes so long that it is done for
+    one name of a page.
+    """
+    info = next((hit.note for hit in hits), None)
+    if info is None or info.project in MEMORY_PROJECTS or not info.title:
+        return None
+    return info if fold(info.title) in fold(asked) else None
+
+
+def _newer_by_row(
+    memory: MemorySession, hits: Iterable[Hit], statements: Sequence[Statement], *, most_names: int
+) -> dict[int, Statement]:
     """Return the newest statement that contradicts each hit, by row.
 
     The engine marks contradictions of one verb (`lives in`). Here, somebody who moved lives there.
+
+    statements: what is known to be said. The hits state things, too.
+    most_names: of how many further names in the hits it is looked up what is said.
     """
     infos = [hit.note for hit in hits if hit.note.project in MEMORY_PROJECTS]
     names = dict.fromkeys(chain.from_iterable(names_in(info.title) for info in infos))
-    statements = statements_naming(memory, islice(names, _MAX_NAMES))
-    statements += statements_of(info for info in infos if not memory.is_held_back(info))
-    newer = {info.row: contradicting(info.title, info.created, statements) for info in infos}
+    all_statements = [*statements, *statements_naming(memory, islice(names, most_names))]
+    all_statements += statements_of(info for info in infos if not memory.is_held_back(info))
+    newer = {info.row: contradicting(info.title, info.created, all_statements) for info in infos}
     return {row: statement for row, statement in newer.items() if statement is not None}
 
 
@@ -318,6 +348,7 @@ def shown(memory: MemorySession, hit: Hit, asked: str = "") -> dict[str, Any]:
     writer, agent, written, tidied: who wrote its text, and when (see `TextOrigin`).
     title_pieces, pieces: the title and the passage in pieces: (whether the piece is a word of the
         query, its text). `pieces` is empty if the passage only repeats the title.
+    is_planted: whether it seems to hold instructions for agents.
     marks: remarks about its validity, in the words of the engine.
     reasons: the shares of its score in plain words.
     remarks: further remarks about the hit.
@@ -325,7 +356,7 @@ def shown(memory: MemorySession, hit: Hit, asked: str = "") -> dict[str, Any]:
     info = hit.note
     origin = text_origin(memory, info)
     words = _words_to_mark(hit)
-    whole_words = _WORD.findall(fold(asked))
+    whole_words = _telling_words(asked)
     named_elsewhere = {*hit.word_reasons, *hit.share_reasons()}
     title = memory.rules_for_reading().redacted(info.title)
     marks, passage = passage_of(hit)
@@ -337,6 +368,7 @@ def shown(memory: MemorySession, hit: Hit, asked: str = "") -> dict[str, Any]:
         "written": origin.time,
         "tidied": origin.tidied,
         "about": info.date,
+        "is_planted": memory.is_held_back(info),
         "is_archived": info.project.startswith("."),
         "is_from_elsewhere": info.source not in (None, BY_HAND, info.provenance.who),
         "title_pieces": _pieces(words, title[:_MAX_TITLE_CHARACTERS], whole_words),
@@ -347,9 +379,16 @@ def shown(memory: MemorySession, hit: Hit, asked: str = "") -> dict[str, Any]:
     }
 
 
+def _telling_words(asked: str) -> list[str]:
+    """Return the words of a query, folded, without such as `the`. All, if it has no other words."""
+    words = _WORD.findall(fold(asked))
+    return [word for word in words if word not in stop_words()] or words
+
+
 def _words_to_mark(hit: Hit) -> list[str]:
     """Return the words that made a note a hit, in each way in which its text may write them."""
     words = {*hit.words, *hit.spelled} - {""}
+    words = {word for word in words if word not in stop_words()} or words
     for word in tuple(words):
         words.update(other_forms(word))
     return sorted(words)
@@ -374,7 +413,8 @@ def readable_passage(passage: str, title: str) -> str:
     Headings and items of lists are separated by dots, and links become their words: `- [[Bo]]` and
     `- tea` give `Bo · tea`. "" if the passage says nothing but the title.
     """
-    separated = _ITEM.sub(_DOT, f"\n{passage.strip()}")
+    without_tags = _TAGS.sub("", passage.strip())
+    separated = _ITEM.sub(_DOT, f"\n{without_tags}")
     # A link may be cut at the end of the passage, so a `[[` can be left.
     without_links = words_of_links(separated).replace("[[", "")
     line = " ".join(without_links.split()).removeprefix(_DOT.lstrip())
@@ -383,7 +423,8 @@ def readable_passage(passage: str, title: str) -> str:
         return ""
     if after_title.startswith(_DOT):
         return after_title.removeprefix(_DOT)
-    return line
+    is_after_sentence = after_title != line and title.strip().endswith(_SENTENCE_ENDS)
+    return after_title.strip() if is_after_sentence else line
 
 
 def _pieces(
@@ -399,7 +440,7 @@ def _pieces(
     """
     folded_words = {fold(word) for word in words} - {""}
     longest_first = sorted(folded_words, key=len, reverse=True)
-    patterns = [re.escape(word) for word in longest_first]
+    patterns = [re.escape(word) + _ENDING for word in longest_first]
     patterns += [rf"(?<!\w){re.escape(word)}(?!\w)" for word in whole_words]
     if not patterns:
         return [(False, text)] if text else []

@@ -29,6 +29,7 @@ from memoranda.errors import InvalidInput, MemorandaError, NotFound, SecretRefus
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import ERASE, FIRST_OF_MACHINE, Change
 from memoranda.note.model import Note
+from memoranda.query import Query
 from memoranda.serve.auth import PageVisitors, digest
 from memoranda.serve.http import AdmittedRequest, HttpServer
 from memoranda.serve.middleware import RequestRefused, in_time
@@ -78,6 +79,8 @@ _STATUS = {
     "internal": 500,
 }
 _NOT_FOUND = 404
+# Notes that the page of an error offers if no title comes near.
+_MAX_LATELY = 5
 _FAILED = 500
 _UNAVAILABLE = 503
 _REPLACED = "memoranda was updated while its page was served."
@@ -442,10 +445,17 @@ def _answer_of(view: View, visit: Visit) -> Response:
             sought=sought,
             pages=near_pages(visit.request.path_params.get("address", "")) if leads_nowhere else [],
             near=[info for info in near if not visit.memory.is_held_back(info)],
+            lately=_written_lately(visit.memory) if leads_nowhere and not near else [],
         )
     if isinstance(answer, Response):
         return answer
     return JSONResponse(answer)
+
+
+def _written_lately(memory: MemorySession) -> list[NoteInfo]:
+    """Return the notes that were written last, which somebody may look for."""
+    infos, _ = memory.list(Query(archived=False, order="created"), limit=_MAX_LATELY)
+    return [info for info in infos if not memory.is_held_back(info)]
 
 
 def _words_sought(visit: Visit) -> str:
@@ -655,6 +665,7 @@ def _error_page(
         is_replaced=is_replaced,
         sought="",
         near=[],
+        lately=[],
         pages=[],
         csrf="",
         visit=None,

@@ -1,6 +1,6 @@
 // The cards of a page, of which one is `here`: keys act on it.
 
-const main = document.getElementById("main");
+export const main = document.getElementById("main");
 
 export const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 

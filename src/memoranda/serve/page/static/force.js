@@ -21,38 +21,37 @@ export function forces(nodes, links, { push, reach }) {
   nodes.forEach((node, order) => {
     const number = node.url ? hash(node.url) % PLACES : order;
     const far = 10 * Math.sqrt(number + 0.5);
-    node.x ??= node.home.x + far * Math.cos(number * GOLDEN_ANGLE);
+    // Two addresses with one number begin a little apart.
+    node.x ??= node.home.x + far * Math.cos(number * GOLDEN_ANGLE) + order / 100;
     node.y ??= node.home.y + far * Math.sin(number * GOLDEN_ANGLE);
     node.vx = 0;
     node.vy = 0;
   });
 
+  // Moves two nodes towards each other. share: the part of the way that the second one goes.
+  function attract(one, other, by, share) {
+    one.vx += (other.x - one.x) * by * (1 - share);
+    one.vy += (other.y - one.y) * by * (1 - share);
+    other.vx -= (other.x - one.x) * by * share;
+    other.vy -= (other.y - one.y) * by * share;
+  }
+
+  const between = (one, other) => Math.hypot(other.x - one.x, other.y - one.y) || 0.01;
+
   function pull({ source, target, length }, heat) {
-    const dx = target.x - source.x || 0.01;
-    const dy = target.y - source.y;
-    const distance = Math.hypot(dx, dy);
+    const distance = between(source, target);
     const [from, to] = [degrees.get(source), degrees.get(target)];
-    const by = ((distance - length) / distance) * heat / Math.min(from, to);
-    const share = from / (from + to);
-    target.vx -= dx * by * share;
-    target.vy -= dy * by * share;
-    source.vx += dx * by * (1 - share);
-    source.vy += dy * by * (1 - share);
+    attract(source, target, (1 - length / distance) * heat / Math.min(from, to), from / (from + to));
   }
 
   function repel(one, other, heat) {
-    const dx = one.x - other.x || 0.01;
-    const dy = one.y - other.y || 0.01;
-    const distance = Math.hypot(dx, dy);
+    const distance = between(one, other);
     const least = one.radius + other.radius;
     if (distance > Math.max(reach, least)) return;
     // To be apart counts at any heat.
-    const overlap = distance < least ? (least - distance) / distance / 2 : 0;
-    const by = (distance < reach ? push * heat / Math.max(distance * distance, 100) : 0) + overlap;
-    one.vx += dx * by;
-    one.vy += dy * by;
-    other.vx -= dx * by;
-    other.vy -= dy * by;
+    const overlap = distance < least ? (least - distance) / distance : 0;
+    const by = (distance < reach ? 2 * push * heat / Math.max(distance * distance, 100) : 0) + overlap;
+    attract(one, other, -by, 0.5);
   }
 
   function repelAll(heat) {

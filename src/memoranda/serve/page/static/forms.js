@@ -1,8 +1,8 @@
 // Forms that are sent without a reload, and answers that come while somebody types.
 import { calm, complainShortly, get, oneAtATime, part } from "./connection.js";
-import { all, begin } from "./cards.js";
-import { isBegunForm, keeping } from "./keep.js";
-import { announce, asStep, moveTo, parsed, renew, renewRail, show, swap } from "./parts.js";
+import { all } from "./cards.js";
+import { isBegunForm } from "./keep.js";
+import { announce, asStep, moveTo, parsed, put, renew, renewRail, show, swap } from "./parts.js";
 import { released } from "./pressing.js";
 
 // A form may have a field called action, so its property is not asked.
@@ -93,9 +93,8 @@ export function followTyping(form) {
     const html = await part(address);
     if (html === null) return;
     await released();
-    keeping(place, () => { place.innerHTML = html; });
+    put(place, html);
     shown = address;
-    begin();
   });
   if (!isSearch) return;
   form.addEventListener("submit", async (event) => {

@@ -1,6 +1,8 @@
 // Draws the graph of a <canvas data-source>, and answers mouse, touch and keys.
-import { get, oneAtATime, painted, part } from "./connection.js";
+import { oneAtATime, painted, part } from "./connection.js";
+import { all } from "./cards.js";
 import { forces } from "./force.js";
+import { parsed } from "./parts.js";
 
 const canvas = document.querySelector("canvas[data-source]");
 const figure = canvas.closest("figure");
@@ -10,8 +12,6 @@ const field = figure.querySelector("[type=search]");
 const pen = canvas.getContext("2d");
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const view = { x: 0, y: 0, k: 1 };
-// The server says which of these a group has: the same on every day and in every picture.
-const PALETTE = ["#4c86b0", "#d08a3a", "#6b9e5b", "#a86a9d", "#c4635b", "#b3a63c", "#45a3a3", "#7a78c2", "#8a5a3c", "#d07fae", "#5b6f86", "#9a9a98"];
 // Pixels of the width for each note that is named in bold.
 const HUB_WIDTH = 60;
 const MOST_LABELS = 160;
@@ -27,12 +27,10 @@ const MOST_CROSSED = 2;
 const NAMED_LINES = 4;
 // Notes that come with one that is opened.
 const MOST_ADDED = 30;
-const JSON_ANSWER = { headers: { Accept: "application/json" } };
 const FONT = 'system-ui, "Noto Sans CJK SC", sans-serif';
 let nodes = [];
 let links = [];
 let near = new Map();
-let groups = {};
 let colours = {};
 // The note that the graph is about, that is pointed at, that was chosen, and those with the words searched for.
 let middle = null;
@@ -49,7 +47,6 @@ let step = () => {};
 // --- what is drawn
 
 const sizeOf = (node) => isClusters ? 6 + Math.sqrt(node.size) * 0.9 : Math.min(4 + Math.sqrt(node.size) * 1.6, 16) + (node.start ? 3 : 0);
-const colourOf = (name) => PALETTE[groups[name]?.colour ?? PALETTE.length - 1];
 
 function markHubs() {
   const sizes = nodes.map((node) => node.size).sort((a, b) => b - a);
@@ -75,7 +72,6 @@ function theme() {
   const style = getComputedStyle(canvas);
   const soft = getComputedStyle(figure.querySelector("figcaption")).color;
   colours = { text: style.color, soft, ground: style.backgroundColor, line: style.borderTopColor, mark: style.outlineColor };
-  for (const node of nodes) node.colour = colourOf(node.cluster);
 }
 
 function size() {
@@ -229,6 +225,8 @@ function linesOf(title, most) {
   return lines;
 }
 
+const SIDES = [[0, 1], [0, -1], [1, 0], [-1, 0], [1, 1], [-1, 1], [1, -1], [-1, -1]];
+
 function nameNode(node, circles, segments, lit) {
   const [x, y] = at(node);
   const isStrong = node === (here ?? chosen) || node.isHub;
@@ -237,10 +235,14 @@ function nameNode(node, circles, segments, lit) {
   const w = Math.max(...lines.map((line) => pen.measureText(line).width)) + 2 * PADDING;
   const h = lines.length * LINE_HEIGHT + PADDING;
   const r = shown(node) + 4;
-  const s = 0.7 * r;
-  const places = [[x - w / 2, y + r], [x - w / 2, y - r - h], [x + r, y - h / 2], [x - r - w, y - h / 2], [x + s, y + s], [x - s - w, y + s], [x + s, y - s - h], [x - s - w, y - s - h]]
-    .map(([a, b]) => [between(0, a, wide - w), between(0, b, high - h), w, h]);
-  const box = takePlace(places, circles, segments, isStrong || lit ? Infinity : MOST_CROSSED);
+  const places = SIDES.map(([along, across]) => {
+    const far = along && across ? 0.7 * r : r;
+    const left = x - w / 2 + along * (w / 2 + far);
+    const top = y - h / 2 + across * (h / 2 + far);
+    return [between(0, left, wide - w), between(0, top, high - h), w, h];
+  });
+  // What the graph is about has its name at any cost.
+  const box = takePlace(places, circles, segments, isStrong || lit ? Infinity : MOST_CROSSED) ?? (node.start && takePlace(places, [], segments, Infinity));
   if (box) write(lines, box, isStrong || lit ? colours.text : colours.soft);
 }
 
@@ -323,14 +325,12 @@ function describe(node) {
 
 // Draws what a note is linked to, too. What is there already stays about where it is.
 async function expand(node) {
-  const answer = await get(`/api/graph?depth=1&limit=${MOST_ADDED}&note=${refOf(node)}`, JSON_ANSWER);
-  if (!answer?.ok) return;
-  const around = await answer.json();
-  groups = { ...around.groups, ...groups };
-  add(around, node);
+  const html = await part(`/page/graph?part=picture&depth=1&limit=${MOST_ADDED}&note=${refOf(node)}`);
+  if (html === null) return;
+  add(drawingIn(html), node);
   node.more = 0;
   isTouched = false;
-  arrange(120, () => { show(); beside(); tell(node); });
+  arrange(120, () => { show(); tell(node); });
 }
 
 // The words of the field: what has them stands out, and Enter chooses the first, or looks in all notes.
@@ -488,46 +488,20 @@ function walk(dx, dy) {
 
 // --- beside the graph
 
-function writeCaption(answer) {
-  const words = canvas.dataset;
-  const many = nodes.length;
-  const caption = !many ? words.none : isClusters ? words.clusters : many < answer.total ? words.some : words.all;
-  const total = answer.total.toLocaleString("en") + (answer.total_is_lower_bound ? "+" : "");
-  figure.querySelector("figcaption span").textContent = caption.replace("{n}", total).replace("{m}", many);
-}
+// The lines of these lists and choices that are not there yet are added.
+const LISTS = [".legend", ".drawn", ".relations"];
 
-function element(tag, ...content) {
-  const made = document.createElement(tag);
-  made.append(...content);
-  return made;
-}
-
-function listItem(address, ...content) {
-  const link = element(address ? "a" : "span", ...content);
-  if (address) link.href = address;
-  return element("li", link);
-}
-
-// The list with the same notes, the relations to choose, and what the colours mean.
-function beside() {
-  canvas.dataset.drawn = nodes.length;
-  figure.querySelector("details ul").replaceChildren(...nodes.map((node) => listItem(node.url, node.title)));
-  const choice = document.querySelector("select[name=type]");
-  for (const type of new Set(links.map((link) => link.type))) {
-    if (choice && type && ![...choice.options].some((option) => option.value === type)) choice.add(new Option(type.replaceAll("_", " "), type));
+// What an answer has to draw. The words beside it are shown.
+function drawingIn(html) {
+  const fresh = parsed(html);
+  for (const selector of LISTS) {
+    const list = document.querySelector(selector);
+    const known = new Set(all("li, option", list).map((line) => line.textContent));
+    list.append(...all(`${selector} > *`, fresh).filter((line) => !known.has(line.textContent)));
   }
-  const names = [...new Set(nodes.map((node) => node.cluster))].sort((a, b) => (groups[b].notes ?? 0) - (groups[a].notes ?? 0));
-  const legend = figure.querySelector(".legend");
-  legend.replaceChildren(...names.map(legendItem));
-  legend.hidden = names.length < 2;
-}
-
-function legendItem(name) {
-  const { title, notes } = groups[name];
-  const dot = element("i");
-  dot.className = "dot";
-  dot.style.background = colourOf(name);
-  return listItem(notes && `/page/graph?cluster=${encodeURIComponent(name)}`, dot, title, element("b", notes?.toLocaleString("en") ?? ""));
+  figure.querySelector(".legend").hidden = !figure.querySelector(".legend li + li");
+  const { drawing } = fresh.querySelector("[data-drawing]").dataset;
+  return { caption: fresh.querySelector("figcaption").textContent, ...JSON.parse(drawing) };
 }
 
 // A few milliseconds at a time: the page answers meanwhile, and can be left.
@@ -572,13 +546,16 @@ function arrange(rounds, then) {
   placeNodes();
   theme();
   heat = 1;
-  settle(rounds, then);
+  settle(rounds, () => {
+    then();
+    canvas.dataset.drawn = nodes.length;
+  });
 }
 
 function start(answer) {
-  ({ groups = {}, clusters: isClusters } = answer);
+  isClusters = answer.clusters;
   add(answer);
-  writeCaption(answer);
+  figure.querySelector("figcaption span").textContent = answer.caption;
   canvas.hidden = !nodes.length;
   [wide, high] = [canvas.clientWidth, canvas.clientHeight];
   const [first, second] = nodes.filter((node) => node.start);
@@ -589,7 +566,6 @@ function start(answer) {
 function begin() {
   size();
   listen();
-  beside();
   if (!isClusters) showTime();
   if (middle) describe(middle);
   new ResizeObserver(size).observe(canvas);
@@ -598,6 +574,5 @@ function begin() {
 
 canvas.graph = { view, boxes: () => boxes, nodes: () => nodes };
 await painted;
-const answer = await fetch(canvas.dataset.source, JSON_ANSWER);
-const drawing = await answer.json();
-if (drawing.nodes) start(drawing);
+const picture = await part(canvas.dataset.source);
+if (picture !== null) start(drawingIn(picture));

@@ -1,6 +1,6 @@
 // What somebody did stays when a later answer replaces a part of the page: what they opened, wrote
 // and chose, where the focus is, and which card they are at.
-import { all, cards, here, mark } from "./cards.js";
+import { all, cards, here, main, mark } from "./cards.js";
 
 const FIELDS = "input:not([type=hidden]), textarea, select";
 const CHOICE = "[type=checkbox], [type=radio]";
@@ -122,7 +122,7 @@ function focusIn(root) {
 function refocus(root, before) {
   if (root.contains(document.activeElement) && document.activeElement !== root) return;
   const same = all(FOCUSABLE, root).find((element) => signature(element) === before.signature);
-  const target = same ?? here() ?? document.getElementById("main");
+  const target = same ?? here() ?? main;
   target.focus({ preventScroll: true });
   if (same && before.selection) same.setSelectionRange(...before.selection);
 }

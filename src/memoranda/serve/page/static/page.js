@@ -1,6 +1,6 @@
 // Starts everything a page does by itself.
 import { onReturn, painted } from "./connection.js";
-import { begin } from "./cards.js";
+import { all, begin } from "./cards.js";
 import { followTyping, keepsUnsaved, submitted } from "./forms.js";
 import { isBegun } from "./keep.js";
 import { followDrafts } from "./drafts.js";
@@ -12,7 +12,8 @@ import { offerTitles } from "./titles.js";
 
 // A menu closes after a choice, when somebody clicks elsewhere, or at Escape.
 function closeMenus(event) {
-  for (const menu of document.querySelectorAll("main details.menu[open]")) {
+  if (event.type === "keydown" && event.key !== "Escape") return;
+  for (const menu of all("main details.menu[open]")) {
     const isInside = menu.contains(event.target);
     if (event.type === "click" && isInside) continue;
     menu.open = false;
@@ -33,10 +34,9 @@ document.addEventListener("change", ({ target }) => {
   if (target.matches("[data-all]")) for (const box of target.form.elements) if (box.name === "ref") box.checked = target.checked;
 });
 document.addEventListener("toggle", (event) => fill(event.target), true);
-for (const type of ["click", "submit"]) document.addEventListener(type, closeMenus);
-document.addEventListener("keydown", (event) => { if (event.key === "Escape") closeMenus(event); });
+for (const type of ["click", "submit", "keydown"]) document.addEventListener(type, closeMenus);
 addEventListener("beforeunload", keepsUnsaved);
-for (const form of document.querySelectorAll("form[data-typed], form[data-understood]")) followTyping(form);
+all("form[data-typed], form[data-understood]").forEach(followTyping);
 const live = document.querySelector("[data-live]");
 if (live) listen(live);
 announce(document);

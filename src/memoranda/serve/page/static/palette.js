@@ -23,7 +23,7 @@ function choose(row) {
 
 function matching(words) {
   const wanted = words.toLowerCase();
-  return commands.filter((row) => row.textContent.toLowerCase().includes(wanted)).map((row) => row.cloneNode(true));
+  return commands.filter((row) => row.textContent.toLowerCase().includes(wanted));
 }
 
 async function look() {

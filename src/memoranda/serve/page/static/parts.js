@@ -2,11 +2,10 @@
 //
 // Each step somebody takes has a number. An answer to an earlier step comes late: it is dropped.
 import { get, part, steps } from "./connection.js";
-import { all, begin } from "./cards.js";
+import { all, begin, main } from "./cards.js";
 import { isBegun, keeping } from "./keep.js";
 import { released, settle } from "./pressing.js";
 
-const main = document.getElementById("main");
 const rail = document.getElementById("rail");
 const toast = document.getElementById("toast");
 const TOAST_MS = 12000;
@@ -15,7 +14,7 @@ let isLast = beginStep();
 let underWay = 0;
 let isRenewalDue = false;
 
-// Does one step of somebody. `work` is told how to ask whether it is still the last step.
+// Does one step of somebody. `work` can ask whether it is still the last one.
 export async function asStep(work) {
   isLast = beginStep();
   underWay += 1;
@@ -35,8 +34,8 @@ export function moveTo(address) {
 
 export const parsed = (html) => new DOMParser().parseFromString(html, "text/html");
 
-// --- parts: an element with data-part=ADDRESS is filled with what that address answers, and inside
-// of closed details once somebody opens them
+// --- parts: an element with data-part=ADDRESS is filled with the answer, in closed details once they
+// are opened
 
 export async function fill(root) {
   for (const place of root.querySelectorAll("[data-part]:not([data-filled])")) {
@@ -57,7 +56,8 @@ export function refill(place) {
   return fill(place.parentNode);
 }
 
-function put(place, html) {
+// Shows an answer in its place.
+export function put(place, html) {
   keeping(place, () => { place.innerHTML = html; });
   settle(place);
   place.dataset.filled = "";
@@ -100,7 +100,7 @@ export async function renewRail() {
   if (html === null) return;
   await released();
   if (!isLatest()) return;
-  keeping(rail, () => { rail.innerHTML = html; });
+  put(rail, html);
   const hot = rail.querySelector(".count.hot");
   for (const place of document.querySelectorAll("[data-count=questions]")) place.textContent = hot?.textContent ?? "0";
 }

@@ -1,5 +1,6 @@
 // Titles of notes, offered while somebody types one: in a field with data-titles, and after [[ in a
 // text with data-links. Arrow down goes to them, Enter or a click takes one, Escape closes them.
+import { all } from "./cards.js";
 import { part, steps } from "./connection.js";
 
 const BEGUN_LINK = /\[\[([^[\]|\n]*)$/;
@@ -52,7 +53,7 @@ function complete(title) {
 }
 
 function step(by) {
-  const buttons = [...list.querySelectorAll("button")];
+  const buttons = all("button", list);
   const next = buttons.indexOf(document.activeElement) + by;
   (buttons[next] ?? (next < 0 ? field : buttons.at(-1))).focus();
 }

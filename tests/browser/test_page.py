@@ -421,7 +421,7 @@ def test_a_name_is_found_among_many_as_it_is_typed(visit, many_people):
         expect(cards.first.locator("a")).to_be_focused()
         page.keyboard.press("Enter")
         page.wait_for_url(re.compile("/about.*110"))
-        expect(page.locator("main")).to_contain_text("Mentions")
+        expect(page.locator("main")).to_contain_text("Links from here")
 
 
 FILTERS = {
@@ -481,7 +481,7 @@ def test_a_note_is_shown_with_facts_links_and_history(visit):
         expect(page.locator(".body .fact").first).to_have_text("goal")
         width = page.locator("article").bounding_box()["width"]
         assert width <= 660
-        page.locator(".edges a").first.click()
+        page.locator(".links li a").first.click()
         page.wait_for_url("**/page/note/**")
         expect(page.locator("h1")).not_to_have_text("Heron")
 

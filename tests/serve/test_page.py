@@ -146,7 +146,7 @@ async def test_a_note_shows_its_text_facts_and_links_both_ways(web, page):
     assert "taste bitter" in plain(tea)
     assert plain(tea).count("bitter") == 1, "a fact stands once"
     assert "drunk by Ann" in plain(tea)
-    assert "Links to here Ann" in plain(tea)
+    assert "Links to here 1 Ann" in plain(tea)
     assert '<a href="/page/note/notes/Tea.md">her tea</a>' in ann
     assert web.memory.read("tea", count=False).access_count == 0
 

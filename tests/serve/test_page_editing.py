@@ -10,6 +10,7 @@ import pytest
 
 from editing import replace_in
 from memoranda import Draft
+from memoranda.engine.upkeep import Upkeep
 from memoranda.serve.page.addresses import note_url
 from memoranda.serve.page.note_text import body_without_title
 from serve.test_page import memory
@@ -23,7 +24,7 @@ TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
 
 def fields_of(html):
     """The fields of the form for editing."""
-    form = re.search(r'<form [^>]*class="editor".*?</form>', html, re.S)[0]
+    form = re.search(r'<form [^>]*class="editor[^"]*".*?</form>', html, re.S)[0]
     inputs = re.findall(r"<input [^>]*>", form)
     fields = {}
     for tag in inputs:
@@ -193,3 +194,56 @@ async def test_tags_of_a_note_are_shown_once_and_changed_beside_it(web, page):
     assert '<a class="tag" href="/page/search?tag=hot">#hot</a>' in html
     await page.send("/page/note/notes/Tea.md", do="tag", tags="cold")
     assert web.memory.read(note).tags == ("cold",)
+
+
+async def test_changes_of_upkeep_that_follow_each_other_are_one_row_of_the_history(web, page):
+    upkeep = Upkeep(web.memory.as_caller(None, "daemon"))
+    tea = memory(web, "Tea is at four.", category="knowledge")
+    for number in range(3):
+        web.later(hours=2)
+        other = memory(web, f"Cake {number} is at four.", category="knowledge")
+        upkeep.link(web.memory.find(tea.id), web.memory.find(other.id))
+    html_shown = await page.see(f"{note_url(tea.project, tea.path)}?part=history")
+    assert plain(html_shown).count("Upkeep linked") == 1
+    assert "2 times before, the first today 14:00" in plain(html_shown)
+
+
+async def test_a_note_is_not_said_to_be_deleted_when_a_note_that_it_links_to_was(web, page):
+    upkeep = Upkeep(web.memory.as_caller(None, "daemon"))
+    tea = memory(web, "Tea is at four.", category="knowledge")
+    cake = memory(web, "Cake is at four.", category="knowledge")
+    upkeep.link(web.memory.find(tea.id), web.memory.find(cake.id))
+    web.memory.as_caller("claude", "mcp").delete(cake.id)
+    history = await page.text(f"{note_url(tea.project, tea.path)}?part=history")
+    assert "deleted it" not in history
+    assert "claude changed a link in it along with another note" in history
+
+
+async def test_notes_that_upkeep_linked_both_ways_are_listed_once(web, page):
+    upkeep = Upkeep(web.memory.as_caller(None, "daemon"))
+    tea = memory(web, "Tea is at four.", category="knowledge")
+    cake = memory(web, "Cake is at four.", category="knowledge")
+    upkeep.link(web.memory.find(tea.id), web.memory.find(cake.id))
+    html_shown = await page.see(note_url(tea.project, tea.path))
+    assert html_shown.count("Cake is at four.") == 1
+    assert "Linked both ways 1 Cake is at four." in plain(html_shown)
+    assert "Links to here" not in html_shown
+
+
+async def test_each_line_of_a_file_of_the_memory_tool_is_a_line(web, page):
+    web.memory.write(Draft("Answers short.\nWorks in Vienna.", project="memories", title="me"))
+    web.note("Wrapped", "One sentence\nover two lines.")
+    own = await page.see("/page/note/memories/me.md")
+    assert re.search(r"Answers short\.<br>\s*Works in Vienna\.", own)
+    assert (
+        "<br>" not in (await page.see("/page/note/notes/Wrapped.md")).partition('class="body"')[2]
+    )
+
+
+async def test_a_note_without_a_text_says_so_and_a_memory_is_read_as_a_sentence(web, page):
+    web.note("Empty", "")
+    assert "This note has no text yet. Write it" in await page.text("/page/note/notes/Empty.md")
+    tea = memory(web, "Tea is at four.", category="knowledge")
+    html_shown = await page.see(note_url(tea.project, tea.path))
+    assert '<h1 class="sentence">Tea is at four.</h1>' in html_shown
+    assert "no text yet" not in html_shown

@@ -121,3 +121,58 @@ async def test_all_notes_say_that_links_or_properties_were_changed_later(web, pa
     html = await page.see("/page/search")
     (meta,) = meta_of(html)
     assert "links or properties" not in meta
+
+
+def titles_listed(html):
+    """The titles of the notes on the page of all notes, in their order."""
+    return [
+        plain(title).strip() for title in re.findall(r"<h2><a [^>]*>(.*?)</a></h2>", html, re.S)
+    ]
+
+
+async def test_all_notes_come_by_the_time_of_their_texts_not_of_links_or_properties(web, page):
+    notes = []
+    for title in ("Ash", "Birch", "Cedar", "Dogwood"):
+        notes.append(web.note(title, f"About [[{title} tree]]."))
+        web.later(hours=2)
+    memory(web, "Willows like water.", category="knowledge")
+    web.later(hours=2)
+    ash, birch, cedar, _ = notes
+    await page.send(note_url(birch.project, birch.path), do="pin")
+    await page.send(note_url(cedar.project, cedar.path), do="tag", tags="wood")
+    web.later(hours=2)
+    web.memory.edit(ash.id, FindReplace("About", "All about"))
+    html = await page.see("/page/search")
+    assert titles_listed(html) == ["Ash", "Willows like water.", "Dogwood", "Cedar", "Birch"]
+    assert "All notes, the newest text first: 5" in plain(html)
+    filtered = await page.see("/page/search?project=notes")
+    assert titles_listed(filtered) == ["Ash", "Dogwood", "Cedar", "Birch"]
+
+
+async def test_a_note_that_moved_keeps_its_place_in_all_notes(web, page):
+    first = memory(web, "Willows like water.", category="knowledge")
+    web.later(hours=2)
+    web.note("Ash", "A tree.")
+    web.later(hours=2)
+    await page.send(note_url(first.project, first.path), do="category", category="lessons")
+    assert titles_listed(await page.see("/page/search")) == ["Ash", "Willows like water."]
+
+
+async def test_all_notes_are_on_its_pages_each_once(web, page, tmp_path):
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    for number in range(8):
+        (vault / f"Found {number}.md").write_text("text\n")
+    web.memory.add_project("vault", str(vault))
+    for number in range(37):
+        web.note(f"Note {number}", "Text.")
+        web.later(minutes=3)
+    titles = []
+    path = "/page/search"
+    while path:
+        html = await page.see(path)
+        titles += titles_listed(html)
+        more = re.search(r'href="(/page/search\?[^"]*)" rel="next"', html)
+        path = more and more[1].replace("&amp;", "&")
+    assert len(titles) == 45
+    assert len(set(titles)) == 45

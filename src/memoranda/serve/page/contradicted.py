@@ -28,10 +28,14 @@ _MAX_MEMORIES = 60
 
 @dataclass(frozen=True)
 class Contradicted:
-    """A fact of a note, or the sentence that it is, and the newest statement against it."""
+    """A fact of a note, or the sentence that it is, and the newest statement against it.
+
+    line: the line of the fact in the file. 0 for the sentence that a memory is.
+    """
 
     words: Markup | str
     newer: Statement
+    line: int = 0
 
 
 def contradicted_in(
@@ -58,13 +62,12 @@ def contradicted_in(
         if newer is None or newer.info.created <= fact.time:
             newer = contradicting(fact.words, fact.time, statements, info.title)
         if newer is not None:
-            found.append(Contradicted(fact.html, newer))
+            found.append(Contradicted(fact.html, newer, fact.line))
     for edge in outgoing:
         if edge.note and edge.type != LINKS_TO and edge.line in asked:
             fact = fact_of_relation(memory, info, edge, asked[edge.line])
-            found.append(
-                Contradicted(Markup("{} {}").format(fact.category, fact.html), asked[edge.line])
-            )
+            words = Markup("{} {}").format(fact.category, fact.html)
+            found.append(Contradicted(words, asked[edge.line], edge.line))
     return found
 
 

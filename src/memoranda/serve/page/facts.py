@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from markupsafe import Markup
 
@@ -49,6 +49,9 @@ class Fact:
     time: when the line was written.
     newer: the newest statement that contradicts it. None if it is not contradicted.
     is_asked: whether Review asks which of the two holds.
+    source: the memory whose sentence says it. None for a fact in the note of a name.
+    holds_alone: whether its sentence says that no other value of its category holds.
+    before: the facts that it contradicts.
     """
 
     category: str
@@ -61,6 +64,9 @@ class Fact:
     time: str
     newer: Statement | None = None
     is_asked: bool = False
+    source: NoteInfo | None = None
+    holds_alone: bool = False
+    before: list[Fact] = field(default_factory=list)
 
     @property
     def key(self) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from memoranda.serve.page.addresses import noted
 from memoranda.serve.page.near_titles import nearest
 from memoranda.serve.page.note_actions import are_memories, text_to_add
 from memoranda.serve.page.person import notes_called
-from memoranda.serve.page.plain_markdown import plain_text
+from memoranda.serve.page.plain_markdown import plain_text, with_category
 from memoranda.serve.page.review import panes_of, say_the_same
 from memoranda.serve.page.visit import Visit
 from memoranda.serve.page.wording import counted, translated
@@ -138,17 +138,24 @@ def _differing_places(text: str, other_text: str) -> list[tuple[str, str]]:
 def _result(text: str, added_text: str) -> list[Line]:
     """Return the lines of a note after a merge, with the added ones marked as new.
 
-    Only the end of a long text is shown, where something is added.
+    They are without the marks of Markdown, as in the panes of the two notes. Only the end of a long
+    text is shown, where something is added.
     """
-    own_lines = text.strip("\n").split("\n")
-    new_lines = added_text.rstrip("\n").split("\n") if added_text else []
-    lines = [[Part(SAME, line)] for line in own_lines[-_MAX_LINES:]]
-    lines += [[Part(NEW if line else SAME, line)] for line in new_lines[:_MAX_LINES]]
+    own_lines = plain_text(text.strip("\n")).split("\n")
+    new_lines = plain_text(added_text.rstrip("\n")).split("\n") if added_text else []
+    lines = [_plain_line(line, SAME) for line in own_lines[-_MAX_LINES:]]
+    lines += [_plain_line(line, NEW if line else SAME) for line in new_lines[:_MAX_LINES]]
     if len(own_lines) > _MAX_LINES:
         lines.insert(0, [Part(GAP, "")])
     if len(new_lines) > _MAX_LINES:
         lines.append([Part(GAP, "")])
     return lines
+
+
+def _plain_line(line: str, kind: str) -> Line:
+    """Return a line of `plain_text`, with the category of its fact as a part of its own."""
+    parts = with_category([Part(SAME, line)])
+    return [Part(kind, part.text) if part.kind == SAME else part for part in parts]
 
 
 def _other_title(visit: Visit, info: NoteInfo, status: int, **values: Any) -> Response:

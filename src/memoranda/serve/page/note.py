@@ -28,6 +28,7 @@ from memoranda.errors import (
     SecretRefused,
 )
 from memoranda.index.rows import Edge, NoteInfo
+from memoranda.note.grammar import LINKS_TO
 from memoranda.note.model import (
     ARCHIVE_PROJECT,
     CATEGORIES,
@@ -40,7 +41,7 @@ from memoranda.note.model import (
 from memoranda.serve.page import editing, erasing, merge_pages, note_actions, note_history, used
 from memoranda.serve.page.addresses import note_ref, note_url, notes_sharing, place_at, place_of_id
 from memoranda.serve.page.calendar import SNOOZES, reminder_row
-from memoranda.serve.page.contradicted import contradicted_in
+from memoranda.serve.page.contradicted import Contradicted, contradicted_in
 from memoranda.serve.page.note_text import (
     RENDERED,
     LinkTargets,
@@ -48,17 +49,19 @@ from memoranda.serve.page.note_text import (
     body_without_title,
     inline_html,
 )
+from memoranda.serve.page.people import is_name
 from memoranda.serve.page.person import found_of
 from memoranda.serve.page.programs import Opening, is_local, openings
 from memoranda.serve.page.review import reasons_of
 from memoranda.serve.page.since_confirmed import since_confirmed
+from memoranda.serve.page.text_origin import text_origin
 from memoranda.serve.page.visit import HOME, Visit
 from memoranda.text.unicode import flat
 
 # Links listed in each direction.
 _MAX_LINKS = 100
 # Links of a direction that are shown above "more".
-_LINKS_SHOWN = 12
+_LINKS_SHOWN = 8
 _AMBIGUOUS = "ambiguous"
 # The fields of the form for editing that have a text of the person: the new text of the note and,
 # on the page of a conflict, the person's own text.
@@ -149,7 +152,8 @@ def _page(visit: Visit, info: NoteInfo, note: Note) -> Response:
     targets = _targets(memory, outgoing)
     telling = memory.telling(info)
     body = body_without_title(note.body, note.title)
-    html = as_html(body, note.project, note.path, targets)
+    contradicted = contradicted_in(memory, info, outgoing)
+    html, contradicted = _with_contradictions(visit, note, body, targets, contradicted)
     return visit.html(
         "note.html",
         info=info,
@@ -157,11 +161,12 @@ def _page(visit: Visit, info: NoteInfo, note: Note) -> Response:
         body=html,
         heading=_heading(note, targets),
         has_links=bool(incoming or outgoing),
-        outgoing=_not_shown(outgoing, html)[:_MAX_LINKS],
-        incoming=incoming,
+        is_name=is_name(info),
+        origin=text_origin(memory, info),
+        links=_links(incoming, outgoing, html),
         most_links=_MAX_LINKS,
         most_shown=_LINKS_SHOWN,
-        contradicted=contradicted_in(memory, info, outgoing),
+        contradicted=contradicted,
         marks=memory.validity_marks([info]).get(info.row, ""),
         is_long=len(note.body) > RENDERED,
         provenance=info.provenance,
@@ -193,6 +198,87 @@ def _heading(note: Note, targets: LinkTargets) -> Markup | str:
     if note.body.lstrip().startswith(note.title):
         return inline_html(note.title, note.project, note.path, targets)
     return flat(note.title)
+
+
+def _with_contradictions(
+    visit: Visit,
+    note: Note,
+    body: str,
+    targets: LinkTargets,
+    contradicted: Sequence[Contradicted],
+) -> tuple[Markup, list[Contradicted]]:
+    """Return the text of a note as HTML, and what is contradicted in it that the HTML does not mark.
+
+    In the HTML, a contradicted fact is struck out, with the newer statement behind it.
+
+    body: the text of the note without its title.
+    """
+    first_line = _first_line(note.text, body)
+    if first_line is None or not contradicted:
+        return as_html(body, note.project, note.path, targets), list(contradicted)
+    by_line = {item.line - 1 - first_line: item for item in contradicted if item.line}
+    against = {
+        line: visit.piece("against.html", newer=item.newer) for line, item in by_line.items()
+    }
+    html = as_html(body, note.project, note.path, targets, against)
+    # The lines that are left in `against` are not those of list items.
+    elsewhere = [item for item in contradicted if not item.line]
+    elsewhere += [by_line[line] for line in against]
+    return html, elsewhere
+
+
+def _first_line(text: str, body: str) -> int | None:
+    """Return the line of a note's file at which its shown text begins, counted from 0.
+
+    None if the shown text is not the end of the file as it is.
+
+    text: the file.
+    body: the text of the note as it is shown.
+    """
+    file_text = text.rstrip("\n")
+    shown_text = body.rstrip("\n")
+    if not file_text.endswith(shown_text):
+        return None
+    return file_text.count("\n") - shown_text.count("\n")
+
+
+def _links(
+    incoming: Sequence[Edge], outgoing: Sequence[Edge], html: str
+) -> dict[str, list[tuple[NoteInfo, list[str]]]]:
+    """Return the notes that a note is linked with, by direction, with the names of their relations.
+
+    Each note is there once. `both` are linked in both directions by links without a name, such as
+    upkeep makes of similar notes. `out` are those that the text does not show.
+
+    In each direction, relations come first, then the newest notes. Notes that the text names come
+    last.
+
+    html: the text of the note as it is shown.
+    """
+    outside_text = _not_shown(outgoing, html)
+    links = {"in": _notes_of_links(incoming), "out": _notes_of_links(outside_text[:_MAX_LINKS])}
+    outside_rows = {note.row for note, _ in links["out"]}
+    rows_in_text = {edge.note.row for edge in outgoing if edge.note} - outside_rows
+    plain_rows = [{note.row for note, names in notes if not names} for notes in links.values()]
+    in_both = set.intersection(*plain_rows)
+    links["both"] = [pair for pair in links["in"] if pair[0].row in in_both]
+    for direction in ("in", "out"):
+        links[direction] = [pair for pair in links[direction] if pair[0].row not in in_both]
+    for notes in links.values():
+        notes.sort(key=lambda pair: pair[0].created, reverse=True)
+        notes.sort(key=lambda pair: (pair[0].row in rows_in_text, not pair[1]))
+    return links
+
+
+def _notes_of_links(edges: Sequence[Edge]) -> list[tuple[NoteInfo, list[str]]]:
+    """Return the notes at the other end of links, each once, with the names of their relations."""
+    notes: dict[int, tuple[NoteInfo, list[str]]] = {}
+    for edge in edges:
+        if edge.note is not None:
+            _, names = notes.setdefault(edge.note.row, (edge.note, []))
+            if edge.type != LINKS_TO:
+                names.append(edge.type.replace("_", " "))
+    return list(notes.values())
 
 
 def _not_shown(edges: Sequence[Edge], html: str) -> list[Edge]:

@@ -101,6 +101,8 @@ def _rows(
     may_restore: whether the text before it can be restored.
     undoes: the number of the change that it undid, or None.
     merged: the title of the note that it merged into this one. "" if it merged none.
+    is_of_other: whether the change is about another note, and changed only links in this one.
+    repeated: the rows of changes like it that were just before it.
     """
     changes = [step.change for step in steps]
     undone = undone_in(changes)
@@ -130,10 +132,44 @@ def _rows(
             # The text of an earlier place would be restored at that place.
             "may_restore": changed_text and step.place == place and _has_text_before(change, place),
             "undoes": change.undoes,
+            "is_of_other": _is_of_other_note(step),
             "merged": _title_merged(memory, step, revisions[change.number]),
         }
         rows.append(documents.change(change) | row)
-    return rows
+    return _with_runs_folded(rows)
+
+
+def _is_of_other_note(step: PlacedChange) -> bool:
+    """Whether somebody's change is about another note, and this one changed with it."""
+    change = step.change
+    if is_upkeep([change]) or change.verb in ("merge", "undo", "rename"):
+        return False
+    return step.place_before is None and (change.project, change.path) != step.place
+
+
+def _with_runs_folded(rows: Sequence[Document]) -> list[Document]:
+    """Return the rows with changes of upkeep that follow each other as one row.
+
+    It is the newest of them, and has the others in `repeated`. They have one verb, and show nothing
+    that they changed.
+    """
+    folded: list[Document] = []
+    for row in rows:
+        row["repeated"] = []
+        if folded and _is_repeated(folded[-1], row):
+            folded[-1]["repeated"].append(row)
+        else:
+            folded.append(row)
+    return folded
+
+
+def _is_repeated(newer: Document, row: Document) -> bool:
+    """Whether a change is like the newer one before it, by upkeep, and shows nothing else."""
+    if newer["is_outside"] or row["is_outside"]:
+        return False
+    is_silent = not any(difference.lines for difference in row["differences"])
+    is_alike = newer["verb"] == row["verb"] and newer["moved_from"] == row["moved_from"] == ""
+    return newer["is_upkeep"] and row["is_upkeep"] and is_silent and is_alike
 
 
 def _title_merged(memory: MemorySession, step: PlacedChange, revisions: Sequence[Revision]) -> str:

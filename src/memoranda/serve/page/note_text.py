@@ -8,7 +8,7 @@ from elsewhere. Wikilinks `[[Name]]` become links to notes. In lists, the catego
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -49,6 +49,8 @@ _MARKS = re.compile(r"[\[\]!*_~`<(|]")
 # The time to parse a block grows with the square of its marks. A note with a block of more marks
 # is shown as plain text.
 _MAX_MARKS = 2000
+# The project of the memory tool. Agents write its files as plain text, in which each line counts.
+_PLAIN_FILES = "memories"
 # The contents of a box in a task list, `- [x] done`, which is not the category of a fact.
 _TASK_BOXES = frozenset((" ", "x", "X", "-", "/", "?"))
 
@@ -65,17 +67,31 @@ class LinkTargets:
     ambiguous: Mapping[str, int] = field(default_factory=dict)
 
 
-def as_html(text: str, project: str, path: str, targets: LinkTargets) -> Markup:
+def as_html(
+    text: str,
+    project: str,
+    path: str,
+    targets: LinkTargets,
+    against: MutableMapping[int, Markup] | None = None,
+) -> Markup:
     """Render the text of a note as HTML. Only the first RENDERED characters are shown.
 
     project, path: the place of the note. Relative links begin at its folder.
+    against: by the line of a list item, counted from 0: what contradicts it. The item is struck out,
+        with these words behind it, and the line is taken out of `against`.
     """
     text = visible(text[:RENDERED])
     mark_counts = [len(_MARKS.findall(block)) for block in _BLOCKS.split(text)]
     if max(mark_counts) > _MAX_MARKS:
         return Markup(f"<pre>{escape(text)}</pre>")
     folder = f"{project}/{path.rpartition('/')[0]}".rstrip("/")
-    html = _renderer().render(text, {"base": folder, "targets": targets})
+    env: dict[str, Any] = {
+        "base": folder,
+        "targets": targets,
+        "against": {} if against is None else against,
+    }
+    env["keeps_lines"] = project == _PLAIN_FILES
+    html = _renderer().render(text, env)
     # Wide code can be scrolled, and with `tabindex` also by keys.
     return Markup(html.replace("<pre>", '<pre tabindex="0">'))
 
@@ -134,12 +150,14 @@ def _renderer() -> MarkdownIt:
     renderer = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     renderer.inline.ruler.before("link", "wikilink", _wikilink)
     renderer.core.ruler.push("facts", _mark_facts)
+    renderer.core.ruler.push("against", _strike_contradicted)
     # Every link becomes a token. `_link_open` decides which may be followed.
     renderer.validateLink = lambda url: True  # type: ignore[method-assign]
     renderer.add_render_rule("link_open", _link_open)
     renderer.add_render_rule("image", _image)
     renderer.add_render_rule("fact", _fact)
     renderer.add_render_rule("relation", _relation)
+    renderer.add_render_rule("softbreak", _softbreak)
     # A wide table can be scrolled, as wide code can.
     renderer.add_render_rule("table_open", lambda *_: '<table tabindex="0">')
     return renderer
@@ -218,6 +236,11 @@ def _relation(self: Any, tokens: Sequence[Token], at: int, *_: Any) -> str:
     return f'<span class="relation">{escape(words)}</span> '
 
 
+def _softbreak(self: Any, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
+    """Render the end of a line in a paragraph."""
+    return "<br>\n" if env.get("keeps_lines") else "\n"
+
+
 def _mark_facts(state: StateCore) -> None:
     """Turn `[tool]` in `- [tool] text`, and `knows` in `- knows [[Ann]]`, into tokens of their kind."""
     from markdown_it.token import Token
@@ -239,6 +262,23 @@ def _mark_facts(state: StateCore) -> None:
         is_link = len(children) > 1 and children[1].type == "link_open"
         if relation and is_link and relation.end() == len(first.content):
             children[0] = Token("relation", "", 0, content=relation[1])
+
+
+def _strike_contradicted(state: StateCore) -> None:
+    """Strike out the list items that something newer contradicts, with that behind them."""
+    from markdown_it.token import Token
+
+    against: MutableMapping[int, Markup] = state.env.get("against", {})
+    for item_open, text_token in zip(state.tokens, state.tokens[2:], strict=False):
+        if item_open.type != "list_item_open" or text_token.type != "inline":
+            continue
+        if not text_token.map or not text_token.children or text_token.map[0] not in against:
+            continue
+        words = text_token.children
+        marks = [words.pop(0)] if words[0].type in ("fact", "relation") else []
+        struck = [Token("s_open", "s", 1), *words, Token("s_close", "s", -1)]
+        remark = Token("html_inline", "", 0, content=str(against.pop(text_token.map[0])))
+        text_token.children = [*marks, *struck, remark]
 
 
 def _address(href: str, base: str) -> str | None:

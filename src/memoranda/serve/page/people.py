@@ -6,6 +6,7 @@ one name in several projects are one name here. person.py shows everything about
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -13,16 +14,20 @@ from starlette.responses import Response
 
 from memoranda.documents.listed import Listed
 from memoranda.engine import MemorySession
-from memoranda.engine.contents import folders_named, places_passing
+from memoranda.engine.contents import contents, folders_named, places_passing
 from memoranda.engine.link_walk import count_incoming
 from memoranda.engine.profile import ProfileEntry, profile
 from memoranda.engine.telling import Telling
 from memoranda.errors import InvalidInput
 from memoranda.index.rows import NoteInfo, NotePlace
+from memoranda.note.model import MEMORY_PROJECTS
 from memoranda.note.names import Looseness
 from memoranda.query import Query
 from memoranda.serve.page.addresses import about_url
 from memoranda.serve.page.facts import words_of_fact
+from memoranda.serve.page.plain_markdown import plain_text
+from memoranda.serve.page.sentence_facts import SentenceFact, facts_in_sentence, is_about
+from memoranda.serve.page.text_origin import text_origin
 from memoranda.serve.page.visit import HOME, Visit
 from memoranda.text.folding import fold
 
@@ -37,7 +42,7 @@ class _Kind(NamedTuple):
     category: str
 
 
-_KINDS: Mapping[str, _Kind] = {
+KINDS: Mapping[str, _Kind] = {
     "people": _Kind(
         ("person", "human", "user", "contact"),
         ("people", "People", "persons", "contacts", "Contacts", "人物", "联系人"),
@@ -50,7 +55,7 @@ _FIRST = 24
 # Names on the page of one kind.
 _OF_ONE_KIND = 120
 # Memories about people that are listed.
-_MAX_MEMORIES = 20
+_MAX_MEMORIES = 8
 # Links of a name that are counted.
 _MAX_LINKS = 100
 # The newest notes that are searched for what was learned last about the names: of the category of
@@ -59,10 +64,33 @@ _MAX_NEWEST_OF_CATEGORY = 200
 _MAX_NEWEST = 100
 # The categories of facts that say who somebody is, or what a project is.
 _ROLES = ("role", "job", "position", "title", "what", "goal", "purpose", "角色", "职位")
+# What sentences say of the same (texts/sentence_facts.toml).
+_ROLES_SAID = ("role", "leads", "works on", "works at")
 # Facts of the owner's profile.
 _MAX_FACTS = 200
-WHOLE_LINES = "preference lines"
-"""The reason why a note is in the profile if only some of its lines are about the owner."""
+# Facts of the owner's profile that are shown above "more".
+_FACTS_SHOWN = 12
+# The category before the words of a fact.
+_CATEGORY = re.compile(r"^\[([^\[\]]{2,60})\] ")
+# The reason why a note is in the profile if only some of its lines are about the owner.
+_SOME_LINES = "preference lines"
+
+
+class _KnownFact(NamedTuple):
+    """What agents know about the owner from one note.
+
+    title: the title of the note. "" if the text begins with it.
+    text: the part of the note that is about the owner, without the marks of Markdown.
+    why: the reason why it is about the owner.
+    is_whole: whether the whole note is about the owner.
+    """
+
+    info: NoteInfo
+    title: str
+    text: str
+    why: str
+    is_confirmed: bool
+    is_whole: bool
 
 
 def count_people(memory: MemorySession) -> int:
@@ -79,12 +107,23 @@ def titles_of(memory: MemorySession, kind: str) -> list[str]:
     return [places[0].title for places in _named(memory, kind)]
 
 
+def is_name(info: NoteInfo) -> bool:
+    """Whether a note is about a person or a project, by its type or its folder."""
+    if info.project in MEMORY_PROJECTS:
+        return False
+    first_folder = info.path.partition("/")[0]
+    return any(
+        info.type.casefold() in kind.types or first_folder in kind.folders
+        for kind in KINDS.values()
+    )
+
+
 def _named(memory: MemorySession, kind: str) -> list[list[NotePlace]]:
     """Return the places of all notes of a kind by their name, in the order of their titles.
 
     Names that differ only in case are one name.
     """
-    chosen = _KINDS[kind]
+    chosen = KINDS[kind]
     queries = [Query(types=chosen.types, archived=False)]
     for project, folder in folders_named(memory, chosen.folders):
         queries.append(Query(projects=(project,), folder=folder))
@@ -103,16 +142,17 @@ def show(visit: Visit) -> Response:
     The field `kind` asks for one kind, and `name` for names that contain its text.
     """
     kind = visit.text("kind")
-    if kind and kind not in _KINDS:
-        raise InvalidInput(f"`kind` must be one of {', '.join(_KINDS)}")
+    if kind and kind not in KINDS:
+        raise InvalidInput(f"`kind` must be one of {', '.join(KINDS)}")
     words = visit.text("name")
     offset = visit.number("offset", 0)
     max_names = _OF_ONE_KIND if kind else _FIRST
     visit.begin_page()
     memory = visit.memory
+    places = {each_kind: _named(memory, each_kind) for each_kind in KINDS}
     lists = {
-        shown_kind: _names(memory, shown_kind, words, offset, max_names)
-        for shown_kind in ([kind] if kind else _KINDS)
+        shown_kind: _names(memory, shown_kind, places, words, offset, max_names)
+        for shown_kind in ([kind] if kind else KINDS)
     }
     of_people = Query(category="people", archived=False, order="created")
     memories, total = memory.list(of_people, limit=_MAX_MEMORIES)
@@ -127,17 +167,25 @@ def show(visit: Visit) -> Response:
     )
 
 
-def _names(memory: MemorySession, kind: str, words: str, offset: int, max_names: int) -> Listed:
+def _names(
+    memory: MemorySession,
+    kind: str,
+    places_by_kind: Mapping[str, Sequence[list[NotePlace]]],
+    words: str,
+    offset: int,
+    max_names: int,
+) -> Listed:
     """Return a part of the names of one kind.
 
-    Each has the address of its page (`url`), what it is (`role`, "" if no fact says so), the newest
-    note that names it (`learned`, None if it is not among the newest notes), and how often it is
-    linked (`links`).
+    Each has the address of its page (`url`), what it is (`role`), the newest note that names it
+    (`learned`, None if it is not among the newest notes), its first words if nothing else is known
+    (`beginning`), and how often it is linked (`links`).
 
+    places_by_kind: the places of the notes of each name, of each kind.
     words: a text that the names contain. "" means all names.
     offset: how many names are before this part.
     """
-    names = _named(memory, kind)
+    names = places_by_kind[kind]
     if words:
         folded_words = fold(words)
         names = [places for places in names if folded_words in fold(places[0].title)]
@@ -146,17 +194,21 @@ def _names(memory: MemorySession, kind: str, words: str, offset: int, max_names:
     infos, _ = memory.list(Query(ids=ids), limit=0)
     links = count_incoming(memory, infos, _MAX_LINKS)
     info_by_id = {info.id: info for info in infos}
-    newest = _newest(memory, _KINDS[kind].category)
+    newest = _newest(memory, KINDS[kind].category)
+    folded_names = [fold(places[0].title) for named in places_by_kind.values() for places in named]
     rows = []
     for places in names_shown:
         own_infos = [info_by_id[place.id] for place in places if place.id in info_by_id]
+        role = _role(memory, places[0].title, own_infos, newest)
+        learned = _learned_last(places[0].title, newest, folded_names)
         rows.append(
             {
                 "title": places[0].title,
                 "url": about_url(places[0].title, places[0].id),
                 "projects": list(dict.fromkeys(place.project for place in places)),
-                "role": _role(memory, own_infos),
-                "learned": _learned_last(places[0].title, newest),
+                "role": role,
+                "learned": learned,
+                "beginning": "" if learned or any(role) else _beginning(memory, own_infos),
                 "links": min(_MAX_LINKS, sum(links[info.row] for info in own_infos)),
             }
         )
@@ -177,25 +229,63 @@ def _newest(memory: MemorySession, category: str) -> list[tuple[str, NoteInfo]]:
     return [(fold(info.title), info) for info in in_order if not memory.is_held_back(info)]
 
 
-def _learned_last(name: str, newest: Sequence[tuple[str, NoteInfo]]) -> NoteInfo | None:
-    """Return the first of the newest notes whose title has a name, and says more than that."""
+def _learned_last(
+    name: str, newest: Sequence[tuple[str, NoteInfo]], folded_names: Sequence[str]
+) -> NoteInfo | None:
+    """Return the first of the newest notes whose title is about a name, and says more than that.
+
+    Without one, return the first whose title mentions the name.
+    """
+    folded_name = fold(name)
+    naming = [info for title, info in newest if folded_name in title and title != folded_name]
+    about = (info for info in naming if is_about(info.title, name, folded_names))
+    return next(about, naming[0] if naming else None)
+
+
+def _role(
+    memory: MemorySession,
+    name: str,
+    infos: Sequence[NoteInfo],
+    newest: Sequence[tuple[str, NoteInfo]],
+) -> tuple[str, str]:
+    """Return what says who or what a name is: a label and words. The label of a fact is "".
+
+    It is a fact in the notes of the name, or what a newer memory says instead: ("works on", "Heron").
+    Both are "" if neither says it. Notes that seem to hold instructions say nothing.
+    """
+    said = _role_said(name, newest)
+    for info in infos:
+        if memory.is_held_back(info):
+            continue
+        for fact in memory.observations(info):
+            if (fact.category or "").casefold() in _ROLES:
+                if said is not None and said[0].created > text_origin(memory, info).time:
+                    return said[1].label, said[1].value
+                return "", words_of_fact(fact)
+    return ("", "") if said is None else (said[1].label, said[1].value)
+
+
+def _role_said(
+    name: str, newest: Sequence[tuple[str, NoteInfo]]
+) -> tuple[NoteInfo, SentenceFact] | None:
+    """Return what the newest memory says of what somebody does, with the memory."""
     folded_name = fold(name)
     for title, info in newest:
-        if folded_name in title and title != folded_name:
-            return info
+        if title.startswith(folded_name):
+            for said in facts_in_sentence(info.title, name):
+                if said.label in _ROLES_SAID:
+                    return info, said
     return None
 
 
-def _role(memory: MemorySession, infos: Sequence[NoteInfo]) -> str:
-    """Return the fact that says who or what a name is, from the notes of that name. "" without one.
-
-    Notes that seem to hold instructions say nothing.
-    """
+def _beginning(memory: MemorySession, infos: Sequence[NoteInfo]) -> str:
+    """Return the first line of the notes of a name that says more than the name. "" without one."""
     told = [info for info in infos if not memory.is_held_back(info)]
-    facts = [fact for info in told for fact in memory.observations(info)]
-    for fact in facts:
-        if (fact.category or "").casefold() in _ROLES:
-            return words_of_fact(fact)
+    for info, text in zip(told, contents(memory, told), strict=True):
+        for line in plain_text(text).splitlines():
+            words = _CATEGORY.sub(r"\1: ", line.strip().removeprefix("• "))
+            if len(words) > len(info.title) + 1:
+                return words
     return ""
 
 
@@ -208,12 +298,29 @@ def me(visit: Visit) -> Response:
     if visit.is_post:
         _judge(memory, visit.text("ref"), visit.text("do"))
         return visit.back(f"{HOME}/me")
-    entries = [entry for entry in profile(memory, _MAX_FACTS) if not _is_silent(memory, entry)]
+    entries = profile(memory, _MAX_FACTS)
+    facts = [_known_fact(entry) for entry in entries if not _is_silent(memory, entry)]
     return visit.html(
         "me.html",
-        confirmed=[entry for entry in entries if entry.is_confirmed],
-        unconfirmed=[entry for entry in entries if not entry.is_confirmed],
-        whole_lines=WHOLE_LINES,
+        confirmed=[fact for fact in facts if fact.is_confirmed],
+        unconfirmed=[fact for fact in facts if not fact.is_confirmed],
+        most_shown=_FACTS_SHOWN,
+    )
+
+
+def _known_fact(entry: ProfileEntry) -> _KnownFact:
+    """Return an entry of the profile as the page shows it."""
+    title = entry.info.title
+    text = plain_text(entry.text).strip()
+    items = [_CATEGORY.sub(r"\1: ", line.strip().removeprefix("• ")) for line in text.splitlines()]
+    words = " · ".join(item for item in items if item)
+    return _KnownFact(
+        entry.info,
+        "" if words.startswith(title) else title,
+        words,
+        entry.why,
+        entry.is_confirmed,
+        entry.why != _SOME_LINES,
     )
 
 

@@ -1,8 +1,9 @@
 """Shows everything about one name: a person, a project, or anything that notes mention.
 
-The notes of the name come with their facts and links, first those that the owner has confirmed.
-Memories and passages of other notes that mention the name follow, the newest first. A memory that
-was replaced is below its successor. What a newer note contradicts is told last, with that note.
+A card at the top has the facts that hold: those in the notes of the name, and those in sentences of
+memories. Memories and notes about the name follow, the newest first, apart from those that only
+mention it. A memory that was replaced is below its successor. What a newer note contradicts is told
+last, with that note, or on the card below the fact that holds now.
 
 The owner confirms here what agents noted, and takes out what is wrong.
 """
@@ -29,6 +30,7 @@ from memoranda.note.model import CATEGORY_PROJECT, REMINDERS
 from memoranda.note.names import Looseness
 from memoranda.query import Query
 from memoranda.serve.page.addresses import place_of_id
+from memoranda.serve.page.card import compare_with_said, nest_contradicted, said_facts
 from memoranda.serve.page.facts import (
     Fact,
     can_take_out,
@@ -41,7 +43,9 @@ from memoranda.serve.page.facts import (
 )
 from memoranda.serve.page.graph_names import shown_title
 from memoranda.serve.page.graph_panel import RelatedNotes, related_notes
+from memoranda.serve.page.people import KINDS, titles_of
 from memoranda.serve.page.search import passage_of, readable_passage
+from memoranda.serve.page.sentence_facts import is_about, rank_of_label
 from memoranda.serve.page.text_origin import TextOrigin, text_origin
 from memoranda.serve.page.visit import Visit
 from memoranda.text.folding import fold
@@ -52,8 +56,9 @@ _MAX_LINKS = 100
 # Notes of one name that its page tells, and facts of each that it shows.
 _MAX_NAMESAKES = 20
 _MAX_FACTS = 60
-# Rows of a list that are shown above "more".
-_SHOWN = 12
+# Rows of a list that are shown above "more": of what is about the name, and of what mentions it.
+_SHOWN = 8
+_MENTIONS_SHOWN = 6
 
 
 @dataclass
@@ -102,11 +107,14 @@ class About:
     """Everything about one name. Each note and each fact is there once.
 
     parts: the notes of that name, in all projects.
+    said: the facts about the name in sentences of memories, which no note of the name has.
     relations: the links of these notes, by relation, each with its notes, the newest first.
     also: the second and further relations of a note that have names, by its row. A note with
         several relations is listed in `relations` only under the first of them.
     mentions: the other notes that mention the name, by kind. In each kind the newest comes first.
-        `memories`, `notes`, `reminders`: they are valid now.
+        `about`: memories and notes about the name that are valid now.
+        `naming`: memories and notes that only mention it, and are valid now.
+        `reminders`: they are valid now.
         `contradicted`: memories that a newer note contradicts.
         `later`: memories that are not valid yet.
         `over`: memories that are no longer valid, and that no other memory replaced.
@@ -117,6 +125,7 @@ class About:
 
     name: str
     parts: list[Part] = field(default_factory=list)
+    said: list[Fact] = field(default_factory=list)
     relations: list[RelatedNotes] = field(default_factory=list)
     also: dict[int, list[RelatedNotes]] = field(default_factory=dict)
     mentions: dict[str, list[Learned]] = field(default_factory=dict)
@@ -148,8 +157,10 @@ def show(visit: Visit) -> Response:
         connections=[
             (related, info) for related in about.relations if related.name for info in related.notes
         ],
+        cards=_cards(about),
         most_facts=_MAX_FACTS,
         most_shown=_SHOWN,
+        most_mentions=_MENTIONS_SHOWN,
     )
 
 
@@ -273,10 +284,12 @@ def _about(memory: MemorySession, name: str) -> About:
         kind = "later" if _is_later(memory, learned.info) else "over"
         page.mentions.setdefault(kind, []).append(learned)
     _set_contradicted_memories_apart(memory, page.mentions)
+    page.said = said_facts(memory, name, page.mentions["memories"])
     _set_contradicted_facts_apart(page)
     _tell_facts_once(page)
     page.last = _learned_last(memory, page)
     _tell_notes_once(page, own_rows)
+    _set_mentions_apart(memory, page)
     own_infos = [part.info for part in page.parts]
     page.links = sum(count_incoming(memory, own_infos, _MAX_LINKS).values())
     return page
@@ -322,8 +335,46 @@ def _set_contradicted_facts_apart(page: About) -> None:
     for part in page.parts:
         for fact in part.facts:
             fact.newer = fact.newer or contradicting(fact.words, fact.time, statements, page.name)
+    compare_with_said(page.name, [part.facts for part in page.parts], page.said)
+    for part in page.parts:
         part.contradicted += [fact for fact in part.facts if fact.newer is not None]
         part.facts = [fact for fact in part.facts if fact.newer is None]
+
+
+def _cards(page: About) -> list[tuple[Part | None, list[Fact]]]:
+    """Return the facts of each card, by their place on it, with the note of the name that has them.
+
+    What memories say is on the first card. Notes of one name in several places may be about several
+    people, so then it has a card of its own, without a note.
+    """
+    with_facts = [part for part in page.parts if part.facts or part.contradicted]
+    cards: list[tuple[Part | None, list[Fact]]] = [(part, list(part.facts)) for part in with_facts]
+    if page.said:
+        if len(cards) == 1:
+            cards[0][1].extend(page.said)
+        else:
+            cards.insert(0, (None, list(page.said)))
+    for part, facts in cards:
+        if part is not None:
+            nest_contradicted(page.name, facts, part.contradicted)
+        facts.sort(key=lambda fact: rank_of_label(fact.category.casefold()))
+    return cards
+
+
+def _set_mentions_apart(memory: MemorySession, page: About) -> None:
+    """Tell what is about the name apart from what only mentions it, the newest text first in both."""
+    titles = chain.from_iterable(titles_of(memory, kind) for kind in KINDS)
+    names = [fold(title) for title in titles]
+    about: list[Learned] = []
+    naming: list[Learned] = []
+    for kind in ("memories", "notes"):
+        for learned in page.mentions.pop(kind, []):
+            is_subject = is_about(learned.info.title, page.name, names)
+            (about if is_subject else naming).append(learned)
+    for kind, mentions in (("about", about), ("naming", naming)):
+        if mentions:
+            page.mentions[kind] = mentions
+            mentions.sort(key=lambda item: text_origin(memory, item.info).time, reverse=True)
 
 
 def _tell_facts_once(page: About) -> None:

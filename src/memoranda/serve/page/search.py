@@ -1,4 +1,4 @@
-"""Shows the page of notes: the hits of a search, or all notes, the last changed first.
+"""Shows the page of notes: the hits of a search, or all notes, the newest text first.
 
 A hit shows its passage with the words of the query marked, and why it was found: the shares of its
 score, which `memory search --explain` names, in plain words.
@@ -23,8 +23,10 @@ from memoranda.documents.listed import Document, Listed
 from memoranda.engine import MemorySession
 from memoranda.engine.completion import offers
 from memoranda.engine.contested import Statement
+from memoranda.engine.newest_texts import newest_texts
 from memoranda.errors import InvalidInput
-from memoranda.index.rows import Hit, NoteInfo
+from memoranda.index.rows import Hit, Hits, NoteInfo
+from memoranda.jobs.lifecycle import FACE
 from memoranda.note.model import CATEGORIES, INBOX, MEMORY_PROJECTS
 from memoranda.query import Query, day, parse
 from memoranda.serve.page.addresses import note_url
@@ -135,7 +137,11 @@ def show(visit: Visit) -> Response:
     why = visit.number(_WHY, 0)
     query = query_of(memory, fields)
     visit.begin_page()
-    hits = memory.search(query, limit=HITS, offset=offset, explain=bool(why))
+    is_plain = not fields.get("q", "").strip()
+    if is_plain:
+        hits = _newest(memory, query, offset)
+    else:
+        hits = memory.search(query, limit=HITS, offset=offset, explain=bool(why))
     listed = documents.hits(hits, offset)
     named = _note_of_name(hits, query.text or "")
     name = [] if named is None else [named.title]
@@ -160,7 +166,7 @@ def show(visit: Visit) -> Response:
         "why": why,
         "passages": _in_transcripts(visit),
         "offered_names": names_for(visit, query.text or "") if offset == 0 else [],
-        "is_plain": not fields.get("q", "").strip(),
+        "is_plain": is_plain,
         "is_filtered": any(fields.get(name) for name in FILTERS),
         "categories": CATEGORIES,
         "inbox": INBOX,
@@ -175,6 +181,17 @@ def show(visit: Visit) -> Response:
         week_ago=f"{visit.now.astimezone(memory.settings.reading_zone) - _WEEK:%Y-%m-%d}",
         **values,
     )
+
+
+def _newest(memory: MemorySession, query: Query, offset: int) -> Hits:
+    """Return a page of all notes that pass the filters of a query, the newest text first."""
+    infos, total = newest_texts(memory, query, offset + HITS, FACE)
+    shown_infos = infos[offset:]
+    ids = tuple(info.id for info in shown_infos)
+    # Copies of one note have one id.
+    found = memory.search(query.replace(ids=ids), limit=2 * HITS) if ids else ()
+    hit_by_row = {hit.note.row: hit for hit in found}
+    return Hits([hit_by_row[info.row] for info in shown_infos if info.row in hit_by_row], total)
 
 
 def _note_of_name(hits: Iterable[Hit], asked: str) -> NoteInfo | None:

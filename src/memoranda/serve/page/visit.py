@@ -17,6 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
@@ -197,6 +198,10 @@ class Visit:
         toast = None if change is None else toast_of(self.memory, change)
         values |= self._values() | {"toast": toast}
         return HTMLResponse(render(template, self.language, **values), status)
+
+    def piece(self, template: str, **values: Any) -> Markup:
+        """Render a template as a piece of a page."""
+        return Markup(render(template, self.language, **values, **self._values()))
 
     def frame(self, template: str) -> str:
         """Render the part of a page before its content."""

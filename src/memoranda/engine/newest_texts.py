@@ -1,0 +1,94 @@
+"""Lists notes by when their text was written, the newest first.
+
+The index has the time of the last change of each file, which upkeep also makes: it links notes, and
+folds counts into headers. The history knows which changes wrote text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from memoranda.engine.contents import rows_passing
+from memoranda.engine.engine import verb
+from memoranda.engine.history import HistoryVerbs
+from memoranda.engine.whereabouts import where_now
+from memoranda.errors import MemorandaError
+from memoranda.index.rows import NoteInfo
+from memoranda.ledger.change import Change
+from memoranda.query import Query
+from memoranda.sources.step import StepKind
+
+# Changes of the history that are looked at. Notes whose text is older are listed by their creation.
+_MAX_CHANGES = 20_000
+# Verbs of changes that write the text of a note. Others move it, change its header, or remove it.
+_WRITING = (
+    *("write", "create", "edit", "overwrite", "merge", "supersede", "restore", "undo"),
+    *("import", "ingest", "remind", "consolidate"),
+)
+
+
+@verb
+def newest_texts(
+    memory: HistoryVerbs, query: Query, limit: int, upkeep_face: str
+) -> tuple[list[NoteInfo], int]:
+    """Return the notes that pass the filters of a query, those first whose text was written last.
+
+    A note without a change in the history that wrote its text is listed by its creation, or by the
+    change of its file if another program wrote it.
+
+    limit: how many notes are returned at most.
+    upkeep_face: the interface of the jobs of upkeep, which write no text.
+
+    Returns the notes, and how many notes pass in all.
+    """
+    passing = set(rows_passing(memory, query))
+    notes: dict[int, tuple[str, NoteInfo]] = {}
+    for time, info in _written(memory, upkeep_face):
+        if info.row in passing:
+            notes.setdefault(info.row, (time, info))
+        if len(notes) >= limit:
+            break
+    is_full = len(notes) >= limit
+    oldest = min((time for time, _ in notes.values()), default="")
+    for time, info in _without_history(memory, query, limit):
+        if not is_full or time > oldest:
+            notes.setdefault(info.row, (time, info))
+    in_order = sorted(notes.values(), key=lambda pair: pair[0], reverse=True)
+    return [info for _, info in in_order[:limit]], len(passing)
+
+
+def _without_history(
+    memory: HistoryVerbs, query: Query, limit: int
+) -> Iterator[tuple[str, NoteInfo]]:
+    """Yield the newest notes as their files say when they were written, with that time."""
+    by_programs, _ = memory.list(query.replace(by="file"), limit=limit)
+    for info in by_programs:
+        yield info.updated or info.changed, info
+    created, _ = memory.list(query.replace(order="created"), limit=limit)
+    for info in created:
+        yield info.created, info
+
+
+def _written(memory: HistoryVerbs, upkeep_face: str) -> Iterator[tuple[str, NoteInfo]]:
+    """Yield the notes whose text a change wrote, with its time, the newest change first."""
+    changes = memory.engine.ledger.history.changes_besides(upkeep_face)
+    for change in islice(changes, _MAX_CHANGES):
+        info = _note_written(memory, change)
+        if info is not None:
+            yield change.time, info
+
+
+def _note_written(memory: HistoryVerbs, change: Change) -> NoteInfo | None:
+    """Return the note whose text a change wrote, where it is now. None if it wrote none."""
+    place = (change.project, change.path)
+    wrote_text = change.verb in _WRITING and any(
+        touched.do == StepKind.PUT and (touched.project, touched.path) == place
+        for touched in change.files
+    )
+    if not wrote_text:
+        return None
+    try:
+        return memory.find(place)
+    except MemorandaError:
+        return where_now(memory, *place, only_same=True)

@@ -1,0 +1,155 @@
+"""Reads facts about a name from sentences: "Ann moved to Porto" says that the place of Ann is Porto.
+
+texts/sentence_facts.toml has the sentences that are understood.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import NamedTuple
+
+from memoranda.serve.page.package_files import TEXTS, text_in
+from memoranda.text.folding import fold
+
+# A name or a word of the table. It ends before "and" with a small letter, which begins another clause.
+_NAME = r"(?P<value>[^,;:，；。]+?)(?=\s+and\s+[a-z]|\s+now\b|[,;:，；。]|[.!](?:\s|\Z)|\Z)"
+_WORDS = r"(?P<value>[^,;，；。]+?)(?=\s+now\b|[,;，；。]|[.!](?:\s|\Z)|\Z)"
+# A clause begins right behind the name, or behind a sign or "and".
+_CLAUSE = r"(?:\A\s*|\s+and\s+|[,;，；]\s*)"
+_NOW = re.compile(r"\bnow\b|现在", re.I)
+# Words between two names of which a sentence speaks together.
+_JOINED = re.compile(r"\s*(?:and|&|,|和|与|、|,\s*and)\s*")
+
+
+class SentenceFact(NamedTuple):
+    """What a sentence says about a name.
+
+    label: what kind of fact it is, as the page shows it: `place`.
+    value: the words that say it: `Porto`.
+    holds_alone: whether no other value of the label holds beside it.
+    """
+
+    label: str
+    value: str
+    holds_alone: bool
+
+
+class _Kind(NamedTuple):
+    """One kind of fact in sentence_facts.toml."""
+
+    label: str
+    is_single: bool
+    categories: frozenset[str]
+    pattern: re.Pattern[str]
+
+
+@cache
+def _kinds() -> Sequence[_Kind]:
+    """Return the kinds of facts in their order on the card."""
+    table = tomllib.loads(text_in(TEXTS, "sentence_facts.toml"))
+    return [
+        _Kind(
+            row["label"],
+            row["is_single"],
+            frozenset(row["categories"]),
+            _any_of(row["patterns"]),
+        )
+        for row in table["fact"]
+    ]
+
+
+def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
+    """Compile a search for a clause that has the form of any of some patterns.
+
+    A group may have a name only once in a pattern, so the groups of the values are numbered.
+    """
+    forms = []
+    for number, pattern in enumerate(patterns):
+        form = pattern.replace("<name>", _NAME).replace("<words>", _WORDS)
+        forms.append(form.replace("(?P<value>", f"(?P<value{number}>"))
+    return re.compile(f"{_CLAUSE}(?:{'|'.join(forms)})", re.I)
+
+
+def facts_in_sentence(sentence: str, name: str) -> Iterator[SentenceFact]:
+    """Yield what a sentence that begins with a name says about it."""
+    beginning = re.match(
+        rf"\s*{re.escape(name)}(?!\w)|\s*{re.escape(name)}(?=[^\x00-\x7f])", sentence, re.I
+    )
+    if beginning is None:
+        return
+    words = sentence[beginning.end() :]
+    is_now = _NOW.search(words) is not None
+    for kind in _kinds():
+        found = kind.pattern.search(words)
+        if found is not None:
+            (value,) = [text for text in found.groups() if text is not None]
+            yield SentenceFact(kind.label, value.strip(), kind.is_single or is_now)
+
+
+def labels_of_fact(category: str, words: str, name: str) -> list[str]:
+    """Return the labels under which a fact in the note of a name can be compared with sentences.
+
+    words: the fact, which often leaves the name out: `lives in Porto`.
+    """
+    said = [fact.label for fact in facts_in_sentence(f"{name} {words}", name)]
+    if said:
+        return said
+    folded_category = category.casefold()
+    return [kind.label for kind in _kinds() if folded_category in kind.categories]
+
+
+def rank_of_label(label: str) -> int:
+    """Return the place of a label on the card. What the table does not have comes last."""
+    return _ranks().get(label, len(_ranks()))
+
+
+@cache
+def _ranks() -> Mapping[str, int]:
+    """Return the place of each label, and of each category that says the same, on the card."""
+    ranks: dict[str, int] = {}
+    for rank, kind in enumerate(_kinds()):
+        for label in (kind.label, *kind.categories):
+            ranks.setdefault(label, rank)
+    return ranks
+
+
+def is_about(sentence: str, name: str, folded_names: Iterable[str]) -> bool:
+    """Whether a sentence is about a name, and does not only mention it.
+
+    It is about the first name in it, and about those that are joined with that: "Ann and Bo met Cy"
+    is about Ann and Bo.
+
+    folded_names: the names that are looked for beside `name`, folded.
+    """
+    folded_sentence = fold(sentence)
+    names_there = {known for known in folded_names if known in folded_sentence}
+    places = _places_of_names(folded_sentence, {fold(name), *names_there})
+    end = None
+    for start, stop, found_name in places:
+        is_joined = end is not None and _JOINED.fullmatch(folded_sentence[end:start])
+        if end is not None and not is_joined:
+            return False
+        if found_name == fold(name):
+            return True
+        end = stop
+    return False
+
+
+def _places_of_names(sentence: str, names: Iterable[str]) -> list[tuple[int, int, str]]:
+    """Return where names begin and end in a sentence, in order. Of two that overlap, the longer one.
+
+    sentence, names: all folded.
+    """
+    places: list[tuple[int, int, str]] = []
+    for name in sorted(names, key=len, reverse=True):
+        if not name or name not in sentence:
+            continue
+        # Scripts without spaces have no whole words.
+        edge = r"\b" if name.isascii() else ""
+        for found in re.finditer(f"{edge}{re.escape(name)}{edge}", sentence):
+            if not any(start < found.end() and found.start() < stop for start, stop, _ in places):
+                places.append((found.start(), found.end(), name))
+    return sorted(places)

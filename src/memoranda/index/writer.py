@@ -16,7 +16,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import count
-from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoranda.clock import microseconds
@@ -63,6 +62,8 @@ WORDS = 100_000
 PAIRS = 150_000
 # How many characters are looked at before the words are counted again.
 _CHARACTERS_PER_COUNT = 1 << 16
+# In UTF-32
+_BYTES_OF_CHARACTER = 4
 # Separates the names in one column. No query can contain it, so no phrase reaches from one name
 # into the next. Facet tokens (filters.py) use other private characters.
 _NAME_SEPARATOR = "\uf8fe"
@@ -864,19 +865,37 @@ def searched(text: str) -> str:
     # A text with fewer characters cannot have too many words or pairs.
     if len(text) <= PAIRS:
         return text
-    different_words: set[str] = set()
+    different_words: set[str | int] = set()
     for start in range(0, len(text), _CHARACTERS_PER_COUNT):
         part = text[start : start + _CHARACTERS_PER_COUNT].lower()
         # More than half of the part is text without spaces.
         is_cjk = not part.isascii() and sum(map(len, runs().findall(part))) * 2 > len(part)
+        characters = set(part)
         if is_cjk:
-            different_words.update(map(add, part, part[1:]))
+            different_words |= _pairs_in(part)
+        elif not any(map(str.isalnum, characters)):
+            # Each sign is a word, such as an emoji, or none.
+            different_words |= characters
         else:
             # Most words of a large text repeat, and finding words takes longer than splitting.
             different_words.update(tokens(" ".join(set(part.split()))))
         if len(different_words) > (PAIRS if is_cjk else WORDS):
             return text[: start + _CHARACTERS_PER_COUNT]
     return text
+
+
+def _pairs_in(text: str) -> set[int]:
+    """Return the pairs of neighboring characters in a text, each as a number.
+
+    Numbers are found to be equal five times as fast as texts.
+    """
+    data = text.encode("utf-32-le", "surrogatepass")
+    pairs: set[int] = set()
+    for begin in (0, _BYTES_OF_CHARACTER):
+        whole_pairs = (len(data) - begin) // (2 * _BYTES_OF_CHARACTER)
+        end = begin + whole_pairs * 2 * _BYTES_OF_CHARACTER
+        pairs.update(memoryview(data[begin:end]).cast("Q"))
+    return pairs
 
 
 def _take_out(db: sqlite3.Connection, project: str, old: Indexed) -> None:

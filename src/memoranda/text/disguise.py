@@ -66,6 +66,8 @@ _MARKS = (
     (0xFE20, 0xFE2F),
     (0xE0100, 0xE01EF),
 )
+# Chinese letters, which are looked for as they are.
+_IDEOGRAPHS = range(0x4E00, 0xA000)
 # Letters that Unicode does not decompose.
 _STROKED = {"ß": "ss", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe"}
 # Characters that nobody sees.
@@ -104,6 +106,8 @@ def _fold_character(char: str, code: int) -> str:
     known_look_alike = _look_alikes()[0].get(char)
     if known_look_alike is not None:
         return known_look_alike
+    if code in _IDEOGRAPHS:
+        return char
     category = unicodedata.category(char)
     if category in ("Cf", "Co", "Cn", "Cs"):
         return ""

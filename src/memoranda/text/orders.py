@@ -52,6 +52,8 @@ _SHORT = 3
 _BEFORE = 5
 # Characters of a word by which the stems are looked up that it may begin with.
 _HEAD = 2
+# One character more than the shortest stem has
+_BEGINNING = 3
 # Characters of the longest Chinese or Japanese entry.
 _LONGEST_RUN = 12
 # Characters matched at once, so that patterns stay fast.
@@ -379,12 +381,17 @@ class Vocabulary:
         # Whether a verb gives an order is seen from its place: a word may give one by any part
         self.parts |= {f"{part}{_ORDERED}": bit for part, bit in self.parts.items()}
         self._lengths = _lengths_by_head(self._stems)
+        # By these characters very many words are sorted out that begin as no stem does.
+        self._beginnings = {stem[:_BEGINNING] for stem in self._stems}
         self._known_short = lru_cache(_MOST_KNOWN)(self._look_up)
         lengths: dict[str, set[int]] = {}
         for run in self._runs:
             if len(run) <= _LONGEST_RUN:
                 lengths.setdefault(run[0], set()).add(len(run))
         self._run_lengths = {first: sorted(found) for first, found in lengths.items()}
+        starts = "".join(map(re.escape, self._run_lengths))
+        # The letters of a run from each one on at which an entry may begin
+        self._run_heads = re.compile(f"(?=([{starts}].{{0,{_LONGEST_RUN - 1}}}))", re.S)
 
     def _add(self, language: str, part: str, entry: str) -> None:
         """Add an entry of order-words.txt: to `_runs`, `_stems` or `_exact`, by its kind."""
@@ -435,7 +442,7 @@ class Vocabulary:
                     bits_by_language.get(entry.language, 0) | self.parts[entry.part]
                 )
         if not word.isascii() and runs().search(word):
-            for language, part, _ in self._in_run(word):
+            for language, part in self._parts_in_run(word):
                 bits_by_language[language] = bits_by_language.get(language, 0) | self.parts[part]
         alone_bits = 0
         for part_bits in bits_by_language.values():
@@ -456,11 +463,23 @@ class Vocabulary:
         a long text may have very many different ones, are such words.
         """
         ascii_words = list(filter(str.isascii, words))
-        return {
-            word
+        # Most of very many words are sorted out by their first letters.
+        possible_words = {
+            word: alike
             for word, alike in zip(ascii_words, look_alikes(ascii_words), strict=True)
-            if not (self._has_entry(word) or (alike != word and self._has_entry(alike)))
+            if word in self._exact
+            or alike in self._exact
+            or word[:_BEGINNING] in self._beginnings
+            or alike[:_BEGINNING] in self._beginnings
+            or word[:_HEAD] in self._stems
+            or alike[:_HEAD] in self._stems
         }
+        words_with_part = {
+            word
+            for word, alike in possible_words.items()
+            if self._has_entry(word) or (alike != word and self._has_entry(alike))
+        }
+        return set(ascii_words) - words_with_part
 
     def _has_entry(self, form: str) -> bool:
         """Whether a word is the main word of an entry, or begins as one that ends in `*`."""
@@ -535,6 +554,16 @@ class Vocabulary:
             for length in self._run_lengths.get(char, ()):
                 for language, part in self._runs.get(run[start : start + length], ()):
                     yield language, part, start
+
+    def _parts_in_run(self, run: str) -> set[tuple[str, str]]:
+        """Return (language, part) of the entries in a run of Chinese or Japanese letters."""
+        parts: set[tuple[str, str]] = set()
+        # A long run repeats itself, or has few letters at which an entry begins.
+        heads: set[str] = set(self._run_heads.findall(run))
+        for head in heads:
+            for length in self._run_lengths[head[0]]:
+                parts.update(self._runs.get(head[:length], ()))
+        return parts
 
     def places(self, words: Sequence[str]) -> dict[str, dict[str, list[float]]]:
         """Return the places of the words of each part in a sentence, by language and part.

@@ -943,9 +943,7 @@ class Engine:
 
         notes: (project, note) of each.
         """
-        long_notes = [
-            (project, note) for project, note in notes if has_parts(note.passages)
-        ]
+        long_notes = [(project, note) for project, note in notes if has_parts(note.passages)]
         rows = {note.row for _, note in long_notes}
         # Otherwise those who come in between would put the passages back. Another change may be about
         # to replace the same note, and end before this one.

@@ -179,7 +179,8 @@ def _number() -> re.Pattern[str]:
 
 
 # A word of letters and a number, such as `note7`, `Note7` or `7z`. Its parts are its further words.
-_NUMBERED = lazy_pattern(r"((?:[A-Z]?[a-z]+|[A-Z]+)(?=\d)|\d+(?=[A-Za-z]))((?<=[A-Za-z])\d+|(?:[A-Z]?[a-z]+|[A-Z]+))", re.A)
+_CASED = "(?:[A-Z]?[a-z]+|[A-Z]+)"
+_NUMBERED = lazy_pattern(rf"({_CASED})(\d+)|(\d+)({_CASED})", re.A)
 # For `bytes.translate`: makes an `a` of each ASCII letter and digit.
 _LETTERS_ALIKE = bytes(97 if chr(code).isalnum() and code < 128 else code for code in range(256))
 # Private characters that stand for signs, such as the `#` of `C#`.
@@ -339,7 +340,7 @@ def _extras_of(piece: str) -> tuple[str, ...]:
         return ()
     numbered = _NUMBERED.fullmatch(word.lstrip("#"))
     if numbered:
-        return (f"{numbered[1]} {numbered[2]}".lower(),)
+        return (" ".join(filter(None, numbered.groups())).lower(),)
     forms = chain.from_iterable(compounds(piece))
     extra_words = [words_to_index(form) for form in forms if form]
     if "." in piece:

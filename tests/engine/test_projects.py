@@ -197,11 +197,12 @@ def test_no_agent_is_given_what_is_not_notes(agent, tmp_path, folder):
         "red\x1b[31m",
         "a\u200bb",
         "gh" + "p_9vXz7LmB4nR8sYwE1uC6pJ2dF5gA0iKoMqZt",
+        "https://user:hunter2" + "secret9@example.com/x",
     ],
 )
 def test_the_owner_is_asked_about_no_folder_that_would_look_like_another(agent, tmp_path, name):
     with pytest.raises(errors.ProjectRefused) as refused:
-        agent.add_project("new", str(tmp_path / "user" / name))
+        agent.add_project("new", f"{tmp_path}/user/{name}")
     assert "\n" not in str(refused.value)
     assert agent.as_caller(None).review() == []
 

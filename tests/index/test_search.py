@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 from index.conftest import START, Desk
 from memoranda.index.search import queries
 
+# Words of a phrase that SQLite gets, at most: those of a piece of 400 characters, without signs.
+LONGEST_PHRASE = 200
 VERSE = {
     "sea.md": "# The sea\n\nThe harbour sleeps under a grey sky, and gulls circle the lighthouse.",
     "hill.md": "Goats graze on the hill above the harbour wall.\n- [fact] goats like salt #animals",
@@ -437,3 +440,16 @@ def test_a_page_with_few_notes_that_hold_all_words_is_topped_up_with_those_that_
 @pytest.mark.parametrize("text", ['"harbour goats"', "harbour AND goats AND tram", "harbour goats"])
 def test_phrases_operators_and_two_words_are_never_topped_up(verse: Desk, text: str) -> None:
     assert all("relaxed" not in hit.why for hit in verse.search(text))
+
+
+@pytest.mark.parametrize("piece", ["记忆", "a/", "😀", "ab-"])
+def test_a_very_long_query_is_looked_for_as_its_first_words(desk: Desk, piece: str) -> None:
+    desk.put("long.md", piece * 3_000)
+    statements: list[str] = []
+    desk.db.set_trace_callback(statements.append)
+    hits = desk.search(piece * 1_500)
+    desk.db.set_trace_callback(None)
+    phrases = [phrase for statement in statements for phrase in re.findall(r'"([^"]*)"', statement)]
+    longest = max(len(phrase.split()) for phrase in phrases)
+    assert [hit.note.path for hit in hits] == ["long.md"]
+    assert 1 < longest <= LONGEST_PHRASE

@@ -190,6 +190,8 @@ async def test_a_token_does_at_the_api_what_it_may_and_opens_no_page(web, client
     assert response.status_code in (400, 404)
     response = await post(limited, "/api/note", ref="in-work", do="erase")
     assert response.status_code == 400
+    response = await post(limited, "/api/note", ref="in-work", do="tag", tags="a, " * 4_000)
+    assert response.status_code == 413
     assert (await get(limited, "/api/review")).json() == {"items": []}
     for wrong in ({"do": "nothing"}, {"do": "tag"}, {"do": "edit", "text": "x"}, {}):
         response = await post(limited, "/api/note", ref="in-work", **wrong)

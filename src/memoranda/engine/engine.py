@@ -40,7 +40,7 @@ from memoranda.errors import (
     StorageError,
 )
 from memoranda.index.index import Index
-from memoranda.index.placing import PASSAGES_AT_ONCE
+from memoranda.index.placing import PASSAGES_AT_ONCE, has_parts
 from memoranda.index.rows import NoteInfo, NotIndexable, at_note
 from memoranda.ledger.ledger import Ledger
 from memoranda.ledger.planned_change import PlannedChange, accepted, end
@@ -151,7 +151,7 @@ class Engine:
             watch,
             serving,
             self.layout.socket,
-            self.place_passages,
+            self.place_what_is_left,
             self.replacing,
         )
         self.freshness.scopes = self._scopes()
@@ -159,6 +159,8 @@ class Engine:
         self._being_placed: set[int] = set()
         # By the row of a long note, the number of changes that are about to replace it.
         self._being_replaced: Counter[int] = Counter()
+        # How many threads are about to place passages, once their change is in the index.
+        self._will_place = 0
         self._catching_up: threading.Thread | None = None
         """The thread that compares the late projects with the disk."""
         self._ended = threading.Event()
@@ -902,8 +904,16 @@ class Engine:
             self._depth = depth
             self.freshness.is_current = False
 
+    def place_what_is_left(self) -> None:
+        """Insert the words of long notes that a process left out because it ended.
+
+        It does nothing while a thread of this process makes a change, and inserts them after it.
+        """
+        if not self._will_place:
+            self.place_passages()
+
     def place_passages(self) -> None:
-        """Insert the missing passages of long notes into the index.
+        """Insert the missing words of long notes into the index (`index/placing.py`).
 
         This is done in parts, and others may use the home between them, if the call allows it.
         Notes that another thread works at are left to that thread. If the index refuses, the next
@@ -930,7 +940,7 @@ class Engine:
             self._let_others_in()
 
     def _notes_to_place(self) -> list[int]:
-        """Return the rows of the notes that lack passages and at which no other thread works."""
+        """Return the rows of the notes that lack words and at which no other thread works."""
         try:
             note_rows = self.index.unplaced()
         except (sqlite3.Error, OSError, StorageError) as error:
@@ -941,34 +951,37 @@ class Engine:
 
     @contextmanager
     def replacing(self, notes: Sequence[tuple[str, Indexed]]) -> Iterator[None]:
-        """Take most passages of long notes out of the index, for a block that replaces the notes.
+        """Take passages and stems of long notes out of the index, for a block that replaces the
+        notes.
 
         This is done in parts, and others may use the home between them, if the call allows it.
-        After the block, the index gets the passages of the new notes, or of the old ones if the
-        block did not replace them.
+        After the block, the index gets those of the new notes, or of the old ones if the block did
+        not replace them.
 
         notes: the notes, each with the name of its project before it.
         """
-        long_notes = [
-            (project, note) for project, note in notes if note.passages > PASSAGES_AT_ONCE
-        ]
+        long_notes = [(project, note) for project, note in notes if has_parts(note.passages)]
         rows = {note.row for _, note in long_notes}
         # Without this record, other threads would put the passages back. It counts, because another
         # change of the same note may end before this one.
         self._being_replaced.update(rows)
+        self._will_place += 1
         try:
             for project, note in long_notes:
                 self._withdraw(project, note)
             yield
         finally:
             self._being_replaced -= Counter(rows)
-            self.place_passages()
+            try:
+                self.place_passages()
+            finally:
+                self._will_place -= 1
 
     def _withdraw(self, project: str, note: Indexed) -> None:
-        """Take most passages of a long note out of the index, in parts."""
-        # Between two parts, another thread may replace the note and put in the passages of its new
+        """Take most passages and the stems of a long note out of the index, in parts."""
+        # Between two parts, another thread may replace the note and put in the words of its new
         # text. So the number of parts is limited. The rest is removed when the note is replaced.
-        most_parts = note.passages // PASSAGES_AT_ONCE + 1
+        most_parts = note.passages // PASSAGES_AT_ONCE + 2
         for _ in range(most_parts):
             has_more = self._do_part(partial(self.index.withdraw, project, note.path))
             if not has_more:

@@ -438,7 +438,8 @@ def _check_words(name: str, root: Path, shown_path: str) -> None:
     if flat(words) != words:
         raise ProjectRefused(flat(shown_path), "the path has characters that cannot be seen")
     rules = default_rules()
-    if rules.find(words, SECRET):
+    # As a path, `https://user:password@host` has one slash, and does not look like an address.
+    if rules.find(f"{words} {shown_path}", SECRET):
         raise ProjectRefused(shown_path, "its name or path seems to hold a secret")
     if rules.name_suspicions(f"{name}/{root}"):
         raise ProjectRefused(shown_path, "its name or path may be an instruction")

@@ -93,28 +93,25 @@ class Index(Database):
         return project_ids(self.connection)
 
     def unplaced(self) -> list[int]:
-        """Return the rows of the long notes of which some passages are not in the index yet."""
+        """Return the rows of the long notes of which some words are not in the index yet."""
         from memoranda.index import placing
 
         return placing.unplaced(self.connection)
 
     def place(self, note: int) -> bool:
-        """Insert some missing passages of the note in a row. Return False if none is missing."""
-        from memoranda.index import placing
+        """Insert some missing words of the note in a row. Return False if none is missing."""
+        from memoranda.index import writer
 
-        return placing.place(self.connection, note)
+        return writer.place(self.connection, note)
 
     def withdraw(self, project: str, path: str) -> bool:
-        """Take some passages of a long note out of the index, before the note is replaced.
+        """Take some words of a long note out of the index, before the note is replaced.
 
-        Return False if few passages are left.
+        Return False if none is left of those that go in parts.
         """
-        from memoranda.index import placing
+        from memoranda.index import writer
 
-        note = self.indexed(project, path)
-        if note is None or not note.passages:
-            return False
-        return placing.withdraw(self.connection, note.row, note.text, note.passages)
+        return writer.withdraw(self.connection, project, path)
 
     def remove(self, project: str, path: str) -> bool:
         """Remove a note or an expired entry. Return False if the index has nothing at `path`."""

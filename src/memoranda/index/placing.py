@@ -1,13 +1,15 @@
-"""Put the passages of long notes into the index in parts, and take them out in parts.
+"""Put the words of long notes into the index in parts, and take them out in parts.
 
-A long note may have thousands of passages, and SQLite needs a second for their words. So the
-transaction that writes the note inserts the first `PASSAGES_AT_ONCE`. Each later transaction inserts
-as many (`place`), and others may use the home between two of them. Before a note is replaced,
-`withdraw` takes its passages out in the same way.
+A very long note has more than `PASSAGES_AT_ONCE` passages, and SQLite needs a second for its words.
+So the transaction that writes the note inserts only the words by which a search finds it. Those of
+its stems and of its passages follow in later transactions (`writer.place`), each with at most
+`PASSAGES_AT_ONCE` passages, and others may use the home between two of them. Before a note is
+replaced, `writer.withdraw` takes these words out in the same way.
 
-Table `unplaced` has the notes whose passages are not all there yet. So nothing is lost if a process
-ends in between: the next one that opens the index goes on (`Freshness`). Meanwhile a search finds
-such a note by all its words. It shows the beginning of the note for a hit in the missing passages.
+Table `unplaced` has the notes that lack some of these words. So nothing is lost if a process ends in
+between: the next one that opens the index goes on (`Freshness`). Meanwhile a search finds such a
+note by all its words. It shows the beginning of the note for a hit in the missing passages, and a
+question finds no other forms of the words of its text.
 
 Every function expects to run inside a transaction (`database.transaction`).
 """
@@ -23,7 +25,8 @@ from memoranda.index.tables import Row, insert
 from memoranda.text.tokens import fts_text
 
 PASSAGES_AT_ONCE = 200
-"""One transaction inserts, or takes out, at most this many passages of a note."""
+"""One transaction inserts, or takes out, at most this many passages of a note. A note with more of
+them gets its stems and all its passages in transactions of their own."""
 
 
 class Passage(NamedTuple):
@@ -49,7 +52,7 @@ class _Span(NamedTuple):
 def insert_passages(
     db: sqlite3.Connection, passages_by_note: Iterable[tuple[int, Sequence[Passage]]]
 ) -> None:
-    """Insert the passages of notes, and the words of the first of them.
+    """Insert the passages of notes, and their words unless there are too many for one transaction.
 
     The row of a passage tells its note (`FIRST_PASSAGE`).
 
@@ -62,17 +65,41 @@ def insert_passages(
         first = note * FIRST_PASSAGE
         for row, passage in enumerate(passages, first):
             spans.append({"row": row, "start": passage.start, "stop": passage.end})
-        for row, passage in enumerate(passages[:PASSAGES_AT_ONCE], first):
+        if has_parts(len(passages)):
+            waiting.append({"note": note, "next": first, "lacks_stems": True})
+            continue
+        for row, passage in enumerate(passages, first):
             words.append({"rowid": row, "body": passage.words})
-        if len(passages) > PASSAGES_AT_ONCE:
-            waiting.append({"note": note, "next": first + PASSAGES_AT_ONCE})
     insert(db, "passage", spans)
     insert(db, "passage_fts", words)
     insert(db, "unplaced", waiting)
 
 
+def has_parts(passages: int) -> bool:
+    """Whether the words of a note with so many passages are inserted in parts."""
+    return passages > PASSAGES_AT_ONCE
+
+
+def lacks_stems(db: sqlite3.Connection, note: int) -> bool:
+    """Whether the stems of a long note are not in the index.
+
+    note: the row of the note.
+    """
+    sql = "select 1 from unplaced where note = ? and lacks_stems"
+    return db.execute(sql, (note,)).fetchone() is not None
+
+
+def note_stems(db: sqlite3.Connection, note: int, *, are_there: bool) -> None:
+    """Record whether the stems of a note without passages in the index are there.
+
+    note: the row of the note.
+    """
+    values = (note, note * FIRST_PASSAGE, not are_there)
+    db.execute("insert or replace into unplaced (note, next, lacks_stems) values (?, ?, ?)", values)
+
+
 def unplaced(db: sqlite3.Connection) -> list[int]:
-    """Return the rows of the notes of which some passages still have to be inserted."""
+    """Return the rows of the notes of which some words still have to be inserted."""
     return [note for (note,) in db.execute("select note from unplaced order by note")]
 
 
@@ -104,7 +131,7 @@ def place(db: sqlite3.Connection, note: int) -> bool:
 
 
 def withdraw(db: sqlite3.Connection, note: int, text: str, passages: int) -> bool:
-    """Take out the words of the last passages of a note. False if few passages are left.
+    """Take out the words of the last passages of a note. False if none is left.
 
     note: the row of the note.
     text: its text.
@@ -112,11 +139,12 @@ def withdraw(db: sqlite3.Connection, note: int, text: str, passages: int) -> boo
     """
     first = note * FIRST_PASSAGE
     end = _end_of_placed(db, note, passages)
-    begin = max(first + PASSAGES_AT_ONCE, end - PASSAGES_AT_ONCE)
+    begin = max(first, end - PASSAGES_AT_ONCE)
     if begin >= end:
         return False
     _take_words_out(db, text, begin, end)
-    db.execute("insert or replace into unplaced (note, next) values (?, ?)", (note, begin))
+    sql = "insert or replace into unplaced (note, next, lacks_stems) values (?, ?, false)"
+    db.execute(sql, (note, begin))
     return True
 
 

@@ -204,10 +204,11 @@ create table passage (
 );
 
 -- Notes with very many passages whose words are not all in `passage_fts` yet. `next`: the row of the first passage
--- that is missing there, as are those after it (placing.py).
+-- that is missing there, as are those after it. `lacks_stems`: they are not in `stem_fts`, either (placing.py).
 create table unplaced (
-  note integer primary key,
-  next integer not null
+  note        integer primary key,
+  next        integer not null,
+  lacks_stems integer not null
 );
 
 -- The body comes first: the places of words in any other column cost two bytes more for each word.

@@ -71,6 +71,8 @@ _MARKS = (
     (0xFE20, 0xFE2F),
     (0xE0100, 0xE01EF),
 )
+# Chinese letters, which are looked for as they are.
+_IDEOGRAPHS = range(0x4E00, 0xA000)
 # Letters that Unicode does not decompose.
 _STROKED = {"ß": "ss", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe"}
 # Characters that nobody sees.
@@ -112,6 +114,8 @@ def _fold_character(char: str, code: int) -> str:
     latin_letter = _look_alikes().disguised.get(char)
     if latin_letter is not None:
         return latin_letter
+    if code in _IDEOGRAPHS:
+        return char
     category = unicodedata.category(char)
     if category in ("Cf", "Co", "Cn", "Cs"):
         return ""

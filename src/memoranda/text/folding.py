@@ -27,7 +27,7 @@ _MARKS = (
     "\U0001f3fb-\U0001f3ff\U000e0100-\U000e01ef"
 )
 # Signs after a name become blanks. NFKC would turn two of them into letters.
-_BLANKS = str.maketrans("™®©℠", "    ")
+_BLANKS = "™®©℠"
 # Letters in place of which Hindi also writes a dot: `हिन्दी` is `हिंदी`.
 _NASALS = lazy_pattern("ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-ढ])|न्(?=[त-ध])|म्(?=[प-भ])")
 # A Thai or Lao nikhahit typed before its tone mark.
@@ -38,6 +38,8 @@ _MOST_REMEMBERED_CHARACTERS = 64
 # In a text with at most this many different characters beyond ASCII, each of them is replaced in
 # the whole text, which is faster than folding each run.
 _FEW_FOREIGN_CHARACTERS = 120
+# How many characters of a text are looked at first.
+_BEGINNING = 1_000
 # The Unicode categories of characters that folding removes: invisible and private ones.
 _REMOVED_CATEGORIES = ("Cf", "Co")
 _ASCII = bytes(range(128))
@@ -117,7 +119,11 @@ def fold(text: str) -> str:
     if text.isascii():
         return text.lower()
     lower = unicodedata.normalize("NFC", text.lower())
-    foreign_characters = set(beyond_ascii(lower))
+    foreign_text = beyond_ascii(lower)
+    # The beginning tells of most texts that they have too many, which is much faster.
+    foreign_characters = set(foreign_text[:_BEGINNING])
+    if len(foreign_characters) <= _FEW_FOREIGN_CHARACTERS:
+        foreign_characters = set(foreign_text)
     folded: dict[str, str | None] = {}
     if len(foreign_characters) <= _FEW_FOREIGN_CHARACTERS:
         folded = {character: _ALONE_FOLDED[character] for character in foreign_characters}
@@ -181,7 +187,9 @@ def is_changed(text: str) -> bool:
 
 def _folded_run(run: str) -> str:
     """Fold a run of characters: `Straße` → `strasse`."""
-    normalized_run = unicodedata.normalize("NFKC", run.translate(_BLANKS)).casefold()
+    for sign in _BLANKS:
+        run = run.replace(sign, " ")
+    normalized_run = unicodedata.normalize("NFKC", run).casefold()
     folded = "".join(map(_CHARACTERS.__getitem__, normalized_run))
     folded = _SARA_AM.sub(r"\2\1", _NASALS.sub("ं", folded))
     table, sequences = _table()

@@ -11,6 +11,7 @@ in a window is its score.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, reduce
 from itertools import chain
@@ -19,7 +20,7 @@ from operator import or_
 from pathlib import Path
 from typing import NamedTuple
 
-from memoranda.text.disguise import look_alike
+from memoranda.text.disguise import look_alike, look_alikes
 from memoranda.text.pattern import lazy_pattern
 
 WINDOW = 30
@@ -36,6 +37,10 @@ _LONG = 40
 # Letters of Chinese or Japanese that count as a word.
 _LETTERS_OF_A_WORD = 2
 _SHORTEST_STEM = 2
+# One character more than the shortest stem has
+_BEGINNING = 3
+# From so many words on, those without a role are sorted out all at once.
+_MANY_WORDS = 2_000
 _NEGATIONS = ("neg", "without", "noneed")
 # Languages that share the Latin alphabet. Only words of one of them count in a text.
 _LATIN = ("en", "de", "fr", "es", "pt", "it", "nl", "pl", "tr", "sv")
@@ -145,6 +150,9 @@ class Roles:
             lengths = self._run_lengths.setdefault(run[0], [])
             if len(run) not in lengths:
                 lengths.append(len(run))
+        # By these characters very many words are sorted out that begin as no stem does.
+        self._beginnings = {stem[:_BEGINNING] for stem in self._stems}
+        self._run_starts = re.compile(f"[{''.join(map(re.escape, self._run_lengths))}]")
         self._negations = sum(1 << self.names.index(name) for name in _NEGATIONS)
 
     def _add(self, language: str, entries: list[str]) -> None:
@@ -191,6 +199,32 @@ class Roles:
     def may_have(self, words: Iterable[str]) -> int:
         """Return the roles that words may have in any language, as bits."""
         return reduce(or_, map(self._roles_of.__getitem__, words), 0)
+
+    def any_may_have(self, words: Iterable[str]) -> int:
+        """Return what `may_have` returns, for very many words, each of which may be there often."""
+        different_words = set(words)
+        if len(different_words) > _MANY_WORDS:
+            different_words -= self._without_role(different_words)
+        return self.may_have(different_words)
+
+    def _without_role(self, words: Iterable[str]) -> set[str]:
+        """Return ASCII words that have no role. Ids and numbers are such words.
+
+        A word that is left out may have none, either.
+        """
+        ascii_words = list(filter(str.isascii, words))
+        may_have = {
+            word
+            for word, alike in zip(ascii_words, look_alikes(ascii_words), strict=True)
+            if word in self._exact
+            or alike in self._exact
+            or word in self._longer_entries
+            or word[:_BEGINNING] in self._beginnings
+            or alike[:_BEGINNING] in self._beginnings
+            or word[:_SHORTEST_STEM] in self._stems
+            or alike[:_SHORTEST_STEM] in self._stems
+        }
+        return set(ascii_words) - may_have
 
     def roles_in(self, sentences: Sequence[Sequence[str]]) -> WindowRoles:
         """Return the roles in the sentences of a window, which are read in one language."""
@@ -316,10 +350,12 @@ class Roles:
         roles = 0
         negated = 0
         negation = -_NEGATED * _LETTERS_OF_A_WORD - 1
-        start = 0
-        while start < len(run):
-            step = 1
-            for length in self._run_lengths.get(run[start], ()):
+        next_start = 0
+        for match in self._run_starts.finditer(run):
+            start = match.start()
+            if start < next_start:
+                continue
+            for length in self._run_lengths[run[start]]:
                 bits = entries.get(run[start : start + length])
                 if bits:
                     roles |= bits
@@ -327,9 +363,8 @@ class Roles:
                         negated |= bits
                     if bits & self._negations:
                         negation = start
-                    step = max(1, length - 1)
+                    next_start = start + length - 1
                     break
-            start += step
         return _Word((roles,) * len(_LATIN), negated, 0)
 
 
@@ -508,7 +543,7 @@ def likeness() -> Likeness:
 
 def may_be_like_orders(words: Iterable[str]) -> bool:
     """Whether a text of these folded words is worth scoring. Most texts are not."""
-    return likeness().may_be_like(roles().may_have(words))
+    return likeness().may_be_like(roles().any_may_have(words))
 
 
 def in_pieces(sentences: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:

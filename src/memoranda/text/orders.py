@@ -53,6 +53,8 @@ _SHORT = 3
 _BEFORE = 5
 # The stems that a word may begin with are looked up by this many of its first characters.
 _HEAD = 2
+# One character more than the shortest stem has
+_BEGINNING = 3
 # Characters of the longest Chinese or Japanese entry.
 _LONGEST_RUN = 12
 # Words with more letters are not looked for in words that are written together.
@@ -394,11 +396,16 @@ class Vocabulary:
         self.parts |= {f"{part}{_ORDERED}": bit for part, bit in self.parts.items()}
         # The lengths of stems by their first characters, and of runs by their first character
         self._stem_lengths = _lengths_by_head(self._stems)
+        # By these characters very many words are sorted out that begin as no stem does.
+        self._beginnings = {stem[:_BEGINNING] for stem in self._stems}
         run_lengths: dict[str, set[int]] = {}
         for run in self._runs:
             if len(run) <= _LONGEST_RUN:
                 run_lengths.setdefault(run[0], set()).add(len(run))
         self._run_lengths = {first: sorted(lengths) for first, lengths in run_lengths.items()}
+        first_characters = "".join(map(re.escape, self._run_lengths))
+        # The letters of a run from each one on at which an entry may begin
+        self._run_heads = re.compile(f"(?=([{first_characters}].{{0,{_LONGEST_RUN - 1}}}))", re.S)
         self._cached_parts_of = lru_cache(_MOST_REMEMBERED)(self._look_up)
 
     def _add(self, language: str, part: str, entry: str) -> None:
@@ -449,7 +456,7 @@ class Vocabulary:
                 bits = bits_by_language.get(entry.language, 0)
                 bits_by_language[entry.language] = bits | self.parts[entry.part]
         if not word.isascii() and runs().search(word):
-            for language, part, _ in self._in_run(word):
+            for language, part in self._parts_in_run(word):
                 bits_by_language[language] = bits_by_language.get(language, 0) | self.parts[part]
 
         alone_bits = 0
@@ -477,13 +484,23 @@ class Vocabulary:
         may have very many different ones, are such words.
         """
         ascii_words = list(filter(str.isascii, words))
-        words_of_no_part: set[str] = set()
-        for word, alike in zip(ascii_words, look_alikes(ascii_words), strict=True):
-            if self._has_entry(word):
-                continue
-            if alike == word or not self._has_entry(alike):
-                words_of_no_part.add(word)
-        return words_of_no_part
+        # Most of very many words are sorted out by their first letters.
+        possible_words = {
+            word: alike
+            for word, alike in zip(ascii_words, look_alikes(ascii_words), strict=True)
+            if word in self._exact
+            or alike in self._exact
+            or word[:_BEGINNING] in self._beginnings
+            or alike[:_BEGINNING] in self._beginnings
+            or word[:_HEAD] in self._stems
+            or alike[:_HEAD] in self._stems
+        }
+        words_with_part = {
+            word
+            for word, alike in possible_words.items()
+            if self._has_entry(word) or (alike != word and self._has_entry(alike))
+        }
+        return set(ascii_words) - words_with_part
 
     def _has_entry(self, form: str) -> bool:
         """Whether a word is the main word of an entry, or begins as one that ends in `*`."""
@@ -560,6 +577,16 @@ class Vocabulary:
             for length in self._run_lengths.get(char, ()):
                 for language, part in self._runs.get(run[start : start + length], ()):
                     yield language, part, start
+
+    def _parts_in_run(self, run: str) -> set[tuple[str, str]]:
+        """Return (language, part) of the entries in a run of Chinese or Japanese letters."""
+        parts: set[tuple[str, str]] = set()
+        # A long run repeats itself, or has few letters at which an entry begins.
+        heads: set[str] = set(self._run_heads.findall(run))
+        for head in heads:
+            for length in self._run_lengths[head[0]]:
+                parts.update(self._runs.get(head[:length], ()))
+        return parts
 
     def places(self, words: Sequence[str]) -> dict[str, dict[str, list[float]]]:
         """Return the places of the words of each part in a sentence, by language and part.

@@ -179,6 +179,9 @@ def _number() -> re.Pattern[str]:
     return re.compile(r"(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
 
 
+# A word of letters and a number, such as `note7`, `Note7` or `7z`. Its parts are its further words.
+_CASED = "(?:[A-Z]?[a-z]+|[A-Z]+)"
+_NUMBERED = lazy_pattern(rf"({_CASED})(\d+)|(\d+)({_CASED})", re.A)
 # For `bytes.translate`: makes an `a` of each ASCII letter and digit.
 _LETTERS_ALIKE = bytes(97 if chr(code).isalnum() and code < 128 else code for code in range(256))
 # Private characters that stand for signs, such as the `#` of `C#`.
@@ -343,6 +346,9 @@ def _extras_of(piece: str) -> tuple[str, ...]:
     word = piece.strip(_AROUND).rstrip(".")
     if not word or _is_one_part(word):
         return ()
+    numbered = _NUMBERED.fullmatch(word.lstrip("#"))
+    if numbered:
+        return (" ".join(filter(None, numbered.groups())).lower(),)
     forms = chain.from_iterable(compounds(piece))
     extra_words = [words_to_index(form) for form in forms if form]
     if "." in piece:

@@ -120,20 +120,10 @@ def term(text: str, *, phrase: bool = False) -> Term | None:
     # A shortcut for most terms: one word of ASCII letters in lower case.
     if text.isascii() and text.isalpha() and text.islower():
         return Term(text, text, (text,), open=not phrase, is_bare=not phrase)
-    phrase_tokens = tokens(text)[:_MAX_PHRASE_WORDS]
+    phrase_tokens = _phrase_tokens(text)
     if not phrase_tokens:
         return None
-    shortened_text = text
-    if len(text) > _MAX_RUN_CHARACTERS and not text.isascii():
-        phrase_tokens = [
-            token[:_MAX_RUN_CHARACTERS] if is_cjk(token) else token for token in phrase_tokens
-        ]
-        shortened_text = " ".join(phrase_tokens)
-    elif len(text) > _MAX_TERM_CHARACTERS:
-        shortened_text = " ".join(phrase_tokens)
-
-    # A very long piece is looked for as its first words.
-    fts_phrase, single = query_text(shortened_text)
+    fts_phrase, single = phrase_for(text)
     return Term(
         text.strip(),
         fts_phrase,
@@ -143,6 +133,31 @@ def term(text: str, *, phrase: bool = False) -> Term | None:
         other_spellings=() if phrase else _other_spellings(text),
         is_bare=not phrase,
     )
+
+
+def _phrase_tokens(text: str) -> list[str]:
+    """Return the first words of a piece of a query, and of each long run its beginning."""
+    phrase_tokens = tokens(text)[:_MAX_PHRASE_WORDS]
+    if len(text) > _MAX_RUN_CHARACTERS and not text.isascii():
+        return [token[:_MAX_RUN_CHARACTERS] if is_cjk(token) else token for token in phrase_tokens]
+    return phrase_tokens
+
+
+def shortened(text: str) -> str:
+    """Return a piece of a query, and of a very long one its first words.
+
+    SQLite compares the places of every word of a phrase. In a long note, that takes a minute for
+    thousands of words.
+    """
+    limit = _MAX_TERM_CHARACTERS if text.isascii() else _MAX_RUN_CHARACTERS
+    if len(text) <= limit:
+        return text
+    return " ".join(_phrase_tokens(text))
+
+
+def phrase_for(text: str) -> tuple[str, bool]:
+    """Return a piece of a query as a phrase, as `query_text` does, `shortened` if it is long."""
+    return query_text(shortened(text))
 
 
 def _may_go_on(words: list[str]) -> bool:

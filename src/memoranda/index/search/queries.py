@@ -34,14 +34,14 @@ from memoranda.index.filters import (
 from memoranda.index.listing import columns, passing
 from memoranda.index.resolve import key
 from memoranda.index.rows import FIRST_PASSAGE, property_text
-from memoranda.index.search.parse import ParsedQuery, Term, term
+from memoranda.index.search.parse import ParsedQuery, Term, phrase_for, shortened, term
 from memoranda.index.search.weights import COLUMNS
 from memoranda.index.search.words import inflected, inflections, one_edit
 from memoranda.note.model import ARCHIVE_PROJECT
 from memoranda.query import Query
 from memoranda.text.han import other_forms
 from memoranda.text.pattern import lazy_pattern
-from memoranda.text.tokens import query_text, stop_words
+from memoranda.text.tokens import stop_words
 
 COMMON = 2_000
 """A word that more notes contain is matched only as a whole word, not as a prefix."""
@@ -334,7 +334,7 @@ class SearchContext:
 
         A single Chinese character matches as the first of a pair.
         """
-        phrase, is_beginning = query_text(text)
+        phrase, is_beginning = phrase_for(text)
         expression_of_text = self._column + quoted(phrase)
         if is_beginning:
             expression_of_text += "*"
@@ -354,8 +354,9 @@ class SearchContext:
         cache_key = ("alternatives", query_term)
         if cache_key not in self._cache:
             words = list(query_term.other_spellings)
-            if not self._is_anywhere(query_term.text):
-                words += other_forms(query_term.text)
+            text = shortened(query_term.text)
+            if not self._is_anywhere(text):
+                words += other_forms(text)
             if len(query_term.words) == 1 and not query_term.single:
                 words += inflections(query_term.words[0])
                 words += self._in_two_words(query_term.words[0])

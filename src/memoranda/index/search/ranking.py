@@ -29,6 +29,7 @@ from memoranda.index.search.parse import (
     Question,
     focus_of,
     is_told,
+    phrase_for,
     read_question,
 )
 from memoranda.index.search.queries import COMMON, NAMES, STEMS, Features, SearchContext
@@ -46,7 +47,7 @@ from memoranda.text.dialogue import turns_of
 from memoranda.text.folding import fold
 from memoranda.text.han import other_forms
 from memoranda.text.pattern import lazy_pattern
-from memoranda.text.tokens import is_cjk, query_text
+from memoranda.text.tokens import is_cjk
 
 # A long text counts by this many words, the heaviest.
 _MAX_WORDS = 40
@@ -937,7 +938,7 @@ def _meant(text: str, focus: Focus) -> str:
 def _own_match(text: str, *, is_beginning: bool = False) -> str:
     """Return the FTS5 expression for a word in all its irregular forms.
 
-    `buy` → `"buy" OR "bought"`, with each form as the index has it (`query_text`). A Chinese word is
+    `buy` → `"buy" OR "bought"`, with each form as the index has it (`phrase_for`). A Chinese word is
     looked for in simplified and in traditional characters.
 
     is_beginning: whether longer words that begin with the word match, too.
@@ -947,4 +948,4 @@ def _own_match(text: str, *, is_beginning: bool = False) -> str:
     else:
         spellings = [*forms(text)]
     end = "*" if is_beginning else ""
-    return " OR ".join(quoted(query_text(spelling)[0]) + end for spelling in spellings)
+    return " OR ".join(quoted(phrase_for(spelling)[0]) + end for spelling in spellings)

@@ -517,10 +517,23 @@ def _phrase(parts: Sequence[str]) -> re.Pattern[str]:
     """
     pattern = re.escape(parts[0])
     for before, part in pairwise(parts):
-        may_touch = is_cjk(before) or is_cjk(part) or before.isalpha() or part.isalpha()
-        pattern += r"[\W_]*" if may_touch else r"[\W_]+"
-        pattern += re.escape(part)
+        pattern += _gap(before, part) + re.escape(part)
     return re.compile(pattern)
+
+
+def _gap(before: str, part: str) -> str:
+    """Return a pattern for the signs between two words of a phrase.
+
+    It ends at the first place where `part` follows. If signs could be taken now for this gap and now
+    for a word that is a sign, such as an emoji, a search for twenty of them would never end.
+    """
+    signs = r"[\W_]*+"
+    if not part[0].isalnum():
+        signs = rf"(?:(?!{re.escape(part)})[\W_])*+"
+    are_two_numbers = not (before.isalpha() or part.isalpha())
+    if are_two_numbers and before[-1].isalnum() and part[0].isalnum():
+        return rf"[\W_]{signs}"
+    return signs
 
 
 def shown_terms(words: Sequence[Word]) -> list[Term]:

@@ -99,6 +99,10 @@ HEADERS = {
 MAX_DIGITS = len(str(FIRST_OF_MACHINE))
 # Characters of one field of an address. The arguments of tools have the same limit.
 _MAX_FIELD_CHARACTERS = 10_000
+# Fields of a form that are no longer than that, unlike the text of a note
+_ONE_LINE_FIELDS = frozenset(
+    ["agent", "by", "category", "choice", "day", "tags", "type", "until", "when"]
+)
 
 
 @dataclass
@@ -496,6 +500,8 @@ async def _posted(request: Request, call: AdmittedRequest, csrf: str) -> dict[st
         raise RequestRefused(
             403, "This form is of another session. Load the page again, and repeat it."
         )
+    one_line_fields = {name: fields[name] for name in fields.keys() & _ONE_LINE_FIELDS}
+    _check_lengths(one_line_fields, status=413)
     return fields
 
 
@@ -527,12 +533,15 @@ def is_foreign(request: Request) -> bool:
     return origin is not None and urlsplit(origin).netloc != headers.get("host")
 
 
-def _check_lengths(fields: Mapping[str, str]) -> None:
-    """Raise RequestRefused for a field that is longer than a person would type."""
+def _check_lengths(fields: Mapping[str, str], status: int = 414) -> None:
+    """Raise RequestRefused for a field that is longer than a person would type.
+
+    status: that of the answer.
+    """
     for name, text in fields.items():
         if len(text) > _MAX_FIELD_CHARACTERS:
             raise RequestRefused(
-                414,
+                status,
                 f"{name[:50]} has {len(text)} characters; at most {_MAX_FIELD_CHARACTERS} are taken",
             )
 

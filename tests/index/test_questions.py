@@ -152,6 +152,70 @@ def test_what_a_person_asks_an_assistant_is_told_as_well(desk: Desk, other_speak
     assert "asks" not in with_assistant.shares
 
 
+def assisted_talk(desk: Desk) -> None:
+    """A person and an assistant say the same words of the canoe, in another order."""
+    head = "---\nsource: {0}\ndate: 2023-05-08\n---\n{0}: "
+    desk.put("chat/1.md", head.format("user") + "My canoe is a red one and it leaks.")
+    desk.put("chat/2.md", head.format("assistant") + "A canoe that leaks: a red one, you say.")
+
+
+@pytest.mark.parametrize("question", ["Which red canoe leaks?", "Does the red canoe leak?"])
+def test_of_equal_turns_that_of_the_person_comes_before_that_of_the_assistant(
+    desk: Desk, question: str
+) -> None:
+    assisted_talk(desk)
+    hits = desk.search(question, explain=True)
+    assert [hit.note.path for hit in hits] == ["chat/1.md", "chat/2.md"]
+    assert [hit.shares.get("replied", 0) < 0 for hit in hits] == [False, True]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What did you say about the red canoe?",
+        "Which red canoe have you recommended?",
+        "What was your advice for the red canoe?",
+        "Remind me of the red canoe, what was it?",
+        "What did the assistant say of the red canoe?",
+    ],
+)
+def test_question_for_a_reply_lowers_no_reply(desk: Desk, question: str) -> None:
+    assisted_talk(desk)
+    shares = [hit.shares for hit in desk.search(question, explain=True)]
+    assert len(shares) == 2
+    assert all("replied" not in share for share in shares)
+
+
+def test_parts_of_a_long_reply_are_lowered_as_the_reply_itself(desk: Desk) -> None:
+    parts = "\n\n".join(f"Advice {number}: " + "paint the hull. " * 60 for number in range(4))
+    text = f"assistant: {parts}\n\nA red canoe leaks at the keel."
+    head = "---\nsource: {}\ndate: 2023-05-08\n---\n"
+    desk.put("chat/2.md", head.format("assistant") + text)
+    alone = desk.search("Which red canoe leaks?", explain=True)[0]
+    assert "replied" not in alone.shares, "an author is no party to a talk"
+    desk.put("chat/1.md", head.format("user") + "user: Where does the canoe leak?")
+    hits = desk.search("Which red canoe leaks?", explain=True)
+    reply = {hit.note.path: hit.shares for hit in hits}["chat/2.md"]
+    assert "passage" in reply
+    assert reply["replied"] < 0
+
+
+def test_turns_of_an_assistant_inside_a_session_note_are_lowered(desk: Desk) -> None:
+    story = "We went out late, and the wind was high. " * 6
+    said = [f"user: {story}", f"assistant: {story}", f"user: {story}"]
+    desk.put("a.md", "\n\n".join([*said, "assistant: A red canoe leaks at the keel."]))
+    desk.put("b.md", "\n\n".join([*said, "user: A red canoe leaks at the keel."]))
+    hits = desk.search("Which red canoe leaks at the keel?", explain=True)
+    assert [hit.note.path for hit in hits] == ["b.md", "a.md"]
+    assert [hit.shares.get("replied", 0) < 0 for hit in hits] == [False, True]
+
+
+def test_search_for_all_words_lowers_no_reply(desk: Desk) -> None:
+    assisted_talk(desk)
+    hits = desk.search("canoe leaks", explain=True)
+    assert all("replied" not in hit.shares for hit in hits)
+
+
 def test_a_question_among_people_still_counts_less(desk: Desk) -> None:
     desk.put("chat/1.md", "---\nsource: Mel\ndate: 2023-05-08\n---\nMel: Did you sort the photos?")
     hit = desk.search("Which photos did Mel sort?", explain=True)[0]

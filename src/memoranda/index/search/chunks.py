@@ -203,6 +203,12 @@ class ChunkReading:
         self._bits: dict[int, int] = {}
         # row -> feature -> the part that the note as a whole adds to the score of each chunk
         self._about: dict[int, dict[str, float]] = {}
+        # The notes in which somebody speaks who is no assistant.
+        self._talks = {
+            row
+            for row, chunks in self.chunks.items()
+            if any(piece.speaker and not is_assistant(piece.speaker) for piece in chunks)
+        }
         self.scores = {row: ranking.scores[row] for row in self.rows if row in ranking.scores}
         if self.chunks:
             self._score_chunks()
@@ -669,8 +675,18 @@ class ChunkReading:
             "passage": share * piece.word_score,
             "neighbors": from_neighbors,
             "speaker": from_speaker,
+            "replied": table.replied if self._is_reply(piece) else 0.0,
         }
         piece.score = from_note + sum(piece.parts.values())
+
+    def _is_reply(self, piece: Chunk) -> bool:
+        """Whether an assistant says a chunk, in a talk with somebody.
+
+        The talk is either the note or, if the note is a long turn, the conversation of the note.
+        """
+        if is_assistant(piece.speaker) and piece.row in self._talks:
+            return True
+        return self._ranking.is_reply(self._features[piece.row])
 
     def _find_words(self) -> None:
         """Find the words of the query in all chunks.

@@ -431,6 +431,17 @@ _WHEN = lazy_pattern(
     "|什么时候|何时|哪天|哪年|哪一|几[点号月]|多久|いつ|何時|언제",
     re.I,
 )
+# A question for what an assistant said: "what did you suggest", "the plan you gave me".
+_ASKS_ASSISTANT = lazy_pattern(
+    r"\b(?:did|had|have|were) you\b"
+    r"|\byou(?:[’']ve|[’']d| have| had)?"
+    r" (?:[a-z]{2,}ed|said|told|gave|given|wrote|written|made|showed|shown|sent|found|chose|put)\b"
+    r"|\byour (?:advice|answer|explanation|recommendation|reply|response|suggestion)s?\b"
+    r"|\bremind me\b|\bour (?:last|previous|earlier) (?:chat|conversation|discussion|talk)\b"
+    r"|\bassistant\b"
+    "|你(?:上次|之前|刚才|曾|给|说|讲|写|列|提|推荐|建议|告诉|回答)|助手",
+    re.I,
+)
 _MONTHS = (
     "january",
     "february",
@@ -500,6 +511,7 @@ class Question:
     periods: the days that the question names.
     when: whether the question asks for a time.
     only_days: whether the question names nothing but days.
+    asks_assistant: whether the question asks for what an assistant said.
     beside: the words of a long text or a dialogue that are outside its question. Each has its
         weight relative to a word of the question.
     """
@@ -509,6 +521,7 @@ class Question:
     periods: tuple[Period, ...]
     when: bool
     only_days: bool = False
+    asks_assistant: bool = False
     beside: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -551,7 +564,15 @@ def read_question(text: str, today: date | None = None) -> Question:
     text_without_times = _RELATIVE.sub(" ", question_text.lower())
     only_days = bool(named_periods) and stop_words().issuperset(words(text_without_times))
     asks_when = _WHEN.search(question_text) is not None
-    return Question(tuple(ordered_words), weak, tuple(named_periods), asks_when, only_days, beside)
+    return Question(
+        tuple(ordered_words),
+        weak,
+        tuple(named_periods),
+        asks_when,
+        only_days,
+        asks_assistant=_ASKS_ASSISTANT.search(question_text) is not None,
+        beside=beside,
+    )
 
 
 def _pairs_of(text: str) -> tuple[dict[str, None], frozenset[str]]:

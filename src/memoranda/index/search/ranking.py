@@ -71,6 +71,7 @@ _FEATURES = (
     "conversation",
     "conversation_words",
     "speaker",
+    "replied",
     "own",
     "asks",
     "date",
@@ -314,6 +315,9 @@ class Ranking:
         self.is_told = query is None and is_told(text)
         # The weights, some of them changed for this query.
         self.table = _table_for_told() if self.is_told else weights.WEIGHTS
+        # Replies count in full if the question asks for them, and in a search for all words.
+        if self.question.asks_assistant or query is not None:
+            self.table = replace(self.table, replied=0.0)
         self._lookup = _WordLookup(context)
         if query is None:
             self.words = self._lookup.words(self.question)
@@ -352,6 +356,12 @@ class Ranking:
         # The conversations in which an assistant speaks.
         self._assisted = {
             note.conversation for note in self.features.values() if is_assistant(note.speaker)
+        }
+        # The conversations in which somebody else speaks.
+        self._with_person = {
+            note.conversation
+            for note in self.features.values()
+            if note.speaker is not None and not is_assistant(note.speaker)
         }
         self.scores = self._scores()
 
@@ -538,12 +548,14 @@ class Ranking:
         # A note outside any conversation counts as a conversation of one note.
         best = words + meaning
         together = self.bits.get(note.row, 0)
-        speaker = asks = timed = date = 0.0
+        speaker = replied = asks = timed = date = 0.0
         if conversation is not None:
             best = self._best.get(conversation, 0.0)
             together = self._together.get(conversation, 0)
             if note.speaker in self.speakers:
                 speaker = table.speaker
+            if self.is_reply(note):
+                replied = table.replied
             if note.question and not self._is_request(note):
                 asks = table.asks * note.question / 100
             if note.has_time and self.question.when:
@@ -560,6 +572,7 @@ class Ranking:
             * self.scorer[together]
             / self._most,
             speaker,
+            replied,
             table.own * note.first_person / 4,
             asks,
             date,
@@ -573,6 +586,10 @@ class Ranking:
         it, so it may have the answer.
         """
         return note.speaker in _USERS or note.conversation in self._assisted
+
+    def is_reply(self, note: Features) -> bool:
+        """Whether a note is a turn of an assistant in a talk with somebody."""
+        return is_assistant(note.speaker) and note.conversation in self._with_person
 
     def _scores(self) -> dict[int, float]:
         """Return the score of each note, by row: the sum of what all its features add.

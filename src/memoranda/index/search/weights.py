@@ -43,6 +43,8 @@ class Weights:
     conversation_words: float = 0.44
     # The question names who said it (or where it comes from)
     speaker: float = 0.8
+    # An assistant says it. What a person asks for, they mostly said themselves.
+    replied: float = -0.6
     # First person ("I", "my"): the text is about its speaker
     own: float = 0.19
     # Somebody asks it: answers are wanted

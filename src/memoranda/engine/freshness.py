@@ -908,6 +908,10 @@ class Freshness:
 
         Large files are read last, while other threads may use the home.
         """
+        if not changes:
+            # The usual case. Passages may be missing from an earlier change.
+            self._place_passages()
+            return
         if self._being_read:
             changes = [
                 change for change in changes if (source.name, change.path) not in self._being_read

@@ -917,6 +917,10 @@ class Freshness:
 
         Large files are read last, while other threads may use the home.
         """
+        if not changes:
+            # The usual case. Passages may be missing from an earlier change.
+            self._place_passages()
+            return
         # Other threads apply the changes of the files that they are reading now.
         if self._being_read:
             changes = [

@@ -373,7 +373,7 @@ class NoteEntries(Entries):
     ) -> tuple[list[Entry], int]:
         """Return a page of the entries that contain `text`, and the number of all such entries.
 
-        They are found in the index. Only those of the page are read.
+        The index finds them. Only the entries of the page are read.
         """
         if namespace is not None:
             self._check(namespace)

@@ -56,7 +56,7 @@ def within(
     """
     names = [memory.project(name).name for name in projects]
     if not traces:
-        # Without names, a query is for all projects except that of traces.
+        # Without names, a query is for all projects except the project of traces.
         return query.replace(projects=tuple(names) or None)
     if not names:
         names = [project.name for project in memory.projects]

@@ -354,8 +354,8 @@ class Metrics:
     def _time_samples(self) -> list[_Sample]:
         """Return the histogram of each tool.
 
-        A bucket counts all calls that took at most as long as its bound, also those of the buckets
-        before it.
+        A bucket counts all calls that took at most as long as its bound, so it includes the calls
+        of the buckets before it.
         """
         samples: list[_Sample] = []
         bounds = (*map(str, BOUNDS), "+Inf")

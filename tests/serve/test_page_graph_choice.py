@@ -164,10 +164,13 @@ async def test_what_a_graph_draws_comes_with_its_legend_list_and_caption(web, pa
     web.note("Plan & aim", "[[Ann]]\n- led_by [[Ann]]", folder="work")
     web.note("Ann", "x", folder="people")
     html_shown = await page.see("/page/graph?part=picture&by=links", **{"x-part": "1"})
-    drawing = json.loads(html.unescape(re.search('data-drawing="([^"]*)"', html_shown)[1]))
+    attribute = re.search('data-drawing="([^"]*)"', html_shown)[1]
+    text = html.unescape(attribute)
+    drawing = json.loads(text)
     colours = {node["title"]: node["colour"] for node in drawing["nodes"]}
     assert colours.keys() == {"Ann", "Plan & aim"}
-    assert colours["Ann"] == "#8a5a3c"
+    colour = colours["Ann"]
+    assert colour == "#8a5a3c"
     assert 'href="/page/graph?cluster=notes%2Fpeople"' in html_shown
     assert html_shown.count('fill="#8a5a3c"') == 1
     assert '<option value="led_by">led by</option>' in html_shown

@@ -196,38 +196,49 @@ async def test_tags_of_a_note_are_shown_once_and_changed_beside_it(web, page):
     assert web.memory.read(note).tags == ("cold",)
 
 
-async def test_changes_of_upkeep_that_follow_each_other_are_one_row_of_the_history(web, page):
+def linked_by_upkeep(web, sentence, *others):
+    """A memory that upkeep linked with others, two hours after each other."""
     upkeep = Upkeep(web.memory.as_caller(None, "daemon"))
-    tea = memory(web, "Tea is at four.", category="knowledge")
-    for number in range(3):
+    note = memory(web, sentence, category="knowledge")
+    for other_sentence in others:
         web.later(hours=2)
-        other = memory(web, f"Cake {number} is at four.", category="knowledge")
-        upkeep.link(web.memory.find(tea.id), web.memory.find(other.id))
-    html_shown = await page.see(f"{note_url(tea.project, tea.path)}?part=history")
-    assert plain(html_shown).count("Upkeep linked") == 1
-    assert "2 times before, the first today 14:00" in plain(html_shown)
+        other = memory(web, other_sentence, category="knowledge")
+        info = web.memory.find(note.id)
+        other_info = web.memory.find(other.id)
+        upkeep.link(info, other_info)
+    return note
+
+
+async def history_of(page, note):
+    address = note_url(note.project, note.path)
+    return await page.text(f"{address}?part=history")
+
+
+async def test_changes_of_upkeep_that_follow_each_other_are_one_row_of_the_history(web, page):
+    cakes = ("Cake is at four.", "Cake is at five.", "Cake is at six.")
+    tea = linked_by_upkeep(web, "Tea is at four.", *cakes)
+    history = await history_of(page, tea)
+    assert history.count("Upkeep linked") == 1
+    assert "2 times before, the first today 14:00" in history
 
 
 async def test_a_note_is_not_said_to_be_deleted_when_a_note_that_it_links_to_was(web, page):
-    upkeep = Upkeep(web.memory.as_caller(None, "daemon"))
-    tea = memory(web, "Tea is at four.", category="knowledge")
-    cake = memory(web, "Cake is at four.", category="knowledge")
-    upkeep.link(web.memory.find(tea.id), web.memory.find(cake.id))
-    web.memory.as_caller("claude", "mcp").delete(cake.id)
-    history = await page.text(f"{note_url(tea.project, tea.path)}?part=history")
+    tea = linked_by_upkeep(web, "Tea is at four.", "Cake is at four.")
+    (cake,) = web.memory.search("Cake", limit=1)
+    claude = web.memory.as_caller("claude", "mcp")
+    claude.delete(cake.note.id)
+    history = await history_of(page, tea)
     assert "deleted it" not in history
     assert "claude changed a link in it along with another note" in history
 
 
 async def test_notes_that_upkeep_linked_both_ways_are_listed_once(web, page):
-    upkeep = Upkeep(web.memory.as_caller(None, "daemon"))
-    tea = memory(web, "Tea is at four.", category="knowledge")
-    cake = memory(web, "Cake is at four.", category="knowledge")
-    upkeep.link(web.memory.find(tea.id), web.memory.find(cake.id))
-    html_shown = await page.see(note_url(tea.project, tea.path))
-    assert html_shown.count("Cake is at four.") == 1
-    assert "Linked both ways 1 Cake is at four." in plain(html_shown)
-    assert "Links to here" not in html_shown
+    tea = linked_by_upkeep(web, "Tea is at four.", "Cake is at four.")
+    address = note_url(tea.project, tea.path)
+    text = await page.text(address)
+    assert text.count("Cake is at four.") == 1
+    assert "Linked both ways 1 Cake is at four." in text
+    assert "Links to here" not in text
 
 
 async def test_each_line_of_a_file_of_the_memory_tool_is_a_line(web, page):
@@ -242,8 +253,10 @@ async def test_each_line_of_a_file_of_the_memory_tool_is_a_line(web, page):
 
 async def test_a_note_without_a_text_says_so_and_a_memory_is_read_as_a_sentence(web, page):
     web.note("Empty", "")
-    assert "This note has no text yet. Write it" in await page.text("/page/note/notes/Empty.md")
+    empty = await page.text("/page/note/notes/Empty.md")
+    assert "This note has no text yet. Write it" in empty
     tea = memory(web, "Tea is at four.", category="knowledge")
-    html_shown = await page.see(note_url(tea.project, tea.path))
+    address = note_url(tea.project, tea.path)
+    html_shown = await page.see(address)
     assert '<h1 class="sentence">Tea is at four.</h1>' in html_shown
     assert "no text yet" not in html_shown

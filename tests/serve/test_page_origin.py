@@ -138,15 +138,18 @@ async def test_all_notes_come_by_the_time_of_their_texts_not_of_links_or_propert
     memory(web, "Willows like water.", category="knowledge")
     web.later(hours=2)
     ash, birch, cedar, _ = notes
-    await page.send(note_url(birch.project, birch.path), do="pin")
-    await page.send(note_url(cedar.project, cedar.path), do="tag", tags="wood")
+    await page.send(note_url("notes", birch.path), do="pin")
+    await page.send(note_url("notes", cedar.path), do="tag", tags="wood")
     web.later(hours=2)
-    web.memory.edit(ash.id, FindReplace("About", "All about"))
+    edit = FindReplace("About", "All about")
+    web.memory.edit(ash.id, edit)
     html = await page.see("/page/search")
-    assert titles_listed(html) == ["Ash", "Willows like water.", "Dogwood", "Cedar", "Birch"]
+    titles = titles_listed(html)
+    assert titles == ["Ash", "Willows like water.", "Dogwood", "Cedar", "Birch"]
     assert "All notes, the newest text first: 5" in plain(html)
     filtered = await page.see("/page/search?project=notes")
-    assert titles_listed(filtered) == ["Ash", "Dogwood", "Cedar", "Birch"]
+    titles = titles_listed(filtered)
+    assert titles == ["Ash", "Dogwood", "Cedar", "Birch"]
 
 
 async def test_a_note_that_moved_keeps_its_place_in_all_notes(web, page):
@@ -154,8 +157,11 @@ async def test_a_note_that_moved_keeps_its_place_in_all_notes(web, page):
     web.later(hours=2)
     web.note("Ash", "A tree.")
     web.later(hours=2)
-    await page.send(note_url(first.project, first.path), do="category", category="lessons")
-    assert titles_listed(await page.see("/page/search")) == ["Ash", "Willows like water."]
+    address = note_url(first.project, first.path)
+    await page.send(address, do="category", category="lessons")
+    html = await page.see("/page/search")
+    titles = titles_listed(html)
+    assert titles == ["Ash", "Willows like water."]
 
 
 async def test_all_notes_are_on_its_pages_each_once(web, page, tmp_path):

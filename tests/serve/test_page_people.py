@@ -295,6 +295,19 @@ def facts_in(about, name="Facts"):
     ]
 
 
+async def card_on_page(page, name):
+    """The facts of the page about a name, and those behind its fold."""
+    about = await page.see(f"/page/about?name={name}")
+    return facts_in(about)
+
+
+def remember(web, *sentences):
+    """Memories about people, two hours after each other."""
+    for sentence in sentences:
+        web.later(hours=2)
+        memory(web, sentence, category="people")
+
+
 async def test_a_fact_that_a_newer_memory_contradicts_is_below_what_that_memory_says(web, page):
     claude = web.memory.as_caller("claude", "mcp")
     person(web, "Ann Lee", "- [place] lives in Porto\n- [role] plants trees\n- [age] is 40")
@@ -315,18 +328,20 @@ async def test_a_contradicted_fact_without_one_that_holds_is_folded_with_the_mem
     claude = web.memory.as_caller("claude", "mcp")
     person(web, "Ann Lee", "- [team] reports to Bo Hill\n- [role] plants trees")
     web.later(days=2)
-    claude.write(Draft("Ann Lee reports to Cy Dunn.", project="categories", category="people"))
+    draft = Draft("Ann Lee reports to Cy Dunn.", project="categories", category="people")
+    claude.write(draft)
     about = await page.see("/page/about?name=Ann+Lee")
-    standing, earlier = facts_in(about)
-    assert [row.split()[0] for row in standing] == ["role"]
-    assert earlier[0].startswith("team reports to Bo Hill You · ")
-    assert "Contradicted by Ann Lee reports to Cy Dunn. · claude · " in earlier[0]
+    (standing,), (earlier,) = facts_in(about)
+    assert standing.startswith("role plants trees")
+    assert earlier.startswith("team reports to Bo Hill You · ")
+    assert "Contradicted by Ann Lee reports to Cy Dunn. · claude · " in earlier
     assert "One earlier fact, contradicted since" in plain(about)
 
 
 async def test_the_card_has_what_memories_say_of_the_name_the_newest_value_of_each(web, page):
     person(web, "Ann Lee", "- [role] plants trees")
-    for sentence in (
+    remember(
+        web,
         "Ann Lee lives in Leeds.",
         "Ann Lee is allergic to nuts.",
         "Ann Lee is away on Mondays; ask Bo Hill about it.",
@@ -335,10 +350,8 @@ async def test_the_card_has_what_memories_say_of_the_name_the_newest_value_of_ea
         "Ann Lee was born on 3 May 1990.",
         "Bo Hill moved to Rome and likes Ann Lee.",
         "Ann Leeson lives in Oslo.",
-    ):
-        web.later(hours=2)
-        memory(web, sentence, category="people")
-    standing, _ = facts_in(await page.see("/page/about?name=Ann+Lee"))
+    )
+    standing, _ = await card_on_page(page, "Ann+Lee")
     assert [row.split(" You")[0] for row in standing] == [
         "role plants trees",
         "place Leeds",
@@ -350,23 +363,24 @@ async def test_the_card_has_what_memories_say_of_the_name_the_newest_value_of_ea
 
 
 async def test_what_a_fact_of_the_note_says_already_is_not_on_the_card_again(web, page):
-    memory(web, "Ann Lee lives in Leeds.", category="people")
+    remember(web, "Ann Lee lives in Leeds.")
     web.later(days=2)
     person(web, "Ann Lee", "- [place] Kyoto\n- [allergy] nuts and milk")
-    web.later(days=2)
-    memory(web, "Ann Lee is allergic to milk.", category="people")
-    standing, earlier = facts_in(await page.see("/page/about?name=Ann+Lee"))
+    remember(web, "Ann Lee is allergic to milk.")
+    standing, earlier = await card_on_page(page, "Ann+Lee")
+    facts = [row.split(" You")[0] for row in standing]
     # The note is newer than the memory that says Leeds.
-    assert [row.split(" You")[0] for row in standing] == ["place Kyoto", "allergy nuts and milk"]
+    assert facts == ["place Kyoto", "allergy nuts and milk"]
     assert earlier == []
 
 
 async def test_a_place_in_one_word_is_contradicted_by_a_newer_memory(web, page):
     person(web, "Ann Lee", "- [place] Porto")
-    web.later(days=2)
-    memory(web, "Ann Lee moved to Kyoto.", category="people")
-    standing, _ = facts_in(await page.see("/page/about?name=Ann+Lee"))
-    assert [" ".join(row.split()[:2]) for row in standing] == ["place Kyoto", "before Porto"]
+    remember(web, "Ann Lee moved to Kyoto.")
+    standing, _ = await card_on_page(page, "Ann+Lee")
+    place, before = standing
+    assert place.startswith("place Kyoto")
+    assert before.startswith("before Porto")
 
 
 async def test_a_sentence_that_looks_planted_is_not_on_the_card(web, page):
@@ -382,14 +396,15 @@ async def test_what_is_about_a_name_is_apart_from_what_only_mentions_it(web, pag
         person(web, name)
     about_ann = ("Ann Lee likes tea.", "Bo Hill and Ann Lee met.", "We trust Ann Lee and Cy Dunn.")
     naming_ann = ("Bo Hill is away; ask Ann Lee.", "Cy Dunn saw Bo Hill and Ann Lee.")
-    for sentence in (*about_ann, *naming_ann):
-        memory(web, sentence, category="people")
+    remember(web, *about_ann, *naming_ann)
     web.note("Minutes", "The guide was Ann Lee.")
     about = await page.see("/page/about?name=Ann+Lee")
-    told = " ".join(listed_under(about, "About Ann Lee"))
-    mentioned = " ".join(listed_under(about, "Mentions of Ann Lee"))
-    assert all(sentence in told for sentence in about_ann)
-    assert all(sentence in mentioned for sentence in (*naming_ann, "Minutes"))
+    told = listed_under(about, "About Ann Lee")
+    mentioned = listed_under(about, "Mentions of Ann Lee")
+    told_titles = [row.partition(" You")[0] for row in told]
+    mentioned_titles = [row.partition(" You")[0] for row in mentioned]
+    assert sorted(told_titles) == sorted(about_ann)
+    assert sorted(mentioned_titles) == sorted([*naming_ann, "Minutes"])
 
 
 async def test_a_fact_that_was_written_after_a_memory_is_not_contradicted_by_it(web, page):

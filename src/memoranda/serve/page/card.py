@@ -1,7 +1,7 @@
 """Puts what sentences of memories say about a name beside the facts of its notes.
 
-A memory is one sentence, such as "Ann moved to Porto". Of what can hold once at a time, such as a
-place, only the newest value holds.
+A memory is one sentence, such as "Ann moved to Porto". Somebody has one place at a time, so that only
+the newest one is shown.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ _SOME_LINES = "preference lines"
 
 
 class _KnownFact(NamedTuple):
-    """What agents know about the owner from one note.
+    """A fact about the owner that agents know from one note.
 
     title: the title of the note. "" if the text begins with it.
     text: the part of the note that is about the owner, without the marks of Markdown.

@@ -25,7 +25,7 @@ _JOINED = re.compile(r"\s*(?:and|&|,|和|与|、|,\s*and)\s*")
 
 
 class SentenceFact(NamedTuple):
-    """What a sentence says about a name.
+    """A fact about a name that a sentence has.
 
     label: what kind of fact it is, as the page shows it: `place`.
     value: the words that say it: `Porto`.

@@ -14,6 +14,7 @@ from memoranda import Draft, Query
 from memoranda.engine import MemorySession, open_session
 from memoranda.engine.transaction import Transaction
 from memoranda.errors import StorageError
+from memoranda.faces import registry
 from memoranda.index.index import Index
 from memoranda.index.placing import PASSAGES_AT_ONCE
 from memoranda.note.edit import Append, Rewrite
@@ -238,3 +239,36 @@ def test_two_edits_of_one_long_note_at_once_are_both_made(memory: MemorySession)
     passages = Passages(memory)
     assert passages.waiting == 0
     assert passages.terms == of_a_new_index(memory).terms
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"command": "insert", "insert_line": 0, "insert_text": "first\n"},
+        {"command": "str_replace", "old_str": "amber7 ", "new_str": "opal "},
+        {"command": "delete"},
+    ],
+    ids=["insert", "str_replace", "delete"],
+)
+def test_others_are_let_in_while_the_memory_tool_changes_a_large_file(
+    memory: MemorySession, monkeypatch: pytest.MonkeyPatch, arguments: dict[str, object]
+) -> None:
+    memory.write(Draft("short", title="Short"))
+    folder = memory.home / "memories"
+    folder.mkdir(exist_ok=True)
+    (folder / "large.md").write_text(LONG)
+    contents: list[str] = []
+    foresee = Transaction.foresee
+
+    def while_another_reads(transaction: Transaction) -> None:
+        foresee(transaction)
+        with ThreadPoolExecutor(1) as threads:
+            reading = threads.submit(memory.read, "notes/short")
+            contents.append(reading.result(timeout=SECONDS).content)
+
+    monkeypatch.setattr(Transaction, "foresee", while_another_reads)
+    reply = registry(["memory"], memory.settings).call(
+        memory, "memory", arguments | {"path": "/memories/large.md"}
+    )
+    assert not reply.is_error
+    assert contents == ["short"]

@@ -955,8 +955,8 @@ class Engine:
         notes.
 
         This is done in parts, and others may use the home between them, if the call allows it.
-        After the block, the index gets those of the new notes, or of the old ones if the block did
-        not replace them.
+        After the block, the index gets the ones of the new notes, or of the old notes if the block
+        did not replace them.
 
         notes: the notes, each with the name of its project before it.
         """

@@ -931,7 +931,7 @@ def _take_out(db: sqlite3.Connection, project: str, old: Indexed) -> None:
 
 
 def place(db: sqlite3.Connection, row: int) -> bool:
-    """Insert some words that a long note still lacks: its stems, or those of some passages.
+    """Insert some words that a long note still lacks: its stems, or some of its passages.
 
     False if it lacks none.
 
@@ -954,9 +954,9 @@ def place(db: sqlite3.Connection, row: int) -> bool:
 
 
 def withdraw(db: sqlite3.Connection, project: str, path: str) -> bool:
-    """Take some words of a long note out: those of some passages, or at last its stems.
+    """Take some words of a long note out: some of its passages, or at last its stems.
 
-    False if none is left of them, or the note is not long.
+    False if none of them is left, or the note is not long.
 
     project: the name of the note's project.
     """

@@ -536,7 +536,7 @@ def is_foreign(request: Request) -> bool:
 def _check_lengths(fields: Mapping[str, str], status: int = 414) -> None:
     """Raise RequestRefused for a field that is longer than a person would type.
 
-    status: that of the answer.
+    status: the status of the answer.
     """
     for name, text in fields.items():
         if len(text) > _MAX_FIELD_CHARACTERS:

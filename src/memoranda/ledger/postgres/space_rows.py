@@ -102,7 +102,7 @@ _STEPS_OF_REVISED = (
 
 
 class SpaceNews(NamedTuple):
-    """What happened in a space since a change.
+    """The changes of a space after a given one, and its state now.
 
     state: the state of the space now.
     changes: that change and all later ones, oldest first.

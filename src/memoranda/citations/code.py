@@ -156,7 +156,7 @@ class Repository:
         return ""
 
     def _is_file(self, path: str) -> bool:
-        """Whether the repository has a file at a path now. "" is no path."""
+        """Whether the repository has a file at a path now. False for ""."""
         return path != "" and (self.root / path).is_file()
 
     def _compare_names(self, commit: str) -> dict[str, str]:

@@ -75,7 +75,7 @@ class AccessRows:
 
         connection: in a transaction.
         before: the rows of the ledger, as JSON by (section, key).
-        after: the rows that it shall have.
+        after: the rows to put in their place.
         """
         removed_places = [place for place in before if place not in after]
         changed = [(*place, value) for place, value in after.items() if before.get(place) != value]

@@ -56,7 +56,7 @@ class Touched(ValueObject):
     file: for LINES, the absolute path of the file used in place. Else "".
     root: the project's real folder, if other processes of the home would look elsewhere. Else "".
     size: the size of the text after, in bytes.
-    by: facts about the origin of this text. They override those of the change. None for none.
+    by: facts about the origin of this text. They override facts about the whole change. None for none.
     """
 
     do: str

@@ -592,7 +592,7 @@ class Ledger:
         """Leave only the lost steps of a change in the ledger.
 
         planned: the change, which could not be carried out.
-        lost_steps: those of its steps that could not be taken back.
+        lost_steps: its steps that could not be taken back.
         """
         from memoranda.ledger.file_sync import places_of
 

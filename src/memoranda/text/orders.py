@@ -338,7 +338,7 @@ class _WordParts(NamedTuple):
     alone_bits: the parts that list it as an entry of one word.
     alone: the same by language, as (language, bits).
     entries: the entries whose main word it is.
-    longer_entries: those of `entries` that have several words.
+    longer_entries: the `entries` that have several words.
     beside: the parts of `longer_entries` by the other words that an entry needs, as (words, bits).
     """
 

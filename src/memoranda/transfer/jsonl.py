@@ -379,7 +379,7 @@ def _number(values: dict[str, Any], key: str, least: int) -> int:
 
 
 def _further(values: dict[str, Any], has_old_phase: bool) -> dict[str, Any]:
-    """Return the header keys that not every memory has, those of contract 001, 2 first.
+    """Return the header keys that not every memory has, the keys of contract 001, 2 first.
 
     They are in the line itself, or in its object `extra`. Raises InvalidInput if `extra` is not an
     object, or has a key that every memory has.

@@ -381,7 +381,7 @@ class SpaceDatabase(Connection):
     def rewrite_tables(self) -> list[str]:
         """Rewrite the tables of the space without the rows that were deleted (dead rows).
 
-        Returns phrases about the dead rows that could not be removed, such as those of tables that
+        Returns phrases about the dead rows that could not be removed, such as rows of tables that
         the role does not own. Raises DatabaseAway, DatabaseRefused.
         """
         from psycopg import sql

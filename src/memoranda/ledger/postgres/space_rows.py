@@ -102,7 +102,7 @@ _STEPS_OF_REVISED = (
 
 
 class SpaceNews(NamedTuple):
-    """The changes of a space after a given one, and its state now.
+    """The news of a space since a change.
 
     state: the state of the space now.
     changes: that change and all later ones, oldest first.

@@ -173,5 +173,5 @@ def _items_of(info: NoteInfo, text: str, random: Random) -> Iterator[KnownItem]:
 
 
 def _informative_words(text: str) -> list[str]:
-    """Return the different words of a text in their order, without words such as `the`."""
+    """Return the different words of a text in alphabetical order, without words such as `the`."""
     return sorted(set(words(text)) - stop_words())

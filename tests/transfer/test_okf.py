@@ -176,3 +176,15 @@ def test_what_is_there_with_another_text_stays(memory, tmp_path):
     plan = plan_bundle(memory, bundle, "notes")
 
     assert plan.skipped == [("x.md", "another text is there")]
+
+
+def test_a_document_that_is_too_large_is_skipped_and_named(memory, tmp_path):
+    bundle = tmp_path / "b"
+    bundle.mkdir()
+    with open(bundle / "large.md", "wb") as file:
+        # Without data: it takes no room on the disk.
+        file.truncate((64 << 20) + 1)
+    plan = plan_bundle(memory, bundle, "notes")
+
+    assert plan.skipped == [("large.md", "larger than 64 MB")]
+    assert plan.items == []

@@ -61,7 +61,7 @@ _LATEST = 253_000_000_000_000_000
 # header of the note has this key below `fields`.
 _OWN_KEYS = frozenset(("id", "title", "type", "created_at", "placeholder", "scope", "locked"))
 # The ends of errors about notes that the graph cannot change.
-_MEND = Advice(" Mend it in an editor or with edit_note.", ("edit_note",), " Mend it in an editor.")
+_FIX = Advice(" Fix it in an editor or with edit_note.", ("edit_note",), " Fix it in an editor.")
 _DELETE_NOTES = Advice("; use delete_note", ("delete_note",), " and are not deleted here")
 
 
@@ -312,7 +312,7 @@ class NoteEdits:
             yield self._text(row)
         except ValueError as error:
             why = f"The note {row.path} was not changed: {error}."
-            raise InvalidInput(why, advice=_MEND) from None
+            raise InvalidInput(why, advice=_FIX) from None
 
     def observations(self, name: str) -> list[str]:
         """Return the observations of an entity, with the edits of this call so far."""

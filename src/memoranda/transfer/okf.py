@@ -39,6 +39,7 @@ _INDEX = "index.md"
 _RESERVED = ("index.md", "log.md")
 _PLAIN_TYPE = "Note"
 _DIFFERS = "another text is there"
+_TOO_LARGE = "larger than 64 MB"
 # Bytes of one document.
 _MOST_FILE_BYTES = 64 << 20
 
@@ -434,8 +435,10 @@ def _files(folder: Path, plan: MovePlan) -> Iterator[tuple[str, bytes]]:
         if any(part.startswith(".") for part in Path(path).parts) or file.is_symlink():
             continue
         try:
-            is_too_large = file.stat().st_size > _MOST_FILE_BYTES
-            data = b"" if is_too_large else file.read_bytes()
+            if file.stat().st_size > _MOST_FILE_BYTES:
+                plan.skipped.append((path, _TOO_LARGE))
+                continue
+            data = file.read_bytes()
         except OSError as error:
             plan.skipped.append((path, reason(error)))
             continue

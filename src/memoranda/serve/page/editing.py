@@ -141,7 +141,7 @@ def _with_properties(visit: Visit, text: str) -> str:
         return SetKeys(keys, MEMORY_KEYS).apply(text).text
     except ValueError:
         raise InvalidInput(
-            "The properties in the file cannot be read. Mend them before you change title or tags."
+            "The properties in the file cannot be read. Fix them before you change title or tags."
         ) from None
 
 

@@ -26,7 +26,7 @@ from memoranda.engine.contested import Statement
 from memoranda.engine.newest_texts import newest_texts
 from memoranda.errors import InvalidInput
 from memoranda.index.rows import Hit, Hits, NoteInfo
-from memoranda.jobs.lifecycle import FACE
+from memoranda.jobs.lifecycle import FACE, ends_in_inbox
 from memoranda.note.model import CATEGORIES, INBOX, MEMORY_PROJECTS
 from memoranda.query import Query, day, parse
 from memoranda.serve.page.addresses import note_url
@@ -146,9 +146,11 @@ def show(visit: Visit) -> Response:
     named = _note_of_name(hits, query.text or "")
     name = [] if named is None else [named.title]
     statements = statements_naming(memory, name)
+    inbox_ends = ends_in_inbox(memory, [hit.note for hit in hits])
     newer = _newer_by_row(memory, hits, statements, most_names=_MAX_NAMES - len(name))
     for number, (row, hit) in enumerate(zip(listed, hits, strict=True), 1):
         row |= shown(memory, hit, query.text or "") | {"number": number}
+        row["archived_at"] = inbox_ends.get(hit.note.row)
         row["newer"] = None if row["marks"] else newer.get(hit.note.row)
         row["contradicted"] = []
     if named is not None:

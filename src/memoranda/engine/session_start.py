@@ -56,14 +56,28 @@ def introduction(memory: ReviewVerbs) -> str:
     reminder_ids = {info.id for info, _ in reminders}
     all_entries = owner_first(memory, profile(memory))
     entries = [entry for entry in all_entries if entry.info.id not in reminder_ids]
-    notes = [(entry.info, marks_of(entry)) for entry in entries]
-    texts = [entry.text for entry in entries]
-    profile_lines = _section(memory, "About the user", notes, texts, room)
-
-    lines = [*due_lines, *profile_lines]
+    lines = list(due_lines)
+    for title, part in by_title(entries):
+        notes = [(entry.info, marks_of(entry)) for entry in part]
+        texts = [entry.text for entry in part]
+        part_lines = _section(memory, title, notes, texts, room)
+        room -= sum(tokens_in(f"{line}\n") for line in part_lines)
+        lines += part_lines
     if not lines:
         return ""
     return fenced("\n".join(lines))
+
+
+def by_title(entries: Iterable[ProfileEntry]) -> list[tuple[str, list[ProfileEntry]]]:
+    """Return the entries of the profile below the titles with which they are told.
+
+    A note that is only pinned may be about anybody, so it is not told as one about the user.
+    """
+    only_pinned: list[ProfileEntry] = []
+    about_user: list[ProfileEntry] = []
+    for entry in entries:
+        (only_pinned if entry.is_only_pinned else about_user).append(entry)
+    return [("Pinned", only_pinned), ("About the user", about_user)]
 
 
 def marks_of(entry: ProfileEntry) -> Sequence[Mark]:

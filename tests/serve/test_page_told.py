@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from memoranda import Draft
 from memoranda.clients.preview import preview
+from memoranda.clock import stamp
 from memoranda.engine.session_start import introduction
 from memoranda.engine.upkeep import Upkeep
 from memoranda.index.told_notes import Mark
@@ -109,3 +112,18 @@ async def test_a_pinned_note_about_somebody_else_is_not_told_as_one_about_the_us
     await page.send("/page/me", ref=lena.id, do="unpin")
     assert "leads the work" not in await page.see("/page/me")
     assert web.memory.find(lena.id).title == "Lena"
+
+
+async def test_a_reminder_that_is_overdue_for_too_long_is_said_not_to_be_told(web, page):
+    for text, days in (("Renew the passport", 9), ("Water the fern", 2)):
+        due = {"due_at": stamp(web.now - timedelta(days=days))}
+        draft = Draft(text, project="categories", category="reminders", metadata=due)
+        web.memory.write(draft)
+    html = await page.see("/page/ask?agent=claude")
+    told, _, missing = html.partition("so no session is told of it:")
+    assert "Water the fern" in told
+    assert "Renew the passport" not in told
+    assert "Renew the passport</a>" in missing
+    assert "Water the fern" not in missing
+    web.memory.delete("Renew the passport")
+    assert "so no session is told of it:" not in await page.see("/page/ask?agent=claude")

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from memoranda.engine import MemorySession
 from memoranda.engine.served import Served, log_of
+from memoranda.engine.session_start import reminders_told_no_more
 from memoranda.index.rows import NoteInfo
 from memoranda.index.told_notes import ToldNote, ToldText
 from memoranda.query import Query
@@ -139,7 +140,15 @@ def ask(visit: Visit) -> Response:
         prompt=prompt,
         tellings={"prompt": for_prompt, "start": at_start},
         readable=_readable,
+        told_no_more=_told_no_more(visit, agent),
     )
+
+
+def _told_no_more(visit: Visit, agent: str) -> list[NoteInfo]:
+    """Return the overdue reminders that an agent may see, but is not told of any more."""
+    caller = visit.memory.as_caller(agent, "preview")
+    overdue = reminders_told_no_more(caller, visit.now)
+    return [info for info in overdue if not visit.memory.is_held_back(info)]
 
 
 def _readable(told: ToldNote) -> str:

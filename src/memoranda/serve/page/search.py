@@ -146,13 +146,12 @@ def show(visit: Visit) -> Response:
     named = _note_of_name(hits, query.text or "")
     name = [] if named is None else [named.title]
     statements = statements_naming(memory, name)
-    inbox_ends = ends_in_inbox(memory, [hit.note for hit in hits])
     newer = _newer_by_row(memory, hits, statements, most_names=_MAX_NAMES - len(name))
     for number, (row, hit) in enumerate(zip(listed, hits, strict=True), 1):
         row |= shown(memory, hit, query.text or "") | {"number": number}
-        row["archived_at"] = inbox_ends.get(hit.note.row)
         row["newer"] = None if row["marks"] else newer.get(hit.note.row)
         row["contradicted"] = []
+    _add_ends_in_inbox(memory, listed, hits)
     if named is not None:
         first: Document = listed.rows[0]
         first["contradicted"] = contradicted_in(memory, named, memory.outgoing(named), statements)
@@ -183,6 +182,14 @@ def show(visit: Visit) -> Response:
         week_ago=f"{visit.now.astimezone(memory.settings.reading_zone) - _WEEK:%Y-%m-%d}",
         **values,
     )
+
+
+def _add_ends_in_inbox(memory: MemorySession, listed: Listed, hits: Iterable[Hit]) -> None:
+    """Add to the rows of hits when the daemon will archive them (`archived_at`), or None."""
+    notes = [hit.note for hit in hits]
+    ends = ends_in_inbox(memory, notes)
+    for row, note in zip(listed, notes, strict=True):
+        row["archived_at"] = ends.get(note.row)
 
 
 def _newest(memory: MemorySession, query: Query, offset: int) -> Hits:

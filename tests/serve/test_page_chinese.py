@@ -409,9 +409,11 @@ def program_texts():
 
 
 async def test_hidden_names_are_joined_by_a_word_and_sentences_by_no_blank(web, page):
-    assert joined_names("zh", ["a", "b", "c", "d"]) == "a、b和另外 2 个"
-    assert joined_names("zh", ["a", "b", "c"]) == "a、b、c"
-    assert joined_names("en", ["a", "b", "c", "d"]) == "a, b and 2 others"
+    many_names = ["a", "b", "c", "d"]
+    assert joined_names("zh", many_names) == "a、b和另外 2 个"
+    assert joined_names("en", many_names) == "a, b and 2 others"
+    few_names = many_names[:3]
+    assert joined_names("zh", few_names) == "a、b、c"
     furnish(web)
     await page.see("/page/rail")
     html = await page.see("/page", **CHINESE)
@@ -423,9 +425,12 @@ async def test_hidden_names_are_joined_by_a_word_and_sentences_by_no_blank(web, 
 async def test_how_to_write_says_that_several_words_of_a_relation_are_in_quotes(web, page):
     web.note("Tea", "Green.")
     html = await page.see("/page/note/notes/Tea.md?part=edit")
-    assert "one word or words in quotes" in plain(html)
+    assert "one word or words in quotes" in html
+    words = plain(html)
     example = '- "works with" [[Name]]'
-    assert example in plain(html)
-    note = web.note("Ann", example.replace("Name", "Tea"))
-    (link,) = web.memory.outgoing(web.memory.find(note.id))
+    assert example in words
+    text = example.replace("Name", "Tea")
+    note = web.note("Ann", text)
+    info = web.memory.find(note.id)
+    (link,) = web.memory.outgoing(info)
     assert link.type == "works with"

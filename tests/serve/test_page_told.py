@@ -13,6 +13,7 @@ from memoranda.engine.session_start import introduction
 from memoranda.engine.upkeep import Upkeep
 from memoranda.index.told_notes import Mark
 from memoranda.serve.page.rendering import note_url
+from serve.test_page import memory
 
 pytestmark = pytest.mark.anyio
 
@@ -116,9 +117,9 @@ async def test_a_pinned_note_about_somebody_else_is_not_told_as_one_about_the_us
 
 async def test_a_reminder_that_is_overdue_for_too_long_is_said_not_to_be_told(web, page):
     for text, days in (("Renew the passport", 9), ("Water the fern", 2)):
-        due = {"due_at": stamp(web.now - timedelta(days=days))}
-        draft = Draft(text, project="categories", category="reminders", metadata=due)
-        web.memory.write(draft)
+        age = timedelta(days=days)
+        due_at = stamp(web.now - age)
+        memory(web, text, category="reminders", metadata={"due_at": due_at})
     html = await page.see("/page/ask?agent=claude")
     told, _, missing = html.partition("so no session is told of it:")
     assert "Water the fern" in told
@@ -126,4 +127,5 @@ async def test_a_reminder_that_is_overdue_for_too_long_is_said_not_to_be_told(we
     assert "Renew the passport</a>" in missing
     assert "Water the fern" not in missing
     web.memory.delete("Renew the passport")
-    assert "so no session is told of it:" not in await page.see("/page/ask?agent=claude")
+    html = await page.see("/page/ask?agent=claude")
+    assert "so no session is told of it:" not in html

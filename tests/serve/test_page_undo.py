@@ -202,7 +202,8 @@ async def test_the_undo_of_an_undo_is_said_to_be_done_again(web, page):
     note = plan(web, FindReplace("Friday", "Monday"))
     await page.send("/page/undo", change="2", back=PLAN)
     answer = await page.send("/page/undo", change="3", back=PLAN)
-    toast = plain((await page.see(answer.headers["location"])).partition('id="toast"')[2])
+    shown = await page.see(answer.headers["location"])
+    toast = plain(shown.partition('id="toast"')[2])
     assert "Done again: “Plan”." in toast
     assert "Ship on Monday." in web.memory.read(note).text
     today = await page.see("/page")

@@ -71,14 +71,8 @@ class DifferentNotes:
         for file in files:
             if file.do == "move":
                 self._move((file.project, file.path), (file.project, file.to))
-        written = [
-            (file.project, file.to or file.path) for file in files if file.do != "remove"
-        ]
-        new = [
-            (file.project, file.path)
-            for file in files
-            if file.do == "put" and file.old is None
-        ]
+        written = [(file.project, file.to or file.path) for file in files if file.do != "remove"]
+        new = [(file.project, file.path) for file in files if file.do == "put" and file.old is None]
         # A note that came to another place is removed at one place and made at another.
         moved_count = min(len(removed), len(new))
         for old_place, new_place in zip(removed, new, strict=False):

@@ -272,3 +272,32 @@ def test_others_are_let_in_while_the_memory_tool_changes_a_large_file(
     )
     assert not reply.is_error
     assert contents == ["short"]
+
+
+def test_a_folder_is_deleted_though_another_agent_puts_a_file_in_it_meanwhile(
+    memory: MemorySession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = memory.home / "memories" / "plans"
+    folder.mkdir(parents=True)
+    (folder / "large.md").write_text(LONG)
+    tools = registry(["memory"], memory.settings)
+    other = memory.as_caller("codex", "mcp")
+    foresee = Transaction.foresee
+    is_first = True
+
+    def while_another_creates(transaction: Transaction) -> None:
+        nonlocal is_first
+        foresee(transaction)
+        if not is_first:
+            return
+        is_first = False
+        arguments = {"command": "create", "path": "/memories/plans/new.md", "file_text": "new"}
+        with ThreadPoolExecutor(1) as threads:
+            creating = threads.submit(tools.call, other, "memory", arguments)
+            assert not creating.result(timeout=SECONDS).is_error
+
+    monkeypatch.setattr(Transaction, "foresee", while_another_creates)
+    reply = tools.call(memory, "memory", {"command": "delete", "path": "/memories/plans"})
+    assert not reply.is_error, reply.text
+    assert not is_first
+    assert not folder.exists()

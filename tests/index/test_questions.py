@@ -215,6 +215,16 @@ def test_question_about_others_lowers_replies(desk: Desk, question: str) -> None
     assert any(share.get("replied", 0) < 0 for share in shares)
 
 
+def test_a_note_of_an_agent_beside_notes_that_begin_with_a_label_is_no_reply(desk: Desk) -> None:
+    head = "---\ndate: 2023-05-08\n"
+    desk.put("home/shop.md", f"{head}---\nAddress: the shop that mends a red canoe.")
+    desk.put("home/canoe.md", f"{head}source: ai\n---\nA red canoe leaks at the keel.")
+    desk.put("home/model.md", f"{head}---\nModel: a red canoe of 2019.")
+    hits = desk.search("Which red canoe leaks?", explain=True)
+    assert len(hits) == 3
+    assert all("replied" not in hit.shares for hit in hits)
+
+
 def test_parts_of_a_long_reply_are_lowered_as_the_reply_itself(desk: Desk) -> None:
     parts = "\n\n".join(f"Advice {number}: " + "paint the hull. " * 60 for number in range(4))
     text = f"assistant: {parts}\n\nA red canoe leaks at the keel."
@@ -237,6 +247,14 @@ def test_turns_of_an_assistant_inside_a_session_note_are_lowered(desk: Desk) -> 
     hits = desk.search("Which red canoe leaks at the keel?", explain=True)
     assert [hit.note.path for hit in hits] == ["b.md", "a.md"]
     assert [hit.shares.get("replied", 0) < 0 for hit in hits] == [False, True]
+
+
+def test_labels_inside_a_note_are_no_turns_of_an_assistant(desk: Desk) -> None:
+    story = "It is kept in the shed behind the house, in winter too. " * 6
+    lines = [f"Price: {story}", f"Model: {story}", f"Price: {story}", "Model: A red canoe, 2019."]
+    desk.put("a.md", "\n\n".join(lines))
+    (hit,) = desk.search("Which red canoe is kept?", explain=True)
+    assert "replied" not in hit.shares
 
 
 def test_search_for_all_words_lowers_no_reply(desk: Desk) -> None:

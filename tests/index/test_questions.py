@@ -177,6 +177,21 @@ def test_of_equal_turns_that_of_the_person_comes_before_that_of_the_assistant(
         "What was your advice for the red canoe?",
         "Remind me of the red canoe, what was it?",
         "What did the assistant say of the red canoe?",
+        "What did the AI say of the red canoe?",
+        "Tell me again about the red canoe",
+        "Was hast du über red canoe gesagt?",
+        "Wo ist red canoe, wovon du gesprochen hast?",
+        "Was haben Sie mir über red canoe gesagt?",
+        "Qu'as-tu dit sur red canoe ?",
+        "Quel red canoe m'avez-vous conseillé ?",
+        "¿Qué me dijiste sobre red canoe?",
+        "Cosa mi hai detto di red canoe?",
+        "O que você disse sobre red canoe?",
+        "您推荐的 red canoe 是什么？",
+        "你上回提到的 red canoe",
+        "AI说的 red canoe 是什么？",
+        "前に教えてくれた red canoe は？",
+        "추천해 줬던 red canoe 는?",
     ],
 )
 def test_question_for_a_reply_lowers_no_reply(desk: Desk, question: str) -> None:
@@ -184,6 +199,30 @@ def test_question_for_a_reply_lowers_no_reply(desk: Desk, question: str) -> None
     shares = [hit.shares for hit in desk.search(question, explain=True)]
     assert len(shares) == 2
     assert all("replied" not in share for share in shares)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Was haben sie mit red canoe gemacht?",
+        "Which red canoe is for AI?",
+        "我说过的 red canoe 在哪？",
+    ],
+)
+def test_question_about_others_lowers_replies(desk: Desk, question: str) -> None:
+    assisted_talk(desk)
+    shares = [hit.shares for hit in desk.search(question, explain=True)]
+    assert any(share.get("replied", 0) < 0 for share in shares)
+
+
+def test_a_note_of_an_agent_beside_notes_that_begin_with_a_label_is_no_reply(desk: Desk) -> None:
+    head = "---\ndate: 2023-05-08\n"
+    desk.put("home/shop.md", f"{head}---\nAddress: the shop that mends a red canoe.")
+    desk.put("home/canoe.md", f"{head}source: ai\n---\nA red canoe leaks at the keel.")
+    desk.put("home/model.md", f"{head}---\nModel: a red canoe of 2019.")
+    hits = desk.search("Which red canoe leaks?", explain=True)
+    assert len(hits) == 3
+    assert all("replied" not in hit.shares for hit in hits)
 
 
 def test_parts_of_a_long_reply_are_lowered_as_the_reply_itself(desk: Desk) -> None:
@@ -208,6 +247,14 @@ def test_turns_of_an_assistant_inside_a_session_note_are_lowered(desk: Desk) -> 
     hits = desk.search("Which red canoe leaks at the keel?", explain=True)
     assert [hit.note.path for hit in hits] == ["b.md", "a.md"]
     assert [hit.shares.get("replied", 0) < 0 for hit in hits] == [False, True]
+
+
+def test_labels_inside_a_note_are_no_turns_of_an_assistant(desk: Desk) -> None:
+    story = "It is kept in the shed behind the house, in winter too. " * 6
+    lines = [f"Price: {story}", f"Model: {story}", f"Price: {story}", "Model: A red canoe, 2019."]
+    desk.put("a.md", "\n\n".join(lines))
+    (hit,) = desk.search("Which red canoe is kept?", explain=True)
+    assert "replied" not in hit.shares
 
 
 def test_search_for_all_words_lowers_no_reply(desk: Desk) -> None:

@@ -203,11 +203,11 @@ class ChunkReading:
         self._bits: dict[int, int] = {}
         # row -> feature -> the part that the note as a whole adds to the score of each chunk
         self._about: dict[int, dict[str, float]] = {}
-        # The notes in which somebody speaks who is no assistant.
+        # The notes in which a person speaks to an assistant. `Model: …` may be a label among others.
         self._talks = {
             row
             for row, chunks in self.chunks.items()
-            if any(piece.speaker and not is_assistant(piece.speaker) for piece in chunks)
+            if any(is_user(piece.speaker) for piece in chunks)
         }
         self.scores = {row: ranking.scores[row] for row in self.rows if row in ranking.scores}
         if self.chunks:

@@ -432,16 +432,52 @@ _WHEN = lazy_pattern(
     re.I,
 )
 # A question for what an assistant said: "what did you suggest", "the plan you gave me".
-_ASKS_ASSISTANT = lazy_pattern(
-    r"\b(?:did|had|have|were) you\b"
-    r"|\byou(?:[’']ve|[’']d| have| had)?"
-    r" (?:[a-z]{2,}ed|said|told|gave|given|wrote|written|made|showed|shown|sent|found|chose|put)\b"
-    r"|\byour (?:advice|answer|explanation|recommendation|reply|response|suggestion)s?\b"
-    r"|\bremind me\b|\bour (?:last|previous|earlier) (?:chat|conversation|discussion|talk)\b"
-    r"|\bassistant\b"
-    "|你(?:上次|之前|刚才|曾|给|说|讲|写|列|提|推荐|建议|告诉|回答)|助手",
-    re.I,
+_QUESTIONS_FOR_A_REPLY = (
+    # English
+    r"\b(?:did|had|have|were) you\b",
+    r"\byou(?:[’']ve|[’']d| have| had)?"
+    r" (?:[a-z]{2,}ed|said|told|gave|given|wrote|written|made|showed|shown|sent|found|chose|put)\b",
+    r"\byour (?:advice|answer|explanation|idea|recommendation|reply|response|suggestion)s?\b",
+    r"\bremind me\b|\btell me again\b",
+    r"\bour (?:last|previous|earlier) (?:chat|conversation|discussion|talk)\b|\bassistant\b",
+    r"\b(?:ai|(?:chat)?bot|chatgpt|claude|copilot|gemini|gpt)"
+    r" (?:say|said|tell|told|give|gave|write|wrote|(?:answer|explain|mention|recommend|suggest)(?:ed)?)\b",
+    # German
+    r"\b(?:hast|hattest|sagtest|meintest|empfahlst|rietst|gabst|schriebst|nanntest) du\b",
+    r"\bdu\b[^.!?]{1,60}\bha(?:tte)?st\b",
+    # `sie` may be anybody.
+    r"\b(?:haben|hatten|sagten|meinten|empfahlen|rieten|gaben|schrieben|nannten) (?-i:Sie)\b",
+    r"(?-i:\bSie)\b[^.!?]{1,60}\bha(?:ben|tten)\b",
+    r"\b(?:dein|ihr)(?:e[mnrs]?)? (?:antwort|empfehlung|erklärung|rat|tipp|vorschlag|vorschläge)\b",
+    r"\berinnere? mich\b|\bsag(?:e|en sie)? mir noch ?mal\b",
+    r"\b(?:ki|assistent(?:in)?)\b[^.!?]{1,60}\b(?:gesagt|geraten|empfohlen|vorgeschlagen|geschrieben)\b",
+    # French
+    r"\b(?:as-tu|avez-vous|avais-tu|aviez-vous|tu (?:m['’])?(?:as|avais)|vous (?:m['’])?(?:avez|aviez))\b",
+    r"\b(?:ta|tes|votre|vos) (?:explication|recommandation|réponse|suggestion)s?\b"
+    r"|\b(?:ton|tes|votre|vos) conseils?\b",
+    r"\brappel(?:le|ez)-moi\b|\bassistante?\b",
+    # Spanish
+    r"\b(?:aconsejaste|contaste|dijiste|diste|escribiste|explicaste|mencionaste|propusiste|recomendaste"
+    r"|sugeriste)\b",
+    r"\b(?:me|nos) (?:has|habías)\b|\btus? (?:consejo|explicación|recomendación|respuesta|sugerencia)\b",
+    r"\brecuérdame\b|\basistente\b",
+    # Italian
+    r"\b(?:mi|ci) (?:hai|avevi)\b|\b(?:hai|avevi) (?:consigliato|detto|proposto|scritto|spiegato|suggerito)\b",
+    r"\bricordami\b|\bassistente\b",
+    # Portuguese
+    r"\bvocê (?:me )?(?:aconselhou|deu|disse|escreveu|explicou|mencionou|recomendou|sugeriu|tinha)\b",
+    r"\b(?:tua|sua) (?:explicação|recomendação|resposta|sugestão)\b|\bme lembre\b|\blembra-me\b",
+    # Chinese
+    "[你您妳](?:上次|上回|之前|刚才|剛才|曾|给|給|说|說|讲|講|写|寫|列|提|推荐|推薦|建议|建議|告诉|告訴|回答)",
+    "助手|助理|(?:ai|chatgpt|claude)(?:上次|之前)?(?:说|說|推荐|推薦|建议|建議|告诉|告訴|回答)",
+    # Japanese
+    "(?:教え|言っ|話し|すすめ|勧め|薦め|提案し|推薦し|おすすめし|説明し|書い|答え)て(?:くれ|くださ|いただ)",
+    "(?:あなた|君|きみ)が(?:教え|言っ|話し|すすめ|勧め|薦め|提案し|推薦し|書い|答え)|アシスタント",
+    # Korean
+    "(?:추천|설명|제안|말|얘기|대답)해 ?(?:줬|준|주었|주신|주셨)|알려 ?(?:줬|준|주었|주신|주셨)",
+    "(?:네가|니가|당신이) ?(?:말|추천|제안|설명|알려)|어시스턴트",
 )
+_ASKS_ASSISTANT = lazy_pattern("|".join(_QUESTIONS_FOR_A_REPLY), re.I)
 _MONTHS = (
     "january",
     "february",

@@ -357,11 +357,10 @@ class Ranking:
         self._assisted = {
             note.conversation for note in self.features.values() if is_assistant(note.speaker)
         }
-        # The conversations in which somebody else speaks.
-        self._with_person = {
-            note.conversation
-            for note in self.features.values()
-            if note.speaker is not None and not is_assistant(note.speaker)
+        # The conversations in which a person speaks to an assistant. Any other name may be a label:
+        # `Address: …` in a note beside that of an agent is no talk with it.
+        self._with_user = {
+            note.conversation for note in self.features.values() if is_user(note.speaker)
         }
         self.scores = self._scores()
 
@@ -588,8 +587,8 @@ class Ranking:
         return note.speaker in _USERS or note.conversation in self._assisted
 
     def is_reply(self, note: Features) -> bool:
-        """Whether a note is a turn of an assistant in a talk with somebody."""
-        return is_assistant(note.speaker) and note.conversation in self._with_person
+        """Whether a note is a turn of an assistant in a talk with a person."""
+        return is_assistant(note.speaker) and note.conversation in self._with_user
 
     def _scores(self) -> dict[int, float]:
         """Return the score of each note, by row: the sum of what all its features add.

@@ -530,8 +530,11 @@ def _gap(before: str, part: str) -> str:
     signs = r"[\W_]*+"
     if not part[0].isalnum():
         signs = rf"(?:(?!{re.escape(part)})[\W_])*+"
-    are_two_numbers = not (before.isalpha() or part.isalpha())
-    if are_two_numbers and before[-1].isalnum() and part[0].isalnum():
+    # Python counts the Chinese zero as no letter, as in 二〇二四.
+    if any(word.isalpha() or is_cjk(word) for word in (before, part)):
+        return signs
+    # Two numbers, unless one of them is a sign
+    if before[-1].isalnum() and part[0].isalnum():
         return rf"[\W_]{signs}"
     return signs
 

@@ -77,6 +77,7 @@ _LEDGER_FIXES = {
     DamageKind.MISSING_TEXT: "note that it is gone",
     DamageKind.CHANGE: "keep what can be read of it",
     DamageKind.EMPTY: "remove its line",
+    DamageKind.LOST: "remove its line",
 }
 _LEDGER_CODES = frozenset(kind.value for kind in DamageKind)
 

@@ -157,12 +157,8 @@ class MemoryCommands:
                     return Reply(self._view(files, args["path"], arguments.get("view_range")))
             if command == "create":
                 return Reply(self._create(files, args))
-            if command != "rename":
-                # What is written is compared with what was read, so others may come in between.
-                return Reply(_COMMANDS[command](files, args))
-            # No other process may change a file between the checks and the move.
-            with memory.exclusive():
-                return Reply(_rename(files, args))
+            # What is changed is compared with what was read, so others may come in between.
+            return Reply(_COMMANDS[command](files, args))
         except MemorandaError as error:
             return plain_error_reply(error)
 

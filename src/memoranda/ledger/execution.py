@@ -370,7 +370,15 @@ class Execution:
         self._reversals.append((_Reversal.PUT_BACK, step))
 
     def _move(self, step: Step, place: Entry) -> None:
-        """Move a file or folder from `place` to `step.to`. Raises Exists if that is taken."""
+        """Move a file or folder from `place` to `step.to`.
+
+        Raises Exists if that is taken, and Conflict if the file is not as it was read.
+        """
+        status = stat_in(place.name, place.folder)
+        # A link has no text to compare
+        is_link = status is not None and stat.S_ISLNK(status.st_mode)
+        if step.old is not None and not is_link:
+            self._check_file(step)
         target, new_name = self._at(step, step.to)
         target_status = stat_in(new_name, target.fd)
         if target_status is not None:

@@ -310,3 +310,62 @@ def test_what_a_note_loses_to_better_ones_of_its_conversation_has_an_end(desk: D
     for hit in hits:
         lost += [float(why.split(" ")[1]) for why in hit.why if why.startswith("several ")]
     assert sorted(lost) == sorted([-0.1, -0.2, -0.3, -0.4] + [-0.5] * 7)
+
+
+def standing_talk(desk: Desk, wish: str, other: str) -> None:
+    """A person tells an assistant a wish, and later something else."""
+    head = "---\nsource: {0}\ndate: 2023-05-08\n---\n{0}: "
+    desk.put("chat/1.md", head.format("user") + wish)
+    desk.put("chat/2.md", head.format("assistant") + "Good.")
+    desk.put("chat/3.md", head.format("user") + other)
+
+
+@pytest.mark.parametrize(
+    ("wish", "question"),
+    [
+        ("I prefer trains in the mountains.", "Can you plan trains in the mountains?"),
+        ("From now on, trains in the mountains only.", "Show me trains in the mountains?"),
+        ("Hello. Always take trains in the mountains.", "Should I take trains in the mountains?"),
+        ("我更喜欢坐火车去山里。", "帮我看看坐火车去山里怎么走？"),
+        ("以后都坐火车去山里。", "能不能推荐坐火车去山里的路线？"),
+    ],
+)
+def test_what_holds_from_now_on_counts_more_for_a_request(
+    desk: Desk, wish: str, question: str
+) -> None:
+    standing_talk(desk, wish, "The trains in the mountains were late. 坐火车去山里的人很多。")
+    shares = {hit.note.path: hit.shares for hit in desk.search(question, explain=True)}
+    standing = {path: share.get("standing", 0) > 0 for path, share in shares.items()}
+    assert standing["chat/1.md"]
+    assert not standing["chat/3.md"]
+
+
+@pytest.mark.parametrize("question", ["Which trains are in the mountains?", "坐火车去山里的是谁？"])
+def test_what_holds_from_now_on_counts_no_more_where_nothing_is_to_be_done(
+    desk: Desk, question: str
+) -> None:
+    standing_talk(desk, "I prefer trains in the mountains. 我更喜欢坐火车去山里。", "Fine.")
+    hits = desk.search(question, explain=True)
+    assert "chat/1.md" in [hit.note.path for hit in hits]
+    assert all("standing" not in hit.shares for hit in hits)
+
+
+def test_neither_an_assistant_nor_people_among_themselves_say_what_holds(desk: Desk) -> None:
+    head = "---\nsource: {0}\ndate: 2023-05-08\n---\n{0}: I prefer trains in the mountains."
+    desk.put("chat/1.md", head.format("assistant"))
+    desk.put("chat/2.md", head.format("user"))
+    desk.put("people/1.md", head.format("Mel"))
+    desk.put("alone.md", "I prefer trains in the mountains.")
+    hits = desk.search("Can you plan trains in the mountains?", explain=True)
+    assert len(hits) == 4
+    assert [hit.note.path for hit in hits if "standing" in hit.shares] == ["chat/2.md"]
+
+
+def test_a_long_turn_says_what_holds_in_any_of_its_parts(desk: Desk) -> None:
+    story = "\n\n".join(["We went out late, and the wind was high. " * 24] * 3)
+    standing_talk(desk, f"{story}\n\nI prefer trains in the mountains.", "Fine.")
+    hit = desk.search("Can you plan trains in the mountains?", explain=True)[0]
+    assert hit.note.path == "chat/1.md"
+    assert "passage" in hit.shares
+    assert hit.shares["standing"] > 0
+    assert round(sum(hit.shares.values()), 2) == round(hit.score, 2)

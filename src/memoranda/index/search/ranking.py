@@ -72,6 +72,7 @@ _FEATURES = (
     "conversation_words",
     "speaker",
     "replied",
+    "standing",
     "own",
     "asks",
     "date",
@@ -318,6 +319,9 @@ class Ranking:
         # Replies count in full if the question asks for them, and in a search for all words.
         if self.question.asks_assistant or query is not None:
             self.table = replace(self.table, replied=0.0)
+        # What holds from now on concerns what is to be done or advised.
+        if not self.question.is_request or query is not None:
+            self.table = replace(self.table, standing=0.0)
         self._lookup = _WordLookup(context)
         if query is None:
             self.words = self._lookup.words(self.question)
@@ -573,6 +577,7 @@ class Ranking:
             / self._most,
             speaker,
             replied,
+            table.standing * self.is_standing(note),
             table.own * note.first_person / 4,
             asks,
             date,
@@ -590,6 +595,15 @@ class Ranking:
     def is_reply(self, note: Features) -> bool:
         """Whether a note is a turn of an assistant in a talk with somebody."""
         return is_assistant(note.speaker) and note.conversation in self._with_person
+
+    def is_standing(self, note: Features) -> bool:
+        """Whether a person tells an assistant in a note how things are to be from now on."""
+        return (
+            note.is_standing == 1
+            and note.conversation is not None
+            and not is_assistant(note.speaker)
+            and self._is_request(note)
+        )
 
     def _scores(self) -> dict[int, float]:
         """Return the score of each note, by row: the sum of what all its features add.

@@ -316,12 +316,7 @@ class Ranking:
         self.is_told = query is None and is_told(text)
         # The weights, some of them changed for this query.
         self.table = _table_for_told() if self.is_told else weights.WEIGHTS
-        # Replies count in full if the question asks for them, and in a search for all words.
-        if self.question.asks_assistant or query is not None:
-            self.table = replace(self.table, replied=0.0)
-        # What holds from now on concerns what is to be done or advised.
-        if not self.question.is_request or query is not None:
-            self.table = replace(self.table, standing=0.0)
+        self._leave_out_features_of_talks()
         self._lookup = _WordLookup(context)
         if query is None:
             self.words = self._lookup.words(self.question)
@@ -368,6 +363,16 @@ class Ranking:
             if note.speaker is not None and not is_assistant(note.speaker)
         }
         self.scores = self._scores()
+
+    def _leave_out_features_of_talks(self) -> None:
+        """Set weights to 0 of features that the question has no use for."""
+        is_for_all_words = self.query is not None
+        # Replies count in full if the question asks for them.
+        if self.question.asks_assistant or is_for_all_words:
+            self.table = replace(self.table, replied=0.0)
+        # What holds from now on concerns what is to be done or advised.
+        if not self.question.is_request or is_for_all_words:
+            self.table = replace(self.table, standing=0.0)
 
     def _find_notes(self, found_rows: Sequence[int]) -> None:
         """Set `features` and `bits` to the notes that are scored.

@@ -320,6 +320,15 @@ def standing_talk(desk: Desk, wish: str, other: str) -> None:
     desk.put("chat/3.md", head.format("user") + other)
 
 
+def standing_of(desk: Desk, question: str) -> dict[str, float]:
+    """What each note found gains by saying what holds from now on."""
+    gains = {}
+    for hit in desk.search(question, explain=True):
+        path = hit.note.path
+        gains[path] = hit.shares.get("standing", 0.0)
+    return gains
+
+
 @pytest.mark.parametrize(
     ("wish", "question"),
     [
@@ -333,21 +342,21 @@ def standing_talk(desk: Desk, wish: str, other: str) -> None:
 def test_what_holds_from_now_on_counts_more_for_a_request(
     desk: Desk, wish: str, question: str
 ) -> None:
-    standing_talk(desk, wish, "The trains in the mountains were late. 坐火车去山里的人很多。")
-    shares = {hit.note.path: hit.shares for hit in desk.search(question, explain=True)}
-    standing = {path: share.get("standing", 0) > 0 for path, share in shares.items()}
-    assert standing["chat/1.md"]
-    assert not standing["chat/3.md"]
+    other = "The trains in the mountains were late. 坐火车去山里的人很多。"
+    standing_talk(desk, wish, other)
+    gains = standing_of(desk, question)
+    assert gains["chat/1.md"] > 0
+    assert gains["chat/3.md"] == 0
 
 
 @pytest.mark.parametrize("question", ["Which trains are in the mountains?", "坐火车去山里的是谁？"])
 def test_what_holds_from_now_on_counts_no_more_where_nothing_is_to_be_done(
     desk: Desk, question: str
 ) -> None:
-    standing_talk(desk, "I prefer trains in the mountains. 我更喜欢坐火车去山里。", "Fine.")
-    hits = desk.search(question, explain=True)
-    assert "chat/1.md" in [hit.note.path for hit in hits]
-    assert all("standing" not in hit.shares for hit in hits)
+    wish = "I prefer trains in the mountains. 我更喜欢坐火车去山里。"
+    standing_talk(desk, wish, "Fine.")
+    gains = standing_of(desk, question)
+    assert gains["chat/1.md"] == 0
 
 
 def test_neither_an_assistant_nor_people_among_themselves_say_what_holds(desk: Desk) -> None:
@@ -356,16 +365,21 @@ def test_neither_an_assistant_nor_people_among_themselves_say_what_holds(desk: D
     desk.put("chat/2.md", head.format("user"))
     desk.put("people/1.md", head.format("Mel"))
     desk.put("alone.md", "I prefer trains in the mountains.")
-    hits = desk.search("Can you plan trains in the mountains?", explain=True)
-    assert len(hits) == 4
-    assert [hit.note.path for hit in hits if "standing" in hit.shares] == ["chat/2.md"]
+    gains = standing_of(desk, "Can you plan trains in the mountains?")
+    assert gains.pop("chat/2.md") > 0
+    assert len(gains) == 3
+    assert set(gains.values()) == {0}
 
 
 def test_a_long_turn_says_what_holds_in_any_of_its_parts(desk: Desk) -> None:
-    story = "\n\n".join(["We went out late, and the wind was high. " * 24] * 3)
-    standing_talk(desk, f"{story}\n\nI prefer trains in the mountains.", "Fine.")
-    hit = desk.search("Can you plan trains in the mountains?", explain=True)[0]
+    passage = "We went out late, and the wind was high. " * 24
+    wish = "I prefer trains in the mountains."
+    text = f"{passage}\n\n{passage}\n\n{wish}"
+    standing_talk(desk, text, "Fine.")
+    question = "Can you plan trains in the mountains?"
+    hit = desk.search(question, explain=True)[0]
     assert hit.note.path == "chat/1.md"
     assert "passage" in hit.shares
     assert hit.shares["standing"] > 0
-    assert round(sum(hit.shares.values()), 2) == round(hit.score, 2)
+    total = sum(hit.shares.values())
+    assert round(total, 2) == round(hit.score, 2)

@@ -357,3 +357,76 @@ def test_what_a_note_loses_to_better_ones_of_its_conversation_has_an_end(desk: D
     for hit in hits:
         lost += [float(why.split(" ")[1]) for why in hit.why if why.startswith("several ")]
     assert sorted(lost) == sorted([-0.1, -0.2, -0.3, -0.4] + [-0.5] * 7)
+
+
+def standing_talk(desk: Desk, wish: str, other: str) -> None:
+    """A person tells an assistant a wish, and later something else."""
+    head = "---\nsource: {0}\ndate: 2023-05-08\n---\n{0}: "
+    desk.put("chat/1.md", head.format("user") + wish)
+    desk.put("chat/2.md", head.format("assistant") + "Good.")
+    desk.put("chat/3.md", head.format("user") + other)
+
+
+def standing_of(desk: Desk, question: str) -> dict[str, float]:
+    """What each note found gains by saying what holds from now on."""
+    gains = {}
+    for hit in desk.search(question, explain=True):
+        path = hit.note.path
+        gains[path] = hit.shares.get("standing", 0.0)
+    return gains
+
+
+@pytest.mark.parametrize(
+    ("wish", "question"),
+    [
+        ("I prefer trains in the mountains.", "Can you plan trains in the mountains?"),
+        ("From now on, trains in the mountains only.", "Show me trains in the mountains?"),
+        ("Hello. Always take trains in the mountains.", "Should I take trains in the mountains?"),
+        ("我更喜欢坐火车去山里。", "帮我看看坐火车去山里怎么走？"),
+        ("以后都坐火车去山里。", "能不能推荐坐火车去山里的路线？"),
+    ],
+)
+def test_what_holds_from_now_on_counts_more_for_a_request(
+    desk: Desk, wish: str, question: str
+) -> None:
+    other = "The trains in the mountains were late. 坐火车去山里的人很多。"
+    standing_talk(desk, wish, other)
+    gains = standing_of(desk, question)
+    assert gains["chat/1.md"] > 0
+    assert gains["chat/3.md"] == 0
+
+
+@pytest.mark.parametrize("question", ["Which trains are in the mountains?", "坐火车去山里的是谁？"])
+def test_what_holds_from_now_on_counts_no_more_where_nothing_is_to_be_done(
+    desk: Desk, question: str
+) -> None:
+    wish = "I prefer trains in the mountains. 我更喜欢坐火车去山里。"
+    standing_talk(desk, wish, "Fine.")
+    gains = standing_of(desk, question)
+    assert gains["chat/1.md"] == 0
+
+
+def test_neither_an_assistant_nor_people_among_themselves_say_what_holds(desk: Desk) -> None:
+    head = "---\nsource: {0}\ndate: 2023-05-08\n---\n{0}: I prefer trains in the mountains."
+    desk.put("chat/1.md", head.format("assistant"))
+    desk.put("chat/2.md", head.format("user"))
+    desk.put("people/1.md", head.format("Mel"))
+    desk.put("alone.md", "I prefer trains in the mountains.")
+    gains = standing_of(desk, "Can you plan trains in the mountains?")
+    assert gains.pop("chat/2.md") > 0
+    assert len(gains) == 3
+    assert set(gains.values()) == {0}
+
+
+def test_a_long_turn_says_what_holds_in_any_of_its_parts(desk: Desk) -> None:
+    passage = "We went out late, and the wind was high. " * 24
+    wish = "I prefer trains in the mountains."
+    text = f"{passage}\n\n{passage}\n\n{wish}"
+    standing_talk(desk, text, "Fine.")
+    question = "Can you plan trains in the mountains?"
+    hit = desk.search(question, explain=True)[0]
+    assert hit.note.path == "chat/1.md"
+    assert "passage" in hit.shares
+    assert hit.shares["standing"] > 0
+    total = sum(hit.shares.values())
+    assert round(total, 2) == round(hit.score, 2)

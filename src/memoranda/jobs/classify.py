@@ -29,6 +29,7 @@ from memoranda.engine.embedding import known_texts
 from memoranda.jobs.dedup import ENDING
 from memoranda.jobs.job import OWNER, SET_BY, Action, MemoryState
 from memoranda.note.model import INBOX
+from memoranda.text.standing import LIKING, preference_words
 from memoranda.text.words import one_word, runs
 
 if TYPE_CHECKING:
@@ -66,12 +67,6 @@ _SAYS_WHEN = re.compile(
     r"|\b(?:spring|summer|autumn|fall|winter|days?|weeks?|weekend|months?|years?|holidays?|christmas|easter|eve)\b"
     r"|[年月周日号春夏秋冬节夕]|星期|礼拜|假期",
     re.I,
-)
-# `like` as a verb: "I like", "to like"; elsewhere it mostly compares: "just like we agreed".
-_LIKING = re.compile(
-    r"\b(?:I|we|you|they|he|she|who|people|to|not|'?d|would|don't|doesn't|both)"
-    r" (?:also |really |still |always |particularly )?like\b",
-    re.IGNORECASE,
 )
 # The number of characters of a text that are compared.
 _COMPARED_CHARACTERS = 2000
@@ -137,7 +132,7 @@ class Classifier:
         classified = classify(text)
         best_score = max(classified.scores.values(), default=0)
         # `like` compares here, and says nothing about a preference.
-        is_comparison = classified.words == ("like",) and _LIKING.search(text) is None
+        is_comparison = classified.words == ("like",) and LIKING.search(text) is None
         is_single_word = best_score == _WEIGHTS["normal"]
         if is_single_word and examples().nearest(text, limit=1, least=_LIKENESS_TO_OUTWEIGH):
             # A very similar example outweighs a single ordinary word
@@ -634,10 +629,13 @@ def _lowered(text: str) -> str:
 def _table() -> tuple[tuple[str, ...], dict[str, list[_Entry]]]:
     """Read classify.toml: its categories in their order, and its entries by their first word.
 
+    The words of preferences are in text/standing.toml.
+
     The entries with one first word are sorted by length, the longest first: `each day` comes before
     `each`.
     """
     tables = tomllib.loads(Path(__file__).with_name("classify.toml").read_text(encoding="utf-8"))
+    tables["preferences"] = preference_words()
     category_and_kind: dict[str, tuple[str, str]] = {}
     for category, kinds in tables.items():
         for kind, words in kinds.items():

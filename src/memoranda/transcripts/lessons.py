@@ -2,7 +2,7 @@
 
 A lesson is a request, a decision or a correction of a person, or a command that failed, perhaps
 with the command that worked then. Nothing is invented: a lesson is a place in a turn, the thing said
-or done. The rules are in lessons.toml.
+or done. The rules are in lessons.toml, those of requests in text/standing.toml.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from memoranda.text.folding import fold
 from memoranda.text.pattern import lazy_pattern
+from memoranda.text.standing import SENTENCE, order_rules
 from memoranda.transcripts.blocks import list_of
 from memoranda.transcripts.terms import (
     command_term,
@@ -83,8 +84,6 @@ _MAX_LESSONS_PER_TURN = 4
 _MAX_TURN_CHARACTERS = 6_000
 # A command that works counts as the fix of one that failed at most this many commands earlier.
 _MAX_COMMANDS_BETWEEN = 14
-# A sentence; a dot inside a name does not end it.
-_SENTENCE = lazy_pattern(r"[^\n.!?。！？]+(?:\.(?=\S)[^\n.!?。！？]*)*[.!?。！？]*")
 _TERM = r"(`[^`\n]{1,80}`|(?<![\w@/.-])[@A-Za-z_][\w@/+-]*(?:\.[\w@/+-]+)*)"
 # A further term after a first one.
 _FURTHER_TERM = lazy_pattern(rf"\s*(?:,|and|or|/|nor|和|或|、)\s*{_TERM}")
@@ -119,6 +118,7 @@ def _table() -> dict[str, Any]:
     table = tomllib.loads(Path(__file__).with_name("lessons.toml").read_text("utf-8"))
     # Signs with `^` only count at the beginning of a sentence.
     return table | {
+        "request": order_rules(),
         "no_terms": frozenset(table["no_terms"].split()),
         "broken": tuple(table["broken_command"]),
         "signs": tuple(sign for sign in table["signs"] if sign[0] != "^"),
@@ -180,7 +180,7 @@ def sentences(text: str) -> Iterator[Sentence]:
     if not _PASTED_SIGNS.isdisjoint(typed):
         # Blanks of the same length keep the positions of the text after them.
         typed = _PASTED.sub(lambda pasted: " " * len(pasted[0]), typed)
-    for match in _SENTENCE.finditer(typed):
+    for match in SENTENCE.finditer(typed):
         sentence = match[0].strip(" \t-*•")
         # Scripts without spaces say much in few characters.
         is_dense = bool(sentence) and not sentence.isascii()

@@ -676,6 +676,7 @@ class ChunkReading:
             "neighbors": from_neighbors,
             "speaker": from_speaker,
             "replied": table.replied if self._is_reply(piece) else 0.0,
+            "standing": table.standing if self._is_in_standing_turn(piece) else 0.0,
         }
         piece.score = from_note + sum(piece.parts.values())
 
@@ -687,6 +688,10 @@ class ChunkReading:
         if is_assistant(piece.speaker) and piece.row in self._talks:
             return True
         return self._ranking.is_reply(self._features[piece.row])
+
+    def _is_in_standing_turn(self, piece: Chunk) -> bool:
+        """Whether the note of a chunk is a turn in which a person says what holds from now on."""
+        return self._ranking.is_standing(self._features[piece.row])
 
     def _find_words(self) -> None:
         """Find the words of the query in all chunks.

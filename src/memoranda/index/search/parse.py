@@ -478,6 +478,17 @@ _QUESTIONS_FOR_A_REPLY = (
     "(?:네가|니가|당신이) ?(?:말|추천|제안|설명|알려)|어시스턴트",
 )
 _ASKS_ASSISTANT = lazy_pattern("|".join(_QUESTIONS_FOR_A_REPLY), re.I)
+# A request to an assistant: "can you", "show me", "should I", "I'm planning". To remind is none.
+_REQUEST = lazy_pattern(
+    r"\b(?:can|could|would|will) you\b(?! (?:remind|recall|remember))"
+    r"|\b(?:should|shall|can|could|may|might|do) (?:I|we)\b"
+    r"|\b(?:help|show|give|tell|teach|find|write|make|draft|recommend|suggest) (?:me|us)\b"
+    r"|\bI(?:[’']d| would) like\b|\bI(?:[’']m| am) (?:\w+ly )?[a-z]+ing\b|\bI (?:want|need|have to)\b"
+    r"|\badvice\b|\b(?:recommendation|suggestion|idea|tip)s\b"
+    "|帮我|请(?!问)|教我|给我|(?:能|可)(?:不能|不可以|以|否)?(?:帮|给|教|推荐|建议)"
+    "|我(?:们)?(?:想|要|需要|打算|准备|正在|该|应该|应当|可以|能)",
+    re.I,
+)
 _MONTHS = (
     "january",
     "february",
@@ -548,6 +559,7 @@ class Question:
     when: whether the question asks for a time.
     only_days: whether the question names nothing but days.
     asks_assistant: whether the question asks for what an assistant said.
+    is_request: whether an assistant is to do or to advise something.
     beside: the words of a long text or a dialogue that are outside its question. Each has its
         weight relative to a word of the question.
     """
@@ -558,6 +570,7 @@ class Question:
     when: bool
     only_days: bool = False
     asks_assistant: bool = False
+    is_request: bool = False
     beside: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -607,6 +620,7 @@ def read_question(text: str, today: date | None = None) -> Question:
         asks_when,
         only_days,
         asks_assistant=_ASKS_ASSISTANT.search(question_text) is not None,
+        is_request=_REQUEST.search(question_text) is not None,
         beside=beside,
     )
 

@@ -180,6 +180,7 @@ class Features(NamedTuple):
     first_person: how many pronouns of the first person it has, up to 4.
     has_time: 1 if it names a time, otherwise 0.
     is_long: 1 if it has more than one chunk, otherwise 0.
+    is_standing: 1 if somebody says in it how things are to be from now on, otherwise 0.
     """
 
     row: int
@@ -192,6 +193,7 @@ class Features(NamedTuple):
     first_person: int
     has_time: int
     is_long: int
+    is_standing: int
 
 
 def counted_to(stop: int) -> int:

@@ -286,7 +286,8 @@ def put(
         around = _around(db, note)
         assert around is not None
     project = around.project
-    if note.project == "kv":
+    # An expired entry at this path is not among the notes, so it is not replaced like one.
+    if note.project == KV_PROJECT:
         db.execute(_FORGET_EXPIRED, (path,))
 
     # Take out the note that is replaced.
@@ -295,12 +296,13 @@ def put(
         _take_out(db, note.project, old)
 
     # Insert the new one, with the permalink of the old one if it keeps that.
-    keeps_permalink = old is not None and _keeps_permalink(old, note)
     permalink = wanted_permalink
     base = None
-    if old is not None and keeps_permalink:
+    keeps_permalink = False
+    if old is not None and _keeps_permalink(old, note):
         permalink = old.permalink
         base = old.base
+        keeps_permalink = True
     row = row or around.next_row
     _insert(db, [(row, _settled(prepared, note, stamp, project, permalink, base))])
 

@@ -365,8 +365,9 @@ def put_all(
 
     prepared: the rows of notes for which they were computed before, by (project, path).
     """
+    # The rows of notes that are written together later, each with the number of its row.
     waiting_notes: list[tuple[int, Prepared]] = []
-    # (project, permalink) of the notes that waited
+    # The (project, permalink) of all notes that ever waited.
     used_permalinks: set[tuple[str, str]] = set()
     for note, stamp in notes:
         around = _around(db, note)

@@ -68,7 +68,7 @@ class Text:
 def _with_short_blanks(text: str, places: list[int]) -> tuple[str, list[int]]:
     """Shorten the long runs of blanks in a text. Return it with the places that remain.
 
-    places: a number for each character of the text. Of a run of blanks, the first ones remain.
+    places: a number for each character of the text. The first blanks of each run remain.
     """
     pieces: list[str] = []
     remaining_places: list[int] = []

@@ -313,8 +313,8 @@ class EntityQueries(Queries):
         if is_memory_faster and memory.version == version(self._db):
             return memory.visible(memory.relations_at(self._db, names), viewer)
 
-        # Several names may have one key (`Tea` and `TEA`), so the index finds more relations than
-        # those of `names`. A relation between two of the names is found twice.
+        # Several names may have one key (`Tea` and `TEA`), so the index also finds relations of other
+        # names. A relation between two of the names is found twice.
         keys = {key(name) for name in names}
         from_names = self._relations_from(keys, viewer)
         relations = {relation for relation in from_names if relation.source in names}

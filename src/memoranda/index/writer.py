@@ -1202,7 +1202,7 @@ def _is_taken(db: sqlite3.Connection, project: int, base: str, number: int, scop
 
     scope: the scope of the note to number. Only notes of this scope, or for all agents, count.
     """
-    # Without a number, the permalink is that of the paths of all notes that are numbered here.
+    # The paths of all notes that are numbered here give the permalink without a number.
     counts_paths = number > 0
     note = db.execute(
         "select 1 from note where permalink = ? and project = ? and base is null"

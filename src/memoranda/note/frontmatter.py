@@ -749,7 +749,7 @@ def _by_lines(
     yaml_text: the header between its two lines of `---`.
     changes: the new lines of each key; no lines remove the key.
     newline: the line break of the file.
-    order: the usual order of keys, by which a new key gets its place among those of the header.
+    order: the usual order of keys, by which a new key gets its place in the header.
     """
     lines = yaml_text.splitlines(keepends=True)
     for key, written in changes.items():

@@ -298,7 +298,7 @@ class Rules:
     ) -> list[GateMatch]:
         """Return every match of the expressions of rules of `kind`, overlapping ones too.
 
-        kinds_of_characters: those of `_KINDS_OF_CHARACTERS` that the text may have.
+        kinds_of_characters: the entries of `_KINDS_OF_CHARACTERS` that the text may have.
         near_words: the words of `near` that the text has; None to look for them here.
         """
         if near_words is None:

@@ -573,7 +573,7 @@ def _words_beside(
 ) -> tuple[dict[str, float], frozenset[str]]:
     """Return the words of the texts beside a question with their weights, and the weak ones.
 
-    The words of the last text weigh most, those of each earlier text less.
+    The words of the last text weigh most, the words of each earlier text less.
 
     texts: the texts in order, such as the turns of a dialogue.
     question_words: the words of the question, which are left out.

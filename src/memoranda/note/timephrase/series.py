@@ -201,7 +201,7 @@ def _timed_series(
         raise sentence.unused(*sentence.of("length"))
     slots = clock_slots(sentence, _without_clock_ends(sentence))
     zone = NamedZone(sentence, clock)
-    # A zone is that of a clock, so it means nothing without one.
+    # A zone belongs to a clock, so it means nothing without one.
     if zone.is_named and not slots:
         raise sentence.unused(*sentence.of("zone"))
     # A rule stores its zone by name, and an offset such as "utc+05:30" has no name.
@@ -247,7 +247,7 @@ def _without_clock_ends(sentence: Sentence) -> list[Part]:
 class _Series:
     """A repetition with its first and last day, without the hour.
 
-    The rule may name a zone of its own. Its days and hours are those of that zone (`_rule_zone`);
+    The rule may name a zone of its own. Its days and hours are in that zone (`_rule_zone`);
     its times are returned in the zone of the reader.
     """
 

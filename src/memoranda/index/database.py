@@ -133,6 +133,7 @@ class Database:
         Raises StorageError if the whole home is missing.
         """
         if self._connection is not None:
+            # A transaction goes on in its file, and a stand-in serves until the file is retried.
             must_keep = (
                 self._is_pinned or self._connection.in_transaction or self._retry_time is not None
             )

@@ -381,9 +381,10 @@ class ChunkReading:
         return self._ranking.relevance(passage.bits, passage.stop - passage.start)
 
     def _relevant_chunks(self, row: int) -> list[Chunk]:
-        """Return the chunks of a note that may answer the question.
+        """Return the chunks of the note in `row` that may answer the question.
 
-        If none has a word of it but the note is near it in meaning, this is its best chunk.
+        These have a word of the question, or are beside such a chunk. If there are none, but the
+        note is near the question in meaning, the best chunk of the note is returned.
         """
         pieces = self.chunks[row]
         relevant = [piece for piece in pieces if piece.is_relevant]
@@ -500,8 +501,10 @@ class ChunkReading:
         has_longer = False
         for number, word in enumerate(self._ranking.words):
             marks = marks_of(bits, number)
-            has_longer = has_longer or marks & IN_TEXT == LOOSE
-            # Weak words say too little to be a reason.
+            # The text has only a longer word. This is told even for a weak word.
+            if (marks & IN_TEXT) == LOOSE:
+                has_longer = True
+            # A weak word itself says too little to be a reason.
             if word.is_weak:
                 continue
             if marks & TITLE:

@@ -289,6 +289,7 @@ def _clauses(pieces: list[Term | str]) -> tuple[list[Clause], bool]:
     while remaining:
         piece = remaining.popleft()
         next_piece = remaining[0] if remaining else None
+        # AND and OR are operators only between two terms.
         joins_terms = bool(terms or without) and _begins_with_term(remaining)
         if isinstance(piece, Term):
             terms.append(piece)
@@ -587,42 +588,56 @@ def read_question(text: str, today: date | None = None) -> Question:
     is_dialogue = bool(turns) and turns[-1] != ""
     focus = Focus(turns[-1]) if is_dialogue else focus_of(text)
     question_text = focus.text
-    named_periods = periods(question_text, today)
-    pairs_found, weak = _pairs_of(question_text)
-    is_pasted = focus.is_buried and len(words(question_text)) >= _MIN_QUESTION_WORDS
-    other_texts: list[str] = []
+    is_complete = focus.is_buried and len(words(question_text)) >= _MIN_QUESTION_WORDS
+    texts_beside: list[str] = []
     if is_dialogue:
-        other_texts = turns[:-1]
-    elif len(question_text) < len(text) and not is_pasted:
-        other_texts = [text]
+        texts_beside = turns[:-1]
+    elif len(question_text) < len(text) and not is_complete:
+        texts_beside = [text]
 
-    # The words of these texts count less: the earlier the turn, the less.
-    beside: dict[str, float] = {}
-    share = weights.WEIGHTS.beside
-    for other_text in reversed(other_texts):
-        other_words, other_weak = _pairs_of(other_text)
-        for word in other_words.keys() - pairs_found.keys() - beside.keys():
-            beside[word] = share
-        weak |= other_weak & beside.keys()
-        share *= weights.WEIGHTS.earlier
-    ordered_words = list(pairs_found)
+    # Find the words of both.
+    question_words, weak_in_question = _pairs_of(question_text)
+    beside, weak_beside = _words_beside(texts_beside, question_words)
+    ordered_words = list(question_words)
     if beside:
         ordered_words += [word for word in _pairs_of(text)[0] if word in beside]
 
     # Does the question name nothing but times?
+    named_periods = periods(question_text, today)
     text_without_times = _RELATIVE.sub(" ", question_text.lower())
     only_days = bool(named_periods) and stop_words().issuperset(words(text_without_times))
-    asks_when = _WHEN.search(question_text) is not None
     return Question(
         tuple(ordered_words),
-        weak,
+        weak_in_question | weak_beside,
         tuple(named_periods),
-        asks_when,
-        only_days,
+        when=_WHEN.search(question_text) is not None,
+        only_days=only_days,
         asks_assistant=_ASKS_ASSISTANT.search(question_text) is not None,
         is_request=_REQUEST.search(question_text) is not None,
         beside=beside,
     )
+
+
+def _words_beside(
+    texts: Sequence[str], question_words: Mapping[str, None]
+) -> tuple[dict[str, float], frozenset[str]]:
+    """Return the words of the texts beside a question with their weights, and the weak ones.
+
+    The words of the last text weigh most, the words of each earlier text less.
+
+    texts: the texts in order, such as the turns of a dialogue.
+    question_words: the words of the question, which are left out.
+    """
+    weights_beside: dict[str, float] = {}
+    weak: frozenset[str] = frozenset()
+    weight = weights.WEIGHTS.beside
+    for text in reversed(texts):
+        words_of_text, weak_in_text = _pairs_of(text)
+        for word in words_of_text.keys() - question_words.keys() - weights_beside.keys():
+            weights_beside[word] = weight
+        weak |= weak_in_text & weights_beside.keys()
+        weight *= weights.WEIGHTS.earlier
+    return weights_beside, weak
 
 
 def _pairs_of(text: str) -> tuple[dict[str, None], frozenset[str]]:
@@ -716,17 +731,7 @@ def focus_of(text: str) -> Focus:
     """
     if "?" not in text and "？" not in text:
         return Focus(text)
-    sentences: list[str] = []
-    # The positions of the questions in `sentences`.
-    positions: list[int] = []
-    for match in _SENTENCE.finditer(text):
-        sentence = match.group()
-        if not sentence.strip():
-            continue
-        ends_in_address = _IN_ADDRESS.match(text, match.end() - 2) is not None
-        if sentence.endswith(("?", "？")) and not ends_in_address:
-            positions.append(len(sentences))
-        sentences.append(sentence)
+    sentences, positions = _sentences_with_questions(text)
     if not positions:
         return Focus(text)
     last = _last_question(sentences, positions[-1])
@@ -740,6 +745,22 @@ def focus_of(text: str) -> Focus:
     if len(positions) == 1:
         return Focus(last)
     return Focus(questions)
+
+
+def _sentences_with_questions(text: str) -> tuple[list[str], list[int]]:
+    """Return the sentences of a text, and the positions of the questions among them."""
+    sentences: list[str] = []
+    positions: list[int] = []
+    for match in _SENTENCE.finditer(text):
+        sentence = match.group()
+        if not sentence.strip():
+            continue
+        # The question mark of `watch?v=1` ends no sentence.
+        ends_in_address = _IN_ADDRESS.match(text, match.end() - 2) is not None
+        if sentence.endswith(("?", "？")) and not ends_in_address:
+            positions.append(len(sentences))
+        sentences.append(sentence)
+    return sentences, positions
 
 
 def _last_question(sentences: Sequence[str], position: int) -> str:

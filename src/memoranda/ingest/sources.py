@@ -484,28 +484,41 @@ def inline_tags(text: str, *, bracketed: bool = False) -> tuple[str, ...]:
     names: list[str] = []
 
     def placeholder(match: re.Match[str]) -> str:
-        """Return a link with the index of the tag in `names`, or the match unchanged."""
-        if match[1] is None:
-            name = (match[2] or "").strip("/")
-        elif bracketed:
-            name = match[1].strip()
-        else:
-            name = ""
-        name = name.lower()
-        may_be_tag = any(map(str.isalnum, name)) and not name.isdigit()
-        if not may_be_tag:
-            return match[0]
-        search_start = max(0, match.start() - _MOST_ADDRESS_CHARACTERS)
-        if _BEFORE_ADDRESS.search(text, search_start, match.start()):
+        """Return a link with the index of the tag in `names`, or the match if it is no tag."""
+        name = _tag_name(match, bracketed)
+        if not name:
             return match[0]
         names.append(name)
         return f"[[{_PLACEHOLDER}{len(names) - 1}]]"
 
-    # The grammar of notes knows which parts of a text are code. So a link takes the place of each
-    # tag. If the grammar reads the link, the tag is not in code.
+    # The grammar of notes knows which parts of a text are code. It reads links, but not tags. So
+    # each tag is replaced by a link. If the grammar then finds the link, the tag is not in code.
     text_with_links = _TAG.sub(placeholder, text)
     if not names:
         return ()
     targets = {relation.target for relation in grammar.scan(text_with_links).relations}
     tags = [name for index, name in enumerate(names) if f"{_PLACEHOLDER}{index}" in targets]
     return tuple(dict.fromkeys(tags))
+
+
+def _tag_name(match: re.Match[str], bracketed: bool) -> str:
+    """Return the name of a tag in lower case. "" if the match is a link or no tag.
+
+    match: a match of `_TAG` in the whole text.
+    bracketed: whether `#[[two words]]` is a tag too.
+    """
+    words_in_brackets = match[1]
+    if words_in_brackets is None:
+        name = (match[2] or "").strip("/").lower()
+    elif bracketed:
+        name = words_in_brackets.strip().lower()
+    else:
+        return ""
+    has_letter_or_digit = any(map(str.isalnum, name))
+    if not has_letter_or_digit or name.isdigit():
+        return ""
+    # In `https://example.org/#part`, the `#` begins a part of the address.
+    search_start = max(0, match.start() - _MOST_ADDRESS_CHARACTERS)
+    if _BEFORE_ADDRESS.search(match.string, search_start, match.start()):
+        return ""
+    return name

@@ -275,18 +275,20 @@ def organize(
 
     A memory that has a category already keeps it. For any other, the classifier chooses one.
 
-    job, verb: the job and the verb of the action.
-    why: a reason to put before the reason of the classifier. "" adds none.
+    job: the job that plans the action.
+    verb: how the action is named in the history.
+    why: a reason to put before the category or the reason of the classifier. "" adds none.
     careful: whether to plan nothing if the classifier is not sure. `memory review` asks about these
         memories.
 
     Returns None if nothing is planned.
     """
-    category = memory.category
-    reason = memory.category
-    words: tuple[str, ...] = ()
-    has_no_category = memory.category == INBOX
-    if has_no_category:
+    has_category = memory.category != INBOX
+    if has_category:
+        category = memory.category
+        reason = memory.category
+        words: tuple[str, ...] = ()
+    else:
         choice = classifier.choose(memory)
         if careful and not choice.is_sure:
             return None

@@ -125,7 +125,10 @@ class Layout:
 
 
 class SharedSource(Protocol):
-    """The database that has the shared files. `follow_shared` and `changing_shared` use it."""
+    """The database that has the shared files of a home, such as its `config.yaml`.
+
+    The homes on all machines that use one space of a database have the same shared files.
+    """
 
     space: str
 

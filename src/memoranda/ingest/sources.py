@@ -326,14 +326,24 @@ def _logseq_note(folder: str, path: str, content: str) -> SourceNote:
     for key in ("tags", "tag"):
         tags += listed_tags(fields.get(key, ""))
     tags += _texts(header, ",", "tags", "tag")
-    unique_aliases = tuple(dict.fromkeys(aliases))
-    if folder == "journals":
-        date = day(name.replace("_", "-"))
+    is_journal = folder == "journals"
+    if is_journal:
+        title = name
         own_tags = ("logseq", "journal", name, *tags)
-        return SourceNote("logseq", path, content, name, own_tags, "[[", unique_aliases, date)
-    title = fields.get("title") or _text(header, "title") or logseq_page(name)
-    own_tags = ("logseq", title, *tags)
-    return SourceNote("logseq", path, content, title, own_tags, "[[", unique_aliases)
+    else:
+        title = fields.get("title") or _text(header, "title") or logseq_page(name)
+        own_tags = ("logseq", title, *tags)
+    return SourceNote(
+        "logseq",
+        path,
+        content,
+        title,
+        own_tags,
+        inline="[[",
+        aliases=tuple(dict.fromkeys(aliases)),
+        # A journal is named after its day: `2026_01_31.md`.
+        date=day(name.replace("_", "-")) if is_journal else None,
+    )
 
 
 def logseq_page(name: str) -> str:
@@ -373,11 +383,19 @@ def scan_obsidian(tree: Tree) -> Iterator[SourceNote]:
             *_texts(header, r"[,\s]", "tags", "tag"),
             *aliases,
         )
+        # The path becomes an alias after the tags are made: it is a name, but no tag.
         is_name_shared = file_counts[stem(path).casefold()] > 1
         if folder and is_name_shared:
             aliases = tuple(dict.fromkeys((*aliases, without_suffix(path))))
         yield SourceNote(
-            "obsidian", path, content, stem(path), tags, "", aliases, day(_text(header, "date"))
+            "obsidian",
+            path,
+            content,
+            stem(path),
+            tags,
+            inline="",
+            aliases=aliases,
+            date=day(_text(header, "date")),
         )
 
 

@@ -136,16 +136,18 @@ class Classifier:
 
         classified = classify(text)
         best_score = max(classified.scores.values(), default=0)
-        # `like` compares here, and says nothing about a preference.
+        # In `tastes like tea`, the word `like` compares, and says nothing about a preference. If it is
+        # the only word of the table, the category is doubtful.
         is_comparison = classified.words == ("like",) and _LIKING.search(text) is None
         is_single_word = best_score == _WEIGHTS["normal"]
         if is_single_word and examples().nearest(text, limit=1, least=_LIKENESS_TO_OUTWEIGH):
-            # A very similar example outweighs a single ordinary word
+            # A very similar example outweighs a single ordinary word of the table.
             by_examples = self._by_examples(text, classified.category)
             return replace(by_examples, is_doubtful=by_examples.is_doubtful or is_comparison)
         if best_score > _WEIGHTS["weak"]:
             return replace(_by_table(classified, best_score), is_doubtful=is_comparison)
 
+        # The table has no word of the text, or only weak ones, which say less than a time.
         times = self._times_in(text, created)
         by_time = _by_time(times)
         if by_time is not None:

@@ -292,10 +292,11 @@ def upgrade_named(
     """
     upkeep = Upkeep(memory)
     classifier = _classifier(memory)
+    # The classifier learns from the categories that the owner chooses, but not from those of agents.
     set_by = OWNER if memory.agent is None else None
 
     def organized(infos: list[NoteInfo]) -> tuple[list[NoteInfo], list[Action | None], set[str]]:
-        """Do the work for memories as they are now. `retried` calls it again if they change."""
+        """Organize memories as they are now. `retried` calls this again if they change meanwhile."""
         restored_ids: set[str] = set()
         present_infos: list[NoteInfo] = []
         for info in infos:

@@ -910,7 +910,7 @@ def _claude_mem(path: Path) -> Found:
     rows = _table(place, "observations", "id")
     summaries = _table(place, "session_summaries", "id")
     if rows is None:
-        # No database: what its own script exports
+        # This is no database, so it must be the JSON file that claude-mem's own script exports.
         data = _json(place.name, read_bytes(place))
         if not isinstance(data, dict):
             data = {}

@@ -122,7 +122,8 @@ def _packed_text(text: str, about: About) -> bytes:
     """
     parts = split(text)
     if parts.yaml is None or text.startswith("\ufeff"):
-        return _enclosed("", text, about, {})
+        # The note has no header, or begins with a byte order mark: all of it becomes the body.
+        return _enclosed("", text, about, more_keys={})
     body = text[parts.body_at :]
     head = text[: parts.body_at]
     header = _header(parts.yaml)
@@ -130,7 +131,7 @@ def _packed_text(text: str, about: About) -> bytes:
     ends_as_usual = last_line.rstrip("\r") == "---" and parts.yaml.endswith("\n")
     if header is None or not ends_as_usual or not _fits(header):
         # Keys cannot be added without a change of the note itself.
-        return _enclosed(head, body, about, {})
+        return _enclosed(head, body, about, more_keys={})
 
     # The keys go right above the last line of the header.
     newline = "\r\n" if "\r\n" in head else "\n"

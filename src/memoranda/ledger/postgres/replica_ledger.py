@@ -409,6 +409,7 @@ class ReplicaLedger(Ledger):
         if not changes:
             return True
         self._folder.begin()
+        # Places are emptied first, since a new file may need the place of a folder.
         for touched in chain.from_iterable(change.files for change in changes):
             for key in self._folder.emptied_by(touched, places_there):
                 self._folder.remove(*key)
@@ -428,17 +429,17 @@ class ReplicaLedger(Ledger):
         own_state: the state of the space of which the folder is a copy, up to the last change here.
             None if the folder is not a complete copy: then every file is read.
         """
-        last = ALL_FILES
-        if own_state is not None:
-            last = self.history.last
-        # Until the end, the folder is an incomplete copy
+        # Until the end, the folder is an incomplete copy.
         self._folder.set_state(None)
         self._folder.begin()
         digests = snapshot.places(ALL_FILES)
         self._remove_others(digests)
         if own_state is not None:
+            # Only files that were changed after the last change here can differ.
+            last = self.history.last
             differing_places = list(snapshot.places(last))
         else:
+            last = ALL_FILES
             differing_places = [
                 key for key, digest in digests.items() if not self._folder.holds(key, digest)
             ]

@@ -70,7 +70,7 @@ def write_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
 def _write(vault: Vault, memory: MemorySession, args: Arguments) -> dict[str, Any]:
     """Write a note. Return the data of our reply, with its text as `text`. Raises MemorandaError.
 
-    args: the arguments of the program's tool. They are changed into those of ours.
+    args: the arguments of the program's tool. They are changed into the arguments of our tool.
     """
     project = args["project"]
     args.setdefault("overwrite", vault.write_note_overwrite_default)

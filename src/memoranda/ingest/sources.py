@@ -502,7 +502,7 @@ def inline_tags(text: str, *, bracketed: bool = False) -> tuple[str, ...]:
     names: list[str] = []
 
     def placeholder(match: re.Match[str]) -> str:
-        """Return a link with the index of the tag in `names`, or the match if it is no tag."""
+        """Return a link with the index of the tag in `names`, or the match itself for other text."""
         name = _tag_name(match, bracketed)
         if not name:
             return match[0]
@@ -520,7 +520,7 @@ def inline_tags(text: str, *, bracketed: bool = False) -> tuple[str, ...]:
 
 
 def _tag_name(match: re.Match[str], bracketed: bool) -> str:
-    """Return the name of a tag in lower case. "" if the match is a link or no tag.
+    """Return the name of a tag in lower case. "" if the match is not a tag.
 
     match: a match of `_TAG` in the whole text.
     bracketed: whether `#[[two words]]` is a tag too.

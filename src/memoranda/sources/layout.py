@@ -48,7 +48,6 @@ class Layout:
         self.http = self.private / "http"
         self.spaces = root / "spaces"
         self.access = self.private / "access.json"
-        self.access_lock = self.private / "access.lock"
 
         # The ledger.
         self.lock = self.private / "lock"
@@ -69,18 +68,19 @@ class Layout:
         self.citations = self.private / "citations.json"
         self.transcripts = self.private / "transcripts.db"
 
-        # Requests that wait for the owner, the last dream, and the changed files of clients.
+        # The requests that hooks put aside, the last dream, and the edited files of clients.
         self.asked = self.private / "asked"
         self.dream_report = self.private / "dream-report.json"
         self.install = self.private / "install"
 
-        # Files of earlier versions, whose contents are in the ledger now.
+        # Files of earlier versions. What they had is in the ledger now.
         self.sessions = self.private / "sessions"
         self.review = self.private / "review.json"
         self.requests = self.private / "requests.json"
         self.paused = self.private / "paused.json"
         self.served = self.private / "served.log"
         self.access_log = self.private / "access.log"
+        self.access_lock = self.private / "access.lock"
 
         names = (*BUILT_IN_PROJECTS, ARCHIVE_PROJECT, TRACE_PROJECT)
         self.built_in: Mapping[str, Path] = {name: root / name.removeprefix(".") for name in names}

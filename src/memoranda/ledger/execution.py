@@ -623,7 +623,7 @@ class Execution:
         except NotFound:
             if step.do in (StepKind.PUT, StepKind.MKDIR, StepKind.SYMLINK):
                 raise
-            # Its folder is gone already
+            # The folder is gone, and with it whatever the step removes or moves.
             return True
         status = stat_in(name, folder.fd)
 
@@ -634,7 +634,7 @@ class Execution:
         if step.do in (StepKind.MKDIR, StepKind.SYMLINK):
             return status is not None
 
-        # All other steps take something away from it.
+        # All other steps take something away from this place.
         if status is None:
             return True
         if step.do == StepKind.REMOVE:

@@ -222,6 +222,20 @@ def kind_of(sentence: str, signs: Sequence[str] | None = None) -> LessonKind | N
     return None
 
 
+def _forbidden_names(match: re.Match[str]) -> list[str]:
+    """Return the names that a sentence forbids: "never use moment, luxon or dayjs" has three.
+
+    match: a match of the pattern of a rule in the sentence, which has the first name.
+    """
+    # A rule has a group for each wording. The first group that matched has the name.
+    names = [name for name in match.groups() if name][:1]
+    next_match = _FURTHER_TERM.match(match.string, match.end())
+    while next_match:
+        names.append(next_match[1])
+        next_match = _FURTHER_TERM.match(match.string, next_match.end())
+    return names
+
+
 def against(sentence: str) -> list[str]:
     """Return the terms of the commands, packages and names that a sentence speaks against.
 
@@ -233,16 +247,10 @@ def against(sentence: str) -> list[str]:
         if not any(sign in lower for sign in rule.signs):
             continue
         for match in rule.pattern.finditer(sentence):
-            # A rule has a group for each wording. The first that matched has the name.
-            names = [name for name in match.groups() if name][:1]
-            # Further names of a list: "never use moment, luxon or dayjs".
-            next_match = _FURTHER_TERM.match(sentence, match.end())
-            while next_match:
-                names.append(next_match[1])
-                next_match = _FURTHER_TERM.match(sentence, next_match.end())
-            for name in names:
+            for name in _forbidden_names(match):
                 result += _name_terms(name)
     for match in _FORBIDDEN_COMMAND.finditer(sentence):
+        # The command may be shorter than what follows "don't run": `npm ci` in `npm ci here`.
         words = match[1].split()
         result += [command_term(words[:count]) for count in range(2, len(words) + 1)]
     return list(dict.fromkeys(result))

@@ -36,7 +36,7 @@ from memoranda.ledger.copying import (
     put_reads,
     relocate_ledger,
 )
-from memoranda.sources.base import Stamp, Values, sha256
+from memoranda.sources.base import File, Stamp, Values, sha256
 from memoranda.sources.files import (
     digest_of,
     lock_file,
@@ -446,10 +446,17 @@ class FolderMove:
         else:
             file = read_file(str(source))
             self._digests[name] = file.etag
-            is_there = staged.exists() and stamp_of(os.lstat(staged))[:2] == file.stamp[:2]
-            if not is_there or digest_of(staged) != file.etag:
+            if not self._is_copied(staged, file):
                 self._put_file(name, file.data, file.mode, file.stamp.mtime_ns)
         self._seen[name] = stamp
+
+    def _is_copied(self, staged: Path, file: File) -> bool:
+        """Whether an earlier run, which was interrupted, has copied this file to `staged`."""
+        if not staged.exists():
+            return False
+        # The inode, the last number of a stamp, always differs. The digest takes long to compute.
+        size_and_time = stamp_of(os.lstat(staged))[:2]
+        return size_and_time == file.stamp[:2] and digest_of(staged) == file.etag
 
     def _remove_all_but(self, names_to_keep: set[str]) -> None:
         """Remove everything from the copy that is not one of these names."""

@@ -265,9 +265,10 @@ def load(
 
 
 def _state(config_file: _File, location: _Location) -> Path | None:
-    """Return the folder outside the home that `storage.state` names. None if it names no folder.
+    """Return the folder outside the home that `storage.state` names.
 
-    The state is the history and the index of the home.
+    The state is the history and the index of the home. None if the setting names no folder, or if
+    the home is in a database, which has its own history.
 
     config_file: the configuration.
     location: the place of the home.

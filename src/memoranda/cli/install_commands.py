@@ -276,16 +276,18 @@ class Connecting:
         self._installer = Installer(call.settings.home)
 
     def print_entries(self, clients: Sequence[Client], *, are_named: bool) -> list[dict[str, Any]]:
-        """Return the rows of clients whose entries are printed.
+        """Return a row for each client, with the entry to paste or the reason why there is none.
 
-        are_named: whether the user named the clients. If not, the only entry has the form that most
-            clients share. It is for a client that is not in our table.
+        are_named: whether the user named the clients. If not, the entries are meant for any client,
+            also for one that is not in our table. Then a row names neither a client nor a file.
         """
         rows = [_row(client, partial(self._row_to_paste, client)) for client in clients]
-        if not are_named:
-            for row in rows:
-                if row["result"] == "printed":
-                    row |= {"client": None, "file": None}
+        if are_named:
+            return rows
+        for row in rows:
+            has_entry = row["result"] == "printed"
+            if has_entry:
+                row |= {"client": None, "file": None}
         return rows
 
     def connect_all(self, clients: Sequence[Client]) -> list[dict[str, Any]]:

@@ -113,6 +113,8 @@ def list_(
 
     Archived notes and traces of sessions are only counted, below the list. Options show them.
     """
+    # `filters` has the options that `memory_query` knows: phase, category, tags, scope and source.
+    # There, None hides archived notes unless the phase asks for them, and False would always do so.
     query = memory_query(**filters, archived=archived or None).replace(by=by, client=client)
     with call.reading() as memory:
         query = within(memory, query, projects, traces=traces)

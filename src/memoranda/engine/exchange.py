@@ -417,7 +417,10 @@ class Contents:
             home_files.files[self.folder(project)] = (project, "", stamp)
 
     def _list_notes(self, source: Source, home_files: Listed) -> None:
-        """Add the notes of a project outside the home to `home_files`."""
+        """Add the notes of a project outside the home to `home_files`.
+
+        There, they have the paths below the home that they get in a copy.
+        """
         listing = source.list()
         folder = self.folder(source.name)
         for path, file_stamp in listing.stamps.items():
@@ -748,8 +751,10 @@ class IntoDatabase:
                 self._count(places)
                 return
             space.begin()
+            # The first pass takes long, so the home can be used and changed meanwhile.
             self._fill(space, places, progress)
-            # From here until the database takes over, nobody may change the home.
+            # The second pass sends what has changed. From here until the database takes over, nobody
+            # may change the home.
             with self.session.exclusive():
                 self._fill(space, self._places(), progress=None)
                 self._check_and_count(space)

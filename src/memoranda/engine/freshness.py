@@ -286,7 +286,8 @@ class Freshness:
         self._looked = 0.0
         openings_before = self._openings
         whole = whole or self._must_be_whole
-        # Projects that are not late any more are swept at once.
+        # This call waits for the late projects. So their sweeps in small pieces end here, and these
+        # projects are swept at once, as all others are.
         if whole and self.late:
             self.close()
         daemon_seconds = _DAEMON_SECONDS_LOCKED if is_locked else _DAEMON_SECONDS
@@ -351,6 +352,8 @@ class Freshness:
         if troubled_before - self._troubles.keys():
             # Folders that can be read again are not watched yet, so open the watch again.
             self.close()
+        # `pending` is empty unless projects had to be swept. That also happens after a change of the
+        # projects themselves.
         if pending:
             pending -= swept_projects
             self._forget_removed_projects()

@@ -164,7 +164,7 @@ class Guard(ThreadLock):
 
         Only the thread inside may call this.
         """
-        # If no other call would come in and make the changes, this call does.
+        # If no other call waits to come in, nobody else would make the changes. So this call does.
         if self._changes.is_full or not self.waiting:
             self._make_what_waits()
         if planned.is_over.is_set():

@@ -174,9 +174,11 @@ class PastPrivacy:
             yield from self._cursors_elsewhere(step)
 
     def _cursors_elsewhere(self, removal: PlacedStep) -> Iterator[_Cursor]:
-        """Yield the places to which a change wrote the text of a note that it removed.
+        """Yield the places to which a change may have written the text of a note that it removed.
 
-        It is the same note at another path, or the note into which the removed note was merged.
+        The text may be in the same note at another path, or in the note into which the removed note
+        was merged. The history does not say which of the written notes that is. So after a merge,
+        every note that the change wrote is one of these places.
         """
         name = os.path.basename(removal.touched.path)
         for step in self._history.steps_of(removal.number):

@@ -359,8 +359,8 @@ class Files:
                     (inner, False) for inner in reversed(entries_inside) if self._shows(inner)
                 ]
                 continue
-            # The files are still there: the steps are carried out later. A file that the caller may
-            # not see stays.
+            # All entries are still there, because the steps are carried out later. If one of them
+            # has a file that the caller may not see, the file stays, and so does this folder.
             remaining = [
                 inner for inner in entries_inside if not is_removed_whole.get(inner.path, False)
             ]

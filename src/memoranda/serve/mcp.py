@@ -663,13 +663,18 @@ class Handlers:
         return None
 
     def _caller(self, ctx: Any) -> tuple[str, str]:
-        """Return the agent who calls, and the client's name as the ledger records it."""
+        """Return the agent who calls, and the client's name as the ledger records it.
+
+        The agent is the one that the server was started for. Without one, the name of the client
+        tells it, by the owner's table of clients.
+        """
         client = self._client(ctx)
+        recorded_client = client_text(client, "mcp")
         agent = self._identity.agent
-        if not agent:
-            client_name = client.name if client else ""
-            agent = agent_of(client_name, self._identity.clients)
-        return agent, client_text(client, "mcp")
+        if agent:
+            return agent, recorded_client
+        client_name = client.name if client else ""
+        return agent_of(client_name, self._identity.clients), recorded_client
 
     async def call(self, ctx: Any, params: Any) -> Result:
         """Run a tool. Its errors are results with `isError`; only an unknown tool is MCPError.

@@ -2,8 +2,8 @@
 
 `pass_on` asks the daemon for a session. If it grants one, this process replaces itself (`execv`) by
 a small program, which is this file alone: `main` and `Pump`. Each client needs such a process, so
-it imports only built-in modules; `os`, `socket`, `signal` and `json` would make it half as large
-again.
+it must need little memory. It imports only built-in modules: with `os`, `socket`, `signal` and
+`json`, the process would need half as much memory again.
 
 The pump reads the methods and ids of messages in case the daemon disappears. Then it answers the
 running requests with an error. At the client's next line it becomes the command `memory mcp` again,

@@ -241,7 +241,8 @@ def toolset(
 def _tool(state: ServerState, definition: dict[str, Any], run: Run) -> Tool:
     """Make a tool that runs `run` and replies with its data as JSON, also for errors.
 
-    Only the types of arguments are checked before `run`. It checks everything else itself.
+    Before `run`, only the types of arguments are checked, and whether required ones are missing.
+    `run` checks everything else itself.
 
     definition: the declaration of the tool.
     """
@@ -251,7 +252,8 @@ def _tool(state: ServerState, definition: dict[str, Any], run: Run) -> Tool:
         key: {"type": property_schema["type"]}
         for key, property_schema in schema["properties"].items()
     }
-    # Older clients send `conversation_type` for `bank_type`, and may leave out the id.
+    # Older clients send `conversation_type` for `bank_type`, and may leave out the id. So `run`
+    # checks whether these two are missing.
     if name == "activate":
         types["conversation_type"] = {"type": "string"}
     required = [key for key in schema.get("required", ()) if key not in ("bank_type", "bank_id")]

@@ -146,7 +146,7 @@ class Day:
 
     @property
     def agents(self) -> list[str | None]:
-        """Who made them, each once. None for the owner."""
+        """The agents and people who made the changes, each once. None for the owner."""
         return list(dict.fromkeys(group.agent for group in self.groups if not group.is_outside))
 
 

@@ -39,7 +39,9 @@ _CHANGED_BY_FORMS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 def form(
     visit: Visit, note: Note, text: str, base: str, status: int = 200, **values: Any
 ) -> Response:
-    """Show the form for a note. Raises InvalidInput for a note that a form cannot send unchanged.
+    """Show the form for a note.
+
+    Raises InvalidInput for a note whose text would come back changed from a form in the browser.
 
     text: the text in the form.
     base: the text of the note when the form was made.

@@ -402,12 +402,17 @@ def _marked_pane(
     text: str | None = None,
     shown: Callable[[Line], Line] = lambda line: line,
 ) -> Pane:
-    """Return the pane of a note with some places marked. A long text is cut around the first.
+    """Return the pane of a note with some places marked.
 
+    A long text is cut so that the first of the places is shown.
+
+    spans: the places, in the order of the text.
     text: the text that the places are in. None means the text of the note as it is.
-    shown: makes of each line the line that is shown.
+    shown: a function that gets each line of the pane, and returns the line to show for it.
     """
     content = note.content if text is None else text
+    # The part of the text that is shown begins before the first place, or at the top of the text if
+    # the place is then shown, too.
     start = 0
     if spans and spans[0].stop > _MAX_PANE_CHARACTERS:
         start = max(spans[0].start - _CHARACTERS_BEFORE, 0)
@@ -418,6 +423,7 @@ def _marked_pane(
         if start <= span.start < stop
     ]
     lines = _by_lines(_with_marks(content[start:stop], shown_spans))
+    # Blank lines at the top and the end would only take room.
     while len(lines) > 1 and not lines[0]:
         lines.pop(0)
     while len(lines) > 1 and not lines[-1]:

@@ -519,5 +519,9 @@ def _sentence(name: str, value: float) -> str:
 
 @cache
 def _sentences() -> Mapping[str, Mapping[str, str]]:
-    """Return the sentences of all shares, by the name of the share."""
+    """Return the sentences that explain the shares of a score, by the name of the share.
+
+    A share is what one feature of a hit adds to its score. It has a sentence `raises` and, if it can
+    also make the score lower, a sentence `lowers`.
+    """
     return json.loads(text_in(TEXTS, "reasons.json"))

@@ -198,8 +198,8 @@ def main(
     except KeyboardInterrupt:
         return _INTERRUPTED
     except Exception as error:
-        # The outermost loop: errors are reported, never swallowed.
-        # An import may have turned a KeyboardInterrupt into another error.
+        # This is the outermost loop, so all errors are reported here. But if the user pressed Ctrl-C
+        # during an import, the import may have turned the KeyboardInterrupt into another error.
         if isinstance(error.__cause__, KeyboardInterrupt):
             return _INTERRUPTED
         from memoranda.errors import internal_sentence

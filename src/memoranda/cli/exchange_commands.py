@@ -384,7 +384,10 @@ def _import_lines(call: Invocation, file: Text, *, dry_run: bool, skip_bad: bool
             # first is written.
             memory_import.check()
             note_import.run(Tally(), output.notice, lambda line: None)
-        imported_count = lambda: memory_tally.imported + memory_tally.updated
+
+        def imported_count() -> int:
+            return memory_tally.imported + memory_tally.updated
+
         with _importing(imported_count, "memories") as progress:
             memory_import.run(memory_tally, output.notice, progress)
             note_import.run(note_tally, output.notice)
@@ -876,7 +879,8 @@ def mirror(call: Invocation, folder: str, *, git: bool, after_erase: Text, watch
         copied_stamp = ""
         looks_since_run = 0
         while True:
-            # The stamp changes with each change of the memory.
+            # The stamp changes with each change of the memory. Now and then the folder is compared
+            # without a change of it, too, because somebody may have changed files in the folder.
             stamp = memory.journal_stamp()
             if stamp != copied_stamp or looks_since_run >= _LOOKS_BEFORE_COMPARING:
                 copied_stamp = stamp

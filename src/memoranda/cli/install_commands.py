@@ -125,10 +125,17 @@ def install(
     if not names_any_client:
         return _show(call, server, is_for_project=project)
 
+    # Only this client can store its memories in a project here.
     if native_memory and not any((ids, all_)):
         ids = ("claude-code",)
     clients = _chosen_clients(ids, all_, project, print_=print_, agents_md=agents_md)
-    request = InstallRequest(project, hooks, native_memory, replace, dry_run)
+    request = InstallRequest(
+        is_for_project=project,
+        has_hooks=hooks,
+        has_native_memory=native_memory,
+        replaces_others=replace,
+        is_dry_run=dry_run,
+    )
     connecting = Connecting(call, request, server, [*program, *global_options])
     if print_:
         rows = connecting.print_entries(clients, are_named=bool(ids))
@@ -306,13 +313,15 @@ class Connecting:
     def _connect(self, client: Client) -> dict[str, Any]:
         """Connect a client. Returns the keys of its row. Raises MemorandaError."""
         request = self._request
+        # What to write so that the client stores its memories here. Empty unless that is asked for.
         memory_edits = self._memory_edits(client)
-        # Raises if the client cannot take such a server.
+        # The files to change. This raises if the client cannot take such a server.
         targets = self._targets(client)
         if not request.is_for_project and not client.is_here(os.environ):
             reason = f"{client.title} is not on this machine"
             return self._row_to_paste(client) | {"result": "not found", "reason": reason}
 
+        # Entries from the time when this program had another name are removed.
         former_entries = [] if request.is_for_project else _former_entries(client)
         if _plugin_is_on(client):
             # The plugin brings the server and the hooks. With our entries as well, each hook would

@@ -512,7 +512,8 @@ def _list_reminders(call: Invocation, *, includes_fired: bool) -> None:
         if call.json:
             infos = (info for info, _ in notes_with_reminders)
             return call.document(reminders=documents.notes(memory, infos).rows)
-        # The text from which a reminder was read may have changed since, or be gone.
+        # The memory from which a reminder was read may have changed since, or be gone. By the id of
+        # each such reminder: the present text of the memory, or None if it is gone.
         waiting = [info for info, reminder in notes_with_reminders if reminder.is_waiting]
         current_texts = outdated(memory, waiting)
         rows = []

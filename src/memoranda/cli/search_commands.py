@@ -553,7 +553,7 @@ def orphans(call: Invocation, *, projects: tuple[str, ...], limit: int) -> None:
         query = within(memory, Query(order="created"), projects)
         linked_rows: set[int] = set()
         for source, target, _ in relations(memory):
-            linked_rows |= {source, target}
+            linked_rows.update((source, target))
         notes, _ = memory.list(query, limit=0)
         all_orphans = [info for info in notes if info.row not in linked_rows]
         # 0 means no limit.

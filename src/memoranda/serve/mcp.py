@@ -288,8 +288,9 @@ class ClientConnection(ObjectSendStream[SessionMessage]):
         metadata = None
         if isinstance(message, JSONRPCRequest):
             self.unanswered += 1
-            has_given_up_probe = self._methods_received == {_PROBE}
-            if message.method == "initialize" and has_given_up_probe:
+            # A client that gave up on its probe begins again, so its requests get a new stream.
+            has_only_probed = self._methods_received == {_PROBE}
+            if message.method == "initialize" and has_only_probed:
                 self._inbox.close()
                 self._inbox, self.requests = anyio.create_memory_object_stream(math.inf)
             self._methods_received.add(message.method)

@@ -90,7 +90,7 @@ def pass_on(settings: Settings, arguments: Mapping[str, Any]) -> None:
     """
     import os
 
-    # See CONTINUED: a session that goes on may have to do without a daemon.
+    # In the value of CONTINUED, the last number says that no daemon may be asked any more.
     must_be_alone = os.environ.get(CONTINUED, "").endswith(" 1")
     # The pump runs without the environment (-I), and uses modules of CPython alone.
     cannot_run_pump = "PYTHONHOME" in os.environ or sys.implementation.name != "cpython"
@@ -349,6 +349,7 @@ class Pump:
 
         Returns False if the session must end because the client does not take its last lines.
         """
+        # After a signal has ended the session, only the last lines for the client are left to write.
         is_last_answer = self._stop_signal is not None and self._daemon is None
         wait_seconds = _LAST_ANSWER_SECONDS if is_last_answer else self._patience()
         readable, writable, _ = select.select(self._inputs(), self._outputs(), [], wait_seconds)

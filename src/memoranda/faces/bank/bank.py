@@ -370,11 +370,13 @@ def find_repository(path: str) -> Repository | None:
         if named_folder:
             git_folder = os.path.normpath(os.path.join(root, named_folder))
 
-    # Linked worktrees share the folder with the configuration, which is in the main folder.
+    # A linked worktree has a file `commondir`, which names the Git folder of the main worktree. The
+    # configuration is there, and all worktrees count as that one repository.
     config_folder = git_folder
     shared = _text_of_file(os.path.join(git_folder, "commondir")).strip()
     if shared:
         config_folder = os.path.realpath(os.path.join(git_folder, shared))
+        # A bare repository is only a Git folder, without a worktree around it.
         is_bare = os.path.basename(config_folder) != ".git"
         root = config_folder if is_bare else os.path.dirname(config_folder)
         name = os.path.basename(root).removesuffix(".git")

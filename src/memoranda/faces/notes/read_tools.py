@@ -562,8 +562,10 @@ def search_notes(memory: MemorySession, args: Arguments) -> Reply:
     )
     listed = documents.hits(hits, page.offset)
     most_on_page = min(page.size, hits.total - page.offset)
-    if 0 < len(listed) < most_on_page:
-        # `max_tokens` cut the page: its size must say so, or the next page would miss hits.
+    is_cut_by_tokens = 0 < len(listed) < most_on_page
+    if is_cut_by_tokens:
+        # The size of the page must say so, or the next page would begin behind hits that were left
+        # out here.
         page = page.shorter(len(listed))
         listed = listed.first(page.size, page.offset)
     blocks = _hit_blocks(hits[: page.size], page, memory.settings.zone)
@@ -744,7 +746,8 @@ def build_context(memory: MemorySession, args: Arguments) -> Reply:
     entries: list[dict[str, Any]] = []
     blocks: list[str] = []
     for info in infos:
-        if sum(replies.lengths(entries, blocks, args["as_json"])) > replies.ROOM:
+        has_no_room = sum(replies.lengths(entries, blocks, args["as_json"])) > replies.ROOM
+        if has_no_room:
             # The remaining notes go to the next pages.
             break
         # A note that a pattern lists is not counted as used.

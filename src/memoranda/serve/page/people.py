@@ -194,6 +194,7 @@ def _names(
     infos, _ = memory.list(Query(ids=ids), limit=0)
     links = count_incoming(memory, infos, _MAX_LINKS)
     info_by_id = {info.id: info for info in infos}
+    # A sentence with several names is only about some of them, so all names must be known.
     newest = _newest(memory, KINDS[kind].category)
     folded_names = [fold(places[0].title) for named in places_by_kind.values() for places in named]
     rows = []

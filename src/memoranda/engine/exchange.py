@@ -914,6 +914,7 @@ class IntoDatabase:
         """
         stored_files = space.files()
         answers = self._answers()
+        # After an interrupted move, the database may have files that are gone here.
         space.remove_files(
             [key for key in stored_files if key not in places and key not in answers]
         )
@@ -924,6 +925,7 @@ class IntoDatabase:
         sent_count = 0
         rows = self._rows(places, stored_files)
         for batch in batches(rows, _MAX_BATCH_ROWS, _body_bytes, _MAX_BATCH_BYTES):
+            # Files that the database has already are only counted.
             space.put_files([row for row in batch if row.kind != _STORED_KIND])
             sent_count += len(batch)
             if progress is not None:

@@ -644,6 +644,8 @@ class Freshness:
                 for _ in self.late[name]:
                     if time.monotonic() >= end:
                         return
+                # The project has been compared as a whole. But if its sweep had to give up, it has
+                # closed the watch, and no project is late any more.
                 if self.late.pop(name, None) is not None:
                     self._pending.discard(name)
         except BaseException:
@@ -929,13 +931,13 @@ class Freshness:
             changes = [
                 change for change in changes if (source.name, change.path) not in self._being_read
             ]
-        large = self._large_files(source, changes)
-        if not large:
+        large_changes = self._large_files(source, changes)
+        if not large_changes:
             self._apply_now(source, changes, result, progress)
             return
-        small = [change for change in changes if change not in large]
-        self._apply_now(source, small, result, progress)
-        self._apply_large(source, large, result)
+        other_changes = [change for change in changes if change not in large_changes]
+        self._apply_now(source, other_changes, result, progress)
+        self._apply_large(source, large_changes, result)
 
     def _large_files(self, source: Source, changes: Sequence[Difference]) -> list[Difference]:
         """Return the differences of large files, unless there are too many of them."""

@@ -428,6 +428,7 @@ def supersede(
 
     Returns the step that writes `after`. Raises InvalidInput if `before` supersedes `after`.
     """
+    # Both raise an error if `before` may not be superseded by `after`.
     supersedable(session, [(before.project, before.path)])
     _check_circle(session, before, after)
     file, text = editable(session, after)

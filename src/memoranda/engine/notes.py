@@ -200,7 +200,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         origin = str(info.header["archived_from"])
         project, _, path = origin.partition("/")
         keys = dict.fromkeys(_ARCHIVING_KEYS, REMOVE)
-        # A title that is the name of the file was added, too.
+        # If the note had no title, the archive gave it the name of its file as a title.
         if info.title == path.rpartition("/")[2].removesuffix(".md"):
             keys["title"] = REMOVE
         if self.engine.source(project).place(path).kind != "missing":

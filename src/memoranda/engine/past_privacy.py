@@ -96,7 +96,11 @@ class PastPrivacy:
         return bool(scopes) and not any(self._session.sees(scope) for scope in scopes)
 
     def _is_private_after(self, start: _Cursor) -> bool:
-        """Whether the note at a cursor was hidden from the caller at any time after the cursor."""
+        """Whether the note at a cursor was hidden from the caller at any time after the cursor.
+
+        A cursor is a note at a certain time. The steps after it are followed to the present, and
+        each answer is remembered.
+        """
         known_answers = self._is_private_by_cursor
         visited: set[_Cursor] = set()
         waiting = [start]

@@ -428,6 +428,7 @@ class Files:
             if entry.kind == "folder" and self._moves_in_pieces(entry, target_kind, texts):
                 self._move_shown(change, entry, to, texts)
             elif target_kind != "missing":
+                # Only something that the caller may not see can be there.
                 raise Unusable(to)
             else:
                 self._move(change, entry, to, texts)

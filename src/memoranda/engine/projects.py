@@ -164,7 +164,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
             raise error
 
     def _root(self, name: str, folder: str) -> Path:
-        """Return the folder of a project as an absolute path. Raises ProjectRefused.
+        """Return the folder of a project as an absolute path. Raises ProjectRefused for other paths.
 
         If the notes are in a database, only `projects/NAME` of the home is allowed, because other
         folders do not exist on the other machines.

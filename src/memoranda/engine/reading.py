@@ -451,13 +451,14 @@ class ReadVerbs(ProjectList):
         if len(text) == _ID_LENGTH and not self.engine.freshness.is_swept:
             with suppress(NotFound):
                 note = self.index.notes.find_id(text, viewer=self.agent)
-        if note is None or not self._is_unchanged(note):
-            self.engine.fresh()
-            try:
-                note = self.index.notes.find_id(text, viewer=self.agent)
-            except NotFound:
-                raise NotFound(reference, CATEGORY_PROJECT) from None
-        return note
+        is_certain = note is not None and self._is_unchanged(note)
+        if note is not None and is_certain:
+            return note
+        self.engine.fresh()
+        try:
+            return self.index.notes.find_id(text, viewer=self.agent)
+        except NotFound:
+            raise NotFound(reference, CATEGORY_PROJECT) from None
 
     @verb
     def search(
@@ -547,6 +548,7 @@ class ReadVerbs(ProjectList):
                 settings.rerank_endpoint, settings.rerank_model, settings.rerank_key
             )
             rerank(model, text, hits, MOST_RERANKED)
+        # The page may need further hits, after those that the model has put in order.
         missing = offset + limit - MOST_RERANKED
         if missing > 0 and len(hits) == MOST_RERANKED:
             hits.hits += find(limit=missing, offset=MOST_RERANKED).hits

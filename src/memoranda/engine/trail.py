@@ -436,7 +436,7 @@ class Trail:
 
         A step stays if another remaining step of the change is about a file in the folder.
         """
-        # An earlier look at the change may have taken steps out of it.
+        # `follow` may already have taken steps out of the change.
         remaining_steps = self.files.get(change.number, [*change.files])
         for step_index, step in enumerate(change.files):
             if not _is_folder(step):

@@ -224,6 +224,7 @@ class Homes:
             return self._memory
         from memoranda.engine import open_session
 
+        # Calls with the same space and projects share one open memory.
         key = (space.place if space else None, tuple(sorted(projects)))
         with self._lock:
             if key not in self._open:

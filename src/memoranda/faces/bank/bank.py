@@ -425,6 +425,7 @@ def _origin_of(config_folder: str) -> str | None:
     """
     is_in_origin = False
     for line in _text_of_file(os.path.join(config_folder, "config")).splitlines():
+        # `[remote "origin"]` begins the section. A key may follow in the same line.
         section = _SECTION.match(line)
         if section:
             is_in_origin = section[1].lower() == "remote" and section[2] == "origin"

@@ -823,6 +823,7 @@ def _is_task(text: str) -> bool:
     if is_path or text.startswith(SCHEME) or text.endswith(".md"):
         return False
     words = informative_words(text)
+    # A single word is a name. But Chinese and Japanese write a whole sentence without blanks.
     has_cjk = any(is_cjk(word) for word in words)
     if len(text.split()) == 1 and not has_cjk:
         return False

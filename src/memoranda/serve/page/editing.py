@@ -285,7 +285,8 @@ def gone(visit: Visit, place: tuple[str, str]) -> Response:
     """
     project, path = place
     name_of_file = path.rpartition("/")[2].removesuffix(".md")
-    # The title and the tags of the form are no part of a header that cannot be read.
+    # The text after a conflict (_MINE) or as it was typed, without the title and the tags of the
+    # form: these cannot be put into a header that cannot be read.
     text = typed(visit) if _MINE in visit.fields else _as_typed(visit)
     if _has_readable_header(text):
         header, body = differences.split(typed(visit))

@@ -222,10 +222,11 @@ def _part(memory: MemorySession, info: NoteInfo, newer: Mapping[int, Statement])
     """Collect everything that one note of a name says."""
     place = f"{info.project.lstrip('.')}/{info.path}".rpartition("/")[0]
     if memory.is_held_back(info):
-        return Part(info, place, True)
+        return Part(info, place, is_held_back=True)
     outgoing = [edge for edge in memory.outgoing(info) if edge.note]
     facts = facts_of(memory, info, outgoing)
     for fact in facts:
+        # The line may have been written after the statement, although the note is older.
         statement = newer.get(fact.line)
         if statement is not None and statement.info.created > fact.time:
             fact.newer = statement
@@ -239,12 +240,12 @@ def _part(memory: MemorySession, info: NoteInfo, newer: Mapping[int, Statement])
     return Part(
         info,
         place,
-        False,
-        _is_claim(memory, info),
-        can_take_out(memory, info),
-        facts,
-        contradicted,
-        [*standing_edges[:_MAX_LINKS], *memory.incoming(info, _MAX_LINKS)],
+        is_held_back=False,
+        is_claim=_is_claim(memory, info),
+        may_take_out=can_take_out(memory, info),
+        facts=facts,
+        contradicted=contradicted,
+        edges=[*standing_edges[:_MAX_LINKS], *memory.incoming(info, _MAX_LINKS)],
     )
 
 

@@ -127,6 +127,8 @@ def is_about(sentence: str, name: str, folded_names: Iterable[str]) -> bool:
     folded_sentence = fold(sentence)
     names_there = {known for known in folded_names if known in folded_sentence}
     places = _places_of_names(folded_sentence, {fold(name), *names_there})
+    # The end of the name before, None at the first name. The names are looked at in the order of the
+    # sentence, as long as only a word such as "and" is between two of them.
     end = None
     for start, stop, found_name in places:
         is_joined = end is not None and _JOINED.fullmatch(folded_sentence[end:start])

@@ -278,6 +278,7 @@ def _replace_file(target: Path, data: Iterable[bytes]) -> None:
     mode = 0o600
     if target.exists():
         mode = target.stat().st_mode & 0o777
+    # A process that was killed may have left its temporary file.
     remove_left(target.parent, _UNFINISHED_EXPORT)
     with tempfile.NamedTemporaryFile(
         dir=target.parent, prefix=f".export-{os.getpid()}-", delete=False

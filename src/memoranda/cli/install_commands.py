@@ -847,6 +847,8 @@ def _result_line(client: Client, row: dict[str, Any]) -> str:
     if row["result"] == "printed":
         heading = f"# {row['file']}\n" if row["file"] else ""
         return heading + row["snippet"].rstrip("\n")
+
+    # The first line says what happened, or why nothing could be done.
     if row.get("reason"):
         headline = f"{client.title}: {row['reason']}"
     elif row.get("file"):
@@ -970,7 +972,7 @@ def _entry_of(target: Target, installer: Installer) -> tuple[str, str | None]:
         if not argv and installer.wrote(target, value):
             return "address", None
         return "not ours", None
-    # The program is before `mcp`. The words behind it are options of the server.
+    # In the command line, the program comes before `mcp`, and the options of the server after it.
     program = argv[: argv.index("mcp")] if "mcp" in argv else argv[:1]
     version = _version(*program)
     if not version:

@@ -616,7 +616,7 @@ def _ask(memory: MemorySession, items: list[ReviewItem], *, has_more: bool) -> N
                 answers.append(_Answer(index, memory.changed))
                 output.text(f"-> {labels[key]}")
             except MemorandaError as error:
-                # The memory changed in between; go on with the next question.
+                # Somebody has changed the memory meanwhile. So this question is skipped.
                 output.failure(output.error_sentence(error))
             index += 1
         else:

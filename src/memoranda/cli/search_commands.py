@@ -425,7 +425,8 @@ def _show_found(
     """
     infos = found.infos
     total = _count_text(found.hits)
-    # Longer texts are questions. Nobody expects a note with all words of a question.
+    # A relaxed search found only notes with some of the words, and the person should know. But
+    # longer texts are questions, and nobody expects a note with all words of a question.
     is_question = len(text.split()) >= _WORDS_OF_QUESTION
     if found.hits.relaxed and infos and not is_question:
         output.notice(f'No note holds all of "{one_line(text)}". Those that hold some, best first:')

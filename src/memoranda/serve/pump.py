@@ -328,6 +328,7 @@ class Pump:
         """Pass lines on until the session has ended. Returns the exit status of the process."""
         while self._stop_signal is None or self._daemon is not None or self._output:
             if self._daemon is None and not self._output:
+                # The client needs a new server: this process becomes one, and does not return here.
                 if self._is_needed():
                     self._become_command()
                 if self._at_end:

@@ -75,6 +75,8 @@ def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
 
 def facts_in_sentence(sentence: str, name: str) -> Iterator[SentenceFact]:
     """Yield what a sentence that begins with a name says about it."""
+    # The name must end there: "Ann" does not begin "Anna". Only in scripts without spaces may other
+    # letters follow it directly.
     beginning = re.match(
         rf"\s*{re.escape(name)}(?!\w)|\s*{re.escape(name)}(?=[^\x00-\x7f])", sentence, re.I
     )

@@ -121,6 +121,7 @@ def examine(memory: ReadVerbs) -> list[Finding]:
         findings += _synced(engine)
         findings += _left_state(engine)
         findings += _leftovers(engine)
+        # The program had another name once. Some files from that time may still be there.
         findings += [
             Finding("info", "former_name", path, text)
             for path, text in former_name.left_behind(engine.layout.root)

@@ -145,6 +145,7 @@ class MemoryCommands:
             command = arguments.get("command") if isinstance(arguments, dict) else None
             if not isinstance(command, str) or command not in COMMANDS:
                 raise InvalidInput(f"Parameter `command` must be one of {', '.join(COMMANDS)}.")
+            # As in all other commands, the file may also be named by `path`.
             if command == "rename" and arguments.get("old_path") is None:
                 arguments = arguments | {"old_path": arguments.get("path")}
             files = Files(memory, PROJECT, self.folder)

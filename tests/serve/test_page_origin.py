@@ -182,3 +182,58 @@ async def test_all_notes_are_on_its_pages_each_once(web, page, tmp_path):
         path = more and more[1].replace("&amp;", "&")
     assert len(titles) == 45
     assert len(set(titles)) == 45
+
+
+async def test_an_undo_gives_back_the_writer_the_time_and_the_place_of_a_text(web, page):
+    fern = written_by(web, "claude", "- [place] lives in Porto\n", project="notes", title="Fern")
+    web.later(hours=2)
+    memory(web, "Fern moved to Gdansk.", category="people")
+    web.later(hours=2)
+    web.note("Ash", "A tree.")
+    before = text_origin(web.memory, web.memory.find(fern.id))
+    html_before = await page.see(note_url("notes", fern.path))
+    assert "Contradicted by" in html_before
+    listed = titles_listed(await page.see("/page/search"))
+    web.later(hours=1)
+    web.memory.delete(fern.id)
+    web.later(hours=1)
+    undo = web.memory.undo()
+    back = text_origin(web.memory, web.memory.find(fern.id))
+    assert (back.writer, back.time) == (before.writer, before.time)
+    assert "Contradicted by" in await page.see(note_url("notes", fern.path))
+    assert titles_listed(await page.see("/page/search")) == listed
+    # The undo is undone, and that undo too: the note is gone, and then there again.
+    web.later(hours=1)
+    again = web.memory.undo(undo.number)
+    web.later(hours=1)
+    web.memory.undo(again.number)
+    back = text_origin(web.memory, web.memory.find(fern.id))
+    assert (back.writer, back.time) == (before.writer, before.time)
+    assert "Contradicted by" in await page.see(note_url("notes", fern.path))
+    assert titles_listed(await page.see("/page/search")) == listed
+
+
+async def test_an_edit_counts_again_after_its_undo_was_undone(web, page):
+    tea = written_by(web, "claude", "Green tea.", project="notes", title="Tea")
+    web.later(days=1)
+    web.memory.edit(tea.id, FindReplace("Green", "Black"))
+    edited = text_origin(web.memory, web.memory.find(tea.id))
+    web.later(days=1)
+    undo = web.memory.undo()
+    back = text_origin(web.memory, web.memory.find(tea.id))
+    assert (back.writer, back.time[:10]) == ("claude", "2026-11-22")
+    web.later(days=1)
+    web.memory.undo(undo.number)
+    assert text_origin(web.memory, web.memory.find(tea.id)) == edited
+
+
+async def test_the_undo_of_a_run_gives_back_the_writers_and_times_of_its_notes(web, page):
+    first = written_by(web, "claude", "Green tea.", project="notes", title="Tea")
+    web.later(days=1)
+    web.memory.as_caller("codex", "mcp").edit(first.id, FindReplace("Green", "Black"))
+    web.memory.as_caller("codex", "mcp").edit(first.id, FindReplace("Black", "Red"))
+    web.later(days=1)
+    web.memory.undo_changes_of("codex")
+    back = text_origin(web.memory, web.memory.find(first.id))
+    assert back.writer == "claude"
+    assert back.time[:10] == "2026-11-22"

@@ -40,6 +40,29 @@ async def test_the_sentence_counts_only_what_the_filter_shows(web, page):
     assert sentence(html) == "Nothing of claude today. In the last 7 days claude learned 2 things."
 
 
+def tiles(html):
+    """The numbers at the top, each with what it counts."""
+    found = re.findall(r'<a class="tile".*?<b>(.*?)</b><span>(.*?)</span>', html, re.S)
+    return {plain(words).strip(): int(number) for number, words in found}
+
+
+async def test_a_note_that_was_changed_twice_counts_as_one(web, page):
+    for title in ("Tea", "Cake"):
+        web.note(title, f"About {title}.")
+    claude = web.memory.as_caller("claude", "mcp")
+    web.later(days=1)
+    claude.edit("notes/Tea.md", FindReplace("About", "All about"))
+    web.memory.edit("notes/Tea.md", FindReplace("All", "Nearly all"))
+    claude.edit("notes/Cake.md", FindReplace("About", "All about"))
+    web.memory.move("notes/Cake.md", "sweet/Cake.md")
+    html = await page.see("/page")
+    assert tiles(html)["notes changed today"] == 2
+    assert sentence(html) == "Today claude and you changed 2 notes."
+    card = await page.text("/page/agents")
+    assert "changed 2" in card
+    assert "changed 3" not in card
+
+
 async def test_the_name_of_an_agent_is_not_repeated_by_its_program(web, page):
     cursor = web.memory.as_caller("cursor", "mcp", client="cursor 3.0")
     cursor.write(Draft("Green.", project="notes", title="Tea"))

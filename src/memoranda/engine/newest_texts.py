@@ -1,7 +1,8 @@
 """Lists notes by when their text was written, the newest first.
 
 The index has the time of the last change of each file, which upkeep also makes: it links notes, and
-folds counts into headers. The history knows which changes wrote text.
+folds counts into headers. The history knows which changes wrote text. An undo writes none: the note
+goes back to the place that it had.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from memoranda.engine.history import HistoryVerbs
 from memoranda.engine.whereabouts import where_now
 from memoranda.errors import MemorandaError
 from memoranda.index.rows import NoteInfo
-from memoranda.ledger.change import Change
+from memoranda.ledger.change import Change, Standing
 from memoranda.query import Query
 from memoranda.sources.step import StepKind
 
@@ -23,7 +24,7 @@ from memoranda.sources.step import StepKind
 _MAX_CHANGES = 20_000
 # Verbs of changes that write the text of a note. Others move it, change its header, or remove it.
 _WRITING = (
-    *("write", "create", "edit", "overwrite", "merge", "supersede", "restore", "undo"),
+    *("write", "create", "edit", "overwrite", "merge", "supersede", "restore"),
     *("import", "ingest", "remind", "consolidate"),
 )
 
@@ -76,8 +77,9 @@ def _without_history(
 def _written(memory: HistoryVerbs, upkeep_face: str) -> Iterator[tuple[str, NoteInfo]]:
     """Yield the notes whose text a change wrote, with its time, the newest change first."""
     changes = memory.engine.ledger.history.changes_besides(upkeep_face)
+    standing = Standing()
     for change in islice(changes, _MAX_CHANGES):
-        info = _note_written(memory, change)
+        info = _note_written(memory, change) if standing.counts(change) else None
         if info is not None:
             yield change.time, info
 

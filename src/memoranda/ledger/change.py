@@ -188,6 +188,30 @@ def undone_numbers(undoes: int | None, details: Any) -> list[int]:
     return [undoes]
 
 
+class Standing:
+    """Tells which changes still count: those that no undo took back, and that are no undos.
+
+    An undo writes no text of its own: it gives back what an older change wrote. If the undo was
+    taken back, what it took back counts again.
+    """
+
+    def __init__(self) -> None:
+        self._taken_back: set[int] = set()
+        self._runs_taken_back: set[int] = set()
+
+    def counts(self, change: Change) -> bool:
+        """Whether a change counts. It must be asked of the changes in order, the newest first."""
+        is_of_run = change.undoes is None and change.run in self._runs_taken_back
+        if change.number in self._taken_back or is_of_run:
+            return False
+        if change.undoes is None:
+            return True
+        if change.run is not None:
+            self._runs_taken_back.add(change.run)
+        self._taken_back.update(undone_numbers(change.undoes, change.details))
+        return False
+
+
 _DEFAULTS = {touched_field.name: touched_field.default for touched_field in fields(Touched)}
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 

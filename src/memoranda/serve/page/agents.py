@@ -5,7 +5,6 @@ From there an agent can be paused, its changes undone, and a token revoked.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, timedelta, tzinfo
@@ -24,8 +23,8 @@ from memoranda.engine.pausing import paused_agents, set_paused
 from memoranda.errors import CannotUndo, InvalidInput
 from memoranda.ledger.change import Change
 from memoranda.serve.page import undoing
-from memoranda.serve.page.change_rows import RowWriter, is_machinery, word_of
-from memoranda.serve.page.day_summary import count_of_notes
+from memoranda.serve.page.change_rows import RowWriter, is_machinery
+from memoranda.serve.page.day_summary import DifferentNotes
 from memoranda.serve.page.shell import PRESENT
 from memoranda.serve.page.visit import HOME, Visit
 from memoranda.serve.page.writers import is_upkeep
@@ -56,7 +55,7 @@ class AgentCard:
 
     name: the agent's name. None means the owner.
     clients: the names of its clients.
-    words: LEARNED, CHANGED or FORGOT -> how many notes its changes of this kind are about.
+    notes: the notes that its changes learned, changed or forgot.
     sessions: the ids of its sessions.
     days: the number of its changes on each of the last days, the oldest first.
     latest: its latest changes.
@@ -66,7 +65,7 @@ class AgentCard:
 
     name: str | None
     clients: list[str] = field(default_factory=list)
-    words: Counter[str] = field(default_factory=Counter)
+    notes: DifferentNotes = field(default_factory=DifferentNotes)
     sessions: set[str] = field(default_factory=set)
     days: list[int] = field(default_factory=lambda: [0] * _DAYS)
     latest: list[Document] = field(default_factory=list)
@@ -149,7 +148,7 @@ def _add_change(card: AgentCard, change: Change, now: datetime, zone: tzinfo) ->
     author = change.by or {}
     card.last = max(card.last, change.time)
     if change.undoes is None:
-        card.words[word_of(change)] += count_of_notes(change)
+        card.notes.add(change)
     if author.get("session"):
         card.sessions.add(author["session"])
     _add_client(card, author.get("client") or change.face or "")

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from memoranda.engine import MemorySession
+from memoranda.engine.whereabouts import Place
 from memoranda.ledger.change import Change
 from memoranda.serve.page.change_rows import CHANGED, FORGOT, LEARNED, is_machinery, word_of
 from memoranda.serve.page.wording import counted
 from memoranda.serve.page.writers import is_upkeep
+from memoranda.sources.step import StepKind
 
 # Changes that are counted.
 _MAX_COUNTED_CHANGES = 2_000
@@ -23,6 +25,7 @@ class Summary:
     since: the moment.
     is_week: whether the moment is seven days ago, because nothing happened today.
     by_agents: LEARNED, CHANGED or FORGOT -> to how many notes agents did that.
+    by_owner: LEARNED, CHANGED or FORGOT, of which the owner did something.
     agents: LEARNED, CHANGED or FORGOT -> the names of the agents that did that.
     """
 
@@ -32,7 +35,59 @@ class Summary:
     changed: int = 0
     forgot: int = 0
     by_agents: Counter[str] = field(default_factory=Counter)
+    by_owner: set[str] = field(default_factory=set)
     agents: dict[str, list[str]] = field(default_factory=dict)
+
+
+class DifferentNotes:
+    """Counts the notes that changes learned, changed or forgot, each once for each of these words.
+
+    A change without texts, such as a move of a folder, counts as one note. Notes that a deletion
+    only took links out of do not count.
+    """
+
+    def __init__(self) -> None:
+        self._notes: dict[str, set[Place]] = {}
+        # Where a note went later, by its former place.
+        self._moved: dict[Place, Place] = {}
+
+    def add(self, change: Change) -> None:
+        """Add a change. Changes must be added in order, the newest first."""
+        notes = self._notes.setdefault(word_of(change), set())
+        notes.update(self._moved.get(place, place) for place in self._places_of(change))
+
+    def counts(self) -> dict[str, int]:
+        """Return LEARNED, CHANGED or FORGOT -> the number of notes, the largest number first."""
+        counts = {word: len(notes) for word, notes in self._notes.items()}
+        return dict(sorted(counts.items(), key=lambda item: -item[1]))
+
+    def _places_of(self, change: Change) -> list[Place]:
+        """Return the places of the notes that a change is about."""
+        files = list(change.texts())
+        removed = [(file.project, file.path) for file in files if file.do == StepKind.REMOVE]
+        if not files or (change.verb == "delete" and not removed):
+            return [(change.project, change.path)]
+        if change.verb == "delete":
+            return removed
+        for file in files:
+            if file.do == StepKind.MOVE:
+                self._move((file.project, file.path), (file.project, file.to))
+        written = [
+            (file.project, file.to or file.path) for file in files if file.do != StepKind.REMOVE
+        ]
+        new = [
+            (file.project, file.path)
+            for file in files
+            if file.do == StepKind.PUT and file.old is None
+        ]
+        # A note that came to another place is removed at one place and made at another.
+        moved_count = min(len(removed), len(new))
+        for old_place, new_place in zip(removed, new, strict=False):
+            self._move(old_place, new_place)
+        return written + removed[moved_count:]
+
+    def _move(self, old_place: Place, new_place: Place) -> None:
+        self._moved[old_place] = self._moved.get(new_place, new_place)
 
 
 def summary_since(
@@ -50,7 +105,8 @@ def summary_since(
     is_owner: whether only changes of the owner count.
     """
     summary = Summary(since)
-    note_counts = Counter[str]()
+    all_notes = DifferentNotes()
+    notes_of_agents = DifferentNotes()
     changes = memory.log(
         limit=_MAX_COUNTED_CHANGES, since=since, before=before, agent=agent or None
     )
@@ -60,27 +116,20 @@ def summary_since(
         if is_owner and change.agent is not None:
             continue
         word = word_of(change)
-        note_count = count_of_notes(change)
-        note_counts[word] += note_count
+        all_notes.add(change)
         if not change.agent:
+            summary.by_owner.add(word)
             continue
-        summary.by_agents[word] += note_count
+        notes_of_agents.add(change)
         agents = summary.agents.setdefault(word, [])
         if change.agent not in agents:
             agents.append(change.agent)
-    summary.learned = note_counts[LEARNED]
-    summary.changed = note_counts[CHANGED]
-    summary.forgot = note_counts[FORGOT]
+    summary.by_agents.update(notes_of_agents.counts())
+    counts = all_notes.counts()
+    summary.learned = counts.get(LEARNED, 0)
+    summary.changed = counts.get(CHANGED, 0)
+    summary.forgot = counts.get(FORGOT, 0)
     return summary
-
-
-def count_of_notes(change: Change) -> int:
-    """Return how many notes a change learned, changed or forgot, wherever the page counts them.
-
-    A change without texts, such as a move of a folder, counts as one. Notes that a deletion only
-    took links out of do not count.
-    """
-    return 1 + change.count_of_others()
 
 
 def deeds_in(language: str, summary: Summary) -> list[str]:

@@ -17,7 +17,7 @@ from memoranda.engine.contested import Statement, unanswered
 from memoranda.engine.whereabouts import history_through_moves
 from memoranda.errors import InvalidInput
 from memoranda.index.rows import Edge, NoteInfo
-from memoranda.ledger.change import Change
+from memoranda.ledger.change import Change, Standing
 from memoranda.note.claims import Claim, claim_of, differ
 from memoranda.note.edit import Rewrite
 from memoranda.note.model import Note, Observation
@@ -161,7 +161,10 @@ def _origins_of_lines(
     unknown = {number: lines[number - 1] for number in numbers if number <= len(lines)}
     steps = history_through_moves(memory, info.project, info.path, limit=_MAX_CHANGES)
     revisions = memory.revisions_of([step.change for step in steps])
+    standing = Standing()
     for step in steps:
+        if not standing.counts(step.change):
+            continue
         own_revisions = (
             item for item in revisions[step.change.number] if is_about(item, step.place)
         )

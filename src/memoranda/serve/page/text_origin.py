@@ -1,7 +1,7 @@
 """Says who wrote the text of a note, and when, as all lists of the page show it.
 
 A change that moved links in a note, moved the note, changed its header, or was made by upkeep, did
-not write its text.
+not write its text. Nor did an undo, or what it took back.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from memoranda.engine import MemorySession
 from memoranda.engine.whereabouts import PlacedChange, history_through_moves
 from memoranda.index.rows import NoteInfo
-from memoranda.ledger.change import Change, Touched
+from memoranda.ledger.change import Change, Standing, Touched
 from memoranda.note.frontmatter import split
 from memoranda.serve.page.writers import (
     AUTHORS,
@@ -55,7 +55,10 @@ def text_origin(memory: MemorySession, info: NoteInfo) -> TextOrigin:
     if info.provenance.who == "file":
         return recorded._replace(time=info.updated or info.changed)
     tidied = ""
+    standing = Standing()
     for step in history_through_moves(memory, info.project, info.path, limit=_MAX_CHANGES):
+        if not standing.counts(step.change):
+            continue
         may_write = not is_upkeep([step.change]) and step.place_before is None
         for touched in _own_steps(step):
             if may_write and _wrote_text(memory, step.change, touched):

@@ -67,7 +67,7 @@ def take_out(visit: Visit, keys: Collection[str], before: str) -> None:
         cache = _cache_of(visit)
         cached = cache.get(_ALL_KINDS)
         cache.clear()
-        # Without the answer, the cached questions would already have been out of date.
+        # The cached questions were already out of date when the answer was given.
         if cached is None or cached.stamp != before:
             return
         cached_keys = {item.key for item in cached.items}

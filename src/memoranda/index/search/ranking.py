@@ -820,9 +820,13 @@ class Ranking:
     def _look_around(self, own_scores: Mapping[int, float]) -> None:
         """Fill `_best`, `_together` and `_neighbor_scores`.
 
-        `_best` gets the best score in each conversation, `_together` the words of its notes. The
-        best notes give a part of their scores to the notes before and after them. These neighbors
-        are added to the scored notes even if they contain no word.
+        own_scores: the score of each note by words and meaning, by row.
+        """
+        self._sum_up_conversations(own_scores)
+        self._share_with_neighbors(own_scores)
+
+    def _sum_up_conversations(self, own_scores: Mapping[int, float]) -> None:
+        """Set the best score in each conversation (`_best`), and its words (`_together`).
 
         own_scores: the score of each note by words and meaning, by row.
         """
@@ -835,6 +839,14 @@ class Ranking:
                 if value > best.get(conversation, -1.0):
                     best[conversation] = value
                 together[conversation] = together.get(conversation, 0) | bits(row, 0)
+
+    def _share_with_neighbors(self, own_scores: Mapping[int, float]) -> None:
+        """Give a part of the scores of the best turns to the notes before and after them.
+
+        These neighbors are added to the scored notes even if they contain no word.
+
+        own_scores: the score of each note by words and meaning, by row.
+        """
         table = self.table
         neighbor_scores = self._neighbor_scores
         turns = {

@@ -951,15 +951,34 @@ class Mirror:
 
         parent: the path of the folder. "" is the mirror itself.
         """
+        # Paths may be deeper than Python can recurse, so this is a loop: up to the nearest folder
+        # that is there, then down again.
+        nearest_path = parent
+        missing_names: list[str] = []
+        folder = self._open_existing(nearest_path)
+        while folder is None:
+            nearest_path, _, name = nearest_path.rpartition("/")
+            missing_names.append(name)
+            folder = self._open_existing(nearest_path)
+        for name in reversed(missing_names):
+            with folder:
+                os.mkdir(name, 0o700, dir_fd=folder.fd)
+                new_path = folder.at(name)
+            folder = open_folder(str(self.folder), new_path, "the mirror")
+        return folder
+
+    def _open_existing(self, path: str) -> Folder | None:
+        """Open a folder of the mirror. None if it is missing.
+
+        path: the path of the folder. "" is the mirror itself, which must be there: without it,
+            NotFound is raised.
+        """
         try:
-            return open_folder(str(self.folder), parent, "the mirror")
+            return open_folder(str(self.folder), path, "the mirror")
         except NotFound:
-            if not parent:
+            if not path:
                 raise
-        path_above, _, name = parent.rpartition("/")
-        with self._open(path_above) as folder_above:
-            os.mkdir(name, 0o700, dir_fd=folder_above.fd)
-        return open_folder(str(self.folder), parent, "the mirror")
+        return None
 
     def _remove(self, name: str) -> None:
         """Remove a copy, and the folders that become empty by that."""

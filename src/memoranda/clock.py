@@ -326,19 +326,26 @@ def since(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
         raise TimeframeError(str(text)[:100])
     written = " ".join(text.lower().split())
     frame = _without_opening(written)
+
+    # An amount of time: a number and a unit.
     amount = re.fullmatch(r"([0-9]+)([a-z]+|[\u4e00-\u9fff]+)", frame)
     if amount:
         seconds = int(amount[1]) * _UNITS.get(amount[2].removesuffix("ago"), 0)
+        # The unit is unknown, or the amount is zero.
         if not seconds:
             raise TimeframeError(text)
         try:
             return (now - timedelta(seconds=seconds)).astimezone(UTC)
         except OverflowError:
             return datetime.min.replace(tzinfo=UTC)
-    begin = _BEGINS.get(frame)
-    if begin:
+
+    # The name of a frame: its function returns the beginning, given the midnight of today.
+    begin_of = _BEGINS.get(frame)
+    if begin_of:
         local = now.astimezone(zone)
-        return to_utc(begin(datetime(local.year, local.month, local.day)), zone)
+        midnight = datetime(local.year, local.month, local.day)
+        return to_utc(begin_of(midnight), zone)
+
     moment = _written_time(written)
     if moment is None:
         raise TimeframeError(text)

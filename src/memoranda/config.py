@@ -247,10 +247,11 @@ def load(
         return Settings(location.folder, path, location.url, location.space, stamp=stamp)
     config_file = _File(path, config_text.read(path), stamp)
 
-    # The file may name another place, unless the caller has chosen one.
+    # The file may name another place for the home, unless the caller has chosen one.
     if chosen_home is None:
         location = _stored_location(config_file, location, environ)
-    # A file inside the folder of copies must not move this folder.
+    # A home in a database has a folder on this machine for copies of it. A configuration file that
+    # is in this folder must not move the folder.
     is_file_outside = bool(file) or chosen_home is None
     if location.url is not None and is_file_outside:
         cache_folder = config_file.text(
@@ -265,9 +266,10 @@ def load(
 
 
 def _state(config_file: _File, location: _Location) -> Path | None:
-    """Return the folder outside the home that `storage.state` names. None if it names no folder.
+    """Return the folder outside the home that `storage.state` names.
 
-    The state is the history and the index of the home.
+    The state is the history and the index of the home. None if the setting names no folder, or if
+    the home is in a database, which has its own history.
 
     config_file: the configuration.
     location: the place of the home.
@@ -612,6 +614,7 @@ class _File(NamedTuple):
         if words:
             return self._word(name, value, words)
         if isinstance(usual, tuple):
+            # Categories are the only lists with values by default.
             if usual:
                 return self._categories(name, value)
             return self._texts(name, value)
@@ -622,6 +625,7 @@ class _File(NamedTuple):
                 return duration(str(value))
             except InvalidInput as error:
                 raise self.refuse(name, str(error), ": ") from None
+        # Not `isinstance`, because for Python true is a number, too.
         if type(value) is not type(usual) or value < 0:
             expected = "true or false" if isinstance(usual, bool) else "a whole number from 0"
             raise self.refuse(name, f'must be {expected}, got "{value}"')

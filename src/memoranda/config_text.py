@@ -185,9 +185,12 @@ def _change_line(lines: list[str], section: str, key: str, value: Any) -> None:
     new_lines = [] if value is None else [f"{_scalar(key)}: {_scalar(value)}\n"]
     top = _first_beginning(lines, range(len(lines)), (f"{section}:",))
     if top is None:
+        # The section is not there, so a key of it cannot be removed.
         if new_lines:
             lines += [f"{section}:\n", *(f"  {line}" for line in new_lines)]
         return
+
+    # The new line is indented as the first line of the section is.
     nested = _nested_lines(lines, top)
     indent = "  "
     end_of_section = top + 1

@@ -191,6 +191,7 @@ class AmbiguousTime(TimeRefused):
     def __init__(self, phrase: str, candidates: Sequence[datetime] = ()):
         times = " or ".join(f"{candidate:%Y-%m-%d %H:%M}" for candidate in candidates)
         times_shown = f": {times}" if times else ""
+        # TimeRefused would build its own sentence from the phrase.
         InvalidInput.__init__(self, f'ambiguous time "{phrase}"{times_shown}; say which')
         self.phrase = phrase
         self.candidates = tuple(candidates)

@@ -8,10 +8,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from memoranda.errors import MemorandaError
+
+if TYPE_CHECKING:
+    from http.client import HTTPResponse
 
 T = TypeVar("T")
 
@@ -127,13 +130,7 @@ class _LlmEndpoint:
             handlers = [ProxyHandler({})] if is_on_this_machine else []
             opener = build_opener(NoRedirects, *handlers)
             with opener.open(request, timeout=self._seconds) as response:
-                deadline = self._clock() + self._seconds
-                body = bytearray()
-                while part := response.read1(65536):
-                    body += part
-                    if len(body) > self.longest or self._clock() > deadline:
-                        raise NoAnswer(f"The {self.name}'s reply is too long, or takes too long.")
-                return bytes(body)
+                return self._body_of(response)
         except HTTPError as error:
             with error:
                 raise NoAnswer(f"The {self.name}'s endpoint answered {error.code}.") from None
@@ -141,6 +138,18 @@ class _LlmEndpoint:
             raise NoAnswer(
                 f"The {self.name}'s endpoint cannot be reached ({type(error).__name__})."
             ) from None
+
+    def _body_of(self, response: HTTPResponse) -> bytes:
+        """Return the body of a reply. Raises NoAnswer if it is too long, or takes too long."""
+        # The timeout of the connection is for each read. A slow endpoint could send byte after byte,
+        # so all reads together have a limit, too.
+        deadline = self._clock() + self._seconds
+        body = bytearray()
+        while part := response.read1(65536):
+            body += part
+            if len(body) > self.longest or self._clock() > deadline:
+                raise NoAnswer(f"The {self.name}'s reply is too long, or takes too long.")
+        return bytes(body)
 
 
 class Endpoint(_LlmEndpoint):

@@ -141,7 +141,11 @@ def parse(text: str, *, now: datetime | None = None, zone: tzinfo | None = None)
     values: dict[str, Any] = {}
 
     def take(match: re.Match[str]) -> str:
-        """Add a filter to `values`, and return the text that replaces it."""
+        """Add a filter to `values`, and return the text that replaces it.
+
+        That is a blank, or the filter itself if it stays text.
+        """
+        # Filters inside quotes stay text.
         if match["phrase"] is not None:
             return match[0]
         name = match["name"].lower()
@@ -154,6 +158,7 @@ def parse(text: str, *, now: datetime | None = None, zone: tzinfo | None = None)
         elif name in _ONE:
             values[name] = value
         else:
+            # All other filters have a time.
             read = clock.as_of if name == "as_of" else clock.since
             try:
                 values[name] = read(value, now or clock.now(), zone)

@@ -98,7 +98,9 @@ def test_what_cannot_be_kept_is_refused_with_a_reason(tmp_path: Path) -> None:
         run(session.add_items(ITEMS))
         file = next((tmp_path).rglob("00000001.md"))
         file.write_text(file.read_text("utf-8").replace('"role"', "role"), "utf-8")
-        with pytest.raises(InvalidInput, match="no transcript"):
+        with pytest.raises(
+            InvalidInput, match=r"no transcript: .* Mend it, or restore it with memory restore\."
+        ):
             run(session.get_items())
 
 

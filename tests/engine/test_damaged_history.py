@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -25,6 +25,7 @@ LEDGER_CODES = {
     "missing_text",
     "damaged_change",
     "empty_change",
+    "lost_change",
 }
 
 
@@ -130,6 +131,45 @@ def test_damage_is_named_and_mended_and_the_notes_are_whole(
         assert of_ledger(memory) == []
         memory.edit("notes/still", Rewrite("changed\n"))
         memory.undo()
+
+
+def destroyed_values() -> Iterator[tuple[str, str, str]]:
+    """Yield tables, columns and values that no change and no step has there."""
+    columns = {
+        "change": "time verb project path agent face undoes run details made_by",
+        "step": "do project path dest old new mode scope kept size made_by",
+    }
+    may_be_any_text = {"verb", "project", "path", "agent", "face", "dest", "scope"}
+    for table, names in columns.items():
+        for column in names.split():
+            yield table, column, "x'ff00fe'"
+            if column not in may_be_any_text:
+                yield table, column, "'torn{'"
+            if column not in ("path", "dest"):
+                yield table, column, "''"
+    for column in ("details", "made_by"):
+        yield "change", column, "'[1]'"
+        yield "change", column, "-7"
+
+
+def test_a_destroyed_line_of_any_column_is_named_and_mended(home: Path, tmp_path: Path) -> None:
+    not_named = []
+    not_mended = []
+    for table, column, value in destroyed_values():
+        torn = shutil.copytree(home, tmp_path / "torn")
+        key = "number" if table == "change" else "change"
+        run(torn, f"update {table} set {column} = {value} where {key} = 2")
+        with open_session(torn, watch=False) as memory:
+            findings = of_ledger(memory)
+            if not findings:
+                not_named.append((table, column, value))
+            repair(memory, findings)
+            text = memory.read("notes/tea").text
+            if of_ledger(memory) or not text.endswith("third\n") or not memory.log(limit=0):
+                not_mended.append((table, column, value))
+        shutil.rmtree(torn)
+    assert not_named == []
+    assert not_mended == []
 
 
 def test_an_agent_is_not_told_whose_texts_are_damaged(home: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -247,8 +248,9 @@ def test_two_edits_of_one_long_note_at_once_are_both_made(memory: MemorySession)
         {"command": "insert", "insert_line": 0, "insert_text": "first\n"},
         {"command": "str_replace", "old_str": "amber7 ", "new_str": "opal "},
         {"command": "delete"},
+        {"command": "rename", "old_path": "/memories/large.md", "new_path": "/memories/new.md"},
     ],
-    ids=["insert", "str_replace", "delete"],
+    ids=["insert", "str_replace", "delete", "rename"],
 )
 def test_others_are_let_in_while_the_memory_tool_changes_a_large_file(
     memory: MemorySession, monkeypatch: pytest.MonkeyPatch, arguments: dict[str, object]
@@ -272,3 +274,59 @@ def test_others_are_let_in_while_the_memory_tool_changes_a_large_file(
     )
     assert not reply.is_error
     assert contents == ["short"]
+
+
+def test_a_folder_is_deleted_though_another_agent_puts_a_file_in_it_meanwhile(
+    memory: MemorySession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = memory.home / "memories" / "plans"
+    folder.mkdir(parents=True)
+    (folder / "large.md").write_text(LONG)
+    tools = registry(["memory"], memory.settings)
+    other = memory.as_caller("codex", "mcp")
+    foresee = Transaction.foresee
+    is_first = True
+
+    def while_another_creates(transaction: Transaction) -> None:
+        nonlocal is_first
+        foresee(transaction)
+        if not is_first:
+            return
+        is_first = False
+        arguments = {"command": "create", "path": "/memories/plans/new.md", "file_text": "new"}
+        with ThreadPoolExecutor(1) as threads:
+            creating = threads.submit(tools.call, other, "memory", arguments)
+            assert not creating.result(timeout=SECONDS).is_error
+
+    monkeypatch.setattr(Transaction, "foresee", while_another_creates)
+    reply = tools.call(memory, "memory", {"command": "delete", "path": "/memories/plans"})
+    assert not reply.is_error, reply.text
+    assert not is_first
+    assert not folder.exists()
+
+
+def test_a_note_that_is_edited_while_its_move_is_prepared_moves_with_its_new_text(
+    memory: MemorySession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.write(Draft(LONG, title="Long"))
+    foresee = Transaction.foresee
+    edits: list[str] = []
+
+    def while_another_edits(transaction: Transaction) -> None:
+        foresee(transaction)
+        if transaction.verb == "move" and not edits:
+            edits.append("last line of another")
+            with ThreadPoolExecutor(1) as threads:
+                editing = threads.submit(memory.edit, "notes/long", Append(edits[0]))
+                editing.result(timeout=SECONDS)
+
+    monkeypatch.setattr(Transaction, "foresee", while_another_edits)
+    memory.move("notes/long", "new/long")
+    text = (memory.home / "notes/new/long.md").read_text()
+    passages = Passages(memory)
+    moved = memory.log(limit=1)[0].files[-1].old
+    assert edits[0] in text
+    assert passages.waiting == 0
+    assert passages.terms == of_a_new_index(memory).terms
+    assert moved == hashlib.sha256(text.encode()).hexdigest()
+    assert memory.read("notes/new/long").content.endswith(edits[0])

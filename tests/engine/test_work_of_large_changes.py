@@ -51,10 +51,10 @@ class Counted:
 
 
 def numbered_words(begin: int, number: int) -> str:
-    """Different words, each of which has further forms: `part7x` is also found by `part 7 x`."""
+    """Different words, each of which has further forms: `getPart7` is also found by `get part 7`."""
     lines = range(begin, begin + number, 10)
     return "".join(
-        " ".join(f"part{word}" for word in range(line, line + 10)) + "\n" for line in lines
+        " ".join(f"getPart{word}" for word in range(line, line + 10)) + "\n" for line in lines
     )
 
 

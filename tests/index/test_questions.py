@@ -177,6 +177,21 @@ def test_of_equal_turns_that_of_the_person_comes_before_that_of_the_assistant(
         "What was your advice for the red canoe?",
         "Remind me of the red canoe, what was it?",
         "What did the assistant say of the red canoe?",
+        "What did the AI say of the red canoe?",
+        "Tell me again about the red canoe",
+        "Was hast du über red canoe gesagt?",
+        "Wo ist red canoe, wovon du gesprochen hast?",
+        "Was haben Sie mir über red canoe gesagt?",
+        "Qu'as-tu dit sur red canoe ?",
+        "Quel red canoe m'avez-vous conseillé ?",
+        "¿Qué me dijiste sobre red canoe?",
+        "Cosa mi hai detto di red canoe?",
+        "O que você disse sobre red canoe?",
+        "您推荐的 red canoe 是什么？",
+        "你上回提到的 red canoe",
+        "AI说的 red canoe 是什么？",
+        "前に教えてくれた red canoe は？",
+        "추천해 줬던 red canoe 는?",
     ],
 )
 def test_question_for_a_reply_lowers_no_reply(desk: Desk, question: str) -> None:
@@ -184,6 +199,30 @@ def test_question_for_a_reply_lowers_no_reply(desk: Desk, question: str) -> None
     shares = [hit.shares for hit in desk.search(question, explain=True)]
     assert len(shares) == 2
     assert all("replied" not in share for share in shares)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Was haben sie mit red canoe gemacht?",
+        "Which red canoe is for AI?",
+        "我说过的 red canoe 在哪？",
+    ],
+)
+def test_question_about_others_lowers_replies(desk: Desk, question: str) -> None:
+    assisted_talk(desk)
+    shares = [hit.shares for hit in desk.search(question, explain=True)]
+    assert any(share.get("replied", 0) < 0 for share in shares)
+
+
+def test_a_note_of_an_agent_beside_notes_that_begin_with_a_label_is_no_reply(desk: Desk) -> None:
+    head = "---\ndate: 2023-05-08\n"
+    desk.put("home/shop.md", f"{head}---\nAddress: the shop that mends a red canoe.")
+    desk.put("home/canoe.md", f"{head}source: ai\n---\nA red canoe leaks at the keel.")
+    desk.put("home/model.md", f"{head}---\nModel: a red canoe of 2019.")
+    hits = desk.search("Which red canoe leaks?", explain=True)
+    assert len(hits) == 3
+    assert all("replied" not in hit.shares for hit in hits)
 
 
 def test_parts_of_a_long_reply_are_lowered_as_the_reply_itself(desk: Desk) -> None:
@@ -208,6 +247,14 @@ def test_turns_of_an_assistant_inside_a_session_note_are_lowered(desk: Desk) -> 
     hits = desk.search("Which red canoe leaks at the keel?", explain=True)
     assert [hit.note.path for hit in hits] == ["b.md", "a.md"]
     assert [hit.shares.get("replied", 0) < 0 for hit in hits] == [False, True]
+
+
+def test_labels_inside_a_note_are_no_turns_of_an_assistant(desk: Desk) -> None:
+    story = "It is kept in the shed behind the house, in winter too. " * 6
+    lines = [f"Price: {story}", f"Model: {story}", f"Price: {story}", "Model: A red canoe, 2019."]
+    desk.put("a.md", "\n\n".join(lines))
+    (hit,) = desk.search("Which red canoe is kept?", explain=True)
+    assert "replied" not in hit.shares
 
 
 def test_search_for_all_words_lowers_no_reply(desk: Desk) -> None:
@@ -310,3 +357,76 @@ def test_what_a_note_loses_to_better_ones_of_its_conversation_has_an_end(desk: D
     for hit in hits:
         lost += [float(why.split(" ")[1]) for why in hit.why if why.startswith("several ")]
     assert sorted(lost) == sorted([-0.1, -0.2, -0.3, -0.4] + [-0.5] * 7)
+
+
+def standing_talk(desk: Desk, wish: str, other: str) -> None:
+    """A person tells an assistant a wish, and later something else."""
+    head = "---\nsource: {0}\ndate: 2023-05-08\n---\n{0}: "
+    desk.put("chat/1.md", head.format("user") + wish)
+    desk.put("chat/2.md", head.format("assistant") + "Good.")
+    desk.put("chat/3.md", head.format("user") + other)
+
+
+def standing_of(desk: Desk, question: str) -> dict[str, float]:
+    """What each note found gains by saying what holds from now on."""
+    gains = {}
+    for hit in desk.search(question, explain=True):
+        path = hit.note.path
+        gains[path] = hit.shares.get("standing", 0.0)
+    return gains
+
+
+@pytest.mark.parametrize(
+    ("wish", "question"),
+    [
+        ("I prefer trains in the mountains.", "Can you plan trains in the mountains?"),
+        ("From now on, trains in the mountains only.", "Show me trains in the mountains?"),
+        ("Hello. Always take trains in the mountains.", "Should I take trains in the mountains?"),
+        ("我更喜欢坐火车去山里。", "帮我看看坐火车去山里怎么走？"),
+        ("以后都坐火车去山里。", "能不能推荐坐火车去山里的路线？"),
+    ],
+)
+def test_what_holds_from_now_on_counts_more_for_a_request(
+    desk: Desk, wish: str, question: str
+) -> None:
+    other = "The trains in the mountains were late. 坐火车去山里的人很多。"
+    standing_talk(desk, wish, other)
+    gains = standing_of(desk, question)
+    assert gains["chat/1.md"] > 0
+    assert gains["chat/3.md"] == 0
+
+
+@pytest.mark.parametrize("question", ["Which trains are in the mountains?", "坐火车去山里的是谁？"])
+def test_what_holds_from_now_on_counts_no_more_where_nothing_is_to_be_done(
+    desk: Desk, question: str
+) -> None:
+    wish = "I prefer trains in the mountains. 我更喜欢坐火车去山里。"
+    standing_talk(desk, wish, "Fine.")
+    gains = standing_of(desk, question)
+    assert gains["chat/1.md"] == 0
+
+
+def test_neither_an_assistant_nor_people_among_themselves_say_what_holds(desk: Desk) -> None:
+    head = "---\nsource: {0}\ndate: 2023-05-08\n---\n{0}: I prefer trains in the mountains."
+    desk.put("chat/1.md", head.format("assistant"))
+    desk.put("chat/2.md", head.format("user"))
+    desk.put("people/1.md", head.format("Mel"))
+    desk.put("alone.md", "I prefer trains in the mountains.")
+    gains = standing_of(desk, "Can you plan trains in the mountains?")
+    assert gains.pop("chat/2.md") > 0
+    assert len(gains) == 3
+    assert set(gains.values()) == {0}
+
+
+def test_a_long_turn_says_what_holds_in_any_of_its_parts(desk: Desk) -> None:
+    passage = "We went out late, and the wind was high. " * 24
+    wish = "I prefer trains in the mountains."
+    text = f"{passage}\n\n{passage}\n\n{wish}"
+    standing_talk(desk, text, "Fine.")
+    question = "Can you plan trains in the mountains?"
+    hit = desk.search(question, explain=True)[0]
+    assert hit.note.path == "chat/1.md"
+    assert "passage" in hit.shares
+    assert hit.shares["standing"] > 0
+    total = sum(hit.shares.values())
+    assert round(total, 2) == round(hit.score, 2)

@@ -453,3 +453,10 @@ def test_a_very_long_query_is_looked_for_as_its_first_words(desk: Desk, piece: s
     longest = max(len(phrase.split()) for phrase in phrases)
     assert [hit.note.path for hit in hits] == ["long.md"]
     assert 1 < longest <= LONGEST_PHRASE
+
+
+def test_a_number_and_a_chinese_year_need_no_sign_between_them(desk: Desk) -> None:
+    filler = "The harbour sleeps under a grey sky. " * 200
+    desk.put("long.md", f"{filler}\n\n型号A1二〇二四在这里。")
+    (hit,) = desk.search("A1二〇二四")
+    assert "二〇二四" in hit.passage

@@ -19,6 +19,7 @@ from memoranda.config import Settings
 from memoranda.jobs.classify import Classifier, classify, examples
 from memoranda.jobs.job import MemoryState
 from memoranda.note.model import CATEGORIES
+from memoranda.text.standing import preference_words
 
 ROWS = json.loads(
     (Path(__file__).parents[1] / "contract/data/classification.json").read_text(encoding="utf-8")
@@ -26,6 +27,7 @@ ROWS = json.loads(
 TABLE = tomllib.loads(
     (Path(memoranda.__file__).parent / "jobs/classify.toml").read_text(encoding="utf-8")
 )
+TABLE["preferences"] = preference_words()
 WEIGHTS = {"strong": 3, "normal": 2, "exact": 2, "weak": 1}
 ENTRIES: list[tuple[str, str, str]] = []
 for category_name, kinds in TABLE.items():

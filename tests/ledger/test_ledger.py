@@ -5,7 +5,10 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import signal
+import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -174,6 +177,42 @@ def test_a_process_that_ended_is_never_named_as_the_holder(ledger):
         owner = lock_owner(ledger.layout.private)
         assert owner is not None
         assert owner.pid != "4194304"
+
+
+def test_a_process_that_has_the_number_of_one_that_ended_is_never_named_as_the_holder(ledger):
+    with ledger.lock, subprocess.Popen(["sleep", "60"]) as later:
+        signed = time.time() - 100
+        line = f"{later.pid} {signed:.3f} memory write"
+        ledger.layout.lock.write_text(line.ljust(79) + "\n")
+        owner = lock_owner(ledger.layout.private)
+        later.kill()
+    assert owner is not None
+    assert owner.pid != str(later.pid)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says when a process began")
+def test_a_killed_holder_is_not_named_while_its_child_keeps_the_lock(tmp_path):
+    code = (
+        "import os, pathlib, sys, time\n"
+        "from memoranda.ledger.lock import HomeLock\n"
+        "HomeLock(pathlib.Path(sys.argv[1]), lambda died: None).__enter__()\n"
+        "child = os.fork()\n"
+        "if child: print(child, flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        child = int(holder.stdout.readline())
+        before = lock_owner(tmp_path)
+        holder.kill()
+        holder.wait()
+        after = lock_owner(tmp_path)
+        os.kill(child, signal.SIGKILL)
+    assert before is not None
+    assert before.pid == str(holder.pid)
+    assert after is not None
+    assert after.pid != str(holder.pid)
 
 
 @contextmanager

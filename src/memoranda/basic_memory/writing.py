@@ -68,18 +68,23 @@ def write_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
 
 
 def _write(vault: Vault, memory: MemorySession, args: Arguments) -> dict[str, Any]:
-    """Write a note. Return the data of our reply, with its text as `text`. Raises MemorandaError."""
+    """Write a note. Return the data of our reply, with its text as `text`. Raises MemorandaError.
+
+    args: the arguments of the program's tool. They are changed into the arguments of our tool.
+    """
     project = args["project"]
     args.setdefault("overwrite", vault.write_note_overwrite_default)
     if args.get("expected_checksum") and not args["overwrite"]:
         raise InvalidInput("expected_checksum requires overwrite=True.")
     file = _set_file(vault, memory, args)
+    # The permalink in the header of the content, if it has one.
     content_permalink = own_permalink(args["content"].lstrip("\n"))
     is_new = not write_tools.sees_note(memory, project, file)
     permalink = content_permalink or _derived_permalink(vault, project, file)
-    # If the file is missing, the note to overwrite may have moved. If the content names a permalink,
-    # that may be the permalink of another note.
-    if args["overwrite"] and (is_new or content_permalink):
+    # The note to overwrite may have moved, so that its file is missing here. Or the content names
+    # the permalink of another note.
+    may_be_elsewhere = is_new or content_permalink
+    if args["overwrite"] and may_be_elsewhere:
         _check_not_elsewhere(memory, project, permalink, file)
     if is_new:
         _set_permalink(vault, memory, args, permalink)
@@ -87,6 +92,7 @@ def _write(vault: Vault, memory: MemorySession, args: Arguments) -> dict[str, An
     assert reply.data is not None
     data = {**reply.data, "text": reply.text}
     if content_permalink and not is_new:
+        # Our tool keeps the permalink of a note that it overwrites. The program takes the new one.
         edit = SetKeys({"permalink": content_permalink})
         changed = memory.edit((project, data["file_path"]), edit).note
         data |= {"permalink": changed.permalink, "checksum": changed.checksum}
@@ -479,10 +485,12 @@ def create_memory_project(vault: Vault, memory: MemorySession, args: Arguments) 
     if args.get("workspace"):
         raise InvalidInput("Cloud workspaces are not used here. Leave `workspace` out.")
     projects = vault.projects(memory)
+    # Names are compared without regard to case. Of several equal names, the first counts.
     names_by_key = {existing.casefold(): existing for existing in reversed(projects)}
     existing = names_by_key.get(name.strip().casefold())
     if existing is not None:
-        row = _project_row(memory, existing, projects[existing].name, str(projects[existing].root))
+        project = projects[existing]
+        row = _project_row(memory, existing, project.name, str(project.root))
         row |= {"created": False, "already_exists": True}
         text = f"Project {existing} is there already."
     else:
@@ -492,12 +500,13 @@ def create_memory_project(vault: Vault, memory: MemorySession, args: Arguments) 
         text = reply.text
         assert reply.data is not None
         if reply.data["action"] == "asked":
+            # The owner must consent first, so there is no project yet.
             return either(args, _waiting_project(reply), text)
-        ours = reply.data["name"]
-        row = _project_row(memory, ours, ours, reply.data["path"])
+        new_name = reply.data["name"]
+        row = _project_row(memory, new_name, new_name, reply.data["path"])
         row |= {"created": True, "already_exists": False}
-    ours = vault.names.get(row["name"], row["name"])
-    total = memory.list(Query(projects=(ours,)), limit=1).total
+    our_name = vault.names.get(row["name"], row["name"])
+    total = memory.list(Query(projects=(our_name,)), limit=1).total
     row["indexing"] = {"state": "completed", "total_files": total, "enqueued_files": total}
     return either(args, row, text)
 

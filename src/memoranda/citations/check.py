@@ -297,7 +297,8 @@ class CitationCheck:
         # file. Then nobody can say whether the file was renamed.
         is_unknown = past_place is None or (is_missing and repository is None)
         if is_unknown:
-            # Only a citation in the header is sure to be one.
+            # Words in a text may look like a citation by chance. Only in the header, a missing file
+            # is surely a cited one.
             if is_missing and citation.is_declared:
                 return Verdict(State.GONE)
             return Verdict(State.UNKNOWN)

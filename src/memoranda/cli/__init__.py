@@ -119,6 +119,8 @@ def _run_usual_hook(arguments: list[str]) -> None:
     answer = hook_relay.relayed(arguments)
     if answer is not None:
         _end_with(answer)
+    # Other options, an agent that the environment names, and other encodings need the usual way
+    # through the code that parses command lines.
     usual = hook_relay.usual_arguments(arguments)
     is_utf8 = sys.getfilesystemencoding() == "utf-8"
     if usual is None or os.environ.get("MEMORY_AGENT") or not is_utf8:
@@ -198,8 +200,8 @@ def main(
     except KeyboardInterrupt:
         return _INTERRUPTED
     except Exception as error:
-        # The outermost loop: errors are reported, never swallowed.
-        # An import may have turned a KeyboardInterrupt into another error.
+        # This is the outermost loop, so all errors are reported here. But if the user pressed Ctrl-C
+        # during an import, the import may have turned the KeyboardInterrupt into another error.
         if isinstance(error.__cause__, KeyboardInterrupt):
             return _INTERRUPTED
         from memoranda.errors import internal_sentence

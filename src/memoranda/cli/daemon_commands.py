@@ -137,7 +137,7 @@ def serve(
     from memoranda.faces.tool import Hooks
 
     toolsets = tuple(split_list(tools))
-    # An unknown toolset is an error, even if none is served.
+    # This raises for an unknown toolset. So it comes first, even if no tools are served.
     offered_over_http = list(expand(toolsets or DEFAULT_TOOLSETS))
     # One round of upkeep needs no tools.
     if once:
@@ -373,7 +373,8 @@ def _serve(call: Invocation, settings: Settings, service: Service) -> int:
     served = service.served
     place = service.place
     with ExitStack() as stack:
-        # Ports and sockets are taken first, so that nothing is opened if one is taken already.
+        # Ports and sockets are opened first: if another program has one of them, this ends before
+        # the memory is opened.
         has_upkeep = _becomes_daemon(stack, layout, service)
         port = None
         if place is not None:

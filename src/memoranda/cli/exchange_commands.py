@@ -1,8 +1,10 @@
 """The commands that move notes in and out of the memory.
 
-`export` and `import` (contract 001, 12; `--from`: docs/moving-in.md), `graph` (contract 002, 11),
-`ingest` (contract 001, 3 and 11), and copies of a whole memory: `backup`, `mirror` and `move-home`
-(docs/teams.md).
+- `export` and `import` write and read notes as lines of JSON (contract 001, 12). `import --from`
+  moves in the notes of another program (docs/moving-in.md).
+- `graph` shows, exports and imports the knowledge graph (contract 002, 11).
+- `ingest` copies the notes of a folder into the memory (contract 001, 3 and 11).
+- `backup`, `mirror` and `move-home` copy a whole memory (docs/teams.md).
 """
 
 from __future__ import annotations
@@ -276,6 +278,7 @@ def _replace_file(target: Path, data: Iterable[bytes]) -> None:
     mode = 0o600
     if target.exists():
         mode = target.stat().st_mode & 0o777
+    # A process that was killed may have left its temporary file.
     remove_left(target.parent, _UNFINISHED_EXPORT)
     with tempfile.NamedTemporaryFile(
         dir=target.parent, prefix=f".export-{os.getpid()}-", delete=False
@@ -382,7 +385,10 @@ def _import_lines(call: Invocation, file: Text, *, dry_run: bool, skip_bad: bool
             # first is written.
             memory_import.check()
             note_import.run(Tally(), output.notice, lambda line: None)
-        imported_count = lambda: memory_tally.imported + memory_tally.updated
+
+        def imported_count() -> int:
+            return memory_tally.imported + memory_tally.updated
+
         with _importing(imported_count, "memories") as progress:
             memory_import.run(memory_tally, output.notice, progress)
             note_import.run(note_tally, output.notice)
@@ -721,17 +727,18 @@ def _graph_of_tools(memory: MemorySession) -> NoteGraph | FileGraph:
 def _graph_to_fill(memory: MemorySession, imported_file: str) -> NoteGraph | FileGraph:
     """Return the graph into which to import a file.
 
-    This is the graph that the graph tools use. If that is the imported file itself, it is the graph
-    of the notes.
+    This is the graph that the graph tools use. But a graph that is in the imported file itself would
+    be imported into itself. Then this is the graph of the notes.
 
     imported_file: the path of the file. `-` means stdin.
     """
     from memoranda.engine.graphs import graph_in
 
     graph_file = presets.graph_file(memory.settings.graph_file)
-    if graph_file is None or imported_file == "-" or not graph_file.exists():
+    if graph_file is None or imported_file == "-":
         return _graph_of_tools(memory)
-    if graph_file.samefile(user_path(imported_file)):
+    is_same_file = graph_file.exists() and graph_file.samefile(user_path(imported_file))
+    if is_same_file:
         return graph_in(memory, None)
     return _graph_of_tools(memory)
 
@@ -873,7 +880,8 @@ def mirror(call: Invocation, folder: str, *, git: bool, after_erase: Text, watch
         copied_stamp = ""
         looks_since_run = 0
         while True:
-            # The stamp changes with each change of the memory.
+            # The stamp changes with each change of the memory. Now and then the folder is compared
+            # without a change of it, too, because somebody may have changed files in the folder.
             stamp = memory.journal_stamp()
             if stamp != copied_stamp or looks_since_run >= _LOOKS_BEFORE_COMPARING:
                 copied_stamp = stamp

@@ -97,6 +97,7 @@ def log(
         start = None
         if since is not None:
             start = moment_of(memory.since, since, "--since date", _TIME_HINT)
+        # Traces are the records of sessions. With a REF, all changes of that note are shown.
         hides_traces = not traces and ref is None
         read_limit = limit
         if hides_traces and limit:

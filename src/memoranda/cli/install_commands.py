@@ -125,10 +125,17 @@ def install(
     if not names_any_client:
         return _show(call, server, is_for_project=project)
 
+    # Only this client can store its memories in a project here.
     if native_memory and not any((ids, all_)):
         ids = ("claude-code",)
     clients = _chosen_clients(ids, all_, project, print_=print_, agents_md=agents_md)
-    request = InstallRequest(project, hooks, native_memory, replace, dry_run)
+    request = InstallRequest(
+        is_for_project=project,
+        has_hooks=hooks,
+        has_native_memory=native_memory,
+        replaces_others=replace,
+        is_dry_run=dry_run,
+    )
     connecting = Connecting(call, request, server, [*program, *global_options])
     if print_:
         rows = connecting.print_entries(clients, are_named=bool(ids))
@@ -276,16 +283,18 @@ class Connecting:
         self._installer = Installer(call.settings.home)
 
     def print_entries(self, clients: Sequence[Client], *, are_named: bool) -> list[dict[str, Any]]:
-        """Return the rows of clients whose entries are printed.
+        """Return a row for each client, with the entry to paste or the reason why there is none.
 
-        are_named: whether the user named the clients. If not, the only entry has the form that most
-            clients share. It is for a client that is not in our table.
+        are_named: whether the user named the clients. If not, the entries are meant for any client,
+            also for one that is not in our table. Then a row names neither a client nor a file.
         """
         rows = [_row(client, partial(self._row_to_paste, client)) for client in clients]
-        if not are_named:
-            for row in rows:
-                if row["result"] == "printed":
-                    row |= {"client": None, "file": None}
+        if are_named:
+            return rows
+        for row in rows:
+            has_entry = row["result"] == "printed"
+            if has_entry:
+                row |= {"client": None, "file": None}
         return rows
 
     def connect_all(self, clients: Sequence[Client]) -> list[dict[str, Any]]:
@@ -304,13 +313,15 @@ class Connecting:
     def _connect(self, client: Client) -> dict[str, Any]:
         """Connect a client. Returns the keys of its row. Raises MemorandaError."""
         request = self._request
+        # What to write so that the client stores its memories here. Empty unless that is asked for.
         memory_edits = self._memory_edits(client)
-        # Raises if the client cannot take such a server.
+        # The files to change. This raises if the client cannot take such a server.
         targets = self._targets(client)
         if not request.is_for_project and not client.is_here(os.environ):
             reason = f"{client.title} is not on this machine"
             return self._row_to_paste(client) | {"result": "not found", "reason": reason}
 
+        # Entries from the time when this program had another name are removed.
         former_entries = [] if request.is_for_project else _former_entries(client)
         if _plugin_is_on(client):
             # The plugin brings the server and the hooks. With our entries as well, each hook would
@@ -836,6 +847,8 @@ def _result_line(client: Client, row: dict[str, Any]) -> str:
     if row["result"] == "printed":
         heading = f"# {row['file']}\n" if row["file"] else ""
         return heading + row["snippet"].rstrip("\n")
+
+    # The first line says what happened, or why nothing could be done.
     if row.get("reason"):
         headline = f"{client.title}: {row['reason']}"
     elif row.get("file"):
@@ -959,7 +972,7 @@ def _entry_of(target: Target, installer: Installer) -> tuple[str, str | None]:
         if not argv and installer.wrote(target, value):
             return "address", None
         return "not ours", None
-    # The program is before `mcp`. The words behind it are options of the server.
+    # In the command line, the program comes before `mcp`, and the options of the server after it.
     program = argv[: argv.index("mcp")] if "mcp" in argv else argv[:1]
     version = _version(*program)
     if not version:

@@ -148,8 +148,9 @@ class Invocation:
     def reading(self) -> Iterator[ReadSession]:
         """Open the memory for a command that changes no note.
 
-        This loads no code that writes, so the command starts in half the time. Only the first call
-        looks at the files.
+        This loads no code that writes, so the command starts in half the time. An exception is
+        work that another process left unfinished, which is finished first. Only the first verb
+        that the command calls compares the index with the files.
         """
         from memoranda.engine.read_session import ReadSession
 

@@ -512,7 +512,8 @@ def _list_reminders(call: Invocation, *, includes_fired: bool) -> None:
         if call.json:
             infos = (info for info, _ in notes_with_reminders)
             return call.document(reminders=documents.notes(memory, infos).rows)
-        # The text from which a reminder was read may have changed since, or be gone.
+        # The memory from which a reminder was read may have changed since, or be gone. By the id of
+        # each such reminder: the present text of the memory, or None if it is gone.
         waiting = [info for info, reminder in notes_with_reminders if reminder.is_waiting]
         current_texts = outdated(memory, waiting)
         rows = []
@@ -615,7 +616,7 @@ def _ask(memory: MemorySession, items: list[ReviewItem], *, has_more: bool) -> N
                 answers.append(_Answer(index, memory.changed))
                 output.text(f"-> {labels[key]}")
             except MemorandaError as error:
-                # The memory changed in between; go on with the next question.
+                # Somebody has changed the memory meanwhile. So this question is skipped.
                 output.failure(output.error_sentence(error))
             index += 1
         else:

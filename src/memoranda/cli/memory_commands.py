@@ -461,7 +461,8 @@ def edit(call: Invocation, ref: str) -> None:
             shutil.rmtree(file.parent, ignore_errors=True)
             return call.answer("Nothing changed.", id=note.id, path=place(note), changed=False)
         text = _text_of(after)
-        # The settings may have changed while the editor was open, so they are read again.
+        # The settings may have changed while the editor was open. Without the cached value, they
+        # are read again.
         del call.settings
         with call.memory() as memory:
             place_of_note = (note.project, note.path)

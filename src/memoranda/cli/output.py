@@ -218,10 +218,11 @@ def _page(content: str) -> bool:
     size = shutil.get_terminal_size()
     screen_lines = 0
     for line in content.split("\n"):
-        # The terminal breaks a long line.
+        # The terminal breaks a long line into several.
         screen_lines += 1 + len(line) // max(size.columns, 1)
     if screen_lines < size.lines:
         return False
+    # `PAGER=cat`, or an empty PAGER, means that the user wants no pager.
     command = shlex.split(os.environ.get("PAGER", "less")) or ["cat"]
     if command[0] == "cat":
         return False

@@ -113,6 +113,8 @@ def list_(
 
     Archived notes and traces of sessions are only counted, below the list. Options show them.
     """
+    # `filters` has the options that `memory_query` knows: phase, category, tags, scope and source.
+    # There, None hides archived notes unless the phase asks for them, and False would always do so.
     query = memory_query(**filters, archived=archived or None).replace(by=by, client=client)
     with call.reading() as memory:
         query = within(memory, query, projects, traces=traces)
@@ -423,7 +425,8 @@ def _show_found(
     """
     infos = found.infos
     total = _count_text(found.hits)
-    # Longer texts are questions. Nobody expects a note with all words of a question.
+    # A relaxed search found only notes with some of the words, and the person should know. But
+    # longer texts are questions, and nobody expects a note with all words of a question.
     is_question = len(text.split()) >= _WORDS_OF_QUESTION
     if found.hits.relaxed and infos and not is_question:
         output.notice(f'No note holds all of "{one_line(text)}". Those that hold some, best first:')
@@ -551,7 +554,7 @@ def orphans(call: Invocation, *, projects: tuple[str, ...], limit: int) -> None:
         query = within(memory, Query(order="created"), projects)
         linked_rows: set[int] = set()
         for source, target, _ in relations(memory):
-            linked_rows |= {source, target}
+            linked_rows.update((source, target))
         notes, _ = memory.list(query, limit=0)
         all_orphans = [info for info in notes if info.row not in linked_rows]
         # 0 means no limit.

@@ -59,6 +59,7 @@ def _lines(memory: MemorySession) -> list[str]:
     lines += _rows(memory, new_notes[:_SHOWN_ROWS])
     lines.append(f"  changed    {max(0, touched_count - new_count)}")
     lines.append(f"  due        {_due_text(memory, now)}")
+    # To find the questions, memories are compared with each other, which takes long if they are many.
     if counts.projects.get(CATEGORY_PROJECT, 0) <= _MOST_COMPARED:
         lines.append(f"  questions  {_questions_text(memory)}")
     hidden = left_out(memory, Query())

@@ -103,7 +103,8 @@ def mcp(
     own_projects |= presets.graph_project(file, {**settings.projects, **preset.projects})
     json_folder = preset.json_folder or presets.json_folder()
 
-    # The daemon serves the home as it is configured. This process serves anything else.
+    # The daemon serves the home as it is configured. If an option or a preset asks for something
+    # else, this process must serve the client.
     differs_from_home = any(
         (own_projects, file, json_folder, preset.manners, preset.default_project)
     )

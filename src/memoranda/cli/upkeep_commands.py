@@ -151,7 +151,7 @@ def _daemon_line(daemon: dict[str, Any]) -> str:
     if not daemon["running"]:
         return "not running"
     parts = [f"running {daemon['pid']}"]
-    # A daemon without a socket cannot be asked.
+    # A daemon without a socket cannot be asked, so nothing more is known of it.
     if "answers" not in daemon:
         return parts[0]
     if daemon["autostarted"]:

@@ -154,19 +154,21 @@ class MemorandaMemoryService(BaseMemoryService):
         return [note for note in notes if _is_of(note, app, user)]
 
     def _add(self, app: str, user: str, events: Sequence[Event], session: str | None) -> None:
-        """Store the events that were not added yet as notes of the traces, as one change.
+        """Store the events that were never added as notes of the traces, as one change.
+
+        An event that was added and then deleted is not added again.
 
         app: the application of the session.
         user: the user of the session.
         events: the events of a session. Events without text are left out.
         session: the id of the session; None if the events belong to no session.
         """
-        # A deleted event still has its id.
-        stored_ids = {note.header.get(_ID) for note in self._notes_of(app, user)}
+        # A deleted event is among these notes: `_delete` leaves a note with the id of the event.
+        added_ids = {note.header.get(_ID) for note in self._notes_of(app, user)}
         drafts: dict[str, Draft] = {}
         for event in events:
             text = _text(event.content)
-            if not text or event.id in stored_ids:
+            if not text or event.id in added_ids:
                 continue
             keys = {
                 _APP: app,

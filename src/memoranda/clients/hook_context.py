@@ -56,6 +56,9 @@ START_TOKENS = 1_500
 """The most tokens of the text at the start of a session."""
 PROMPT_TOKENS = 600
 """The most tokens of the text for a prompt."""
+# About as many of them are left for the marks around the text, the opening and the marks of stale
+# notes.
+_TOKENS_BESIDE_PASSAGES = 120
 FLOOR = 0.65
 """The lowest relevance of a passage that is shown for a prompt.
 
@@ -193,10 +196,8 @@ def for_prompt(
     notes: list[ToldNote] = []
     if is_long_enough(prompt) and not session.is_full:
         query = session.without_given(conversation(prompt, event.transcript))
-        # About 120 tokens are left for the marks, the opening and the marks of stale notes.
-        notes = memory.recall(
-            query, least=FLOOR, max_tokens=PROMPT_TOKENS - 120, known_ids=session.notes
-        )
+        max_tokens = PROMPT_TOKENS - _TOKENS_BESIDE_PASSAGES
+        notes = memory.recall(query, least=FLOOR, max_tokens=max_tokens, known_ids=session.notes)
 
     lines = evidence_lines(_with_stale_marks(memory, event.cwd, notes))
     # A mark may be spread over several lines, so they are cleaned together.

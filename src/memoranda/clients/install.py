@@ -145,17 +145,17 @@ class Installer:
             if value is None:
                 continue
             text, hint = editor.put(text, edit.path, edit.name, value)
-            note = {
+            note: dict[str, Any] = {
                 "hint": [*hint],
                 "created": old is None,
                 "folders": _own_folder_count(target.file, self._load()),
+                "value": value,
             }
             if present_value is not None:
-                # An entry was there before. If it was ours, the notes from its first writing are
-                # still right.
+                # The edit replaced an entry, and created nothing around it. If the entry was ours,
+                # the notes from its first writing are still right.
                 note["hint"] = [*Hint()]
                 note |= _first_note(notes.get(edit.label, {}))
-            note["value"] = value
             if edit.keeps_present:
                 note["beside"] = None if old is None else editor.find(old, (), "hooks")
             notes[edit.label] = note

@@ -108,7 +108,7 @@ class MemorandaSession(SessionABC):
         except ValueError as error:
             raise InvalidInput(
                 f"{info.project}/{info.path} is no transcript: {error}. "
-                "Fix it, or restore it with memory restore."
+                "Mend it, or restore it with memory restore."
             ) from None
 
     def _items(self, limit: int | None) -> list[Any]:

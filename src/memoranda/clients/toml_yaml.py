@@ -444,8 +444,10 @@ class _NewMember:
     def __init__(self, name: Name, value: dict[str, Any], end: str) -> None:
         """Prepare the lines of the member.
 
-        name: the key of the member, or a function that recognizes the item of a list.
-        end: the line break.
+        name: the key of the member. In a list, where members have no keys, it is the function by
+            which the member is found again.
+        value: the value of the member.
+        end: the line break of the file.
         """
         self._name = name
         self._value = value

@@ -252,13 +252,12 @@ def symlink_to_note(
         for path in (name, f"{name}.md"):
             leads_out = ".." in path.split("/")
             is_left_out = bool(source.rules.reason(path))
-            if leads_out or is_left_out:
+            if leads_out or is_left_out or not Path(source.root, path).is_symlink():
                 continue
-            if Path(source.root, path).is_symlink():
-                symlink = symlink_at(source, path)
-                if symlink.is_inside:
-                    return source.name, symlink.target
-                return None
+            symlink = symlink_at(source, path)
+            if symlink.is_inside:
+                return source.name, symlink.target
+            return None
     return None
 
 

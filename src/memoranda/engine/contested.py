@@ -201,9 +201,9 @@ def unanswered(memory: Reader, infos: Iterable[NoteInfo]) -> list[Contradiction]
             continue
         old = Statement(holding[first.note], first.claim)
         new = Statement(holding[second.note], second.claim)
-        # Each pair of rivals comes in both orders.
+        # Each pair of rivals comes in both orders, and only the right order counts.
         is_reversed = old.moment > new.moment
-        # A note that may hold planted instructions must not push another note back.
+        # A note that is held back may have planted instructions. So it must not contradict others.
         if is_reversed or memory.is_held_back(new.info):
             continue
         pair = Contradiction(old, new)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from socket import socket
 
     from memoranda.config import Settings
+    from memoranda.sources.layout import Layout
 
 # The most bytes of a request that the daemon accepts.
 _MOST_REQUEST_BYTES = 1 << 20
@@ -153,25 +154,33 @@ def start(settings: Settings, environ: Mapping[str, str] = os.environ) -> bool:
     except OSError:
         return False
 
-    options = ["--home", str(settings.home)]
-    if settings.file != layout.config:
-        options += ["--config", str(settings.file)]
-    options += ["serve", "--idle", IDLE, "--log", str(layout.daemon_log)]
     # The daemon serves several clients, and each of them tells its agent. So the daemon must not
     # inherit the name of the agent that starts it.
     inherited = {name: value for name, value in environ.items() if name != "MEMORY_AGENT"}
-    command = [sys.executable, "-P", "-m", "memoranda", *options]
+    # If this fails, the daemon reports why its log and its socket cannot be made there.
     with suppress(OSError):
         make_private(layout.private)
 
     # Input and output of the daemon go nowhere, so that it does not hold the client's terminal
     # open.
     nothing = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 1, 2)]
+    command = _daemon_command(settings, layout)
     try:
         os.posix_spawn(sys.executable, command, inherited, file_actions=nothing, setsid=True)
     except (OSError, NotImplementedError):
         return False
     return True
+
+
+def _daemon_command(settings: Settings, layout: Layout) -> list[str]:
+    """Return the command line that starts the daemon of a home.
+
+    layout: the places of the files in the home.
+    """
+    command = [sys.executable, "-P", "-m", "memoranda", "--home", str(settings.home)]
+    if settings.file != layout.config:
+        command += ["--config", str(settings.file)]
+    return [*command, "serve", "--idle", IDLE, "--log", str(layout.daemon_log)]
 
 
 def wait_for(path: Path, seconds: float) -> bool:
@@ -214,9 +223,10 @@ def stop(lock: Path, seconds: float) -> int | None:
     process = int(owner.pid)
     try:
         os.kill(process, signal.SIGTERM)
-        # A stopped process takes the first signal only when it goes on.
+        # A process that was stopped by a signal (SIGSTOP) takes SIGTERM only when it goes on.
         os.kill(process, signal.SIGCONT)
     except ProcessLookupError:
+        # It has just ended by itself.
         return process
     end = time.monotonic() + seconds
     while lock_owner(lock) is not None:

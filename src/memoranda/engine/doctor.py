@@ -77,6 +77,7 @@ _LEDGER_FIXES = {
     DamageKind.MISSING_TEXT: "note that it is gone",
     DamageKind.CHANGE: "keep what can be read of it",
     DamageKind.EMPTY: "remove its line",
+    DamageKind.LOST: "remove its line",
 }
 _LEDGER_CODES = frozenset(kind.value for kind in DamageKind)
 
@@ -120,6 +121,7 @@ def examine(memory: ReadVerbs) -> list[Finding]:
         findings += _synced(engine)
         findings += _left_state(engine)
         findings += _leftovers(engine)
+        # The program had another name once. Some files from that time may still be there.
         findings += [
             Finding("info", "former_name", path, text)
             for path, text in former_name.left_behind(engine.layout.root)

@@ -226,9 +226,10 @@ class Embedding:
                 total = vectors.counts().waiting
             texts = self._waiting_notes(vectors, thorough)
             if not texts:
-                # All passages have vectors, so this is the time to drop vectors that no passage
-                # needs.
-                if embedded or thorough or not self.engine.vectors_collected:
+                # All passages have vectors now. New texts have often replaced others, so there may
+                # be vectors that no passage needs. Each process looks for them at least once.
+                may_have_unneeded = embedded or not self.engine.vectors_collected
+                if thorough or may_have_unneeded:
                     self._collect(vectors, thorough)
                 break
             vectors.embed(texts)

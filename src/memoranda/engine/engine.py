@@ -113,11 +113,7 @@ class Engine:
         serving: bool = False,
     ):
         if settings.url is not None and extra:
-            places = [
-                source.root if isinstance(source, Source) else str(source)
-                for source in extra.values()
-            ]
-            raise ProjectRefused(", ".join(places), ONLY_SHARED)
+            raise ProjectRefused(", ".join(_places_of(extra.values())), ONLY_SHARED)
 
         # What the process was started with.
         self.settings = settings
@@ -441,9 +437,11 @@ class Engine:
             return result
 
         if self._has_seen_all() and not whole:
+            # The files need no second look, but time has passed, so entries may have expired.
             self.freshness.retire_expired()
         else:
             result = self._caught_up(progress, whole=whole)
+            # After another machine erased notes, no copy of their text may remain here.
             if self.ledger.erased():
                 self.freshness.drop_derived()
 
@@ -554,10 +552,10 @@ class Engine:
                 continue
 
     def catch_up(self) -> None:
-        """Bring the index up to date before a writer takes the lock.
+        """Bring the index up to date before a writer takes the lock, if that may take long.
 
-        The first comparison with the disk may find many changes, and a later one a large file.
-        Others should not wait for it.
+        The first comparison with the disk may find many changes, and a later one a large file. Other
+        threads and processes should not wait for the lock meanwhile.
         """
         with self.guard:
             self._check_open()
@@ -978,9 +976,12 @@ class Engine:
                 self._will_place -= 1
 
     def _withdraw(self, project: str, note: Indexed) -> None:
-        """Take most passages and the stems of a long note out of the index, in parts."""
+        """Take the words of a long note out of the index, in parts, before the note is replaced.
+
+        Words that are not taken out here are removed when the note is replaced.
+        """
         # Between two parts, another thread may replace the note and put in the words of its new
-        # text. So the number of parts is limited. The rest is removed when the note is replaced.
+        # text. The limit keeps this loop from taking out those words for ever.
         most_parts = note.passages // PASSAGES_AT_ONCE + 2
         for _ in range(most_parts):
             has_more = self._do_part(partial(self.index.withdraw, project, note.path))
@@ -1062,7 +1063,7 @@ class Engine:
         """Throw the index away after an error in a verb, so that the verb can be called again.
 
         error: the error of the index.
-        commits: the number `commits` before the verb was called.
+        commits: how many changes this process had made before the verb was called.
 
         Raises StorageError if the index is not corrupt. Raises MemorandaError if the verb has made
         a change already: called again, it would make the change twice.
@@ -1087,6 +1088,11 @@ is_repeated = ContextVar("is_repeated", default=False)
 
 A repeated verb lets no other thread write before its end, so that it does not fail again.
 """
+
+
+def _places_of(projects: Iterable[str | os.PathLike[str]]) -> list[str]:
+    """Return where the given projects are: the roots of sources, and the paths of folders."""
+    return [project.root if isinstance(project, Source) else str(project) for project in projects]
 
 
 def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:

@@ -338,7 +338,8 @@ class Erasure:
                 self.engine.ledger.database.rewrite()
             proof = search(self.engine, needles, folders, in_use)
 
-        # `memory install` keeps copies of the files of other programs that it changes.
+        # `memory install` keeps copies of the files of other programs that it changes. Such a copy
+        # is deleted if it has erased words. The JSON files beside the copies are records, not copies.
         for name in [*proof.remains]:
             file = self.engine.layout.place(name)
             is_copy = file.parent == self.engine.layout.install and file.suffix != ".json"
@@ -636,7 +637,7 @@ def _carry_out(memory: HistoryVerbs, plan: Plan) -> _Removed:
             _clear_derived(memory, plan)
             _record_erasure(memory, plan)
     engine.ledger.set_erasing(plan=None)
-    # The plan named the erased notes, so its bytes must go from the disk, too.
+    # The plan, which was just removed, named the erased notes. So its bytes must go, too.
     engine.ledger.wipe()
     return _Removed(erased_changes, erased_texts, engine.ledger.purge_deleted())
 
@@ -735,7 +736,10 @@ def _remove_answers(memory: HistoryVerbs, plan: Plan, change: Transaction) -> No
 
 
 def _forget_reads(memory: HistoryVerbs, plan: Plan) -> None:
-    """Forget who has read the notes, and which sessions were shown them."""
+    """Forget which sessions were shown the notes and, if whole notes are erased, who has read them.
+
+    A note that only loses an observation stays, and with it the record of its readers.
+    """
     ledger = memory.engine.ledger
     if plan.observation is None:
         # A note without an id in its header has one made from its place.

@@ -417,7 +417,10 @@ class Contents:
             home_files.files[self.folder(project)] = (project, "", stamp)
 
     def _list_notes(self, source: Source, home_files: Listed) -> None:
-        """Add the notes of a project outside the home to `home_files`."""
+        """Add the notes of a project outside the home to `home_files`.
+
+        There, they have the paths below the home that they get in a copy.
+        """
         listing = source.list()
         folder = self.folder(source.name)
         for path, file_stamp in listing.stamps.items():
@@ -748,8 +751,10 @@ class IntoDatabase:
                 self._count(places)
                 return
             space.begin()
+            # The first pass takes long, so the home can be used and changed meanwhile.
             self._fill(space, places, progress)
-            # From here until the database takes over, nobody may change the home.
+            # The second pass sends what has changed. From here until the database takes over, nobody
+            # may change the home.
             with self.session.exclusive():
                 self._fill(space, self._places(), progress=None)
                 self._check_and_count(space)
@@ -909,6 +914,7 @@ class IntoDatabase:
         """
         stored_files = space.files()
         answers = self._answers()
+        # After an interrupted move, the database may have files that are gone here.
         space.remove_files(
             [key for key in stored_files if key not in places and key not in answers]
         )
@@ -919,6 +925,7 @@ class IntoDatabase:
         sent_count = 0
         rows = self._rows(places, stored_files)
         for batch in batches(rows, _MAX_BATCH_ROWS, _body_bytes, _MAX_BATCH_BYTES):
+            # Files that the database has already are only counted.
             space.put_files([row for row in batch if row.kind != _STORED_KIND])
             sent_count += len(batch)
             if progress is not None:

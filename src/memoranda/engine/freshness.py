@@ -286,7 +286,8 @@ class Freshness:
         self._looked = 0.0
         openings_before = self._openings
         whole = whole or self._must_be_whole
-        # Projects that are not late any more are swept at once.
+        # This call waits for the late projects. So their sweeps in small pieces end here, and these
+        # projects are swept at once, as all others are.
         if whole and self.late:
             self.close()
         daemon_seconds = _DAEMON_SECONDS_LOCKED if is_locked else _DAEMON_SECONDS
@@ -351,6 +352,8 @@ class Freshness:
         if troubled_before - self._troubles.keys():
             # Folders that can be read again are not watched yet, so open the watch again.
             self.close()
+        # `pending` is empty unless projects had to be swept. That also happens after a change of the
+        # projects themselves.
         if pending:
             pending -= swept_projects
             self._forget_removed_projects()
@@ -641,6 +644,8 @@ class Freshness:
                 for _ in self.late[name]:
                     if time.monotonic() >= end:
                         return
+                # The project has been compared as a whole. But if its sweep had to give up, it has
+                # closed the watch, and no project is late any more.
                 if self.late.pop(name, None) is not None:
                     self._pending.discard(name)
         except BaseException:
@@ -926,13 +931,13 @@ class Freshness:
             changes = [
                 change for change in changes if (source.name, change.path) not in self._being_read
             ]
-        large = self._large_files(source, changes)
-        if not large:
+        large_changes = self._large_files(source, changes)
+        if not large_changes:
             self._apply_now(source, changes, result, progress)
             return
-        small = [change for change in changes if change not in large]
-        self._apply_now(source, small, result, progress)
-        self._apply_large(source, large, result)
+        other_changes = [change for change in changes if change not in large_changes]
+        self._apply_now(source, other_changes, result, progress)
+        self._apply_large(source, large_changes, result)
 
     def _large_files(self, source: Source, changes: Sequence[Difference]) -> list[Difference]:
         """Return the differences of large files, unless there are too many of them."""

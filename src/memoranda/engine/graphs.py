@@ -452,8 +452,8 @@ class NoteEdits:
                 self._removed[row.path] = (row, read_unlocked(self._session, self._info(row)))
                 removed_paths.add(row.path)
 
-        # Then the relations to these entities. They are in the notes of other entities: this has the
-        # name of each such note by its path.
+        # Now the relations to the removed entities, which are in the notes of other entities. By the
+        # path of each such note, the name of its entity.
         linking_notes: dict[str, str] = {}
         for relation in self._index.entities.relations_at(removed_names, self._session.agent):
             # The order of a relation is (time of creation, path, line) of its note.

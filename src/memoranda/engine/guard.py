@@ -164,11 +164,13 @@ class Guard(ThreadLock):
 
         Only the thread inside may call this.
         """
-        # If no other call would come in and make the changes, this call does.
+        # If no other call waits to come in, nobody else would make the changes. So this call does.
         if self._changes.is_full or not self.waiting:
             self._make_what_waits()
         if planned.is_over.is_set():
             return
+        # While others are inside, the guard has their state. Afterwards it gets that of this call
+        # again: how often its thread has entered (`_depth`), and what `_begin` remembers.
         asked_at = self.asked_at
         may_repeat = self.may_repeat
         depth = self._depth
@@ -176,6 +178,7 @@ class Guard(ThreadLock):
         while not planned.is_over.is_set():
             self._let_in(planned)
             self._depth = depth
+            # No other call has made the changes in time, so this call does.
             if not planned.is_over.is_set():
                 self._make_what_waits()
         self._begin(asked_at, may_repeat=may_repeat)
@@ -202,6 +205,8 @@ class Guard(ThreadLock):
         if not self.is_mine:
             yield
             return
+        # While others are inside, the guard has their state. Afterwards it gets that of this call
+        # again. With the depth 1, one `__exit__` leaves the guard at all its levels.
         depth = self._depth
         is_shared = self._shares
         may_repeat = self.may_repeat

@@ -63,6 +63,7 @@ def habits_of(session: ReadVerbs, project: str) -> Habits | None:
     counts: Counter[str] = Counter()
     for keys in samples:
         counts.update(set(keys))
+    # A key is usual if enough of the notes in the sample have it.
     least_count = _SHARE * len(samples)
     usual_keys = frozenset(key for key, count in counts.items() if count >= least_count)
     return Habits(usual_keys, conventions)

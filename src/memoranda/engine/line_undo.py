@@ -31,6 +31,7 @@ def undo_lines(session: PlaceVerbs, change: Change, blocked: Blocked) -> Change:
 
     Raises CannotUndo, NotAGraphFile, StorageError.
     """
+    # A step without a new text removed the whole file.
     line_steps = [
         file for file in change.files if file.do == StepKind.LINES and file.new is not None
     ]

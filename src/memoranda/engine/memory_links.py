@@ -326,8 +326,9 @@ def with_validity(session: ReadVerbs, draft: Draft, old: Sequence[NoteInfo]) -> 
         raise InvalidInput(_NO_ENTRY)
     keys: dict[str, Any] = {}
     times = {"valid_from": draft.valid_from, "valid_until": draft.valid_until}
-    if old and not draft.valid_from and draft.metadata.get("valid_from"):
-        times["valid_from"] = str(draft.metadata["valid_from"])
+    begin_in_metadata = draft.metadata.get("valid_from")
+    if old and not draft.valid_from and begin_in_metadata:
+        times["valid_from"] = str(begin_in_metadata)
     for key, text in times.items():
         if text:
             keys[key] = header_time(session, text)
@@ -427,6 +428,7 @@ def supersede(
 
     Returns the step that writes `after`. Raises InvalidInput if `before` supersedes `after`.
     """
+    # Both raise an error if `before` may not be superseded by `after`.
     supersedable(session, [(before.project, before.path)])
     _check_circle(session, before, after)
     file, text = editable(session, after)
@@ -510,6 +512,8 @@ def end_superseded(
     draft: the new note, as `with_validity` returned it.
     step: the step that writes the new note.
     """
+    # The draft may be a new text for an existing note. That note must not supersede itself, nor a
+    # note that supersedes it.
     overwritten = session.index.notes.get(step.project, step.path)
     if overwritten is not None:
         for info in old:

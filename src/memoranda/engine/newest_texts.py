@@ -44,12 +44,15 @@ def newest_texts(
     Returns the notes, and how many notes pass in all.
     """
     passing = set(rows_passing(memory, query))
+    # By row, each note with the time of its latest text. The changes come newest first.
     notes: dict[int, tuple[str, NoteInfo]] = {}
     for time, info in _written(memory, upkeep_face):
         if info.row in passing:
             notes.setdefault(info.row, (time, info))
         if len(notes) >= limit:
             break
+
+    # If there are enough notes, only those without a history that are newer than one of them count.
     is_full = len(notes) >= limit
     oldest = min((time for time, _ in notes.values()), default="")
     for time, info in _without_history(memory, query, limit):

@@ -166,6 +166,8 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         from memoranda.note.frontmatter import REMOVE
 
         file, text = editable(self, info)
+        # The move changes the path and the times of the file. So a property that a hand-made file
+        # gets from these is written to its header first.
         keys = pinned_down(info) | {
             "phase": ORGANIZED,
             "category": category,
@@ -175,7 +177,16 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             "archived_by": REMOVE,
         }
         data = with_keys(info, text, keys)
-        place_memory(self, change, info, file, data, CATEGORY_PROJECT, category, info.scope)
+        place_memory(
+            self,
+            change,
+            info,
+            file,
+            data,
+            project=CATEGORY_PROJECT,
+            category=category,
+            scope=info.scope,
+        )
 
     def _put_back(self, change: Transaction, info: NoteInfo) -> None:
         """Add the steps that move a note that is not a memory from the archive back to its former
@@ -189,7 +200,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         origin = str(info.header["archived_from"])
         project, _, path = origin.partition("/")
         keys = dict.fromkeys(_ARCHIVING_KEYS, REMOVE)
-        # A title that is the name of the file was added, too.
+        # If the note had no title, the archive gave it the name of its file as a title.
         if info.title == path.rpartition("/")[2].removesuffix(".md"):
             keys["title"] = REMOVE
         if self.engine.source(project).place(path).kind != "missing":

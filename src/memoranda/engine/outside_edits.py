@@ -83,6 +83,8 @@ def outside_edits(
         later_text = _text_before(newer, revisions[newer.change.number])
     edits: dict[int, OutsideEdit] = {}
     is_latest = newer is None
+    # If the text after a change is not the text before the next change, somebody edited the note in
+    # between. `later_text` is the text before the next change, or the present one.
     for step in steps:
         number = step.change.number
         own_text = _text_after(step, revisions[number])

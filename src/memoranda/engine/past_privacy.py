@@ -96,7 +96,11 @@ class PastPrivacy:
         return bool(scopes) and not any(self._session.sees(scope) for scope in scopes)
 
     def _is_private_after(self, start: _Cursor) -> bool:
-        """Whether the note at a cursor was hidden from the caller at any time after the cursor."""
+        """Whether the note at a cursor was hidden from the caller at any time after the cursor.
+
+        A cursor is a note at a certain time. The steps after it are followed to the present, and
+        each answer is remembered.
+        """
         known_answers = self._is_private_by_cursor
         visited: set[_Cursor] = set()
         waiting = [start]
@@ -174,9 +178,11 @@ class PastPrivacy:
             yield from self._cursors_elsewhere(step)
 
     def _cursors_elsewhere(self, removal: PlacedStep) -> Iterator[_Cursor]:
-        """Yield the places to which a change wrote the text of a note that it removed.
+        """Yield the places to which a change may have written the text of a note that it removed.
 
-        It is the same note at another path, or the note into which the removed note was merged.
+        The text may be in the same note at another path, or in the note into which the removed note
+        was merged. The history does not say which of the written notes that is. So after a merge,
+        every note that the change wrote is one of these places.
         """
         name = os.path.basename(removal.touched.path)
         for step in self._history.steps_of(removal.number):

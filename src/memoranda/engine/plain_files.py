@@ -359,8 +359,8 @@ class Files:
                     (inner, False) for inner in reversed(entries_inside) if self._shows(inner)
                 ]
                 continue
-            # The files are still there: the steps are carried out later. A file that the caller may
-            # not see stays.
+            # All entries are still there, because the steps are carried out later. If one of them
+            # has a file that the caller may not see, the file stays, and so does this folder.
             remaining = [
                 inner for inner in entries_inside if not is_removed_whole.get(inner.path, False)
             ]
@@ -428,6 +428,7 @@ class Files:
             if entry.kind == "folder" and self._moves_in_pieces(entry, target_kind, texts):
                 self._move_shown(change, entry, to, texts)
             elif target_kind != "missing":
+                # Only something that the caller may not see can be there.
                 raise Unusable(to)
             else:
                 self._move(change, entry, to, texts)

@@ -97,12 +97,9 @@ class ProjectVerbs(ReadVerbs, WritingSession):
             # Another process may have added a project in between.
             self.engine.reload_config()
             name = name.strip()
-            has_letter_or_digit = any(character.isalnum() for character in name)
-            if not PROJECT_NAME.fullmatch(name) or not has_letter_or_digit:
-                raise InvalidInput(f"invalid project name: {name}")
-
+            _check_name(name)
             existing = self._name_like(name)
-            # This is done before a folder is made, because it may raise an error.
+            # The rights are checked before a folder is made, so that an error leaves no folder.
             access_keys = {} if access == EVERYTHING else self._access_keys(name, access)
             root = self._root(existing or name, folder)
             _check_length(root, folder)
@@ -114,13 +111,13 @@ class ProjectVerbs(ReadVerbs, WritingSession):
 
             # In a database, `_root` has allowed only a folder of the home, which all machines share.
             is_shared = self.settings.url is not None
-            if self.agent is not None and is_shared:
+            if self.agent is not None:
+                if not is_shared:
+                    # Symlinks are resolved now: one could be replaced before the owner answers.
+                    root = _real(root)
                 _check_words(name, root, folder)
-            elif self.agent is not None:
-                # Symlinks are resolved now, because one could be replaced before the owner answers.
-                root = _real(root)
-                _check_words(name, root, folder)
-                if not self._may_add(root, folder):
+                needs_consent = not is_shared and not self._may_add(root, folder)
+                if needs_consent:
                     ask(self, name, root, default)
                     return Project(name, root, built_in=False), "asked"
 
@@ -167,7 +164,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
             raise error
 
     def _root(self, name: str, folder: str) -> Path:
-        """Return the folder of a project as an absolute path. Raises ProjectRefused.
+        """Return the folder of a project as an absolute path. Raises ProjectRefused for other paths.
 
         If the notes are in a database, only `projects/NAME` of the home is allowed, because other
         folders do not exist on the other machines.
@@ -195,7 +192,8 @@ class ProjectVerbs(ReadVerbs, WritingSession):
         """
         whole_disk = Path("/")
         open_folders: list[str | Path] = [self.home / OWN_FOLDER, *self.settings.roots]
-        # The first open folder that the project is in.
+        # The first folder open to agents that the new project is in. If there is none, this is the
+        # whole disk.
         allowed_root = whole_disk
         for open_folder in open_folders:
             real_folder = _real(open_folder)
@@ -218,7 +216,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
             raise ProjectRefused(shown_path, "it is a file")
         self._check_folder(root, shown_path, make=True)
 
-        # A setting that opens the whole disk does not count.
+        # A setting that opens the whole disk to agents does not count either.
         return allowed_root != whole_disk
 
     @verb
@@ -418,10 +416,20 @@ def _real(path: str | Path) -> Path:
 
 
 def _is_hidden_below(path: Path, folder: Path | None) -> bool:
-    """Whether a path below a folder has a part that begins with a dot."""
+    """Whether a path is inside a folder, and a part of it below that folder begins with a dot.
+
+    folder: the folder. None means that there is none, so the path is not hidden below it.
+    """
     if folder is None or folder not in path.parents:
         return False
     return any(part.startswith(".") for part in path.relative_to(folder).parts)
+
+
+def _check_name(name: str) -> None:
+    """Raise InvalidInput if a project may not have this name."""
+    has_letter_or_digit = any(character.isalnum() for character in name)
+    if not PROJECT_NAME.fullmatch(name) or not has_letter_or_digit:
+        raise InvalidInput(f"invalid project name: {name}")
 
 
 def _check_words(name: str, root: Path, shown_path: str) -> None:

@@ -368,8 +368,9 @@ class ReadVerbs(ProjectList):
         """Return the memory whose id is or begins with `ref`, or else the note with this name or
         place.
 
-        A whole id decides alone, even if it is also a name. Raises Ambiguous if the beginning of an
-        id is also the exact name of another note. Raises the errors of `find`, too.
+        A whole id counts more than a name: if `ref` is both, it means the id. Raises Ambiguous if
+        the beginning of an id is also the exact name of another note. Raises the errors of `find`,
+        too.
 
         looseness: how much the name may differ from the note's own: EXACT, CASE or SIGNS.
         """
@@ -387,7 +388,7 @@ class ReadVerbs(ProjectList):
             return memory
         if named_note is not None:
             return named_note
-        # Only now a name that differs from the note's own counts.
+        # Neither an id nor an exact name. So a name may also differ from the note's own.
         return self._at_path_or_named(ref, looseness)
 
     def _at_path_or_named(self, ref: str, looseness: Looseness) -> NoteInfo:
@@ -450,13 +451,14 @@ class ReadVerbs(ProjectList):
         if len(text) == _ID_LENGTH and not self.engine.freshness.is_swept:
             with suppress(NotFound):
                 note = self.index.notes.find_id(text, viewer=self.agent)
-        if note is None or not self._is_unchanged(note):
-            self.engine.fresh()
-            try:
-                note = self.index.notes.find_id(text, viewer=self.agent)
-            except NotFound:
-                raise NotFound(reference, CATEGORY_PROJECT) from None
-        return note
+        is_certain = note is not None and self._is_unchanged(note)
+        if note is not None and is_certain:
+            return note
+        self.engine.fresh()
+        try:
+            return self.index.notes.find_id(text, viewer=self.agent)
+        except NotFound:
+            raise NotFound(reference, CATEGORY_PROJECT) from None
 
     @verb
     def search(
@@ -487,7 +489,8 @@ class ReadVerbs(ProjectList):
         hits = self._page_of_hits(valid_query, limit, offset, explain=explain)
         if vetted:
             hits.hits = [hit for hit in hits if not self.is_held_back(hit.note)]
-        # A query about another time gets the answers that were right then.
+        # A newer note comes before a note that it contradicts. But a query about another time gets
+        # the answers that were right then.
         if valid_query.as_of is None:
             hits.hits, _ = self._newest_first(hits.hits)
         self.engine.count_pending_reads(hit.note for hit in hits)
@@ -545,6 +548,7 @@ class ReadVerbs(ProjectList):
                 settings.rerank_endpoint, settings.rerank_model, settings.rerank_key
             )
             rerank(model, text, hits, MOST_RERANKED)
+        # The page may need further hits, after those that the model has put in order.
         missing = offset + limit - MOST_RERANKED
         if missing > 0 and len(hits) == MOST_RERANKED:
             hits.hits += find(limit=missing, offset=MOST_RERANKED).hits
@@ -693,10 +697,10 @@ class ReadVerbs(ProjectList):
         self.engine.fresh()
         room = (EVIDENCE_TOKENS if max_tokens is None else max_tokens) * CHARACTERS_PER_TOKEN
         hits = self._evidence(question, room, projects, as_of, vetted=vetted)
-        # A question about another time gets passages that were right at that time. A newer note
-        # does not make them outdated.
-        # The rows of notes that are shown after a note that contradicts them.
+        # The rows of notes that are shown after a newer note that contradicts them.
         led_rows: Container[int] = ()
+        # A question about another time (`as_of`) gets passages that were right at that time. A newer
+        # note does not make them outdated, so no notes are put in front of them.
         if as_of is None:
             from memoranda.engine.surroundings import with_surroundings
 

@@ -126,6 +126,8 @@ def relinking(
     paths = {move.before.row: move.after.path for move in moved}
     result = Relinking()
     for source in relocation.sources():
+        # The caller knows the notes of the project by their new paths, and others by permalinks,
+        # which also tell the project.
         name = source.permalink
         if source.project == project:
             name = paths.get(source.row, source.path)
@@ -396,7 +398,8 @@ def _new_link(relocation: Relocation, source: NoteInfo, link: WrittenLink, row: 
     project, _ = parse_link(link.raw)
     if project is not None and not _is_project(relocation, source, project, row):
         project = None
-    # For a note with the title `C# notes`, the rest `# notes` belongs to the title.
+    # After the target, a link may have a rest such as `#Costs`, which stays as it is. But in a link
+    # to a note with the title `C# notes`, the rest `# notes` belongs to the title.
     is_whole = relocation.is_whole(source, LinkText(link.target, link.project, link.rest))
     old_name = link.target + link.rest if is_whole else link.target
     kept_rest = "" if is_whole else link_rest(link.raw)

@@ -289,8 +289,8 @@ class Restoring:
             raise Unusable(f"{project}/{path}")
         if self._to is not None and target.current is not None:
             raise Exists(f"{project}/{path}")
-        # Only a second call without a change or a time would restore the text that was just
-        # replaced.
+        # A call without a change or a time restores the text before the last change. If that change
+        # was such a call, the text would be the one that the call has just replaced.
         if target.current is None or not self._is_latest:
             return
         last = self._last_change(target.place)

@@ -31,17 +31,19 @@ _BETWEEN_FILES = 1_000
 
 @dataclass(slots=True)
 class PreparedNote:
-    """The note that a step will write.
+    """The note that a step will write or move.
 
     step: the step.
+    path: the path that the note will have.
     data: the bytes of the note.
-    stamp: the stamp that its file will have, except for the inode, which is not known yet.
+    stamp: the stamp that its file will have. The inode of a new file is not known yet.
     source: the source of its project.
     note: the note. None until it is read.
     rows: its rows of the index. None until they are computed.
     """
 
     step: Step
+    path: str
     data: bytes
     stamp: Stamp
     source: Source
@@ -50,7 +52,7 @@ class PreparedNote:
 
 
 class PreparedNotes:
-    """The notes that the steps of a change will write.
+    """The notes that the steps of a change will write or move.
 
     Preparing them uses nothing of the home that another change may alter, so no lock is needed.
 
@@ -69,9 +71,9 @@ class PreparedNotes:
         self._prepared: dict[tuple[str, str], PreparedNote] = {}
 
     def prepare(self, steps: Sequence[Step]) -> None:
-        """Read the notes that these steps write, mark them, and compute their rows.
+        """Read the notes that these steps write or move, mark them, and compute their rows.
 
-        Sets `Step.written_ns`, because a note tells when its file was written.
+        Sets `Step.written_ns` of those that write, because a note tells when its file was written.
 
         A note at which this fails is left out. It is read after the change, where such errors are
         reported.
@@ -79,12 +81,18 @@ class PreparedNotes:
         written_ns = time.time_ns() - len(steps) * _BETWEEN_FILES
         for step in steps:
             source = self._engine.sources.get(step.project)
-            if source is None or step.data is None or not writes_note(step, source):
+            if source is None:
+                continue
+            if step.old is not None and moves_note(step, source):
+                moved = PreparedNote(step, step.to, step.old.data, step.old.stamp, source)
+                self._prepared[step.project, step.to] = moved
+                continue
+            if step.data is None or not writes_note(step, source):
                 continue
             step.written_ns = written_ns
             written_ns += _BETWEEN_FILES
             stamp = Stamp(len(step.data), step.written_ns, inode=0)
-            prepared = PreparedNote(step, step.data, stamp, source)
+            prepared = PreparedNote(step, step.path, step.data, stamp, source)
             self._prepared[step.project, step.path] = prepared
         # Each kind of work is done for all notes before the next kind, which takes less time: the
         # caches of the processor serve the next note.
@@ -95,18 +103,18 @@ class PreparedNotes:
         """Do a part of the work for all notes. A note at which it fails is dropped."""
         for key, prepared in list(self._prepared.items()):
             try:
-                with at_note(prepared.step.path, prepared.stamp):
+                with at_note(prepared.path, prepared.stamp):
                     work(prepared)
             except NotIndexable:
                 del self._prepared[key]
 
     def _read(self, prepared: PreparedNote) -> None:
         """Read the note from its bytes. A file that is not a note is dropped."""
-        step = prepared.step
+        project = prepared.step.project
         file = File(prepared.data, prepared.stamp, sha256(prepared.data))
-        prepared.note = self._engine.parse(step.project, step.path, file)
+        prepared.note = self._engine.parse(project, prepared.path, file)
         if prepared.note is None:
-            del self._prepared[step.project, step.path]
+            del self._prepared[project, prepared.path]
 
     def _mark(self, prepared: PreparedNote) -> None:
         """Mark the note if it seems to hold injected instructions."""
@@ -120,21 +128,26 @@ class PreparedNotes:
         project = self._project_ids.get(note.project.casefold(), self._next_id)
         prepared.rows = prepare(note, prepared.stamp, project, sqlite_text(note.permalink))
 
-    def settle(self, step: Step) -> PreparedNote | None:
-        """Return the prepared note that a step has written, if it is still right.
+    def settle(self, step: Step, stamp: Stamp | None) -> PreparedNote | None:
+        """Return the prepared note that a step has written or moved, if it is still right.
 
         None if it was not prepared, or if something has changed since that it depends on: the
         settings, the gate's rules, the folder of the project, the bytes or the time of the file.
+
+        stamp: the stamp of the file at its place. None if there is none.
         """
-        prepared = self._prepared.get((step.project, step.path))
-        if prepared is None or prepared.step is not step or step.stamp is None:
+        path = step.to if step.do == StepKind.MOVE else step.path
+        prepared = self._prepared.get((step.project, path))
+        if prepared is None or prepared.step is not step or stamp is None:
             return None
         engine = self._engine
         has_same_rules = engine.settings is self._settings and engine.gate is self._gate
         has_same_source = engine.sources.get(step.project) is prepared.source
-        has_same_file = (
-            step.data is prepared.data and step.stamp.mtime_ns == prepared.stamp.mtime_ns
-        )
+        if step.do == StepKind.MOVE:
+            # The ledger has compared the text with `step.old`
+            has_same_file = stamp.is_same_file(prepared.stamp)
+        else:
+            has_same_file = step.data is prepared.data and stamp.mtime_ns == prepared.stamp.mtime_ns
         if has_same_rules and has_same_source and has_same_file:
             return prepared
         return None
@@ -162,36 +175,57 @@ class Shown:
         """
         key = (step.project, step.path)
         file = file_of(step)
-        note = self._prepared_note(step)
+        note = self._prepared_note(step, step.path, step.stamp)
         if note is None and self._engine.source(step.project).is_note(step.path):
             note = self._engine.indexable(step.project, step.path, file)
         self._written[key] = (note, file.stamp) if note is not None else None
         self._provenance[key] = provenance
 
-    def _prepared_note(self, step: Step) -> Note | None:
-        """Return the note that a step wrote, if it was prepared and is right as it is."""
+    def _prepared_note(self, step: Step, path: str, stamp: Stamp | None) -> Note | None:
+        """Return the note that a step wrote or moved, if it was prepared and is right as it is.
+
+        path, stamp: where it is now, and the stamp of its file. None if there is no file.
+        """
+        # An earlier step of the change may have brought another text to the place.
+        self._rows.pop((step.project, path), None)
         if self._prepared_notes is None:
             return None
-        prepared = self._prepared_notes.settle(step)
+        prepared = self._prepared_notes.settle(step, stamp)
         if prepared is None:
             return None
         if prepared.rows is not None:
-            self._rows[step.project, step.path] = prepared.rows
-        self._engine.freshness.notice(step.project, step.path)
+            self._rows[step.project, path] = prepared.rows
+        self._engine.freshness.notice(step.project, path)
         return prepared.note
 
-    def move(self, touched: Touched) -> None:
-        """Record that a file or a folder was moved. Notes in it keep their provenance."""
+    def _moved(self, step: Step, source: Source, to: str) -> tuple[Note, Stamp] | None:
+        """Return a note that was moved to `to`, with the stamp of its file.
+
+        None if what is there is not in the index: a link, a folder, or a file that is not a note.
+        """
+        stamp = source.stamp(to) if source.is_note(to) else None
+        if stamp is None:
+            return None
+        note = self._prepared_note(step, to, stamp) if to == step.to else None
+        if note is None:
+            return self._engine.load(source, to)
+        note.provenance = self._engine.written_by(step.project, to, note.etag)
+        return note, stamp
+
+    def move(self, step: Step, touched: Touched) -> None:
+        """Record that a file or a folder was moved. Notes in it keep their provenance.
+
+        step: the step that did it.
+        touched: what the step did.
+        """
         project = touched.project
         source = self._engine.source(project)
         infos = self._engine.index.notes.below(project, touched.path)
         provenance_by_path = {info.path: info.provenance for info in infos}
         for path in dict.fromkeys([*provenance_by_path, touched.path]):
             to = touched.to + path[len(touched.path) :]
-            # A link, a folder, or a file that is not a note is not in the index.
-            is_note = source.is_note(to) and source.stamp(to) is not None
             self.removed.append((project, path))
-            self._written[project, to] = self._engine.load(source, to) if is_note else None
+            self._written[project, to] = self._moved(step, source, to)
             if path in provenance_by_path:
                 self._provenance[project, to] = provenance_by_path[path]
 
@@ -228,6 +262,14 @@ def writes_note(step: Step, source: Source) -> bool:
     source: the source of the step's project.
     """
     return step.do == StepKind.PUT and step.project != PRIVATE and source.is_note(step.path)
+
+
+def moves_note(step: Step, source: Source) -> bool:
+    """Whether a step moves a file to the place of a note.
+
+    source: the source of the step's project.
+    """
+    return step.do == StepKind.MOVE and step.project != PRIVATE and source.is_note(step.to)
 
 
 def file_of(step: Step) -> File:

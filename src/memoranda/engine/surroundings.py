@@ -71,7 +71,8 @@ def with_surroundings(
         text = evidence_text(told_notes(all_hits, memory.settings.zone))
         if len(text) <= room:
             return all_hits
-        # The worst of the other hits are left out first, then the hits that were to be added.
+        # There is not enough room. The worst of the other hits are left out first, then the hits
+        # that were to be added.
         if others:
             others.pop()
         elif further:

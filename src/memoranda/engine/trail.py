@@ -318,8 +318,8 @@ class Trail:
             self._present_places.remove(new_place)
             self._add_place(old_place)
             return True
-        # The step moved another note away from `old_place`. So whatever earlier changes did at this
-        # place was about the other note.
+        # The step moved another note away from `old_place`. So earlier changes at this place were
+        # about that other note, even if one of our notes came to the place later.
         self._present_places.discard(old_place)
         is_folder = touched.old is None
         if is_folder:
@@ -436,7 +436,7 @@ class Trail:
 
         A step stays if another remaining step of the change is about a file in the folder.
         """
-        # An earlier look at the change may have taken steps out of it.
+        # `follow` may already have taken steps out of the change.
         remaining_steps = self.files.get(change.number, [*change.files])
         for step_index, step in enumerate(change.files):
             if not _is_folder(step):
@@ -637,7 +637,7 @@ class Needles:
             words.update(_telling_words(name.encode()))
         # The index has the words in lower case.
         words |= {word.lower() for word in words}
-        # If there are too many lines, only every second, third or later one is searched for.
+        # If there are too many lines, only every second or third one, and so on, is searched for.
         step = len(lines) // _MAX_LINES + 1
         return cls(words, list(lines)[::step])
 

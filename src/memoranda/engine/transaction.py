@@ -230,11 +230,11 @@ def _names_in(root: str, folder: str) -> list[str]:
 
 
 def _takes_note(step: Step, source: Source) -> bool:
-    """Whether a step replaces or removes the file of a note.
+    """Whether a step replaces, removes or moves the file of a note.
 
     source: the source of the step's project.
     """
-    is_removed = step.do == StepKind.REMOVE and step.project != PRIVATE
+    is_removed = step.do in (StepKind.REMOVE, StepKind.MOVE) and step.project != PRIVATE
     return writes_note(step, source) or (is_removed and source.is_note(step.path))
 
 
@@ -397,7 +397,8 @@ class Transaction:
     def takes_long(self) -> bool:
         """Whether checking the texts of the change takes long, so that others should not wait.
 
-        The words of removed texts have to be computed, too, which also takes long.
+        The words of texts that are removed, or read at a new place, have to be computed, too, which
+        also takes long.
         """
         # An undo and the changes of a job keep the lock while they are checked.
         if self.undoes is not None or self._session.run is not None:
@@ -408,7 +409,7 @@ class Transaction:
             if step.do == StepKind.PUT and step.data:
                 written_files += 1
                 total_bytes += len(step.data)
-            elif step.do == StepKind.REMOVE and step.old:
+            elif step.do in (StepKind.REMOVE, StepKind.MOVE) and step.old:
                 total_bytes += len(step.old.data)
         return written_files > _MANY_FILES or total_bytes > _LARGE_BYTES
 
@@ -651,7 +652,7 @@ class Transaction:
             elif touched.do == StepKind.PUT:
                 shown.put(step, change.provenance(touched))
             elif touched.do == StepKind.MOVE:
-                shown.move(touched)
+                shown.move(step, touched)
         self._notes = shown.notes
 
         # Notes that look like instructions to their reader are marked, and the caller is told.

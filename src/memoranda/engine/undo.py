@@ -146,14 +146,15 @@ class Undo:
             self._add_inverse(touched)
 
     def _partner_mark(self, done_change: Change, touched: Touched) -> str:
-        """Return `:` and the id of the memory with which a memory was merged or linked.
+        """Return the end of the mark for an undone merge or link: `:` and the id of the partner.
+
+        The partner is the memory with which the marked memory was merged or linked. By the mark, a
+        job knows not to do the same with these two again. "" if the partner cannot be read.
 
         done_change: the change of the job that is undone.
         touched: the step on the memory that gets the mark.
-
-        The result is "" if the other memory cannot be read.
         """
-        # A merge and a link also wrote the other memory.
+        # The change wrote two memories, and the partner is the one without the mark.
         partner = next(
             other_file
             for other_file in done_change.files

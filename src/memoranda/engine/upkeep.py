@@ -766,7 +766,7 @@ def _merged_header(
         merged_note.id,
         *writing.id_list(merged_note.header.get("merged")),
     ]
-    # None of the links may lead to one of the two memories.
+    # The survivor must not link to itself, nor to the memory that will be gone.
     pair = (survivor.id, merged_note.id)
     links_of_both = dict.fromkeys([*survivor.links, *merged_note.links])
     keys: dict[str, Any] = {
@@ -896,7 +896,7 @@ class Ingested:
                 # The text in the history is damaged, or is not the text of a memory.
                 continue
             identity = str(header.get("id"))
-            # A memory with this id exists: it was moved by hand, or restored.
+            # If a memory with this id exists, it was not removed but moved by hand, or restored.
             if identity in ingested_texts.texts:
                 continue
             content = text[body_at:].removesuffix("\n")

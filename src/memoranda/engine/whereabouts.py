@@ -215,7 +215,8 @@ def _came_from(memory: HistoryVerbs, change: Change, place: Place) -> Place | No
 
     if not is_new:
         return None
-    # A note that comes to another place may be removed there and written here.
+    # A change may move a note without a step MOVE: it removes the note at its old place, and writes
+    # it at `place`.
     for old_place in removed:
         if _is_same_note(memory, change, old_place, place):
             return old_place

@@ -584,6 +584,7 @@ def sign(
     # These verbs replace the whole text, so it comes from the caller alone.
     if verb in _REPLACING:
         return
+    # The text of a removed note may go on in a note that the change writes.
     removed_steps = [step for step in steps if step.do == StepKind.REMOVE and step.old is not None]
     own_trust = _own_trust(verb, agent)
     for step in _writing_steps(steps):
@@ -688,8 +689,9 @@ def _sources(
 def _step_with_old_text(steps: Sequence[Step], step: Step) -> Step | None:
     """Return the step of a move that has the old text of the note that `step` writes.
 
-    It is `step` itself, or the step after it, which removes the note at its old path. None if
-    neither has the text.
+    A move whose links change has two steps for a note: the first writes the new text to the new
+    path, and the next removes the file at the old path. So the old text is in that next step,
+    unless `step` overwrites a file. None if neither step has the old text.
     """
     if step.old is not None:
         return step

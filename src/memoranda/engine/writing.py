@@ -274,8 +274,9 @@ def remove_note(
     excluded_places = {(info.project, info.path) for info, _ in removed}
     if survivor is not None:
         excluded_places.add((survivor.project, survivor.path))
+    # Only memories are linked by their ids.
     ids = [info.id for info, _ in removed if info.project in MEMORY_PROJECTS]
-    # A note that links to several of them is changed once.
+    # By row, so that a note that links to several removed memories is changed only once.
     linking_notes: dict[int, NoteInfo] = {}
     for removed_id in ids:
         for note in session.index.notes.holding_link(removed_id):

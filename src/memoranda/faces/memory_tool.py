@@ -145,6 +145,7 @@ class MemoryCommands:
             command = arguments.get("command") if isinstance(arguments, dict) else None
             if not isinstance(command, str) or command not in COMMANDS:
                 raise InvalidInput(f"Parameter `command` must be one of {', '.join(COMMANDS)}.")
+            # As in all other commands, the file may also be named by `path`.
             if command == "rename" and arguments.get("old_path") is None:
                 arguments = arguments | {"old_path": arguments.get("path")}
             files = Files(memory, PROJECT, self.folder)
@@ -157,12 +158,8 @@ class MemoryCommands:
                     return Reply(self._view(files, args["path"], arguments.get("view_range")))
             if command == "create":
                 return Reply(self._create(files, args))
-            if command != "rename":
-                # What is written is compared with what was read, so others may come in between.
-                return Reply(_COMMANDS[command](files, args))
-            # No other process may change a file between the checks and the move.
-            with memory.exclusive():
-                return Reply(_rename(files, args))
+            # What is changed is compared with what was read, so others may come in between.
+            return Reply(_COMMANDS[command](files, args))
         except MemorandaError as error:
             return plain_error_reply(error)
 

@@ -57,7 +57,8 @@ def check_sizes(arguments: Any) -> None:
     if not isinstance(arguments, dict):
         return
     value_count = 0
-    # Each pass checks the values of one depth.
+    # Each pass checks the values at one depth of nesting (`level`), and collects those inside them.
+    # This is no recursion, because the arguments may be nested deeper than Python can follow.
     level = [(name, value) for name, value in arguments.items()]
     _check_keys("The call", arguments)
     for _ in range(_sizes().depth):

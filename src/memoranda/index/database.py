@@ -24,7 +24,7 @@ from memoranda.sources.files import closed_on_error, reason
 P = ParamSpec("P")
 T = TypeVar("T")
 
-SCHEMA_VERSION = 27
+SCHEMA_VERSION = 28
 """Raise it whenever the schema changes, or how a note and its words are read. An index with another
 version is rebuilt."""
 SCHEMA = Path(__file__).with_name("schema.sql")
@@ -133,6 +133,7 @@ class Database:
         Raises StorageError if the whole home is missing.
         """
         if self._connection is not None:
+            # A transaction goes on in its file, and a stand-in serves until the file is retried.
             must_keep = (
                 self._is_pinned or self._connection.in_transaction or self._retry_time is not None
             )

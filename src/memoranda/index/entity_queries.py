@@ -313,27 +313,34 @@ class EntityQueries(Queries):
         if is_memory_faster and memory.version == version(self._db):
             return memory.visible(memory.relations_at(self._db, names), viewer)
 
-        # Look up the relations from the names in the index.
-        folds = {key(name) for name in names}
-        from_them = self._linked(
+        # Several names may have one key (`Tea` and `TEA`), so the index also finds relations of other
+        # names. A relation between two of the names is found twice.
+        keys = {key(name) for name in names}
+        from_names = self._relations_from(keys, viewer)
+        relations = {relation for relation in from_names if relation.source in names}
+        # A link may leave out the project of `project::name`.
+        short_keys = {key(name.partition("::")[2] or name) for name in names if "::" in name}
+        to_names = self._relations_to(keys | short_keys, viewer)
+        relations.update(relation for relation in to_names if relation.target in names)
+        return sorted(relations, key=attrgetter("order"))
+
+    def _relations_from(self, keys: Collection[str], viewer: str | None) -> list[GraphRelation]:
+        """Return the relations of the entities whose names have these keys."""
+        return self._linked(
             "entity e cross join link l on l.note = e.note",
             "e.note in (select note from note_fold where fold in ({marks}))",
-            folds,
+            keys,
             viewer,
         )
-        # A set, since a note with several keys may be in several batches.
-        touching = {relation for relation in from_them if relation.source in names}
 
-        # Then the relations to them. A link may leave out the project of `project::name`.
-        short_folds = {key(name.partition("::")[2] or name) for name in names if "::" in name}
-        to_them = self._linked(
+    def _relations_to(self, keys: Collection[str], viewer: str | None) -> list[GraphRelation]:
+        """Return the relations whose links have these keys."""
+        return self._linked(
             "link l cross join entity e on e.note = l.note",
             "l.fold in ({marks})",
-            folds | short_folds,
+            keys,
             viewer,
         )
-        touching.update(relation for relation in to_them if relation.target in names)
-        return sorted(touching, key=attrgetter("order"))
 
     def _linked(
         self, origin: str, condition: str, keys: Collection[str], viewer: str | None

@@ -21,6 +21,7 @@ from memoranda.note.model import Note
 from memoranda.text.checksum import blake2b
 from memoranda.text.pattern import lazy_pattern
 from memoranda.text.remembered import remembered
+from memoranda.text.standing import says_what_holds
 from memoranda.text.tokens import parts, passages, pieces, stop_words, tokens, word_count
 from memoranda.text.words import index_words, without_signs
 
@@ -106,7 +107,14 @@ def row(note: Note, text: str, project: int) -> dict[str, object]:
         "day": day,
         **style._asdict(),
         "is_long": len(text) > SHORT,
+        "is_standing": style.speaker is not None and _is_standing(text),
     }
+
+
+@remembered
+def _is_standing(text: str) -> bool:
+    """Whether a turn of a conversation says how things are to be from now on."""
+    return says_what_holds(_SPEAKER.sub("", text.strip(), count=1))
 
 
 def _voice_of(note: Note) -> str | None:

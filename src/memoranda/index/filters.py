@@ -411,19 +411,25 @@ def valid_span(note: Note) -> ValidSpan:
         # A whole day may begin up to a day earlier in another time zone.
         was_always_valid = ends is None and begins <= created - DAY
         return ValidSpan(begins, ends, limited=None if was_always_valid else 1)
-    begins = created
-    if note.date:
-        try:
-            day = datetime.fromisoformat(note.date[:10]).replace(tzinfo=UTC)
-            begins = min(begins, microseconds(day))
-        except (ValueError, OverflowError):
-            # The date is not written as YYYY-MM-DD.
-            pass
+    begins = min(created, _beginning_of_date(note, created))
     if ends is None:
         return ValidSpan(begins, ends=None, limited=None)
     if ends <= begins:
         begins = 0
     return ValidSpan(begins, ends, limited=1)
+
+
+def _beginning_of_date(note: Note, default: int) -> int:
+    """Return the moment at which the date of a note begins, in microseconds.
+
+    default: returned for a note without a date, or with one that is not written as YYYY-MM-DD.
+    """
+    if not note.date:
+        return default
+    try:
+        return microseconds(datetime.fromisoformat(note.date[:10]).replace(tzinfo=UTC))
+    except (ValueError, OverflowError):
+        return default
 
 
 def _end_of(note: Note) -> int | None:

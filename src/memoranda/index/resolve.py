@@ -987,12 +987,13 @@ def _suggestions(
         is_inside = project is None or note.project.casefold() == project.casefold()
         if not is_inside or not may_see(note.scope, viewer):
             continue
-        likeness = 0.0
         names = (note.title, note.permalink.rpartition("/")[2])
-        for name, target_key in product(names, target_keys):
-            matcher = difflib.SequenceMatcher(None, target_key, key(name))
-            likeness = max(likeness, matcher.ratio())
+        likeness = max(
+            difflib.SequenceMatcher(None, target_key, key(name)).ratio()
+            for name, target_key in product(names, target_keys)
+        )
         if likeness > _MIN_LIKENESS:
+            # Notes of several projects may have one permalink.
             highest = max(likeness, likeness_by_permalink.get(note.permalink, 0.0))
             likeness_by_permalink[note.permalink] = highest
 

@@ -231,7 +231,8 @@ create virtual table passage_fts using fts5(
 
 -- Ranking features of a note (features.py). Notes of one `conversation` (null: none) are in the order of `position`.
 -- `words`: about how many there are; `question`: the share of questions in percent; `first_person`: how many such
--- pronouns, up to 4; `has_time`: it names a time; `is_long`: it is more than one chunk.
+-- pronouns, up to 4; `has_time`: it names a time; `is_long`: it is more than one chunk; `is_standing`: somebody says in it how
+-- things are to be from now on (text/standing.py).
 create table feature (
   row          integer primary key,
   conversation integer,
@@ -242,7 +243,8 @@ create table feature (
   question     integer not null,
   first_person integer not null,
   has_time     integer not null,
-  is_long      integer not null
+  is_long      integer not null,
+  is_standing  integer not null
 );
 create index feature_conversation on feature (conversation, position, row) where conversation is not null;
 create index feature_speaker on feature (speaker, conversation) where speaker is not null;

@@ -415,6 +415,7 @@ def _apply(
     loaded = load(path)
     row = None
     if change.old is not None and change.old != path:
+        # A moved note is taken out at its old path, and put in at the new one with the same row.
         row = _row_to_keep(db, project, change.old, loaded)
         writer.remove(db, project, change.old)
     if loaded is None:
@@ -430,6 +431,7 @@ def _apply(
     if change.old == path:
         indexed = get(db, project, path)
         if indexed is not None and indexed.etag == note.etag:
+            # Only the stamp of the file differs.
             if indexed.mtime_ns == stamp.mtime_ns:
                 writer.touch(db, project, path, stamp)
                 return
@@ -439,9 +441,14 @@ def _apply(
         # Another process has indexed it since the disk was listed.
         return
     writer.put(db, note, stamp, row=row, prepared=_rows_if_current(note, stamp, ahead))
+    _count(change, result)
+
+
+def _count(change: Difference, result: Result) -> None:
+    """Count a note that was written to the index as added, modified or moved."""
     if change.old is None:
         result.added += 1
-    elif change.old == path:
+    elif change.old == change.path:
         result.modified += 1
     else:
         result.moved += 1

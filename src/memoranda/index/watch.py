@@ -116,19 +116,21 @@ class Watch:
         try:
             while events := self._inotify.read(timeout=0):
                 for event in events:
-                    self._note(event, changes)
+                    self._add_event(event, changes)
         except OSError:
             changes.lost = True
         return changes
 
-    def _note(self, event: Any, changes: Changes) -> None:
+    def _add_event(self, event: Any, changes: Changes) -> None:
         """Add what an event of the system says to `changes`."""
         flags = self._flags
         mask = event.mask
+        # Events were lost, or there will be no more of this disk.
         if mask & (flags.Q_OVERFLOW | flags.UNMOUNT):
             changes.lost = True
             return
         place = self._places.get(event.wd)
+        # Late events come from a folder that is no longer watched.
         if place is None:
             return
         project, root, folder = place

@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoranda.clock import microseconds
@@ -287,7 +286,8 @@ def put(
         around = _around(db, note)
         assert around is not None
     project = around.project
-    if note.project == "kv":
+    # An expired entry at this path is not among the notes, so it is not replaced like one.
+    if note.project == KV_PROJECT:
         db.execute(_FORGET_EXPIRED, (path,))
 
     # Take out the note that is replaced.
@@ -296,12 +296,13 @@ def put(
         _take_out(db, note.project, old)
 
     # Insert the new one, with the permalink of the old one if it keeps that.
-    keeps_permalink = old is not None and _keeps_permalink(old, note)
     permalink = wanted_permalink
     base = None
-    if old is not None and keeps_permalink:
+    keeps_permalink = False
+    if old is not None and _keeps_permalink(old, note):
         permalink = old.permalink
         base = old.base
+        keeps_permalink = True
     row = row or around.next_row
     _insert(db, [(row, _settled(prepared, note, stamp, project, permalink, base))])
 
@@ -364,8 +365,9 @@ def put_all(
 
     prepared: the rows of notes for which they were computed before, by (project, path).
     """
+    # The rows of notes that are written together later, each with the number of its row.
     waiting_notes: list[tuple[int, Prepared]] = []
-    # (project, permalink) of the notes that waited
+    # The (project, permalink) of all notes that ever waited.
     used_permalinks: set[tuple[str, str]] = set()
     for note, stamp in notes:
         around = _around(db, note)
@@ -1141,11 +1143,49 @@ def _released(db: sqlite3.Connection, project: int, name: str, permalink: str) -
 
 
 def _renumber(db: sqlite3.Connection, project: int, name: str, base: str) -> None:
-    """Give the notes of one derived permalink their numbers, and the link keys made of them.
+    """Number the notes whose paths give the same permalink: `plan`, `plan-1`, `plan-2`.
+
+    name: the name of `project`.
+    base: the permalink without a number.
+    """
+    # The next number to try, by scope. The number 0 gives the permalink without a number.
+    next_numbers: dict[str, int] = {}
+    for note in _notes_of_base(db, project, base):
+        # A note gives way only to notes for all agents and to notes of the same scope. Else its
+        # number would show that an agent has a note which others must not see.
+        number = max(next_numbers.get(note.scope, 0), next_numbers.get(GLOBAL, 0))
+        while _is_taken(db, project, base, number, note.scope):
+            number += 1
+        next_numbers[note.scope] = number + 1
+        permalink = _numbered(base, number)
+        if permalink != note.permalink:
+            _change_link_keys(db, project, name, note, permalink)
+            db.execute(
+                "update note set permalink = ?, base = ? where row = ?",
+                (permalink, base if number else None, note.row),
+            )
+
+
+class _NoteOfBase(NamedTuple):
+    """A note whose path gives the same permalink as the paths of other notes.
+
+    permalink: its present permalink, which may have a number.
+    """
+
+    row: int
+    path: str
+    permalink: str
+    scope: str
+
+
+def _notes_of_base(db: sqlite3.Connection, project: int, base: str) -> list[_NoteOfBase]:
+    """Return the notes whose paths give a permalink, with those that have a number already.
+
+    Notes for all agents come first, then all others, each in the order of their paths.
 
     base: the permalink without a number.
     """
-    members = db.execute(
+    rows = db.execute(
         # `+`: else SQLite walks all notes of the project in the order of their paths
         "select row, path, permalink, scope from note where permalink = :base"
         " and +project = :project and own = 0 and base is null"
@@ -1153,41 +1193,43 @@ def _renumber(db: sqlite3.Connection, project: int, name: str, base: str) -> Non
         " and +project = :project"
         " order by path",
         {"base": base, "project": project},
-    ).fetchall()
-    # Notes for all agents are numbered first.
-    members.sort(key=lambda member: member[3] != GLOBAL)
-    # The next number to try, by scope. 0 is the permalink without a number.
-    next_numbers: dict[str, int] = {}
-    # Finds another note that has the permalink from its frontmatter or its path.
-    has_permalink = (
-        "select 1 from note where permalink = ? and project = ? and base is null and (own = 1 or ?)"
-        f" and scope in ('{GLOBAL}', ?) limit 1"
     )
-    for row, path, current, scope in members:
-        # A note gives way only to notes for all agents and to notes of the same scope. Else its
-        # number would show that an agent has a note which others must not see.
-        start = max(next_numbers.get(scope, 0), next_numbers.get(GLOBAL, 0))
-        for number in count(start):
-            permalink = f"{base}-{number}" if number else base
-            # Without a number, a permalink derived from a path is that of the notes here.
-            counts_paths = number > 0
-            values = (permalink, project, counts_paths, scope)
-            if db.execute(has_permalink, values).fetchone() is None:
-                break
-        next_numbers[scope] = number + 1
-        if permalink == current:
-            continue
+    return sorted(map(_NoteOfBase._make, rows), key=lambda note: note.scope != GLOBAL)
 
-        # Change the permalink of the note, and the keys by which links find it.
-        old = _read(db, project, path)
-        assert old is not None
-        db.executemany(
-            "delete from note_fold where fold = ? and note = ?",
-            [(this_key, row) for this_key in _keys(name, old)],
-        )
-        keys = _keys(name, old._replace(permalink=permalink))
-        insert(db, "note_fold", [{"fold": fold, "note": row} for fold in keys])
-        db.execute(
-            "update note set permalink = ?, base = ? where row = ?",
-            (permalink, base if number else None, row),
-        )
+
+def _is_taken(db: sqlite3.Connection, project: int, base: str, number: int, scope: str) -> bool:
+    """Whether another note has the permalink with this number from its frontmatter or its path.
+
+    scope: the scope of the note to number. Only notes of this scope, or for all agents, count.
+    """
+    # The paths of all notes that are numbered here give the permalink without a number.
+    counts_paths = number > 0
+    note = db.execute(
+        "select 1 from note where permalink = ? and project = ? and base is null"
+        f" and (own = 1 or ?) and scope in ('{GLOBAL}', ?) limit 1",
+        (_numbered(base, number), project, counts_paths, scope),
+    ).fetchone()
+    return note is not None
+
+
+def _numbered(base: str, number: int) -> str:
+    """Return a permalink with its number: `plan-2`. The number 0 is not written: `plan`."""
+    return f"{base}-{number}" if number else base
+
+
+def _change_link_keys(
+    db: sqlite3.Connection, project: int, name: str, note: _NoteOfBase, permalink: str
+) -> None:
+    """Replace the keys by which links find a note, since its permalink changes.
+
+    name: the name of `project`.
+    permalink: the new permalink of the note.
+    """
+    old = _read(db, project, note.path)
+    assert old is not None
+    db.executemany(
+        "delete from note_fold where fold = ? and note = ?",
+        [(fold, note.row) for fold in _keys(name, old)],
+    )
+    folds = _keys(name, old._replace(permalink=permalink))
+    insert(db, "note_fold", [{"fold": fold, "note": note.row} for fold in folds])

@@ -259,7 +259,7 @@ def _plan_changed(changed: deque[_ChangedFile], ingested_texts: IngestedTexts) -
     changed: the changed files. It is empty afterwards.
     ingested_texts: which memory has which text.
     """
-    # The hash of a text → the files that wait until no memory has it
+    # By the hash of a text: the files that wait until no memory has this text.
     waiting: dict[str, list[_ChangedFile]] = {}
     while changed:
         file = changed.popleft()
@@ -294,7 +294,6 @@ def apply(
     Raises StorageError. Memories that were stored before the error stay.
     """
     ingested = Ingested(memory)
-    upkeep = Upkeep(memory)
     total = sum(len(source_plan.new) + len(source_plan.changed) for source_plan in plans)
     finished = 0
     outcomes = [Ingestion(warnings=list(source_plan.warnings)) for source_plan in plans]
@@ -312,17 +311,33 @@ def apply(
             records, BATCH, lambda record: len(record.content), BATCH_CHARACTERS
         )
         outcome.ingested = ingested.store(list(record_batches), ingested_texts, advance)
+    # New memories come first, so that they are there even if an update raises an error.
     for source_plan, outcome in zip(plans, outcomes, strict=True):
-        for info, note in source_plan.changed:
-            try:
-                _update(upkeep, info, note, source_plan.root)
-                outcome.updated += 1
-            except (Conflict, InvalidInput, Locked, NotFound, NotText) as error:
-                path = note.source_ref.partition(":")[2]
-                outcome.warnings.append(f"{path}: not updated. {error}")
-            advance(1)
+        _update_changed(memory, source_plan, outcome, advance)
         outcome.skipped = source_plan.seen - outcome.ingested - outcome.updated
     return outcomes
+
+
+def _update_changed(
+    memory: MemorySession,
+    source_plan: IngestPlan,
+    outcome: Ingestion,
+    advance: Callable[[int], None],
+) -> None:
+    """Update the memories of changed files. A memory that cannot be updated gets a warning.
+
+    outcome: takes the warnings, and counts the updated memories.
+    advance: called with 1 after each file.
+    """
+    upkeep = Upkeep(memory)
+    for info, note in source_plan.changed:
+        try:
+            _update(upkeep, info, note, source_plan.root)
+            outcome.updated += 1
+        except (Conflict, InvalidInput, Locked, NotFound, NotText) as error:
+            path = note.source_ref.partition(":")[2]
+            outcome.warnings.append(f"{path}: not updated. {error}")
+        advance(1)
 
 
 def _record(memory: MemorySession, note: SourceNote, root: str) -> Record:

@@ -326,14 +326,24 @@ def _logseq_note(folder: str, path: str, content: str) -> SourceNote:
     for key in ("tags", "tag"):
         tags += listed_tags(fields.get(key, ""))
     tags += _texts(header, ",", "tags", "tag")
-    unique_aliases = tuple(dict.fromkeys(aliases))
-    if folder == "journals":
-        date = day(name.replace("_", "-"))
+    is_journal = folder == "journals"
+    if is_journal:
+        title = name
         own_tags = ("logseq", "journal", name, *tags)
-        return SourceNote("logseq", path, content, name, own_tags, "[[", unique_aliases, date)
-    title = fields.get("title") or _text(header, "title") or logseq_page(name)
-    own_tags = ("logseq", title, *tags)
-    return SourceNote("logseq", path, content, title, own_tags, "[[", unique_aliases)
+    else:
+        title = fields.get("title") or _text(header, "title") or logseq_page(name)
+        own_tags = ("logseq", title, *tags)
+    return SourceNote(
+        "logseq",
+        path,
+        content,
+        title,
+        own_tags,
+        inline="[[",
+        aliases=tuple(dict.fromkeys(aliases)),
+        # A journal is named after its day: `2026_01_31.md`.
+        date=day(name.replace("_", "-")) if is_journal else None,
+    )
 
 
 def logseq_page(name: str) -> str:
@@ -373,11 +383,19 @@ def scan_obsidian(tree: Tree) -> Iterator[SourceNote]:
             *_texts(header, r"[,\s]", "tags", "tag"),
             *aliases,
         )
+        # The path becomes an alias after the tags are made: it is a name, but no tag.
         is_name_shared = file_counts[stem(path).casefold()] > 1
         if folder and is_name_shared:
             aliases = tuple(dict.fromkeys((*aliases, without_suffix(path))))
         yield SourceNote(
-            "obsidian", path, content, stem(path), tags, "", aliases, day(_text(header, "date"))
+            "obsidian",
+            path,
+            content,
+            stem(path),
+            tags,
+            inline="",
+            aliases=aliases,
+            date=day(_text(header, "date")),
         )
 
 
@@ -484,28 +502,41 @@ def inline_tags(text: str, *, bracketed: bool = False) -> tuple[str, ...]:
     names: list[str] = []
 
     def placeholder(match: re.Match[str]) -> str:
-        """Return a link with the index of the tag in `names`, or the match unchanged."""
-        if match[1] is None:
-            name = (match[2] or "").strip("/")
-        elif bracketed:
-            name = match[1].strip()
-        else:
-            name = ""
-        name = name.lower()
-        may_be_tag = any(map(str.isalnum, name)) and not name.isdigit()
-        if not may_be_tag:
-            return match[0]
-        search_start = max(0, match.start() - _MOST_ADDRESS_CHARACTERS)
-        if _BEFORE_ADDRESS.search(text, search_start, match.start()):
+        """Return a link with the index of the tag in `names`, or the match itself for other text."""
+        name = _tag_name(match, bracketed)
+        if not name:
             return match[0]
         names.append(name)
         return f"[[{_PLACEHOLDER}{len(names) - 1}]]"
 
-    # The grammar of notes knows which parts of a text are code. So a link takes the place of each
-    # tag. If the grammar reads the link, the tag is not in code.
+    # The grammar of notes knows which parts of a text are code. It reads links, but not tags. So
+    # each tag is replaced by a link. If the grammar then finds the link, the tag is not in code.
     text_with_links = _TAG.sub(placeholder, text)
     if not names:
         return ()
     targets = {relation.target for relation in grammar.scan(text_with_links).relations}
     tags = [name for index, name in enumerate(names) if f"{_PLACEHOLDER}{index}" in targets]
     return tuple(dict.fromkeys(tags))
+
+
+def _tag_name(match: re.Match[str], bracketed: bool) -> str:
+    """Return the name of a tag in lower case. "" if the match is not a tag.
+
+    match: a match of `_TAG` in the whole text.
+    bracketed: whether `#[[two words]]` is a tag too.
+    """
+    words_in_brackets = match[1]
+    if words_in_brackets is None:
+        name = (match[2] or "").strip("/").lower()
+    elif bracketed:
+        name = words_in_brackets.strip().lower()
+    else:
+        return ""
+    has_letter_or_digit = any(map(str.isalnum, name))
+    if not has_letter_or_digit or name.isdigit():
+        return ""
+    # In `https://example.org/#part`, the `#` begins a part of the address.
+    search_start = max(0, match.start() - _MOST_ADDRESS_CHARACTERS)
+    if _BEFORE_ADDRESS.search(match.string, search_start, match.start()):
+        return ""
+    return name

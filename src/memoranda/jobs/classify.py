@@ -29,6 +29,7 @@ from memoranda.engine.embedding import known_texts
 from memoranda.jobs.dedup import ENDING
 from memoranda.jobs.job import OWNER, SET_BY, Action, MemoryState
 from memoranda.note.model import INBOX
+from memoranda.text.standing import LIKING, preference_words
 from memoranda.text.words import one_word, runs
 
 if TYPE_CHECKING:
@@ -66,12 +67,6 @@ _SAYS_WHEN = re.compile(
     r"|\b(?:spring|summer|autumn|fall|winter|days?|weeks?|weekend|months?|years?|holidays?|christmas|easter|eve)\b"
     r"|[年月周日号春夏秋冬节夕]|星期|礼拜|假期",
     re.I,
-)
-# `like` as a verb: "I like", "to like"; elsewhere it mostly compares: "just like we agreed".
-_LIKING = re.compile(
-    r"\b(?:I|we|you|they|he|she|who|people|to|not|'?d|would|don't|doesn't|both)"
-    r" (?:also |really |still |always |particularly )?like\b",
-    re.IGNORECASE,
 )
 # The number of characters of a text that are compared.
 _COMPARED_CHARACTERS = 2000
@@ -136,16 +131,18 @@ class Classifier:
 
         classified = classify(text)
         best_score = max(classified.scores.values(), default=0)
-        # `like` compares here, and says nothing about a preference.
-        is_comparison = classified.words == ("like",) and _LIKING.search(text) is None
+        # In `tastes like tea`, the word `like` compares, and says nothing about a preference. If it is
+        # the only word of the table, the category is doubtful.
+        is_comparison = classified.words == ("like",) and LIKING.search(text) is None
         is_single_word = best_score == _WEIGHTS["normal"]
         if is_single_word and examples().nearest(text, limit=1, least=_LIKENESS_TO_OUTWEIGH):
-            # A very similar example outweighs a single ordinary word
+            # A very similar example outweighs a single ordinary word of the table.
             by_examples = self._by_examples(text, classified.category)
             return replace(by_examples, is_doubtful=by_examples.is_doubtful or is_comparison)
         if best_score > _WEIGHTS["weak"]:
             return replace(_by_table(classified, best_score), is_doubtful=is_comparison)
 
+        # The table has no word of the text, or only weak ones, which say less than a time.
         times = self._times_in(text, created)
         by_time = _by_time(times)
         if by_time is not None:
@@ -275,18 +272,20 @@ def organize(
 
     A memory that has a category already keeps it. For any other, the classifier chooses one.
 
-    job, verb: the job and the verb of the action.
-    why: a reason to put before the reason of the classifier. "" adds none.
+    job: the job that plans the action.
+    verb: how the action is named in the history.
+    why: a reason to put before the category or the reason of the classifier. "" adds none.
     careful: whether to plan nothing if the classifier is not sure. `memory review` asks about these
         memories.
 
     Returns None if nothing is planned.
     """
-    category = memory.category
-    reason = memory.category
-    words: tuple[str, ...] = ()
-    has_no_category = memory.category == INBOX
-    if has_no_category:
+    has_category = memory.category != INBOX
+    if has_category:
+        category = memory.category
+        reason = memory.category
+        words: tuple[str, ...] = ()
+    else:
         choice = classifier.choose(memory)
         if careful and not choice.is_sure:
             return None
@@ -486,54 +485,69 @@ def _counted_features(texts: Iterable[str]) -> list[Counter[str]]:
     """Count the features of each text, by which texts are compared.
 
     `Anna likes teas!` has the words without endings `anna`, `lik`, `tea`, its beginning `^anna`, and
-    features of its form: `#!`, `#words0` (its length). The characters and pairs of Chinese words
-    count as words. Only the beginning of a long text counts. Loops and patterns replace small
-    functions for speed: a thousand examples are read before the first text is compared.
+    features of its form: `#!`, `#words0` (its length). Only the beginning of a long text counts.
     """
     all_counts = list[Counter[str]]()
-    words = one_word()
-    is_cjk = runs().match
     for text in texts:
-        text = text[:_COMPARED_CHARACTERS]
-        features = list[str]()
-        lower_text = unicodedata.normalize("NFKC", text.lower().replace("’", "'"))
-        text_words = " ".join(words.findall(lower_text))
-        for word_index, word in enumerate(ENDING.sub("", text_words).split()):
-            is_first = word_index == 0
-            if not word.isascii() and is_cjk(word):
-                features += [*word, *map(add, word, word[1:])]
-                if is_first:
-                    features += [f"^{word[0]}", f"^{word[:2]}"]
-                continue
-            # Numbers are not told apart. They are the feature `#number`.
-            is_number = word.isdigit()
-            if not is_number:
-                features.append(word)
-            if is_first:
-                features.append("^" if is_number else f"^{word}")
-
-        # Features of the form of the text.
-        latin_words = _LATIN_WORD.findall(text)
-        first_word = latin_words[0].lower() if latin_words else ""
-        later_words = " " + " ".join(latin_words[1:]) + " "
-        every_word = f" {first_word}{later_words}"
-        may_be_verb = first_word not in ("this", "is", "always", "his", "its")
-        forms = {
-            "#name": _NAME.search(later_words),
-            "#number": any(map(str.isdigit, latin_words)),
-            "#does": first_word.endswith("s") and may_be_verb,
-            "#doing": first_word.endswith("ing"),
-            "#of": "'s " in every_word,
-            "#did": "ed " in every_word,
-        }
-        features += compress(forms, forms.values())
-        features += map("#".__add__, dict.fromkeys(_MARK.findall(text)))
-        if latin_words:
-            features.append(f"#words{min(4, len(latin_words) // 4)}")
-        else:
-            features.append(f"#length{min(5, len(text) // 5)}")
-        all_counts.append(Counter(features))
+        beginning = text[:_COMPARED_CHARACTERS]
+        all_counts.append(Counter([*_word_features(beginning), *_form_features(beginning)]))
     return all_counts
+
+
+def _word_features(text: str) -> list[str]:
+    """Return the words of a text without endings, and its first word once more as `^word`.
+
+    The characters and pairs of Chinese words count as words. Numbers are not told apart: they have
+    no feature here, and together the feature `#number` (`_form_features`).
+    """
+    is_cjk = runs().match
+    lower_text = unicodedata.normalize("NFKC", text.lower().replace("’", "'"))
+    text_words = " ".join(one_word().findall(lower_text))
+    features = list[str]()
+    # This loop calls few functions, for speed: a thousand examples are read before the first text
+    # is compared.
+    for word_index, word in enumerate(ENDING.sub("", text_words).split()):
+        is_first = word_index == 0
+        if not word.isascii() and is_cjk(word):
+            features += [*word, *map(add, word, word[1:])]
+            if is_first:
+                features += [f"^{word[0]}", f"^{word[:2]}"]
+            continue
+        is_number = word.isdigit()
+        if not is_number:
+            features.append(word)
+        if is_first:
+            features.append("^" if is_number else f"^{word}")
+    return features
+
+
+def _form_features(text: str) -> list[str]:
+    """Return the features of the form of a text: `#does` if the first word seems to be a verb, …
+
+    A text without Latin letters and digits has its length in characters as a feature, any other
+    text its number of words.
+    """
+    latin_words = _LATIN_WORD.findall(text)
+    first_word = latin_words[0].lower() if latin_words else ""
+    later_words = " " + " ".join(latin_words[1:]) + " "
+    every_word = f" {first_word}{later_words}"
+    # These words end with `s`, but are no verbs of an action.
+    may_be_verb = first_word not in ("this", "is", "always", "his", "its")
+    forms = {
+        "#name": _NAME.search(later_words),
+        "#number": any(map(str.isdigit, latin_words)),
+        "#does": first_word.endswith("s") and may_be_verb,
+        "#doing": first_word.endswith("ing"),
+        "#of": "'s " in every_word,
+        "#did": "ed " in every_word,
+    }
+    features = list(compress(forms, forms.values()))
+    features += map("#".__add__, dict.fromkeys(_MARK.findall(text)))
+    if latin_words:
+        features.append(f"#words{min(4, len(latin_words) // 4)}")
+    else:
+        features.append(f"#length{min(5, len(text) // 5)}")
+    return features
 
 
 class Classified(NamedTuple):
@@ -634,10 +648,13 @@ def _lowered(text: str) -> str:
 def _table() -> tuple[tuple[str, ...], dict[str, list[_Entry]]]:
     """Read classify.toml: its categories in their order, and its entries by their first word.
 
+    The words of preferences are in text/standing.toml.
+
     The entries with one first word are sorted by length, the longest first: `each day` comes before
     `each`.
     """
     tables = tomllib.loads(Path(__file__).with_name("classify.toml").read_text(encoding="utf-8"))
+    tables["preferences"] = preference_words()
     category_and_kind: dict[str, tuple[str, str]] = {}
     for category, kinds in tables.items():
         for kind, words in kinds.items():

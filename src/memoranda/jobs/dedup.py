@@ -645,6 +645,7 @@ def pairs_to_ask(memories: Sequence[MemoryState]) -> list[ScoredPair]:
     texts_by_id = {memory.id: memory.content for memory in memories}
     statements_by_id = {id: _statement_of(text) for id, text in texts_by_id.items()}
     contents = [statement.content for statement in statements_by_id.values()]
+    # How many memories have each word.
     memory_counts = Counter(chain.from_iterable(contents))
     most_memories = max(_MOST_MEMORIES_WITH_RARE_WORD, len(memories) // _MEMORIES_PER_RARE_WORD)
     pairs = []
@@ -661,9 +662,9 @@ def pairs_to_ask(memories: Sequence[MemoryState]) -> list[ScoredPair]:
         if len(rare_words) < _LEAST_RARE_WORDS or not has_nearly_all:
             continue
 
-        # A merge would mix two things up.
-        names_of_two = _have_names_of_their_own(texts_by_id[pair.a], texts_by_id[pair.b])
-        if not names_of_two and not _are_about_two_things(a, b):
+        # A merge of texts about two things would mix these things up.
+        has_two_names = _have_names_of_their_own(texts_by_id[pair.a], texts_by_id[pair.b])
+        if not has_two_names and not _are_about_two_things(a, b):
             pairs.append(pair)
     return pairs
 
@@ -759,27 +760,32 @@ def _similar_pairs_in(block: list[_Terms]) -> list[ScoredPair]:
         if link_counts[position] >= MOST_LINKS:
             continue
         ranks = sorted(map(ranks_by_term.__getitem__, own_terms))
-        # (overlap, position) of each similar memory. The overlap is negative, so that the best
-        # comes first when they are sorted.
+        # (overlap, position) of each similar memory.
         similar: list[tuple[float, int]] = []
         for other_position in smaller_sets.candidates(ranks):
             if (other_position, position) not in excluded_pairs:
                 share = overlap(own_terms, term_sets[other_position])
                 if share:
-                    similar.append((-share, other_position))
+                    similar.append((share, other_position))
 
         # Link the most similar ones, as long as this memory may have more links.
-        similar.sort()
+        similar.sort(key=_best_first)
         remaining_links = MOST_LINKS - link_counts[position]
-        for negative_share, other_position in similar[:remaining_links]:
-            ids = sorted((memories[position].id, memories[other_position].id))
-            pairs.append(ScoredPair(-negative_share, ids[0], ids[1]))
+        for share, other_position in similar[:remaining_links]:
+            a, b = sorted((memories[position].id, memories[other_position].id))
+            pairs.append(ScoredPair(share, a, b))
             link_counts.update((position, other_position))
             if link_counts[other_position] == MOST_LINKS:
                 smaller_sets.remove(other_position)
         if link_counts[position] < MOST_LINKS:
             smaller_sets.add(position, ranks)
     return pairs
+
+
+def _best_first(similar: tuple[float, int]) -> tuple[float, int]:
+    """Return the sort key of an overlap and a position: the highest overlap, then the position."""
+    share, position = similar
+    return -share, position
 
 
 def _ranks_by_rarity(term_sets: Iterable[frozenset[str]]) -> dict[str, int]:

@@ -341,8 +341,8 @@ def proposed_links(
 ) -> list[Action]:
     """Ask the model for links of new memories to other memories of their scope.
 
-    Links that somebody removed are left out. The limits of `plan_links` hold for these links and
-    `made_links` together.
+    Links that exist, or that somebody removed, are left out (see `_LinkLimits.take`). The limits of
+    `plan_links` hold for these links and `made_links` together.
 
     endpoint: the language model. None asks nothing, and returns nothing.
     new_ids: the ids of the new memories. Each link has one of them at least.
@@ -353,8 +353,8 @@ def proposed_links(
     states = {memory.id: memory for memory in memories}
     limits = _LinkLimits(memories, made_links)
     proposals: list[Action] = []
-    for of_scope in _scopes_with_new(memories, new_ids):
-        shown_memories = _shown_to_model(of_scope, new_ids)
+    for memories_of_scope in _scopes_with_new(memories, new_ids):
+        shown_memories = _shown_to_model(memories_of_scope, new_ids)
         shown_ids = {memory.id for memory in shown_memories}
         check = partial(_checked_links, shown_ids=shown_ids, new_ids=new_ids)
         links = _ask(endpoint, "dream-links.md", shown_memories, check) or []

@@ -446,6 +446,7 @@ class Round:
         raised, but is in the outcome.
         """
         tally = _Tally()
+        # All changes of a job are one run in the history. 0 begins a new run.
         self.memory.run = 0
         try:
             states = {memory.id: memory for memory in self.memories}
@@ -455,11 +456,11 @@ class Round:
                 self._memories = after_actions(self.memories, actions, self.now)
                 return Outcome(job, tuple(actions))
             infos = {memory.id: memory.info for memory in self.memories if memory.info}
-            # From here on the memories may differ from those that were read, so they must be read
-            # again.
+            # The actions change memories, so the next job must read all memories again.
             if actions:
                 self._memories = None
             self._apply_all(actions, infos, tally)
+            # Reading them is spared if their new states follow from the actions.
             if tally.has_only_known_results():
                 self._memories = _states_after(states, infos)
         except Exception as error:
@@ -647,11 +648,10 @@ def after_actions(
             survivors[action.id] = target
             merged_states[target].append(states[action.id])
 
-    # Apply merges and links to the states that remain.
+    # Apply merges and links to the memories that remain.
+    remaining_states = [state for state in states.values() if state.id not in survivors]
     states_after = []
-    for state in states.values():
-        if state.id in survivors:
-            continue
+    for state in remaining_states:
         new_state = state
         if state.id in merged_states:
             new_state = merged_into(state, merged_states[state.id])

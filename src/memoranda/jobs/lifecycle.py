@@ -82,8 +82,8 @@ def _ends(
 
     Pinned memories, and those whose expiring a person undid, do not expire.
 
-    careful: whether to leave out the memories that the daemon leaves alone, and to keep a memory
-        until its reminder is over.
+    careful: whether to leave out memories written by hand, which the daemon leaves alone, and to
+        keep a memory until its reminder is over.
     """
     kept_until = kept_for_reminders(memories, settings) if careful else {}
     for memory in memories:
@@ -140,8 +140,8 @@ def kept_for_reminders(
 ) -> dict[str, datetime]:
     """Return until when a reminder keeps memories out of the archive, by the ids of the memories.
 
-    A reminder stays until it fires, and for `Settings.pending_days` after that, while nobody
-    acknowledged it.
+    A reminder stays until it fires, and for `Settings.pending_days` after that. A reminder that
+    somebody acknowledged, or that never fires, keeps nothing.
 
     sources: whether the memory from whose text a reminder was made stays as long.
     """
@@ -149,10 +149,9 @@ def kept_for_reminders(
     for memory in memories:
         if memory.category != REMINDERS:
             continue
-        fires = _time_of_firing(Reminder.of(memory.header))
-        if fires is None:
+        end = _time_of_firing(Reminder.of(memory.header))
+        if end is None:
             continue
-        end = fires
         # A time in the year 9999 cannot become later.
         with suppress(OverflowError):
             end += timedelta(days=settings.pending_days)
@@ -309,10 +308,11 @@ def upgrade_named(
     """
     upkeep = Upkeep(memory)
     classifier = _classifier(memory)
+    # The classifier learns from the categories that the owner chooses, but not from those of agents.
     set_by = OWNER if memory.agent is None else None
 
     def organized(infos: list[NoteInfo]) -> tuple[list[NoteInfo], list[Action | None], set[str]]:
-        """Do the work for memories as they are now. `retried` calls it again if they change."""
+        """Organize memories as they are now. `retried` calls this again if they change meanwhile."""
         restored_ids: set[str] = set()
         present_infos: list[NoteInfo] = []
         for info in infos:
@@ -510,7 +510,7 @@ class Scheduler:
         # The time of the last change before the last dream, and the dream's level.
         self._dreamt: tuple[datetime | None, int] | None = None
         # Whether passages may wait for their vectors.
-        self._embeds = False
+        self._may_embed_more = False
         # The last error of the model, so that it is logged once.
         self._trouble = ""
 
@@ -588,28 +588,33 @@ class Scheduler:
         Raises StorageError.
         """
         Overview(self.memory).keep_up()
-        if self._embeds:
+        if self._may_embed_more:
             self._embed(EMBED_BETWEEN)
 
     def _embed(self, seconds: float) -> int:
-        """Compute vectors for some passages. Returns their number.
+        """Compute the vectors of some texts that have none yet. Returns their number.
 
-        A model that fails is logged once and not raised, since searching by words still works.
+        The passages of the notes come first, then the examples by which notes are classified.
+
+        If the model fails, the result is 0. The reason is logged once and not raised, since
+        searching by words still works.
+
+        seconds: about how long to work on the passages.
         """
-        embedded = 0
+        embedded_count = 0
         trouble = ""
         try:
-            embedded = Embedding(self.memory).some(seconds, stop=self.stop)
-            if not embedded and not self.stop():
-                embedded = learn(self.memory.settings)
+            embedded_count = Embedding(self.memory).some(seconds, stop=self.stop)
+            if not embedded_count and not self.stop():
+                embedded_count = learn(self.memory.settings)
         except MemorandaError as error:
-            embedded = 0
             trouble = str(error)
+        # The same trouble may return with every round, so only a new one is logged.
         if trouble and trouble != self._trouble:
             _log.warning("[embed] %s", trouble)
-        self._embeds = embedded > 0
+        self._may_embed_more = embedded_count > 0
         self._trouble = trouble
-        return embedded
+        return embedded_count
 
     def _job(self, turn: Round, name: str, plan: Plan, findings: _Findings) -> int:
         """Run one of the four jobs, unless there is nothing to do. Returns the number of actions.

@@ -176,10 +176,7 @@ def plan_links(memories: Sequence[MemoryState], now: datetime | None = None) -> 
     states = pairs.memories
     remaining_links = MOST_LINKS_PER_RUN
     if now is not None:
-        for a, b in pairs.related:
-            was_linked_in_this_run = states[a].updated == now == states[b].updated
-            if was_linked_in_this_run:
-                remaining_links -= 1
+        remaining_links -= pairs.count_linked_at(now)
 
     actions: list[Action] = []
     # (negative score, a, b): the pair with the highest score comes out of the heap first.
@@ -189,7 +186,8 @@ def plan_links(memories: Sequence[MemoryState], now: datetime | None = None) -> 
         negative_score, a, b = heappop(heap)
         if max(pairs.links[a], pairs.links[b]) >= MOST_LINKS:
             continue
-        # The score in the heap may be too high. Then the pair goes back with its exact score.
+        # The score in the heap is an upper limit, as the exact score takes longer to compute. If it
+        # was too high, the pair goes back into the heap with its exact score.
         evidence = pairs.evidence(a, b)
         if -evidence.score == negative_score:
             reason = ", ".join(evidence.reasons)
@@ -242,6 +240,14 @@ class _Pairs:
         ]
         self.links = Counter(chain.from_iterable(self.related))
 
+    def count_linked_at(self, time: datetime) -> int:
+        """Return how many related pairs were linked at `time`: both memories were updated then."""
+        count = 0
+        for a, b in self.related:
+            if self.memories[a].updated == time == self.memories[b].updated:
+                count += 1
+        return count
+
     def likely(self) -> list[tuple[float, int, int]]:
         """Return the pairs that may be linked, as (negative score, position, later position).
 
@@ -250,19 +256,11 @@ class _Pairs:
         """
         pairs = []
         for position, marked_memory in enumerate(self._marked):
-            # The score of shared tags, targets and names, by the position of the other memory.
-            mark_scores = defaultdict[int, float](float)
-            for weight, marks in (
-                (TAG, {"tags": marked_memory.tags}),
-                (TARGET, {"targets": marked_memory.targets}),
-                (NAME, {"names": marked_memory.names}),
-            ):
-                for later_position in self._later(position, **marks):
-                    mark_scores[later_position] += weight
+            mark_scores = self._scores_without_terms(position)
             term_counts = Counter(
                 self._later(position, words=marked_memory.words, pairs=marked_memory.pairs)
             )
-            # Memories that may be linked by their terms alone
+            # The terms alone may be enough for a link. Fewer terms need a tag, target or name, too.
             with_enough_terms = {
                 later_position
                 for later_position, count in term_counts.items()
@@ -278,6 +276,21 @@ class _Pairs:
                 if marked_memory.memory.category != other_category and not is_excluded:
                     pairs.append((-best_score, position, later_position))
         return pairs
+
+    def _scores_without_terms(self, position: int) -> dict[int, float]:
+        """Return the scores of the tags, targets and names that a memory shares with later ones.
+
+        The keys are the positions of the later memories. A missing one has the score 0.
+        """
+        marked_memory = self._marked[position]
+        scores = defaultdict[int, float](float)
+        for later_position in self._later(position, tags=marked_memory.tags):
+            scores[later_position] += TAG
+        for later_position in self._later(position, targets=marked_memory.targets):
+            scores[later_position] += TARGET
+        for later_position in self._later(position, names=marked_memory.names):
+            scores[later_position] += NAME
+        return scores
 
     def _later(self, position: int, **marks: Iterable[str]) -> Iterator[int]:
         """Yield the positions of later memories of the scope with these marks, once for each mark.
@@ -358,7 +371,8 @@ def phrases(content: str, pairs: Iterable[str]) -> list[str]:
 def _rare_marks(memories: Sequence[MemoryState]) -> tuple[list[_Marked], Counter[str]]:
     """Return the rare marks of each memory, and the number of memories with each term.
 
-    A mark is rare if at least two memories have it, but not too many.
+    A mark is rare if at least two memories have it, but not too many. A name must also be surely a
+    name: it must be within a sentence of one memory at least.
     """
     # How many memories have each mark.
     tags = Counter[str]()
@@ -378,25 +392,33 @@ def _rare_marks(memories: Sequence[MemoryState]) -> tuple[list[_Marked], Counter
         terms.update(marks.words | marks.pairs)
 
     most_memories = max(_MOST_WITH_TERM, len(memories) // _MEMORIES_PER_TERM)
-    rare_terms = {term for term, count in terms.items() if 2 <= count <= most_memories}
-    shared_tags = {tag for tag, count in tags.items() if 2 <= count <= MOST_WITH_TAG}
-    shared_targets = {target for target, count in targets.items() if count > 1}
-    shared_names = {name for name, count in names.items() if 2 <= count <= MOST_WITH_NAME}
-    shared_names &= sure_names
+    rare_terms = _shared(terms, most_memories)
+    rare_tags = _shared(tags, MOST_WITH_TAG)
+    # The target of a wikilink says the same, however many memories have it.
+    shared_targets = _shared(targets, len(memories))
+    rare_names = _shared(names, MOST_WITH_NAME) & sure_names
 
     # Keep only these marks of each memory.
     rare_marks = [
         _Marked(
             marks.memory,
-            _only(marks.tags, shared_tags),
+            _only(marks.tags, rare_tags),
             _only(marks.targets, shared_targets),
-            _only(marks.names, shared_names),
+            _only(marks.names, rare_names),
             marks.words & rare_terms,
             marks.pairs & rare_terms,
         )
         for marks in all_marks
     ]
     return rare_marks, terms
+
+
+def _shared(counts: Mapping[str, int], most: int) -> set[str]:
+    """Return the marks that at least two memories have, but at most `most`.
+
+    counts: how many memories have each mark.
+    """
+    return {mark for mark, count in counts.items() if 2 <= count <= most}
 
 
 def _marks_of(memory: MemoryState) -> tuple[_Marked, set[str]]:

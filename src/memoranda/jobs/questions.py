@@ -73,6 +73,7 @@ def _carry_out(memory: MemorySession, action: Action) -> bool:
 def _merges(memory: MemorySession) -> Iterator[ReviewItem]:
     """Yield questions about pairs of memories that seem to make the same statement."""
     memories = Round(memory).memories
+    # A reminder repeats the text of the memory that it was made from, so it is not compared.
     memories_by_id = {
         memory_state.id: memory_state
         for memory_state in memories
@@ -86,6 +87,7 @@ def _merges(memory: MemorySession) -> Iterator[ReviewItem]:
         second_memory = memories_by_id[pair.b]
         key = f"merge:{pair.a}:{pair.b}:{_mark(first_memory, second_memory)}"
         is_open = memory.decision(key) is None
+        # A question that was answered is yielded, too, but does not hold back other questions.
         if is_open:
             if pair.a in ids_in_questions or pair.b in ids_in_questions:
                 continue

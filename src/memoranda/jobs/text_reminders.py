@@ -66,8 +66,8 @@ def plan_from_text(
 
     skipped: a list to which times are added that are ambiguous, that leave a time word unused, or
         that are over at `now`. Vague words such as "soon" and habits are not added.
-    doubt: "" plans the sure reminders. VAGUE_DAY plans only those for days such as "Friday", which
-        the owner must confirm.
+    doubt: the doubt that the times must have. "" plans the sure reminders. VAGUE_DAY plans only
+        those for days such as "Friday", which the owner must confirm.
     """
     plan = _Plan(memories, settings, now, skipped, doubt)
     actions = []
@@ -108,8 +108,14 @@ class _Plan:
                 self._subjects[memory.scope, due].append(subject)
 
     def action(self, memory: MemoryState, time: TextTime) -> Action | None:
-        """Plan the reminder that a time of a memory asks for. None if it gets no reminder."""
-        if time.doubt not in ("", self._doubt):
+        """Plan the reminder that a time of a memory asks for. None if it gets no reminder.
+
+        An ambiguous or past time is added to the skipped ones, unless it got a reminder earlier.
+        """
+        # Sure times are read in a plan of doubtful times, too, since their subjects are then known.
+        is_to_plan = time.doubt == self._doubt
+        is_sure = time.doubt == ""
+        if not is_to_plan and not is_sure:
             return None
         # A reminder of a merged memory is a reminder of the survivor.
         ids = [reminder_id(source, time.phrase) for source in (memory.id, *memory.merged)]
@@ -120,13 +126,13 @@ class _Plan:
                 self._skipped.append(Skipped(memory.id, time.phrase, outcome.code))
             return None
 
-        # Two texts about the same thing at the same time get one reminder. This text counts as
-        # known for later ones, even if it gets no reminder itself.
+        # Two texts about the same thing at the same time get one reminder. If this text gets none
+        # because it has one, a later text about the same thing must not get one either.
         subject = _subject(time.paragraph, outcome.phrase)
         subjects_then = self._subjects[memory.scope, outcome.due]
         is_known = any(_is_same(subject, other_subject) for other_subject in subjects_then)
         subjects_then.append(subject)
-        if is_made or is_known or time.doubt != self._doubt:
+        if is_made or is_known or not is_to_plan:
             return None
         self._made_ids.add(ids[0])
         return self._reminder(ids[0], memory, time.paragraph, outcome)

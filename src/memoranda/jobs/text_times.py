@@ -137,7 +137,8 @@ def times_of(memory: MemoryState, settings: Settings) -> Iterator[TextTime]:
             hours = text.hours_of(index, outcome, place)
             hour_indexes.update(hours)
             outcome = text.with_hour(outcome, hours, place)
-        # Errors are all different. Two readings of one time in one paragraph are the same.
+        # Two readings of one time in one paragraph are the same, and the first counts. An error is
+        # told apart by its position, so that all errors are yielded.
         key: object = start
         if not isinstance(outcome, TimeRefused):
             key = (place.paragraph, outcome.due, outcome.repeat)

@@ -7,7 +7,7 @@ rows of changes or steps that are lost or cannot be read.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -16,16 +16,63 @@ from memoranda.errors import NotFound, StorageError
 from memoranda.ledger.change import ERASE
 from memoranda.ledger.database import CHECK, complaints
 from memoranda.ledger.history import History
+from memoranda.sources.step import StepKind
 
 # How many complaints or places a message names at most.
 _MAX_NAMED = 3
 _MAX_REASON_CHARACTERS = 200
+# A column that holds null or a JSON object.
+_IS_OBJECT = (
+    "case when {0} is null then 1 when not json_valid({0}) then 0 "
+    "else json_type({0}) = 'object' end"
+)
 _UNREADABLE = (
-    "select number from change where not json_valid(coalesce(details, 'null')) "
-    "or not json_valid(coalesce(made_by, 'null'))"
+    f"select number from change where not {_IS_OBJECT.format('details')} "
+    f"or not {_IS_OBJECT.format('made_by')}"
 )
 _UNREADABLE_STEPS = (
-    "select distinct change as number from step where not json_valid(coalesce(made_by, 'null'))"
+    f"select distinct change as number from step where not {_IS_OBJECT.format('made_by')}"
+)
+_IS_NAME = "typeof({0}) = 'text' and {0} <> ''"
+_IS_NUMBER = "{0} is null or (typeof({0}) = 'integer' and {0} > 0)"
+_IS_DIGEST = (
+    "{0} is null or (typeof({0}) = 'text' and length({0}) = 64 and {0} not glob '*[^0-9a-f]*')"
+)
+# What every readable row fulfills. Columns link, file and root may have any text and any bytes.
+_READABLE_CHANGE = (
+    "typeof(time) = 'text' and time glob '[0-9][0-9][0-9][0-9]-*' and datetime(time) is not null",
+    _IS_NAME.format("verb"),
+    # An erasure does not say what was erased
+    f"typeof(project) = 'text' and (project <> '' or verb = '{ERASE}')",
+    "typeof(path) = 'text'",
+    f"agent is null or {_IS_NAME.format('agent')}",
+    f"face is null or {_IS_NAME.format('face')}",
+    _IS_NUMBER.format("undoes"),
+    _IS_NUMBER.format("run"),
+)
+_KINDS = ", ".join(f"'{kind}'" for kind in StepKind)
+_READABLE_STEP = (
+    f"do in ({_KINDS})",
+    _IS_NAME.format("project"),
+    "typeof(path) = 'text'",
+    "typeof(dest) = 'text'",
+    _IS_DIGEST.format("old"),
+    _IS_DIGEST.format("new"),
+    "mode is null or (typeof(mode) = 'integer' and mode >= 0)",
+    _IS_NAME.format("scope"),
+    "kept in (0, 1)",
+    "typeof(size) = 'integer' and size >= 0",
+)
+
+
+def _all_of(conditions: Iterable[str]) -> str:
+    """Return the SQL condition that all of these are true."""
+    return " and ".join(f"({condition})" for condition in conditions)
+
+
+_LOST = (
+    f"select number from change where not ({_all_of(_READABLE_CHANGE)}) "
+    f"union select change from step where not ({_all_of(_READABLE_STEP)})"
 )
 _LOOSE_STEPS = (
     "select distinct change as number from step s "
@@ -50,6 +97,7 @@ class DamageKind(Enum):
     MISSING_TEXT = "missing_text"
     CHANGE = "damaged_change"
     EMPTY = "empty_change"
+    LOST = "lost_change"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +147,11 @@ def mend(history: History, damage: Damage) -> None:
             _forbid_undo(history, damage.key)
         case DamageKind.MISSING_TEXT:
             _forbid_undo(history, damage.key)
-        case DamageKind.EMPTY:
+        case DamageKind.EMPTY | DamageKind.LOST:
             with history.database.transaction() as connection:
-                connection.execute("delete from change where number = ?", (int(damage.key),))
+                for table, column in (("step", "change"), ("change", "number")):
+                    sql = f"delete from {table} where {column} = ?"
+                    connection.execute(sql, (int(damage.key),))
         case _:
             _forget_unreadable_fields(history, int(damage.key))
 
@@ -118,20 +168,20 @@ def _forbid_undo(history: History, digest: str) -> None:
 
 
 def _forget_unreadable_fields(history: History, number: int) -> None:
-    """Remove those parts of a change that are not valid JSON, and steps without a change.
+    """Remove those parts of a change that are not a JSON object, and steps without a change.
 
     number: the number of the change.
     """
     with history.database.transaction() as connection:
         connection.execute(
             "update change set details = null where number = ? "
-            "and not json_valid(coalesce(details, 'null'))",
+            f"and not {_IS_OBJECT.format('details')}",
             (number,),
         )
         for table, column in (("change", "number"), ("step", "change")):
             connection.execute(
                 f"update {table} set made_by = null where {column} = ? "
-                "and not json_valid(coalesce(made_by, 'null'))",
+                f"and not {_IS_OBJECT.format('made_by')}",
                 (number,),
             )
         connection.execute(
@@ -152,7 +202,9 @@ def _torn_pages(history: History) -> list[Damage]:
 
 
 def _damaged_changes(history: History) -> Iterator[Damage]:
-    """Yield the changes with invalid JSON, steps without their change, changes without steps."""
+    """Yield the changes with invalid JSON, steps without their change, destroyed changes, and
+    changes without steps.
+    """
     rows = history.database.rows(_UNREADABLE) + history.database.rows(_UNREADABLE_STEPS)
     unreadable_numbers = {row["number"] for row in rows}
     for number in sorted(unreadable_numbers):
@@ -161,6 +213,9 @@ def _damaged_changes(history: History) -> Iterator[Damage]:
     for row in history.database.rows(_LOOSE_STEPS):
         text = f"change #{row['number']} is gone, and only what it did to files is left"
         yield Damage(DamageKind.CHANGE, str(row["number"]), text)
+    for row in history.database.rows(_LOST):
+        text = f"the line of change #{row['number']} is destroyed: the change cannot be undone"
+        yield Damage(DamageKind.LOST, str(row["number"]), text)
     for row in history.database.rows(_WITHOUT_STEPS):
         text = f"what change #{row['number']} did to files is gone: it cannot be undone"
         yield Damage(DamageKind.EMPTY, str(row["number"]), text)

@@ -7,6 +7,7 @@ process finds out from the disk which steps were done, and does the other steps.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,6 +34,8 @@ OPEN_FOLDERS = 200
 """Folders that a change keeps open at a time: a process may open only some hundred files."""
 # How often a file that somebody else keeps saving is put back.
 _MAX_GIVE_BACKS = 100
+# The errors of a folder that cannot be removed because it is not empty
+_NOT_EMPTY = {errno.ENOTEMPTY, errno.EEXIST}
 
 
 class _Reversal(Enum):
@@ -246,14 +249,23 @@ class Execution:
                 # The user's mask may have taken rights from the new folder.
                 os.chmod(name, 0o700, dir_fd=folder.fd)
             case StepKind.RMDIR:
-                os.rmdir(name, dir_fd=folder.fd)
-                self._reversals.append((_Reversal.MAKE_FOLDER, step))
-                self._close_below(step.root, step.path)
+                self._remove_folder(step, place)
             case StepKind.SYMLINK:
                 os.symlink(step.link, name, dir_fd=folder.fd)
                 self._reversals.append((_Reversal.REMOVE_LINK, step))
             case _:
                 self._unlink(step, place)
+
+    def _remove_folder(self, step: Step, place: Entry) -> None:
+        """Remove an empty folder. Raises Conflict if somebody put something in it since the plan."""
+        try:
+            os.rmdir(place.name, dir_fd=place.folder)
+        except OSError as error:
+            if error.errno not in _NOT_EMPTY:
+                raise
+            raise Conflict(step.path, "a new entry", "an empty folder") from None
+        self._reversals.append((_Reversal.MAKE_FOLDER, step))
+        self._close_below(step.root, step.path)
 
     def _put(self, step: Step, place: Entry, folder: Folder) -> None:
         """Put the new file in place of the old one, or at a free place."""
@@ -358,7 +370,15 @@ class Execution:
         self._reversals.append((_Reversal.PUT_BACK, step))
 
     def _move(self, step: Step, place: Entry) -> None:
-        """Move a file or folder from `place` to `step.to`. Raises Exists if that is taken."""
+        """Move a file or folder from `place` to `step.to`.
+
+        Raises Exists if that is taken, and Conflict if the file is not as it was read.
+        """
+        status = stat_in(place.name, place.folder)
+        # A link has no text to compare
+        is_link = status is not None and stat.S_ISLNK(status.st_mode)
+        if step.old is not None and not is_link:
+            self._check_file(step)
         target, new_name = self._at(step, step.to)
         target_status = stat_in(new_name, target.fd)
         if target_status is not None:
@@ -603,7 +623,7 @@ class Execution:
         except NotFound:
             if step.do in (StepKind.PUT, StepKind.MKDIR, StepKind.SYMLINK):
                 raise
-            # Its folder is gone already
+            # The folder is gone, and with it whatever the step removes or moves.
             return True
         status = stat_in(name, folder.fd)
 
@@ -614,7 +634,7 @@ class Execution:
         if step.do in (StepKind.MKDIR, StepKind.SYMLINK):
             return status is not None
 
-        # All other steps take something away from it.
+        # All other steps take something away from this place.
         if status is None:
             return True
         if step.do == StepKind.REMOVE:

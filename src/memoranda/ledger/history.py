@@ -306,7 +306,10 @@ class History:
         yield from self._placed(where, (agent,))
 
     def next_departure(self, project: str, path: str, after: int) -> int | None:
-        """Return the number of the first change that moved, removed or made the file at a place.
+        """Return the number of the first change after which the file at a place is another one.
+
+        Such a change moved or removed the file. It may also have made a new file there, if somebody
+        had removed the old one without our program.
 
         after: only changes above this number.
 

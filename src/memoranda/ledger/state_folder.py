@@ -54,8 +54,8 @@ def _copy_former(layout: Layout) -> None:
 
     The copy gets its name last, so that there is never half a copy.
     """
-    former = layout.root / PRIVATE
-    if not former.is_dir():
+    inside_home = layout.root / PRIVATE
+    if not inside_home.is_dir():
         return
     # Imported here, since it is needed once in the life of a home
     import tempfile
@@ -63,9 +63,9 @@ def _copy_former(layout: Layout) -> None:
     make_private(layout.private.parent)
     copy = Path(tempfile.mkdtemp(prefix=TEMP_PREFIX, dir=layout.private.parent))
     try:
-        # The lock keeps others from writing meanwhile
-        with HomeLock(former, lambda _: None):
-            _copy_files(former, copy)
+        # The lock keeps other processes from writing into the folder while it is copied.
+        with HomeLock(inside_home, lambda _: None):
+            _copy_files(inside_home, copy)
         os.sync()
         os.rename(copy, layout.private)
         sync_folder(layout.private.parent)
@@ -73,10 +73,14 @@ def _copy_former(layout: Layout) -> None:
         shutil.rmtree(copy, ignore_errors=True)
 
 
-def _copy_files(former: Path, copy: Path) -> None:
-    """Copy files and folders of the private folder `former` into the folder `copy`."""
-    for path in sorted(former.iterdir()):
-        if any(fnmatch(path.name, pattern) for pattern in _NOT_COPIED) or path.is_symlink():
+def _copy_files(source: Path, copy: Path) -> None:
+    """Copy the files and folders in `source` into `copy`, except `_NOT_COPIED` and links.
+
+    source: a private folder. Its lock must be held.
+    """
+    for path in sorted(source.iterdir()):
+        is_excluded = any(fnmatch(path.name, pattern) for pattern in _NOT_COPIED)
+        if is_excluded or path.is_symlink():
             continue
         if path.name == "ledger.db":
             copy_ledger(path, copy / path.name)

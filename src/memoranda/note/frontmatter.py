@@ -578,8 +578,8 @@ def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -
     without a header gets one.
 
     changes: the new value of each key; REMOVE takes the key out.
-    order: the keys in the order in which the header has them. A new key is put after those that are
-        before it in `order`. A new key that is not in `order` is put at the end.
+    order: the usual order of keys. A new key is put after the keys of the header that are before it
+        in `order`. A new key that is not in `order` is put at the end.
 
     Raises ValueError if the present header cannot be read.
     """
@@ -749,7 +749,7 @@ def _by_lines(
     yaml_text: the header between its two lines of `---`.
     changes: the new lines of each key; no lines remove the key.
     newline: the line break of the file.
-    order: the keys in the order in which the header has them, for the places of new keys.
+    order: the usual order of keys, by which a new key gets its place in the header.
     """
     lines = yaml_text.splitlines(keepends=True)
     for key, written in changes.items():

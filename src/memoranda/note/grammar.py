@@ -358,7 +358,7 @@ class _Lines:
         return line_index < len(self.lines) and self.lines[line_index][:1] in _BLANK
 
     def _special(self, line: str) -> None:
-        """Read a line that may be more than the text of a paragraph."""
+        """Read a line that may begin a block, such as an item or a quote, or hold a comment."""
         text = line.lstrip(" \t\r")
         if not text:
             self._blank()
@@ -370,7 +370,7 @@ class _Lines:
         # How far the line is indented within its item.
         relative = indent - self._margin(depth)
         if relative > 3 and not self.item_columns:
-            # Outside a paragraph, a line indented so far is code.
+            # A line indented so far continues a paragraph. Outside one it is code, which is not read.
             if self.paragraph_depth != _NO_PARAGRAPH:
                 self._text(line, depth)
             return

@@ -213,7 +213,7 @@ class Daemon:
         self._rounds = Rounds()
         if web is not None:
             self._http = web(threads, self._stopping)
-            # The page shows them.
+            # The page shows the rounds of upkeep and the sessions.
             self._http.app.state.rounds = self._rounds if has_upkeep else None
             self._http.app.state.sessions = sessions
 
@@ -309,7 +309,8 @@ class Daemon:
         for name in spaces.keys() - self._spaces.keys():
             try:
                 memory = self._http.homes.memory(spaces[name])
-                # This stays if another daemon does the upkeep of the space, and holds its lock.
+                # If another daemon does the upkeep of the space, it holds the lock of the space. Then
+                # the next line raises Running, and None stays.
                 self._spaces[name] = None
                 self._space_locks.enter_context(daemon_lock(Layout(memory.home).daemon_lock))
                 scheduler = type(self._scheduler)(

@@ -224,6 +224,7 @@ class Homes:
             return self._memory
         from memoranda.engine import open_session
 
+        # Calls with the same space and projects share one open memory.
         key = (space.place if space else None, tuple(sorted(projects)))
         with self._lock:
             if key not in self._open:
@@ -540,9 +541,10 @@ class HttpServer:
             raise RequestRefused(401, why, "invalid_request", www_authenticate=challenge)
         token = self.access.find(secret.strip())
         address = f"{public}{request.url.path.rstrip('/')}"
+        # A token of OAuth is only for the address that it was given out for (its audience).
         if token is None or token.audience not in (None, address):
             why = "This token is unknown, expired or revoked, or for another address."
-            # A comma separates the parameters of a challenge.
+            # A comma separates the parameters of a challenge. With `public`, it has one already.
             challenge += "," if public else ""
             challenge += ' error="invalid_token"'
             raise RequestRefused(401, why, "invalid_token", www_authenticate=challenge)

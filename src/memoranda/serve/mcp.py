@@ -288,8 +288,9 @@ class ClientConnection(ObjectSendStream[SessionMessage]):
         metadata = None
         if isinstance(message, JSONRPCRequest):
             self.unanswered += 1
-            has_given_up_probe = self._methods_received == {_PROBE}
-            if message.method == "initialize" and has_given_up_probe:
+            # A client that gave up on its probe begins again, so its requests get a new stream.
+            has_only_probed = self._methods_received == {_PROBE}
+            if message.method == "initialize" and has_only_probed:
                 self._inbox.close()
                 self._inbox, self.requests = anyio.create_memory_object_stream(math.inf)
             self._methods_received.add(message.method)
@@ -663,13 +664,18 @@ class Handlers:
         return None
 
     def _caller(self, ctx: Any) -> tuple[str, str]:
-        """Return the agent who calls, and the client's name as the ledger records it."""
+        """Return the agent who calls, and the client's name as the ledger records it.
+
+        The agent is the one that the server was started for. Without one, the name of the client
+        tells it, by the owner's table of clients.
+        """
         client = self._client(ctx)
+        recorded_client = client_text(client, "mcp")
         agent = self._identity.agent
-        if not agent:
-            client_name = client.name if client else ""
-            agent = agent_of(client_name, self._identity.clients)
-        return agent, client_text(client, "mcp")
+        if agent:
+            return agent, recorded_client
+        client_name = client.name if client else ""
+        return agent_of(client_name, self._identity.clients), recorded_client
 
     async def call(self, ctx: Any, params: Any) -> Result:
         """Run a tool. Its errors are results with `isError`; only an unknown tool is MCPError.

@@ -162,10 +162,11 @@ class HostAndOrigin:
         if scope["type"] == "http":
             request = Request(scope)
             refusal = await self._check.validate_request(request)
-            # 403 is the SDK's refusal of an origin.
-            if refusal is not None and refusal.status_code == 403:
-                may_have_any_origin = scope["path"].startswith(ANY_ORIGIN)
-                refusal = None if may_have_any_origin else refusal
+            # The SDK refuses an origin by 403, and a host by another status. Some addresses may be
+            # called from pages of any origin.
+            is_refused_origin = refusal is not None and refusal.status_code == 403
+            if is_refused_origin and scope["path"].startswith(ANY_ORIGIN):
+                refusal = None
             if refusal is not None:
                 answer = _refusal_with_advice(refusal, request.headers)
                 return await answer(scope, receive, send)
@@ -214,6 +215,7 @@ class BodyInTime:
         """Pass a request on with a body that is counted and timed, as an ASGI application."""
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
+        # Whether a part of an answer was sent, and how many bytes the body has so far.
         is_answered = False
         size = 0
         receive_in_time = in_time(receive)

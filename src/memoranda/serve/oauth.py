@@ -246,7 +246,7 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
                 is_old = parse_stamp(clients[client_id]["made"]) + UNUSED_LASTS < now
                 if is_old and client_id not in ids_in_use:
                     del clients[client_id]
-            # More of those that nobody uses may have to go.
+            # If there are still too many, clients that nobody uses go before their time.
             has_room = make_room(clients, CLIENTS, clients.keys() - ids_in_use)
             if has_room:
                 row = client_info.model_dump(mode="json", exclude_none=True)
@@ -310,6 +310,8 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         code_digest = digest(authorization_code.code)
         with self._codes.changing() as section:
             code_row = section.get("given", {}).pop(code_digest, None)
+            # The code is remembered as used. If it comes again, somebody has copied it, and the
+            # grant that it was exchanged for must end.
             if code_row:
                 used_codes = section.setdefault("used", {})
                 used_codes[code_digest] = self._codes.row(REQUEST_LASTS, grant=grant_id)

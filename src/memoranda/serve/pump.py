@@ -2,8 +2,8 @@
 
 `pass_on` asks the daemon for a session. If it grants one, this process replaces itself (`execv`) by
 a small program, which is this file alone: `main` and `Pump`. Each client needs such a process, so
-it imports only built-in modules; `os`, `socket`, `signal` and `json` would make it half as large
-again.
+it must need little memory. It imports only built-in modules: with `os`, `socket`, `signal` and
+`json`, the process would need half as much memory again.
 
 The pump reads the methods and ids of messages in case the daemon disappears. Then it answers the
 running requests with an error. At the client's next line it becomes the command `memory mcp` again,
@@ -90,7 +90,7 @@ def pass_on(settings: Settings, arguments: Mapping[str, Any]) -> None:
     """
     import os
 
-    # See CONTINUED: a session that goes on may have to do without a daemon.
+    # In the value of CONTINUED, the last number says that no daemon may be asked any more.
     must_be_alone = os.environ.get(CONTINUED, "").endswith(" 1")
     # The pump runs without the environment (-I), and uses modules of CPython alone.
     cannot_run_pump = "PYTHONHOME" in os.environ or sys.implementation.name != "cpython"
@@ -328,6 +328,7 @@ class Pump:
         """Pass lines on until the session has ended. Returns the exit status of the process."""
         while self._stop_signal is None or self._daemon is not None or self._output:
             if self._daemon is None and not self._output:
+                # The client needs a new server: this process becomes one, and does not return here.
                 if self._is_needed():
                     self._become_command()
                 if self._at_end:
@@ -349,6 +350,7 @@ class Pump:
 
         Returns False if the session must end because the client does not take its last lines.
         """
+        # After a signal has ended the session, only the last lines for the client are left to write.
         is_last_answer = self._stop_signal is not None and self._daemon is None
         wait_seconds = _LAST_ANSWER_SECONDS if is_last_answer else self._patience()
         readable, writable, _ = select.select(self._inputs(), self._outputs(), [], wait_seconds)

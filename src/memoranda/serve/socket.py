@@ -256,13 +256,9 @@ class Listener:
     def __init__(self, path: Path):
         self.path = path
         with suppress(FileNotFoundError):
-            if not stat.S_ISSOCK(os.lstat(path).st_mode):
-                raise StorageError(path.name, "something other than a socket is there")
-            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe, suppress(OSError):
-                from_folder(path, probe.connect)
-                raise StorageError(path.name, "another program listens on it")
-            os.unlink(path)
+            _remove_old_socket(path)
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        # Only the owner's programs may use the socket, from its first moment on.
         mask = os.umask(0o177)
         try:
             from_folder(path, self.socket.bind)
@@ -283,6 +279,21 @@ class Listener:
         with suppress(FileNotFoundError):
             if os.lstat(self.path).st_ino == self._inode:
                 os.unlink(self.path)
+
+
+def _remove_old_socket(path: Path) -> None:
+    """Remove the socket that an ended process left at `path`.
+
+    Raises FileNotFoundError if nothing is there. Raises StorageError if a program listens on the
+    socket, or if something else is there.
+    """
+    if not stat.S_ISSOCK(os.lstat(path).st_mode):
+        raise StorageError(path.name, "something other than a socket is there")
+    # Nobody listens on the socket of an ended process, so connecting fails.
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe, suppress(OSError):
+        from_folder(path, probe.connect)
+        raise StorageError(path.name, "another program listens on it")
+    os.unlink(path)
 
 
 class SocketServer:

@@ -212,6 +212,7 @@ class StdioTransport:
         on_line: called with each line, on the event loop.
         on_end: called after the last line.
         """
+        # An earlier process of this session may have read some lines, and the beginning of the next.
         *whole_lines, incomplete_line = self._first.split(b"\n")
         for line in whole_lines:
             self._post(on_line, line)

@@ -313,7 +313,7 @@ def _obsidian(folder: Path, conventions: Conventions) -> None:
         conventions.new_notes = _folder(app.get("newFileFolderPath"))
 
     _add_obsidian_filters(app.get("userIgnoreFilters"), conventions)
-    _add_obsidian_templates(settings, conventions)
+    _leave_out_obsidian_templates(settings, conventions)
     _add_obsidian_days(settings, conventions)
 
 
@@ -333,7 +333,7 @@ def _add_obsidian_filters(filters: Any, conventions: Conventions) -> None:
     ]
 
 
-def _add_obsidian_templates(settings: Path, conventions: Conventions) -> None:
+def _leave_out_obsidian_templates(settings: Path, conventions: Conventions) -> None:
     """Leave out the folders of templates of Obsidian and of its plugin Templater.
 
     settings: the folder `.obsidian`.

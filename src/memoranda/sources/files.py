@@ -222,12 +222,18 @@ def is_alive(pid: int) -> bool:
 def _has_ended(pid: int) -> bool:
     """Whether a process that still has its number has ended. False where the system has no /proc."""
     try:
-        stat_line = Path(f"/proc/{pid}/stat").read_bytes()
-    except OSError:
+        return _state_and_times(pid)[0] == b"Z"
+    except (OSError, IndexError):
         return False
+
+
+def _state_and_times(pid: int) -> list[bytes]:
+    """Return what Linux says of a process after its name: its state, its parent and so on.
+
+    Raises OSError.
+    """
     # `4711 (name) Z ...`, where the name may contain any character
-    fields_after_name = stat_line.rpartition(b")")[2].split()
-    return fields_after_name[:1] == [b"Z"]
+    return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
 
 
 def read_fd(fd: int) -> bytes:
@@ -285,6 +291,10 @@ SIGNATURE = 80
 """The size of a signature in bytes."""
 _MIN_LOCK_WAIT_SECONDS = 0.005
 _MAX_COMMAND_CHARACTERS = 50
+# The place of the time at which a process began, in ticks since the system did, behind its name.
+_BEGAN = 19
+# The clocks of the system and of the signature may differ by so much.
+_CLOCK_SECONDS = 1.0
 # A waiting thread looks this often whether the call may go on waiting.
 _TURN_SECONDS = 0.25
 _WORD = frozenset("abcdefghijklmnopqrstuvwxyz-")
@@ -481,18 +491,32 @@ def signature() -> bytes:
 def _owner(fd: int) -> Owner:
     """Return the holder of the lock on an open file: by its signature, or on Linux by the system."""
     signed = _SIGNED.match(_signature(fd))
-    # If the process of the signature has ended, another one holds the lock
-    if signed and is_alive(int(signed[1])):
-        command = signed[3] or b""
-        return Owner(
-            pid=signed[1].decode(),
-            since=float(signed[2] or 0),
-            command=command.decode("utf-8", "replace"),
-        )
+    if signed:
+        pid = int(signed[1])
+        since = float(signed[2] or 0)
+        # If the process of the signature has ended, another one holds the lock
+        if is_alive(pid) and not _is_younger(pid, since):
+            command = (signed[3] or b"").decode("utf-8", "replace")
+            return Owner(pid=str(pid), since=since, command=command)
     try:
         return _owner_in_proc(fd)
     except (OSError, ValueError):
         return Owner(pid="")
+
+
+def _is_younger(pid: int, since: float) -> bool:
+    """Whether a process began after it would have signed, so that it only has the number of the
+    process that did. False where the system does not say when a process began.
+
+    since: the Unix time of the signature. 0 if it is unknown.
+    """
+    try:
+        ticks = int(_state_and_times(pid)[_BEGAN])
+        up_seconds = time.clock_gettime(time.CLOCK_BOOTTIME)
+    except (OSError, ValueError, IndexError, AttributeError):
+        return False
+    age_seconds = up_seconds - ticks / os.sysconf("SC_CLK_TCK")
+    return since > 0 and time.time() - since > age_seconds + _CLOCK_SECONDS
 
 
 def _owner_in_proc(fd: int) -> Owner:

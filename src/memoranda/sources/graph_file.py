@@ -795,7 +795,7 @@ def _inverse_edit(source: GraphFileSource, kept_lines: KeptLines) -> LineEdit | 
             return None
         edit.lines[numbers.pop()] = b""
 
-    # Put the old text of the changed lines back
+    # Put the old text of the changed lines back. A line that has no new text was removed.
     removed_lines: list[tuple[int, bytes]] = []
     for former_number, old, new in kept_lines.replaced:
         if not new:
@@ -806,7 +806,7 @@ def _inverse_edit(source: GraphFileSource, kept_lines: KeptLines) -> LineEdit | 
             return None
         edit.lines[numbers.pop(0)] = old
 
-    # Insert the removed lines
+    # Insert the removed lines, unless another line has their entity or relation by now.
     for _, line in removed_lines:
         if _is_there_again(source, edit, line):
             return None

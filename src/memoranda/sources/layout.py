@@ -35,38 +35,53 @@ class Layout:
     def __init__(self, root: Path):
         self.root = root
         self.private = state_of(root)
+
+        # Files for people.
         self.config = root / "config.yaml"
         self.overview = root / "memory.md"
         self.pending = root / "pending.md"
+
+        # The daemon, and the server for HTTP.
         self.socket = root / "memory.sock"
         self.daemon_lock = root / ".daemon.lock"
         self.daemon_log = self.private / "daemon.log"
-        self.index = self.private / "index.db"
-        self.vectors = self.private / "vectors"
+        self.http = self.private / "http"
+        self.spaces = root / "spaces"
+        self.access = self.private / "access.json"
+
+        # The ledger.
         self.lock = self.private / "lock"
         self.ledger = self.private / "ledger.db"
         self.texts = self.private / "texts"
-        self.erasing = self.private / "erasing"
         self.edits = self.private / "edits"
+        self.erasing = self.private / "erasing"
+        self.erased = self.private / "erased"
+
+        # The state of a copy of a space of a database.
         self.replica = self.private / "replica.json"
         self.incoming = self.private / "incoming"
         self.cold_start = self.private / "cold-start"
-        self.erased = self.private / "erased"
-        self.dream_report = self.private / "dream-report.json"
-        self.sessions = self.private / "sessions"
-        self.asked = self.private / "asked"
-        self.install = self.private / "install"
+
+        # Files that can be made again from the notes and the files of other programs.
+        self.index = self.private / "index.db"
+        self.vectors = self.private / "vectors"
         self.citations = self.private / "citations.json"
         self.transcripts = self.private / "transcripts.db"
+
+        # The requests that hooks put aside, the last dream, and the edited files of clients.
+        self.asked = self.private / "asked"
+        self.dream_report = self.private / "dream-report.json"
+        self.install = self.private / "install"
+
+        # Files of earlier versions. What they had is in the ledger now.
+        self.sessions = self.private / "sessions"
         self.review = self.private / "review.json"
         self.requests = self.private / "requests.json"
         self.paused = self.private / "paused.json"
         self.served = self.private / "served.log"
-        self.access = self.private / "access.json"
-        self.access_lock = self.private / "access.lock"
-        self.http = self.private / "http"
-        self.spaces = root / "spaces"
         self.access_log = self.private / "access.log"
+        self.access_lock = self.private / "access.lock"
+
         names = (*BUILT_IN_PROJECTS, ARCHIVE_PROJECT, TRACE_PROJECT)
         self.built_in: Mapping[str, Path] = {name: root / name.removeprefix(".") for name in names}
         """Name -> folder of the built-in projects, the archive and the traces of sessions."""
@@ -125,7 +140,10 @@ class Layout:
 
 
 class SharedSource(Protocol):
-    """The database that has the shared files. `follow_shared` and `changing_shared` use it."""
+    """The database that has the shared files of a home, such as its `config.yaml`.
+
+    The homes on all machines that use one space of a database have the same shared files.
+    """
 
     space: str
 

@@ -100,7 +100,7 @@ class LockedFile:
         """
         was_made = False
         fd = self._locked_fd_or_none(write)
-        # Others may delete the file before it is locked
+        # Another process may delete the new file before it is locked here, so this is a loop.
         while fd is None:
             if not make:
                 yield None
@@ -192,7 +192,7 @@ class LockedFile:
                 return False
             content = self.read(fd)
             before = content[:size]
-            # The bytes after that, of which the first `written` are ours
+            # The bytes behind the old end of the file. The first `written` of them are of `data`.
             tail = content[size:]
             written = _common_length(tail, data)
             is_torn = len(tail) <= len(data) and _is_unwritten(tail[written:])
@@ -201,18 +201,17 @@ class LockedFile:
                 # disk.
                 self._put(fd, before + data)
                 return True
-            if written == len(data):
-                # All of it was written. Others may have appended after it.
-                return written > 0
-            if written == len(tail):
-                # A part was written, and nothing else after it.
-                if written:
-                    Append(self, fd, data[written:]).run()
-                return written > 0
-
             if written == 0:
                 return False
-            # A part was written, and others appended after it.
+            if written == len(data):
+                # All of `data` was written. Other processes may have appended text after it.
+                return True
+            if written == len(tail):
+                # The file ends with a part of `data`, so the rest is still to be appended.
+                Append(self, fd, data[written:]).run()
+                return True
+
+            # A part of `data` was written, and other processes appended text after it.
             text_of_others = _text_of_others(tail, data, written)
             has_written = text_of_others != tail
             if has_written:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from memoranda.text.pattern import lazy_pattern
 from memoranda.text.remembered import remembered
@@ -150,16 +151,6 @@ class GateMatch:
     end: int
 
 
-class _NearWord(NamedTuple):
-    """A word of `near`, and the rules that have it.
-
-    rule_indexes: the indexes of these rules in the list of the rules of their kind.
-    """
-
-    word: str
-    rule_indexes: set[int]
-
-
 class Rules:
     """The rules of the gate, and the search for texts that match them."""
 
@@ -169,10 +160,18 @@ class Rules:
         self._by_kind: dict[str, list[GateRule]] = {kind: [] for kind in _KINDS}
         for rule in rules.values():
             self._by_kind[rule.kind].append(rule)
-        # Kind → the words of `near` by their rarest character
-        self._near = {kind: _by_rarest_character(self._by_kind[kind]) for kind in _KINDS}
-        # Kind → the indexes of the rules by a word of `near`
-        self._near_words = {kind: _rule_indexes(self._near[kind]) for kind in _KINDS}
+        # Kind of rule → entry of `near` → the indexes of the rules that have it. An entry is a word
+        # or one of `_KINDS_OF_CHARACTERS`.
+        self._rules_by_entry = {kind: _rule_indexes(self._by_kind[kind]) for kind in _KINDS}
+        # Kind of rule → character → the words of `near` of which it is the rarest character
+        self._words_by_character = {
+            kind: _by_rarest_character(self._rules_by_entry[kind]) for kind in _KINDS
+        }
+        # Kind of rule → all words of `near`
+        self._words = {
+            kind: list(chain.from_iterable(self._words_by_character[kind].values()))
+            for kind in _KINDS
+        }
         # Made when it is first needed
         self._orders: Orders | None = None
 
@@ -208,7 +207,7 @@ class Rules:
         If matches overlap, only the first is returned. A match of kind SUSPICIOUS is the whole text.
         Only the first and the last SPAN characters of a long text are searched.
 
-        near_words: the words that `words_near` returned for this text; None to look for them here.
+        near_words: the words of `near` that the text has (`words_near`); None to look for them here.
         """
         if kind == SUSPICIOUS:
             return [
@@ -299,17 +298,15 @@ class Rules:
     ) -> list[GateMatch]:
         """Return every match of the expressions of rules of `kind`, overlapping ones too.
 
-        kinds_of_characters: the words that `_kinds_of_characters_in` returned.
-        near_words: the words that `words_near` returned; None to look for them here.
+        kinds_of_characters: the entries of `_KINDS_OF_CHARACTERS` that the text may have.
+        near_words: the words of `near` that the text has; None to look for them here.
         """
         if near_words is None:
             near_words = self.words_near(kind, text)
+        rules_by_entry = self._rules_by_entry[kind]
         rules_to_try: set[int] = set()
-        for near_word in self._near[kind].get("", ()):
-            if near_word.word in kinds_of_characters:
-                rules_to_try |= near_word.rule_indexes
-        for word in near_words:
-            rules_to_try |= self._near_words[kind][word]
+        for entry in [*near_words, *kinds_of_characters]:
+            rules_to_try |= rules_by_entry.get(entry, set())
         matches = []
         for rule_index in sorted(rules_to_try):
             rule = self._by_kind[kind][rule_index]
@@ -324,7 +321,7 @@ class Rules:
     def redacted(self, text: str, near_words: Collection[str] | None = None) -> str:
         """Replace every secret in `text` by `[redacted: id]`, with the id of the rule that found it.
 
-        near_words: the words that `words_near` returned for this text; None to look for them here.
+        near_words: the words of `near` that the text has (`words_near`); None to look for them here.
         """
         return redact(text, self.find(text, SECRET, near_words=near_words))
 
@@ -338,7 +335,7 @@ class Rules:
 
     def near(self, kind: str) -> list[str]:
         """Return the words of `near` in rules of `kind`, some of which are phrases."""
-        return list(self._near_words[kind])
+        return list(self._words[kind])
 
     def words_near(self, kind: str, text: str) -> set[str]:
         """Return the words of `near` in rules of `kind` that `text` has.
@@ -346,46 +343,38 @@ class Rules:
         `find` takes them as `near_words`.
         """
         lower = text.lower()
-        if len(self._near_words[kind]) < _FEW_WORDS:
-            return {word for word in self._near_words[kind] if word in lower}
-        by_character = self._near[kind]
-        words: set[str] = set()
+        if len(self._words[kind]) < _FEW_WORDS:
+            return {word for word in self._words[kind] if word in lower}
+        words_by_character = self._words_by_character[kind]
+        words_found: set[str] = set()
         # Only words whose rarest character is in the text need to be looked for, which are few
-        for character in by_character.keys() & set(lower):
-            for word, _ in by_character[character]:
+        for character in words_by_character.keys() & set(lower):
+            for word in words_by_character[character]:
                 if word in lower:
-                    words.add(word)
-        return words
+                    words_found.add(word)
+        return words_found
 
 
-def _rule_indexes(words_by_character: dict[str, list[_NearWord]]) -> dict[str, set[int]]:
-    """Return word of `near` → indexes of its rules, without words that mean a kind of character.
-
-    words_by_character: the result of `_by_rarest_character`.
-    """
-    rule_indexes: dict[str, set[int]] = {}
-    for character, near_words in words_by_character.items():
-        if character:
-            rule_indexes |= dict(near_words)
-    return rule_indexes
-
-
-def _by_rarest_character(rules: list[GateRule]) -> dict[str, list[_NearWord]]:
-    """Group the words of `near` in these rules by their rarest character.
-
-    Words that mean a kind of character are under "".
-    """
-    indexes_by_word: dict[str, set[int]] = {}
+def _rule_indexes(rules: list[GateRule]) -> dict[str, set[int]]:
+    """Return the indexes of the rules that have each entry of `near`, by entry."""
+    indexes_by_entry: dict[str, set[int]] = {}
     for index, rule in enumerate(rules):
-        for word in rule.near:
-            indexes_by_word.setdefault(word, set()).add(index)
-    words_by_character: dict[str, list[_NearWord]] = {}
-    for word, rule_indexes in indexes_by_word.items():
-        character = ""
-        if word not in _KINDS_OF_CHARACTERS:
+        for entry in rule.near:
+            indexes_by_entry.setdefault(entry, set()).add(index)
+    return indexes_by_entry
+
+
+def _by_rarest_character(entries: Iterable[str]) -> dict[str, list[str]]:
+    """Group words by their rarest character.
+
+    entries: the words, and entries that mean a kind of character, which are left out.
+    """
+    words_by_character: dict[str, list[str]] = {}
+    for entry in entries:
+        if entry not in _KINDS_OF_CHARACTERS:
             # For a character that is not common, `find` returns -1
-            character = min(word, key=_COMMON_CHARACTERS.find)
-        words_by_character.setdefault(character, []).append(_NearWord(word, rule_indexes))
+            character = min(entry, key=_COMMON_CHARACTERS.find)
+            words_by_character.setdefault(character, []).append(entry)
     return words_by_character
 
 

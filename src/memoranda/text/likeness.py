@@ -131,7 +131,8 @@ class Roles:
         self._exact: dict[str, int] = {}
         self._stems: dict[str, int] = {}
         self._runs: dict[str, dict[str, int]] = {"zh": {}, "ja": {}}
-        # By their first words. Few of them are ever asked for, so phrases are made then
+        # The entries of several words by their first words. Few are ever looked up, and only those
+        # become phrases (`_phrases`).
         self._longer_entries: dict[str, list[tuple[str, str, int]]] = {}
         self._phrases: dict[str, list[_Phrase]] = {}
         self._known: dict[str, _Word] = {}
@@ -240,6 +241,7 @@ class Roles:
         """
         roles = 0
         negated = 0
+        # The number of the last negation. At first it is too far away to negate anything.
         negation = -_NEGATED - 1
         for number, word in enumerate(words):
             bits = word.roles[language]
@@ -349,6 +351,7 @@ class Roles:
         entries = self._runs["ja" if _KANA.search(run) else "zh"]
         roles = 0
         negated = 0
+        # The place of the last negation. At first it is too far away to negate anything.
         negation = -_NEGATED * _LETTERS_OF_A_WORD - 1
         next_start = 0
         for match in self._run_starts.finditer(run):
@@ -462,23 +465,26 @@ class Likeness:
         for line in text.splitlines():
             if not line or line[0] == "#":
                 continue
-            number, _, feature = line.partition(" ")
+            number, *feature = line.split()
             weight = float(number)
-            first, sign, second = feature.partition(" ")
-            if sign and second[0] == "+":
-                other = 1 << place_of[second[2:]]
-                self._pairs[place_of[first]].append((other, weight))
-                self._beside[place_of[first]] |= other
-            elif first == "not":
-                self._negated[place_of[second]] = weight
-            elif first == "maybe" and second:
-                maybe[place_of[second]] = weight
-            elif first == "maybe":
-                self._maybe_base = weight
-            elif first:
-                self._roles[place_of[first]] = weight
-            else:
-                self._base = weight
+            match feature:
+                case []:
+                    self._base = weight
+                case ["maybe"]:
+                    self._maybe_base = weight
+                case ["maybe", name]:
+                    maybe[place_of[name]] = weight
+                case ["not", name]:
+                    self._negated[place_of[name]] = weight
+                case [name, "+", other_name]:
+                    other_bit = 1 << place_of[other_name]
+                    self._pairs[place_of[name]].append((other_bit, weight))
+                    self._beside[place_of[name]] |= other_bit
+                case [name]:
+                    self._roles[place_of[name]] = weight
+                case _:
+                    raise ValueError(f"role-weights.txt: {line!r} is no weight of a feature")
+        # A table of sums for each group of roles, so that a few look-ups replace many additions.
         self._maybe = [
             _Sums(maybe[begin : begin + _CHUNK_BITS]) for begin in range(0, len(names), _CHUNK_BITS)
         ]
@@ -498,6 +504,7 @@ class Likeness:
         roles_here = window.roles
         rest = roles_here
         while rest:
+            # Take the lowest bit out of the rest. `place` is the number of its role.
             bit = rest & -rest
             rest ^= bit
             place = bit.bit_length() - 1

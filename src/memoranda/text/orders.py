@@ -369,6 +369,27 @@ class Vocabulary:
         self._runs: dict[str, list[tuple[str, str]]] = {}
         # By language, what may be written together with a word, in front of it
         self._prefixes: dict[str, tuple[str, ...]] = {}
+        self._read(text)
+
+        # The words of these two kinds of parts count only at some places of a sentence. Here, where
+        # places are not looked at, each has the bit of the part whose words it has.
+        self.parts[_CALLED] = self.parts["who"]
+        self.parts |= {f"{part}{_ORDERED}": bit for part, bit in self.parts.items()}
+        # The lengths of stems by their first characters, and of runs by their first character
+        self._stem_lengths = _lengths_by_head(self._stems)
+        self._run_lengths = _lengths_of_runs(self._runs)
+        # By these characters very many words are sorted out that begin as no stem does.
+        self._beginnings = {stem[:_BEGINNING] for stem in self._stems}
+        first_characters = "".join(map(re.escape, self._run_lengths))
+        # The letters of a run from each one on at which an entry may begin
+        self._run_heads = re.compile(f"(?=([{first_characters}].{{0,{_LONGEST_RUN - 1}}}))", re.S)
+        self._cached_parts_of = lru_cache(_MOST_REMEMBERED)(self._look_up)
+
+    def _read(self, text: str) -> None:
+        """Read order-words.txt, whose lines are `[language]`, `part: words` and `prefixes: words`.
+
+        Raises ValueError for another line.
+        """
         language = _EVERYWHERE
         for number, line in enumerate(text.splitlines(), 1):
             row = line.partition(" #")[0].strip()
@@ -390,23 +411,6 @@ class Vocabulary:
                     self._exact.setdefault(entry, []).append((language, part, entry))
                 else:
                     self._add(language, part, entry)
-        # These two kinds of parts depend on the place of a word. Here each has the bit of the part
-        # whose words may be of it.
-        self.parts[_CALLED] = self.parts["who"]
-        self.parts |= {f"{part}{_ORDERED}": bit for part, bit in self.parts.items()}
-        # The lengths of stems by their first characters, and of runs by their first character
-        self._stem_lengths = _lengths_by_head(self._stems)
-        # By these characters very many words are sorted out that begin as no stem does.
-        self._beginnings = {stem[:_BEGINNING] for stem in self._stems}
-        run_lengths: dict[str, set[int]] = {}
-        for run in self._runs:
-            if len(run) <= _LONGEST_RUN:
-                run_lengths.setdefault(run[0], set()).add(len(run))
-        self._run_lengths = {first: sorted(lengths) for first, lengths in run_lengths.items()}
-        first_characters = "".join(map(re.escape, self._run_lengths))
-        # The letters of a run from each one on at which an entry may begin
-        self._run_heads = re.compile(f"(?=([{first_characters}].{{0,{_LONGEST_RUN - 1}}}))", re.S)
-        self._cached_parts_of = lru_cache(_MOST_REMEMBERED)(self._look_up)
 
     def _add(self, language: str, part: str, entry: str) -> None:
         """Add an entry of order-words.txt: to `_runs`, `_stems` or `_exact`, by its kind."""
@@ -447,21 +451,24 @@ class Vocabulary:
         # Most new words, such as parts of an id, are in no entry
         if not entries and word.isascii():
             return _OF_NO_PART
-        bits_by_language: dict[str, int] = {}
+        # The parts that list the word alone, or as a run of Chinese or Japanese in it.
+        parts_alone: list[tuple[str, str]] = []
         longer_entries: list[_Entry] = []
         for entry in entries:
             if len(entry.words) > 1:
                 longer_entries.append(entry)
             else:
-                bits = bits_by_language.get(entry.language, 0)
-                bits_by_language[entry.language] = bits | self.parts[entry.part]
+                parts_alone.append((entry.language, entry.part))
         if not word.isascii() and runs().search(word):
-            for language, part in self._parts_in_run(word):
-                bits_by_language[language] = bits_by_language.get(language, 0) | self.parts[part]
-
+            parts_alone += self._parts_in_run(word)
         alone_bits = 0
-        for language_bits in bits_by_language.values():
-            alone_bits |= language_bits
+        bits_by_language: dict[str, int] = {}
+        for language, part in parts_alone:
+            bit = self.parts[part]
+            alone_bits |= bit
+            bits_by_language[language] = bits_by_language.get(language, 0) | bit
+
+        # The parts that list it with other words.
         all_bits = alone_bits
         beside: dict[frozenset[str], int] = {}
         for entry in longer_entries:
@@ -613,9 +620,11 @@ class Vocabulary:
                     parts.setdefault(entry.part + _ORDERED, []).append(place)
             if not word.isascii() and runs().search(word):
                 for language, part, offset in self._in_run(word):
+                    # Two letters count as one word.
+                    place_in_run = place + offset / 2
                     parts = places_by_language.setdefault(language, {})
-                    parts.setdefault(part, []).append(place + offset / 2)
-                    parts.setdefault(part + _ORDERED, []).append(place + offset / 2)
+                    parts.setdefault(part, []).append(place_in_run)
+                    parts.setdefault(part + _ORDERED, []).append(place_in_run)
             place += _places_taken(word)
         return places_by_language
 
@@ -702,6 +711,18 @@ class Vocabulary:
             if len(piece) == length and (piece in self._exact or piece in self._stems):
                 return piece
         return ""
+
+
+def _lengths_of_runs(runs_of_entries: Iterable[str]) -> dict[str, list[int]]:
+    """Return the different lengths of Chinese and Japanese entries by their first character.
+
+    Entries of more than _LONGEST_RUN characters are left out.
+    """
+    lengths_by_character: dict[str, set[int]] = {}
+    for run in runs_of_entries:
+        if len(run) <= _LONGEST_RUN:
+            lengths_by_character.setdefault(run[0], set()).add(len(run))
+    return {first: sorted(lengths) for first, lengths in lengths_by_character.items()}
 
 
 def _lengths_by_head(stems: Iterable[str]) -> dict[str, list[int]]:
@@ -876,7 +897,8 @@ class Orders:
         """
         different_words = set(words)
         bits_of: dict[str, int] = {}
-        # The words with the words that they look like. Few texts need them.
+        # All words, and the words that they look like. They are made only for a text that has the
+        # main word of an entry of several words.
         forms: set[str] | None = None
         new_words = different_words - self._plain_words
         words_of_no_part = self._vocabulary.of_no_part(new_words)
@@ -886,8 +908,9 @@ class Orders:
             bits = word_parts.alone_bits
             if word_parts.beside and forms is None:
                 forms = self._vocabulary.with_forms(different_words)
-            for others, bits_beside in word_parts.beside:
-                if forms is not None and others <= forms:
+            for other_words, bits_beside in word_parts.beside:
+                has_other_words = forms is not None and other_words <= forms
+                if has_other_words:
                     bits |= bits_beside
             if bits:
                 bits_of[word] = bits
@@ -910,14 +933,15 @@ class Orders:
         bits_of: the bits of the parts of each word in the whole text.
         """
         words_with_parts = bits_of.keys() & words
-        mask = 0
+        bits_of_sentence = 0
         for word in words_with_parts:
-            mask |= bits_of[word]
+            bits_of_sentence |= bits_of[word]
         # Few sentences have the parts of any combination, even in several languages at once
-        if not self._candidates(mask):
+        if not self._candidates(bits_of_sentence):
             return ()
         lines: dict[Combination, None] = {}
         parts_by_language = self._vocabulary.parts_by_language(words_with_parts, set(words))
+        # The parts that count in each language
         shared = parts_by_language.pop(_EVERYWHERE, 0)
         # A name by which somebody is called counts in each language, as in `places`
         for parts in parts_by_language.values():

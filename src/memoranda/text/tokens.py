@@ -208,6 +208,7 @@ def _blocks(text: str) -> list[tuple[int, int]]:
     """Return the (start, end) of each paragraph and heading. Long paragraphs are cut into pieces."""
     blocks: list[tuple[int, int]] = []
     position = 0
+    # Only the beginning of a very long text is cut at its paragraphs, which takes long.
     if len(text) <= _DETAILED_CHARACTERS:
         detailed_end = len(text)
     else:
@@ -221,7 +222,12 @@ def _blocks(text: str) -> list[tuple[int, int]]:
         elif block.strip():
             blocks.append((position, end))
         position = end
-    # The rest of a very long text
+    return blocks + _equal_blocks(text, position)
+
+
+def _equal_blocks(text: str, position: int) -> list[tuple[int, int]]:
+    """Cut a text from `position` on into blocks of equal length. Returns the (start, end) of each."""
+    blocks: list[tuple[int, int]] = []
     while position < len(text):
         end = _blank_after(text, position + _TAIL_CHARACTERS)
         if not text[position:end].isspace():

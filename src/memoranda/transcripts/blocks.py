@@ -148,21 +148,30 @@ def tool_call(name: str, arguments: Any, call: str = "") -> Iterator[Part]:
 
 
 def tool_result(value: Any, call: str = "", has_failed: bool | None = None) -> Iterator[Part]:
-    """Yield the result of a tool.
+    """Yield the result of a tool as a part. An empty result has no part, unless the tool failed.
 
-    has_failed: whether the transcript says that it failed. None means that the exit code in the
-        text decides.
+    call: the id of the call that the tool answers. "" if unknown.
+    has_failed: whether the transcript says that the tool failed. None means that the exit code in
+        the text decides.
     """
-    text = text_of(value).strip()
-    # Notes are found as notes. Copies in a transcript would remain after the note is deleted.
-    if _MEMORY_BLOCK_END in text:
-        # Beginnings without an end, of which a text may have thousands, would each be read to its end.
-        head, end, tail = text.rpartition(_MEMORY_BLOCK_END)
-        text = (_MEMORY_BLOCK.sub("", head + end) + tail).strip()
+    text = _without_memory_blocks(text_of(value)).strip()
     if has_failed is None:
         has_failed = failed_by_text(text)
     if text or has_failed:
         yield Part(Kind.RESULT, text, call, has_failed)
+
+
+def _without_memory_blocks(text: str) -> str:
+    """Return a text without the copies of notes that this memory put into it.
+
+    The notes are found themselves, and a copy in a transcript would outlive a deleted note.
+    """
+    if _MEMORY_BLOCK_END not in text:
+        return text
+    # The pattern searches the rest of the text for the end of each block. Without this cut, that
+    # would be slow for a text with thousands of blocks that never end.
+    head, last_end, tail = text.rpartition(_MEMORY_BLOCK_END)
+    return _MEMORY_BLOCK.sub("", head + last_end) + tail
 
 
 def failed_by_text(text: str) -> bool | None:

@@ -289,7 +289,7 @@ class CursorEditor(DatabaseFormat):
         if values.get("rejected"):
             # A call that the person refused has not run.
             return
-        # A result that is no object is a text.
+        # A result that is not an object is a text, but `{}` is an empty object.
         output: Any = values
         if not values and result != "{}":
             output = result

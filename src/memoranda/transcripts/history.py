@@ -114,34 +114,35 @@ class Span(NamedTuple):
 def _messages(data: bytes, offset: int) -> Iterator[Span]:
     """Yield the messages, and the beginnings of sessions, from `offset` on.
 
-    A message is all consecutive lines of one shape, `prompt` or `answer`.
+    A message is all consecutive lines of one shape, `prompt` or `answer`. Lines of tools are left
+    out.
     """
-    # Where the present line begins, and where the present message began.
-    position = offset
-    start = offset
-    # The shape of the present message, and the code fence that is open in it.
-    state = ""
+    # Where the present line begins, and where the present block of lines of one shape began.
+    line_start = offset
+    block_start = offset
+    # The shape of the present block, and the code fence that is open in it.
+    block_shape = ""
     fence = b""
     for line in data[offset:].splitlines(keepends=True):
-        shape = ""
+        line_shape = ""
         # A line of fenced code belongs to the answer, whatever it looks like.
         if not fence:
-            shape = _shape(line)
-        # A message ends where a line of another shape begins.
-        if shape and shape != state:
-            if state in _SPEAKERS:
-                yield Span(start, position, state == "prompt")
-            start = position
-            state = shape
+            line_shape = _shape(line)
+        # A block ends where a line of another shape begins. A blank line has no shape.
+        if line_shape and line_shape != block_shape:
+            if block_shape in _SPEAKERS:
+                yield Span(block_start, line_start, block_shape == "prompt")
+            block_start = line_start
+            block_shape = line_shape
         began = _START.match(line)
-        if shape == "start" and began:
+        if line_shape == "start" and began:
             time = datetime.fromisoformat(began[1].decode())
-            yield Span(position, position, is_prompt=False, began=time)
-        if state == "answer":
+            yield Span(line_start, line_start, is_prompt=False, began=time)
+        if block_shape == "answer":
             fence = _fence_after(line, fence)
-        position += len(line)
-    if state in _SPEAKERS:
-        yield Span(start, position, state == "prompt")
+        line_start += len(line)
+    if block_shape in _SPEAKERS:
+        yield Span(block_start, line_start, block_shape == "prompt")
 
 
 def _fence_after(line: bytes, fence: bytes) -> bytes:

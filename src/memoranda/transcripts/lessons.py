@@ -2,7 +2,7 @@
 
 A lesson is a request, a decision or a correction of a person, or a command that failed, perhaps
 with the command that worked then. Nothing is invented: a lesson is a place in a turn, the thing said
-or done. The rules are in lessons.toml.
+or done. The rules are in lessons.toml, those of requests in text/standing.toml.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from memoranda.text.folding import fold
 from memoranda.text.pattern import lazy_pattern
+from memoranda.text.standing import SENTENCE, order_rules
 from memoranda.transcripts.blocks import list_of
 from memoranda.transcripts.terms import (
     command_term,
@@ -83,8 +84,6 @@ _MAX_LESSONS_PER_TURN = 4
 _MAX_TURN_CHARACTERS = 6_000
 # A command that works counts as the fix of one that failed at most this many commands earlier.
 _MAX_COMMANDS_BETWEEN = 14
-# A sentence; a dot inside a name does not end it.
-_SENTENCE = lazy_pattern(r"[^\n.!?。！？]+(?:\.(?=\S)[^\n.!?。！？]*)*[.!?。！？]*")
 _TERM = r"(`[^`\n]{1,80}`|(?<![\w@/.-])[@A-Za-z_][\w@/+-]*(?:\.[\w@/+-]+)*)"
 # A further term after a first one.
 _FURTHER_TERM = lazy_pattern(rf"\s*(?:,|and|or|/|nor|和|或|、)\s*{_TERM}")
@@ -119,6 +118,7 @@ def _table() -> dict[str, Any]:
     table = tomllib.loads(Path(__file__).with_name("lessons.toml").read_text("utf-8"))
     # Signs with `^` only count at the beginning of a sentence.
     return table | {
+        "request": order_rules(),
         "no_terms": frozenset(table["no_terms"].split()),
         "broken": tuple(table["broken_command"]),
         "signs": tuple(sign for sign in table["signs"] if sign[0] != "^"),
@@ -180,7 +180,7 @@ def sentences(text: str) -> Iterator[Sentence]:
     if not _PASTED_SIGNS.isdisjoint(typed):
         # Blanks of the same length keep the positions of the text after them.
         typed = _PASTED.sub(lambda pasted: " " * len(pasted[0]), typed)
-    for match in _SENTENCE.finditer(typed):
+    for match in SENTENCE.finditer(typed):
         sentence = match[0].strip(" \t-*•")
         # Scripts without spaces say much in few characters.
         is_dense = bool(sentence) and not sentence.isascii()
@@ -222,6 +222,20 @@ def kind_of(sentence: str, signs: Sequence[str] | None = None) -> LessonKind | N
     return None
 
 
+def _forbidden_names(match: re.Match[str]) -> list[str]:
+    """Return the names that a sentence forbids: "never use moment, luxon or dayjs" has three.
+
+    match: a match of the pattern of a rule in the sentence, which has the first name.
+    """
+    # A rule has a group for each wording. The first group that matched has the name.
+    names = [name for name in match.groups() if name][:1]
+    next_match = _FURTHER_TERM.match(match.string, match.end())
+    while next_match:
+        names.append(next_match[1])
+        next_match = _FURTHER_TERM.match(match.string, next_match.end())
+    return names
+
+
 def against(sentence: str) -> list[str]:
     """Return the terms of the commands, packages and names that a sentence speaks against.
 
@@ -233,16 +247,10 @@ def against(sentence: str) -> list[str]:
         if not any(sign in lower for sign in rule.signs):
             continue
         for match in rule.pattern.finditer(sentence):
-            # A rule has a group for each wording. The first that matched has the name.
-            names = [name for name in match.groups() if name][:1]
-            # Further names of a list: "never use moment, luxon or dayjs".
-            next_match = _FURTHER_TERM.match(sentence, match.end())
-            while next_match:
-                names.append(next_match[1])
-                next_match = _FURTHER_TERM.match(sentence, next_match.end())
-            for name in names:
+            for name in _forbidden_names(match):
                 result += _name_terms(name)
     for match in _FORBIDDEN_COMMAND.finditer(sentence):
+        # The command may be shorter than what follows "don't run": `npm ci` in `npm ci here`.
         words = match[1].split()
         result += [command_term(words[:count]) for count in range(2, len(words) + 1)]
     return list(dict.fromkeys(result))

@@ -77,25 +77,26 @@ class LineFormat:
         if "session" in state:
             session = Session(**state["session"])
         session_turns = SessionTurns(session)
-        recognised = state.get("known", 0)
-        unknown = 0
+        # The known lines count since the first reading, the unknown ones in this reading.
+        known_lines = state.get("known", 0)
+        unknown_lines = 0
         offset = state.get("offset", 0)
         with path.open("rb") as file:
             file.seek(offset)
             for line in file:
-                # The last line is still being written.
+                # A last line without a line break is still being written.
                 if not line.endswith(b"\n"):
                     break
                 turns = self._turns(line, offset, session)
                 if turns is None:
-                    unknown += 1
+                    unknown_lines += 1
                 else:
-                    recognised += 1
+                    known_lines += 1
                     session_turns.turns += turns
                 offset += len(line)
-        if not recognised and unknown >= _MIN_UNKNOWN_LINES:
+        if not known_lines and unknown_lines >= _MIN_UNKNOWN_LINES:
             raise NotUnderstood("none of its lines is known")
-        state |= {"offset": offset, "known": recognised}
+        state |= {"offset": offset, "known": known_lines}
         state["session"] = {
             "name": session.name,
             "folder": session.folder,

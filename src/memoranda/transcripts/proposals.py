@@ -88,7 +88,9 @@ def proposals(memory: MemorySession) -> Iterator[Proposal]:
     try:
         with TraceIndex(path, may_write=False) as index:
             for row in index.lessons(_KINDS):
-                if _key(row) in decided or count == _MAX_PROPOSALS:
+                if count == _MAX_PROPOSALS:
+                    return
+                if _key(row) in decided:
                     continue
                 proposal = _proposal(index, mask, row)
                 if proposal is not None and not _is_known(memory, upkeep, proposal):

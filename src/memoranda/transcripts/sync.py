@@ -109,8 +109,9 @@ def read_file(
             for term, time in new_successes.items():
                 successes[term] = max(time, successes.get(term, 0))
             batch_turns += len(rows.turns)
-            # Only the last batch has the stamp, so that the file is read again after a crash.
+            # A file that grows is one batch: its state says how far it was read only at the end.
             if batch_turns >= _BATCH_TURNS and not format.grows:
+                # Without the stamp, the file is read again if this process dies before the end.
                 yield ReadFile(file, "", dict(state), sessions, successes)
                 sessions = []
                 successes = {}
@@ -230,7 +231,7 @@ def _sync_locked(
     """
     with TraceIndex(path) as index:
         is_wasteful = _is_wasteful(index)
-    # Words of deleted turns fill the file, so it is written again from the transcripts.
+    # Most of the file would be words of deleted turns, so it is written again from the transcripts.
     if is_wasteful:
         remove(path)
     with TraceIndex(path) as index:

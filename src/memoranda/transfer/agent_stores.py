@@ -103,16 +103,21 @@ def anthropic_memory(path: Path) -> Found:
     # The name of an entry is its path in the folder.
     has_files = False
     for file in sorted(path.rglob("*")):
-        name = "/" + file.relative_to(path).as_posix()
-        is_hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
+        relative_path = file.relative_to(path)
+        is_hidden = any(part.startswith(".") for part in relative_path.parts)
         if not file.is_file() or file.is_symlink() or is_hidden:
             continue
         has_files = True
+        name = f"/{relative_path.as_posix()}"
         if file.suffix not in _TEXTS:
             yield LeftOut(name, "not a text")
             continue
         text = _read_text(file)
-        yield text if isinstance(text, LeftOut) else Exported(name, text, None, _change_time(file))
+        if isinstance(text, LeftOut):
+            yield text
+        else:
+            yield Exported(name, text, None, _change_time(file))
+    # A store without entries has only this mark.
     if not has_files and not (path / _STORE_MARK).exists():
         raise WrongStore(f"{path} holds no memory store")
 

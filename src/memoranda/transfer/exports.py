@@ -489,7 +489,8 @@ def _chatgpt(path: Path) -> Found:
         talk = _talk(row)
         if talk is None:
             title = row.get("title")
-            yield f"{name} ({title})" if title else name, "it is no conversation of ChatGPT"
+            label = f"{name} ({title})" if title else name
+            yield label, "it is no conversation of ChatGPT"
             continue
         for context in talk.contexts():
             newest = newest_contexts.get(context.key)
@@ -500,9 +501,10 @@ def _chatgpt(path: Path) -> Found:
             yield memory
         yield talk.whole()
 
-    # Many conversations repeat these lists, so only the newest of each kind counts.
+    # Many conversations repeat these texts, so only the newest of each kind counts.
     for context in newest_contexts.values():
         for memory in _context_memories(context):
+            # ChatGPT also lists what its tool saved.
             if memory.text not in saved_texts:
                 yield memory
 
@@ -538,9 +540,9 @@ class _Message(NamedTuple):
 
 
 class _Context(NamedTuple):
-    """A text about its user that ChatGPT got in a conversation.
+    """A text about the user that ChatGPT was given in a conversation, such as a list of memories.
 
-    key: one of _CONTEXTS.
+    key: the kind of text, one of _CONTEXTS.
     text: the text.
     when: the time of the conversation. None if unknown.
     """
@@ -629,17 +631,18 @@ def _talk(row: Mapping[str, Any]) -> _Talk | None:
 
 
 def _context_memories(context: _Context) -> Iterator[Exported]:
-    """Turn a text about its user that ChatGPT got in a conversation into memories.
+    """Yield the memories in a text about the user (`_Context`).
 
-    A list of memories has one in each line. Any other text is one memory.
+    `model_set_context` is the list of saved memories, and each of its lines is a memory. Any other
+    text is one memory.
     """
-    lines = [context.text]
+    texts = [context.text]
     if context.key == "model_set_context":
-        lines = [_NUMBER.sub("", line).strip() for line in context.text.split("\n")]
-    for line in filter(None, lines):
-        digest = sha256(line.encode("utf-8", "replace")).hexdigest()[:16]
-        category = _CONTEXTS[context.key]
-        yield Exported(f"{context.key}:{digest}", line, context.when, category=category)
+        texts = [_NUMBER.sub("", line).strip() for line in context.text.split("\n")]
+    category = _CONTEXTS[context.key]
+    for text in filter(None, texts):
+        digest = sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+        yield Exported(f"{context.key}:{digest}", text, context.when, category=category)
 
 
 def _branch(mapping: Mapping[str, Any], last: Any) -> list[tuple[str, dict[str, Any]]]:
@@ -907,7 +910,7 @@ def _claude_mem(path: Path) -> Found:
     rows = _table(place, "observations", "id")
     summaries = _table(place, "session_summaries", "id")
     if rows is None:
-        # No database: what its own script exports
+        # This is no database, so it must be the JSON file that claude-mem's own script exports.
         data = _json(place.name, read_bytes(place))
         if not isinstance(data, dict):
             data = {}

@@ -153,6 +153,7 @@ class GitHistory:
         Returns sentences for the owner. Raises InvalidInput if something was erased and
         `after_erase` is None, StorageError.
         """
+        # Without details, a change of this verb removed no text that a commit could have.
         is_erased = any(change.verb == ERASE and change.details for change in changes)
         # Before the first commit, no commit can have the erased texts.
         is_in_commits = is_erased and bool(self._commits.head)

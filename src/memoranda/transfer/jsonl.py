@@ -200,7 +200,7 @@ def read(
         further=other_keys,
     )
     _check_shape([other_keys, tags, links])
-    # Only an escape can hold half of a pair: the bytes were read as UTF-8.
+    # The line is valid UTF-8. So only an escape such as `\ud800` can be half of a surrogate pair.
     if b"\\u" in data:
         _check_unicode(record)
     return ParsedRecord(record, frozenset(fields), values)
@@ -591,9 +591,10 @@ class Import:
         remembers: whether to remember the records, about 200 bytes each. A trial run needs it to
             count exactly if an id occurs twice.
         """
-        # Digests of the texts in the home and in the input so far. None: not needed yet.
+        # Digests of the texts in the home and in the input so far. They are read when they are
+        # needed first, and None before.
         self._contents: set[bytes] | None = None
-        # The time and digest (`_state`) of the records so far, by id.
+        # The time and digest (`_state`) of the records so far, by id. Filled if `remembers`.
         self._written: dict[str, tuple[datetime, bytes]] = {}
         self._remembers = remembers
         batch: list[tuple[int, ParsedRecord]] = []
@@ -681,31 +682,39 @@ class Import:
         survivors: the texts of the memories that others were merged into, by the merged id.
         """
         record = parsed.record
-        # Without an id, a record with a known text is skipped.
         if "id" not in parsed.fields:
-            if self._contents is None:
-                self._contents = self._exchange.contents()
-            mark = digest(record.scope, record.content)
-            is_there = mark in self._contents
-            self._contents.add(mark)
-            return _Action(SKIP if is_there else NEW, record)
-        # In a trial run, an earlier record of the input with this id was not written.
+            return self._without_id(record)
+        # A trial run writes nothing, so it compares a second record with this id to the first one.
         if record.id in self._written:
-            earlier_time, earlier_digest = self._written[record.id]
-            own_time, own_digest = _state(record)
-            if own_digest == earlier_digest:
-                return _Action(UNCHANGED, record)
-            if own_time <= earlier_time:
-                return _Action(OLDER, record)
-            return self._remember(_Action(UPDATE, record))
+            return self._after_earlier_record(record)
         if record.id in known_records:
             return self._against(parsed, *known_records[record.id])
         if record.id in survivors:
-            # The memory was merged into another one, which may have all its lines.
+            # The memory was merged into another one. If that has all lines of the record, the record
+            # would only bring back a duplicate.
             survivor_lines = set(compared_lines(survivors[record.id]))
             if survivor_lines.issuperset(compared_lines(record.content)):
                 return _Action(SKIP, record)
         return self._remember(_Action(NEW, record))
+
+    def _without_id(self, record: Record) -> _Action:
+        """Decide about a record without an id: it is new, unless its text is known."""
+        if self._contents is None:
+            self._contents = self._exchange.contents()
+        text_digest = digest(record.scope, record.content)
+        is_known = text_digest in self._contents
+        self._contents.add(text_digest)
+        return _Action(SKIP if is_known else NEW, record)
+
+    def _after_earlier_record(self, record: Record) -> _Action:
+        """Decide about a record whose id an earlier record of the input has: the newer counts."""
+        earlier_time, earlier_digest = self._written[record.id]
+        own_time, own_digest = _state(record)
+        if own_digest == earlier_digest:
+            return _Action(UNCHANGED, record)
+        if own_time <= earlier_time:
+            return _Action(OLDER, record)
+        return self._remember(_Action(UPDATE, record))
 
     def _against(self, parsed: ParsedRecord, info: NoteInfo, content: str) -> _Action:
         """Decide about a record whose id a memory has: the newer of the two counts.
@@ -721,10 +730,11 @@ class Import:
         if compared(parsed.values) == values_of_memory:
             return _Action(UNCHANGED, parsed.record, info)
 
-        # The line may lack fields, which the memory completes.
+        # Fields that the line lacks are taken from the memory.
         existing = _existing_record(info, content)
         record = parsed.over(existing, self._now)
-        # A file would give the record its final form, in which it may equal the memory.
+        # In a file, some values take another form, and then the record may equal the memory. So it is
+        # read back from the text that its file would have.
         note = parse_note(
             record.text(),
             project=CATEGORY_PROJECT,

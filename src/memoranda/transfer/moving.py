@@ -675,8 +675,6 @@ def plan_agent_memory(memory: MemorySession, path: Path, *, skip_bad: bool = Fal
         raise WrongStore(f"{path} holds no JSON files of agent-memory")
 
     plan = MovePlan(partial(_store_entries, entries))
-
-    # Of several entries with one key, the newest is taken.
     newest: dict[tuple[str, str], _Incoming] = {}
     for stem in stems:
         try:
@@ -694,16 +692,27 @@ def plan_agent_memory(memory: MemorySession, path: Path, *, skip_bad: bool = Fal
             why_unusable = _why_unusable(incoming.entry, memory.clock())
             if why_unusable:
                 plan.skipped.append((incoming.name, why_unusable))
-                continue
-            key = (incoming.entry.namespace, incoming.entry.key)
-            if key in newest:
-                newest[key] = max(incoming, newest[key], key=lambda other: other.entry.created)
-                plan.skipped.append((incoming.name, "another with its key is newer"))
             else:
-                newest[key] = incoming
+                _take_newest(incoming, newest, plan)
     for incoming in newest.values():
         _decide(incoming, entries, plan)
     return plan
+
+
+def _take_newest(
+    incoming: _Incoming, newest: dict[tuple[str, str], _Incoming], plan: MovePlan
+) -> None:
+    """Put an entry into `newest`, unless an entry with its key there is newer.
+
+    newest: the newest entry so far for each key, by namespace and key.
+    plan: gets a skipped entry for each further entry with a key.
+    """
+    key = (incoming.entry.namespace, incoming.entry.key)
+    earlier = newest.get(key)
+    if earlier is None or earlier.entry.created <= incoming.entry.created:
+        newest[key] = incoming
+    if earlier is not None:
+        plan.skipped.append((incoming.name, "another with its key is newer"))
 
 
 def _store_entries(entries: NoteEntries, items: Sequence[MoveAction]) -> None:

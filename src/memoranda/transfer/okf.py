@@ -122,7 +122,8 @@ def _packed_text(text: str, about: About) -> bytes:
     """
     parts = split(text)
     if parts.yaml is None or text.startswith("\ufeff"):
-        return _enclosed("", text, about, {})
+        # The note has no header, or begins with a byte order mark: all of it becomes the body.
+        return _enclosed("", text, about, more_keys={})
     body = text[parts.body_at :]
     head = text[: parts.body_at]
     header = _header(parts.yaml)
@@ -130,7 +131,7 @@ def _packed_text(text: str, about: About) -> bytes:
     ends_as_usual = last_line.rstrip("\r") == "---" and parts.yaml.endswith("\n")
     if header is None or not ends_as_usual or not _fits(header):
         # Keys cannot be added without a change of the note itself.
-        return _enclosed(head, body, about, {})
+        return _enclosed(head, body, about, more_keys={})
 
     # The keys go right above the last line of the header.
     newline = "\r\n" if "\r\n" in head else "\n"
@@ -145,8 +146,9 @@ def _packed_text(text: str, about: About) -> bytes:
 def unpack(path: str, data: bytes) -> Unpacked:
     """Return the note from which a file of a bundle was made.
 
-    A file that another program wrote stays as it is. A file of ours has in its header our comment
-    and, as the last added key, a row with the place of the note:
+    A file that another program wrote stays as it is. A file of ours has our comment in its header.
+    Below the comment are the added keys, and the last of them, `memoranda`, has the place of the
+    note:
 
         ---
         title: Plan
@@ -157,7 +159,7 @@ def unpack(path: str, data: bytes) -> Unpacked:
         The text of the note.
 
     In this example the rows were added to the note's own header, so the note is the document
-    without them. For the two other forms, see `_note_of`.
+    without them. A note that could not get these rows has another form (`_note_of`).
 
     path: the path of the file in the bundle.
     data: its bytes.
@@ -170,6 +172,7 @@ def unpack(path: str, data: bytes) -> Unpacked:
     parts = split(text)
     if parts.yaml is None or _MARK not in parts.yaml:
         return foreign
+    # The added rows go from our comment to the row with the place.
     mark_at = text.index(parts.yaml) + parts.yaml.rindex(_MARK)
     row = re.compile(rf"^{_META}: (.*?)\r?\n", re.M).search(text, mark_at)
     if row is None:

@@ -36,7 +36,7 @@ from memoranda.ledger.copying import (
     put_reads,
     relocate_ledger,
 )
-from memoranda.sources.base import Stamp, Values, sha256
+from memoranda.sources.base import File, Stamp, Values, sha256
 from memoranda.sources.files import (
     digest_of,
     lock_file,
@@ -446,10 +446,17 @@ class FolderMove:
         else:
             file = read_file(str(source))
             self._digests[name] = file.etag
-            is_there = staged.exists() and stamp_of(os.lstat(staged))[:2] == file.stamp[:2]
-            if not is_there or digest_of(staged) != file.etag:
+            if not self._is_copied(staged, file):
                 self._put_file(name, file.data, file.mode, file.stamp.mtime_ns)
         self._seen[name] = stamp
+
+    def _is_copied(self, staged: Path, file: File) -> bool:
+        """Whether an earlier run, which was interrupted, has copied this file to `staged`."""
+        if not staged.exists():
+            return False
+        # The inode, the last number of a stamp, always differs. The digest takes long to compute.
+        size_and_time = stamp_of(os.lstat(staged))[:2]
+        return size_and_time == file.stamp[:2] and digest_of(staged) == file.etag
 
     def _remove_all_but(self, names_to_keep: set[str]) -> None:
         """Remove everything from the copy that is not one of these names."""
@@ -944,15 +951,34 @@ class Mirror:
 
         parent: the path of the folder. "" is the mirror itself.
         """
+        # Paths may be deeper than Python can recurse, so this is a loop: up to the nearest folder
+        # that is there, then down again.
+        nearest_path = parent
+        missing_names: list[str] = []
+        folder = self._open_existing(nearest_path)
+        while folder is None:
+            nearest_path, _, name = nearest_path.rpartition("/")
+            missing_names.append(name)
+            folder = self._open_existing(nearest_path)
+        for name in reversed(missing_names):
+            with folder:
+                os.mkdir(name, 0o700, dir_fd=folder.fd)
+                new_path = folder.at(name)
+            folder = open_folder(str(self.folder), new_path, "the mirror")
+        return folder
+
+    def _open_existing(self, path: str) -> Folder | None:
+        """Open a folder of the mirror. None if it is missing.
+
+        path: the path of the folder. "" is the mirror itself, which must be there: without it,
+            NotFound is raised.
+        """
         try:
-            return open_folder(str(self.folder), parent, "the mirror")
+            return open_folder(str(self.folder), path, "the mirror")
         except NotFound:
-            if not parent:
+            if not path:
                 raise
-        path_above, _, name = parent.rpartition("/")
-        with self._open(path_above) as folder_above:
-            os.mkdir(name, 0o700, dir_fd=folder_above.fd)
-        return open_folder(str(self.folder), parent, "the mirror")
+        return None
 
     def _remove(self, name: str) -> None:
         """Remove a copy, and the folders that become empty by that."""

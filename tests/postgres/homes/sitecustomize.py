@@ -154,7 +154,7 @@ def _files_of(home) -> dict:
 
     content_by_stamp = vars(home).setdefault("_known_by_stamp", {})
     files = {}
-    for project, path in home._folder.listed():
+    for project, path in home._folder.all_places():
         if TEMP_PREFIX in path:
             continue
         # A name that is no text is in no row

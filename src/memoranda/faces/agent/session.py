@@ -156,8 +156,9 @@ def _notes_for_context(memory: MemorySession, query: str) -> list[NoteInfo]:
     room = memory.settings.context_chars
     filters = memory_query().replace(upheld=memory.upheld_rows())
     try:
+        # A few hits usually fill the room. If not, all hits are fetched. The size of a note is in
+        # bytes, and a character takes up to 4 bytes.
         result = memory.smart_search(query, _FIRST_HITS, filters, use=False)
-        # A size is in bytes, and a character takes up to 4 bytes.
         may_be_too_short = sum(hit.note.size for hit in result.best) < 4 * room
         if result.total > len(result.best) and may_be_too_short:
             result = memory.smart_search(query, top=0, filters=filters, use=False)

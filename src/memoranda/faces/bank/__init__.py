@@ -241,7 +241,8 @@ def toolset(
 def _tool(state: ServerState, definition: dict[str, Any], run: Run) -> Tool:
     """Make a tool that runs `run` and replies with its data as JSON, also for errors.
 
-    Only the types of arguments are checked before `run`. It checks everything else itself.
+    Before `run`, only the types of arguments are checked, and whether required ones are missing.
+    `run` checks everything else itself.
 
     definition: the declaration of the tool.
     """
@@ -251,7 +252,8 @@ def _tool(state: ServerState, definition: dict[str, Any], run: Run) -> Tool:
         key: {"type": property_schema["type"]}
         for key, property_schema in schema["properties"].items()
     }
-    # Older clients send `conversation_type` for `bank_type`, and may leave out the id.
+    # Older clients send `conversation_type` for `bank_type`, and may leave out the id. So `run`
+    # checks whether these two are missing.
     if name == "activate":
         types["conversation_type"] = {"type": "string"}
     required = [key for key in schema.get("required", ()) if key not in ("bank_type", "bank_id")]
@@ -394,6 +396,8 @@ def activate(state: ServerState, memory: MemorySession, arguments: Arguments) ->
         # The error names only one file: the first that cannot be read.
         path, why = next(iter(files.unreadable.items()))
         raise _load_error(path, why, bank)
+
+    # A later update that names no bank is about this one.
     state.active[kind] = id
     state.last = (kind, id)
     count = token_count(files.texts.values())
@@ -466,7 +470,7 @@ def _bank_of_arguments(
 
     The repository is None if the caller's path is in none. Raises BankError, InvalidInput.
     """
-    # Older clients send `conversation_type` for `bank_type`, and may leave out the id.
+    # Older clients send `conversation_type` for `bank_type` (its alias), and may leave out the id.
     by_alias = "bank_type" not in arguments
     kind = arguments.get("conversation_type" if by_alias else "bank_type")
     if kind is None:
@@ -631,7 +635,7 @@ def _bank_to_update(state: ServerState, arguments: Arguments) -> tuple[str, str]
     if has_only_one:
         raise _missing_error("bank_type" if kind is None else "bank_id", "update")
     if kind is None:
-        # Without a bank that was activated, the error below names `auto`.
+        # If no bank was activated yet, there is no id, and the error below is about `auto/auto`.
         kind, id = state.last or ("auto", None)
     else:
         _check_kind("update", kind)
@@ -682,7 +686,9 @@ def _placement(
     if arguments.get("operation"):
         placed.operation = operation
         placed.position = position
-    if placed.operation == "append" and not placed.content.lstrip().startswith("#"):
+    # A text that was appended without a heading would become a part of the section before it.
+    has_heading = placed.content.lstrip().startswith("#")
+    if placed.operation == "append" and not has_heading:
         when = memory.clock().astimezone(memory.settings.zone)
         heading = f"## {title_case(placed.category or '')} - {when:%Y-%m-%d %H:%M}"
         placed.content = f"{heading}\n\n{placed.content}"

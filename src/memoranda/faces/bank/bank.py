@@ -370,11 +370,13 @@ def find_repository(path: str) -> Repository | None:
         if named_folder:
             git_folder = os.path.normpath(os.path.join(root, named_folder))
 
-    # Linked worktrees share the folder with the configuration, which is in the main folder.
+    # A linked worktree has a file `commondir`, which names the Git folder of the main worktree. The
+    # configuration is there, and all worktrees count as that one repository.
     config_folder = git_folder
     shared = _text_of_file(os.path.join(git_folder, "commondir")).strip()
     if shared:
         config_folder = os.path.realpath(os.path.join(git_folder, shared))
+        # A bare repository is only a Git folder, without a worktree around it.
         is_bare = os.path.basename(config_folder) != ".git"
         root = config_folder if is_bare else os.path.dirname(config_folder)
         name = os.path.basename(root).removesuffix(".git")
@@ -423,6 +425,7 @@ def _origin_of(config_folder: str) -> str | None:
     """
     is_in_origin = False
     for line in _text_of_file(os.path.join(config_folder, "config")).splitlines():
+        # `[remote "origin"]` begins the section. A key may follow in the same line.
         section = _SECTION.match(line)
         if section:
             is_in_origin = section[1].lower() == "remote" and section[2] == "origin"

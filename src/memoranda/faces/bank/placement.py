@@ -146,14 +146,19 @@ class _Choice(NamedTuple):
 
 
 def _by_title(content: str) -> _Choice | None:
-    """Choose a category by the title of a text (see `place_by_rules`). None if the title fits none."""
+    """Choose a category by the title of a text (see `place_by_rules`). None if the title fits none.
+
+    A category that the title names is chosen, unless more words of the title speak for another one.
+    If it names no category, the first category with such a word is chosen.
+    """
     title = _title_of(content)
+    # How many words of the title speak for each category.
     hits = _category_hits(title)
     named_categories = [name for name in hits if _compiled(rf"\b{name}\b").search(title)]
     if named_categories:
         named = named_categories[0]
         best = max(hits, key=hits.__getitem__)
-        # The name itself is a hit.
+        # The name of the category counts as a hit, too.
         own_hits = max(hits[named], 1)
         if hits[best] <= own_hits:
             return _Choice(named, confidence=1.0)

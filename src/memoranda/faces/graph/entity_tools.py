@@ -185,8 +185,8 @@ class GraphReply:
         self._cursor: _Cursor | None = None
         if arguments.get("cursor") is not None:
             self._cursor = _Cursor.read(arguments["cursor"])
-        # The ranking may have changed since the last page. So the entities that were shown are moved
-        # to the beginning.
+        # The cursor of a ranked answer has the entities that earlier pages have shown (`seen`). The
+        # ranking may have changed since, so these are moved to the beginning, in the order of then.
         if self._cursor is not None and self._cursor.seen is not None:
             ranks = {digest: rank for rank, digest in enumerate(self._cursor.seen)}
             self._keys.sort(key=lambda key: ranks.get(_digest(key), len(ranks)))
@@ -214,14 +214,16 @@ class GraphReply:
         min_characters = _MIN_ITEM_CHARACTERS * (len(self._keys) + len(self._relations))
         if asks_for_page or is_later_page or min_characters > most_characters:
             return None
+
+        # A large graph is not read to its end: as soon as the observations alone are too long, the
+        # answer cannot fit.
         entities: list[Data] = []
         used_characters = 0
         for batch in self._entity_batches(0):
-            # Stop reading as soon as the answer cannot fit.
             if used_characters > most_characters:
                 return None
             entities += batch
-            # A smaller batch is the last one.
+            # A smaller batch is the last one, so its length need not be known.
             if len(batch) == _BATCH_ENTITIES:
                 for entity in batch:
                     used_characters += sum(len(text) for text in entity["observations"])
@@ -305,6 +307,7 @@ class GraphReply:
         short_entity = {**entity, "observations": fitting_texts, "observationCount": count}
         room -= self._form.size(short_entity)
         for text in texts:
+            # An observation is a list item inside the entity, so it is indented by two more levels.
             room -= self._form.size(text) + 2 * (self._form.indent or 0)
             if room < 0 and fitting_texts:
                 break
@@ -340,6 +343,7 @@ class GraphReply:
         """Yield the items from the cursor or the offset on."""
         cursor = self._cursor
         begin, has_entity_of_cursor = self._start_after_cursor()
+        # Unattached relations, which touch no entity of the answer, come last.
         if cursor is not None and cursor.is_unattached:
             # All entities were shown. Later ones are new, and not part of this answer.
             del self._keys[begin:]
@@ -366,13 +370,15 @@ class GraphReply:
         cursor = self._cursor
         if cursor is None:
             return self._offset, False
-        # The entities that were shown come first, so their count is the position of the next one.
+        # In a ranked answer, the entities that were shown come first. So their count is the position
+        # of the next one.
         if cursor.seen is not None:
             seen_digests = set(cursor.seen)
             begin = sum(_digest(key) in seen_digests for key in self._keys)
             if begin == 0:
                 return 0, False
             return begin, _digest(self._keys[begin - 1]) == cursor.seen[-1]
+        # Any other answer is in the order of the graph. The cursor has the order of its entity.
         order = tuple(cursor.order or ())
         try:
             begin = sum(key.order <= order for key in self._keys)
@@ -586,8 +592,8 @@ def _why_not_deleted(graph: Graph, arguments: Arguments, form: Form) -> str:
     # Some presets fix the words of replies.
     if not form.teaches:
         return ""
-    # What to delete: triples of relations, names of entities, or pairs of an entity's name and an
-    # observation.
+    # The keys are triples of relations, names of entities, or pairs of an entity's name and an
+    # observation. `names` has the entities that are named, which may be misspelled.
     keys_to_delete: set[Any]
     present_keys: set[Any]
     if "relations" in arguments:

@@ -162,11 +162,12 @@ def read_note(memory: MemorySession, args: Arguments) -> Reply:
     try:
         info = memory.find(args["identifier"], args.get("project"))
     except NotFound:
+        # The name may be that of an attachment, or of a symlink to a note.
         attachment_or_target = beside_notes(memory, args["identifier"], args.get("project"))
-        if isinstance(attachment_or_target, Reply):
-            return attachment_or_target
         if attachment_or_target is None:
             raise
+        if isinstance(attachment_or_target, Reply):
+            return attachment_or_target
         info = memory.find(attachment_or_target)
     if args.get("as_of") is not None:
         info = memory.version_at(info, memory.as_of(args["as_of"]))
@@ -180,19 +181,33 @@ def read_note(memory: MemorySession, args: Arguments) -> Reply:
     data["provenance"] = note.provenance.row()
     complaint = _encoding_complaint(note)
 
-    # The text gets the room that the facts and the warnings leave.
-    warnings = replies.warning_lines(replies.shown_warnings(memory.warnings))
-    room = replies.TEXT_LIMIT - len(warnings)
-    if complaint:
-        room -= _WARNING_CHARACTERS
-    if args["as_json"]:
-        room = max(room - len(compact(data)) - _LINES_AROUND_CHARACTERS, _MIN_CONTENT_CHARACTERS)
+    facts = data if args["as_json"] else None
+    room = _room_for_content(memory, facts, has_complaint=bool(complaint))
     excerpt = _excerpt_that_fits(note.text, first, last, room, args["as_json"])
     data |= excerpt.data()
     if complaint:
         data["warnings"] = [f"{note.path} {complaint}"]
     text = excerpt.content + excerpt.closing_line()
     return Reply(text, data, hint=f"checksum: {note.checksum}")
+
+
+def _room_for_content(
+    memory: MemorySession, facts: Mapping[str, Any] | None, *, has_complaint: bool
+) -> int:
+    """Return how many characters of a note's text fit into a reply, beside all else that it has.
+
+    facts: the facts about the note that the reply has as JSON. None if it is plain text, which has
+        no facts.
+    has_complaint: whether the reply also warns about the encoding of the note.
+    """
+    warnings = replies.warning_lines(replies.shown_warnings(memory.warnings))
+    room = replies.TEXT_LIMIT - len(warnings)
+    if has_complaint:
+        room -= _WARNING_CHARACTERS
+    if facts is None:
+        return room
+    room -= len(compact(facts)) + _LINES_AROUND_CHARACTERS
+    return max(room, _MIN_CONTENT_CHARACTERS)
 
 
 def _check_lines(first: int, last: int) -> None:
@@ -547,8 +562,10 @@ def search_notes(memory: MemorySession, args: Arguments) -> Reply:
     )
     listed = documents.hits(hits, page.offset)
     most_on_page = min(page.size, hits.total - page.offset)
-    if 0 < len(listed) < most_on_page:
-        # `max_tokens` cut the page: its size must say so, or the next page would miss hits.
+    is_cut_by_tokens = 0 < len(listed) < most_on_page
+    if is_cut_by_tokens:
+        # The size of the page must say so, or the next page would begin behind hits that were left
+        # out here.
         page = page.shorter(len(listed))
         listed = listed.first(page.size, page.offset)
     blocks = _hit_blocks(hits[: page.size], page, memory.settings.zone)
@@ -729,7 +746,8 @@ def build_context(memory: MemorySession, args: Arguments) -> Reply:
     entries: list[dict[str, Any]] = []
     blocks: list[str] = []
     for info in infos:
-        if sum(replies.lengths(entries, blocks, args["as_json"])) > replies.ROOM:
+        has_no_room = sum(replies.lengths(entries, blocks, args["as_json"])) > replies.ROOM
+        if has_no_room:
             # The remaining notes go to the next pages.
             break
         # A note that a pattern lists is not counted as used.
@@ -805,6 +823,7 @@ def _is_task(text: str) -> bool:
     if is_path or text.startswith(SCHEME) or text.endswith(".md"):
         return False
     words = informative_words(text)
+    # A single word is a name. But Chinese and Japanese write a whole sentence without blanks.
     has_cjk = any(is_cjk(word) for word in words)
     if len(text.split()) == 1 and not has_cjk:
         return False

@@ -77,7 +77,7 @@ def write_note(memory: MemorySession, args: Arguments) -> Reply:
     if stored.created:
         data |= _folder_warning(memory, note.project, note.path)
 
-    # The text says the same in words.
+    # The text of the reply says the same as the data, in words.
     counts = [f"{name or 'without category'} {count}" for name, count in observations.items()]
     relations = [
         f"{states[state]} {words}" for state, words in _STATE_WORDS.items() if states[state]

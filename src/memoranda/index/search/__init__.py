@@ -109,15 +109,8 @@ def search(
     if not query.text.strip():
         notes, total = listing(db, query, viewer=viewer, limit=limit, offset=offset)
         return _with_remarks(db, Hits(_plain_hits(db, notes, query), total), query, viewer)
-    # A search by permalink also finds notes that are no longer valid.
     if query.search_type == "permalink":
-        rows_at_address = at_address(db, query.text.strip(), viewer, query.projects)
-        notes = in_order(db, rows_at_address)
-        filters = query.replace(text="", search_type="text", projects=None, valid_at=None)
-        if filters != Query():
-            passing_notes, _ = listing(db, filters, viewer=viewer, limit=None)
-            passing_rows = {note.row for note in passing_notes}
-            notes = [note for note in notes if note.row in passing_rows]
+        notes = _notes_at_permalink(db, query, viewer)
         hits = _plain_hits(db, notes[offset : offset + limit], query)
         return _with_remarks(db, Hits(hits, len(notes)), query, viewer)
 
@@ -143,6 +136,24 @@ def search(
         today=today,
         near=near,
     )
+
+
+def _notes_at_permalink(db: sqlite3.Connection, query: Query, viewer: str | None) -> list[NoteInfo]:
+    """Return the notes at the permalink in `query.text` that pass its filters.
+
+    Notes that are no longer valid are among them.
+
+    viewer: the agent that asks. None is the owner.
+    """
+    notes = in_order(db, at_address(db, query.text.strip(), viewer, query.projects))
+    # The filters that remain when the permalink and its projects are looked up.
+    filters = query.replace(text="", search_type="text", projects=None, valid_at=None)
+    has_filters = filters != Query()
+    if not has_filters:
+        return notes
+    passing_notes, _ = listing(db, filters, viewer=viewer, limit=None)
+    passing_rows = {note.row for note in passing_notes}
+    return [note for note in notes if note.row in passing_rows]
 
 
 def _with_remarks(db: sqlite3.Connection, hits: Hits, query: Query, viewer: str | None) -> Hits:
@@ -313,28 +324,31 @@ class _Search:
         today: the day from which "last week" in a question counts.
         """
         context = self.context
-        whole_match = context.match(parsed, whole=True)
+        page_end = self.offset + self.limit
         match = context.match(parsed)
         rows, total = context.matches(match)
         if not total:
             return Hits([], total=0)
+
+        # First come the notes with the words as whole words. These may be all.
+        whole_match = context.match(parsed, whole=True)
         whole_rows = rows
         whole_total = total
         if whole_match != match:
             whole_rows, whole_total = context.matches(whole_match)
         whole = self._candidates(parsed, whole_match, whole_rows, whole_total, whole=True)
-        order = whole.order
 
-        # Notes in which some words are only the beginning of a longer word. They are ranked only if
-        # the page reaches them.
-        longer_best: list[int] = []
-        page_end = self.offset + self.limit
-        if whole_total <= MAX_RANKED and whole_total < total and whole_total < page_end:
+        # Then come notes in which a word is only the beginning of a longer word. They are ranked
+        # only if the page reaches them.
+        longer = _Candidates(order=[], best=[])
+        is_reached = whole_total < total and whole_total < page_end
+        if is_reached and whole_total <= MAX_RANKED:
             longer_rows = _without(rows, whole_rows)
             longer = self._candidates(parsed, match, longer_rows, total - whole_total)
-            order = order + _without(longer.order, order)
-            longer_best = _without(longer.best, whole.best)
+        order = whole.order + _without(longer.order, whole.order)
+        longer_best = _without(longer.best, whole.best)
 
+        # Read the best notes of both groups, and sort each group by what was read.
         best = [*whole.best, *longer_best]
         ranking = Ranking(context, context.query.text, today, query=parsed, found_rows=best)
         reading = ChunkReading(ranking)
@@ -381,23 +395,24 @@ class _Search:
         """
         context = self.context
         ranked = rows
+        # Sorting very many notes by a single word takes long and says little.
         is_sortable = len(rows) <= _MAX_SORTED or len(query.terms) > 1
         if len(rows) > _MAX_READ_BY_BM25 and is_sortable:
             number = max(self.offset + self.limit, _MAX_READ_BY_BM25)
             ranked = context.by_bm25(query, match, rows, number, whole)
-        named_rows: list[int] = []
-        if total > min(len(rows), _MAX_SORTED):
-            named_rows = context.named(match)[:_MAX_READ_BY_NAME]
-        rows_with_title: list[int] = []
-        if total > _MAX_READ_BY_BM25:
-            rows_with_title = context.same_title(match)
-
-        # Read the best, and the notes that the words name.
         best = ranked[:_MAX_READ_BY_BM25]
-        extra = [row for row in dict.fromkeys([*rows_with_title, *named_rows]) if row not in best]
-        if extra and context.is_filtered:
-            extra = context.passing(extra)
-        best = best + extra
+
+        # The best notes may miss a note that has the words as its title, or in its title, headings
+        # or tags. It is read, too.
+        named_rows: list[int] = []
+        if total > _MAX_READ_BY_BM25:
+            named_rows += context.same_title(match)
+        if total > min(len(rows), _MAX_SORTED):
+            named_rows += context.named(match)[:_MAX_READ_BY_NAME]
+        further_rows = _without(list(dict.fromkeys(named_rows)), best)
+        if further_rows and context.is_filtered:
+            further_rows = context.passing(further_rows)
+        best = best + further_rows
         return _Candidates([*best, *_without(ranked, best)], best)
 
     def _search_respelled(self, parsed: parse.ParsedQuery, today: date | None) -> Hits:
@@ -416,6 +431,7 @@ class _Search:
         # For each term of the query, the terms that may be in its place.
         choices: list[list[parse.Term]] = []
         for term in parsed.terms:
+            # A word that some note contains is spelled well.
             if self.context.is_held(term):
                 choices.append([term])
             else:
@@ -460,9 +476,10 @@ class _Search:
         rows = reading.order[offset : offset + limit]
         # After the notes that were read, all others follow in the order of the ranking.
         if len(rows) < limit:
+            # The part of the page among the others.
             begin = max(0, offset - len(reading.rows))
             stop = offset + limit - len(reading.rows)
-            # The long notes that were read in addition may be among the others.
+            # Up to READ_LONG of the next notes are long notes, which were read already.
             following_rows = ranking.page(number_to_read, stop + READ_LONG)
             rows += _without(following_rows, reading.rows)[begin:stop]
 
@@ -754,18 +771,20 @@ def _show_observations(
     if not categories:
         return
     words = list(chain.from_iterable(term.words for term in terms))
+
+    def words_held(observation: Observation) -> int:
+        """Return how many words of the query an observation contains."""
+        content = observation.content.lower()
+        return sum(word in content for word in words)
+
     for hit in hits:
-        best: Observation | None = None
-        most_words = -1
-        for observation in observations(db, hit.note):
-            if (observation.category or "").strip().casefold() not in categories:
-                continue
-            content = observation.content.lower()
-            words_held = sum(word in content for word in words)
-            if words_held > most_words:
-                best = observation
-                most_words = words_held
-        if best is not None:
+        observations_of_category = [
+            observation
+            for observation in observations(db, hit.note)
+            if (observation.category or "").strip().casefold() in categories
+        ]
+        if observations_of_category:
+            best = max(observations_of_category, key=words_held)
             hit.passage = best.content[:SNIPPET]
             hit.line = best.line
 
@@ -876,11 +895,12 @@ def _chunks_that_fit(
 
         # Cut or leave out a passage for which there is no room.
         passage = visible(passage).replace("\n", BELOW)
-        if len(passage) + added > space:
+        room = space - added
+        if len(passage) > room:
             # Only the first passage is cut. A later chunk may be short enough to fit whole.
-            if used_rows or added >= space:
+            if used_rows or room <= 0:
                 continue
-            passage = passage[: space - added].rstrip()
+            passage = passage[:room].rstrip()
 
         # Leave out a passage that says nothing new.
         words = frozenset(tokens(passage))

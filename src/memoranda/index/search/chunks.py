@@ -203,11 +203,11 @@ class ChunkReading:
         self._bits: dict[int, int] = {}
         # row -> feature -> the part that the note as a whole adds to the score of each chunk
         self._about: dict[int, dict[str, float]] = {}
-        # The notes in which somebody speaks who is no assistant.
+        # The notes in which a person speaks to an assistant. `Model: …` may be a label among others.
         self._talks = {
             row
             for row, chunks in self.chunks.items()
-            if any(piece.speaker and not is_assistant(piece.speaker) for piece in chunks)
+            if any(is_user(piece.speaker) for piece in chunks)
         }
         self.scores = {row: ranking.scores[row] for row in self.rows if row in ranking.scores}
         if self.chunks:
@@ -381,9 +381,10 @@ class ChunkReading:
         return self._ranking.relevance(passage.bits, passage.stop - passage.start)
 
     def _relevant_chunks(self, row: int) -> list[Chunk]:
-        """Return the chunks of a note that may answer the question.
+        """Return the chunks of the note in `row` that may answer the question.
 
-        If none has a word of it but the note is near it in meaning, this is its best chunk.
+        These have a word of the question, or are beside such a chunk. If there are none, but the
+        note is near the question in meaning, the best chunk of the note is returned.
         """
         pieces = self.chunks[row]
         relevant = [piece for piece in pieces if piece.is_relevant]
@@ -500,8 +501,10 @@ class ChunkReading:
         has_longer = False
         for number, word in enumerate(self._ranking.words):
             marks = marks_of(bits, number)
-            has_longer = has_longer or marks & IN_TEXT == LOOSE
-            # Weak words say too little to be a reason.
+            # The text has only a longer word. This is told even for a weak word.
+            if (marks & IN_TEXT) == LOOSE:
+                has_longer = True
+            # A weak word itself says too little to be a reason.
             if word.is_weak:
                 continue
             if marks & TITLE:
@@ -676,6 +679,7 @@ class ChunkReading:
             "neighbors": from_neighbors,
             "speaker": from_speaker,
             "replied": table.replied if self._is_reply(piece) else 0.0,
+            "standing": table.standing if self._is_in_standing_turn(piece) else 0.0,
         }
         piece.score = from_note + sum(piece.parts.values())
 
@@ -687,6 +691,10 @@ class ChunkReading:
         if is_assistant(piece.speaker) and piece.row in self._talks:
             return True
         return self._ranking.is_reply(self._features[piece.row])
+
+    def _is_in_standing_turn(self, piece: Chunk) -> bool:
+        """Whether the note of a chunk is a turn in which a person says what holds from now on."""
+        return self._ranking.is_standing(self._features[piece.row])
 
     def _find_words(self) -> None:
         """Find the words of the query in all chunks.

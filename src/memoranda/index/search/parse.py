@@ -289,6 +289,7 @@ def _clauses(pieces: list[Term | str]) -> tuple[list[Clause], bool]:
     while remaining:
         piece = remaining.popleft()
         next_piece = remaining[0] if remaining else None
+        # AND and OR are operators only between two terms.
         joins_terms = bool(terms or without) and _begins_with_term(remaining)
         if isinstance(piece, Term):
             terms.append(piece)
@@ -432,14 +433,61 @@ _WHEN = lazy_pattern(
     re.I,
 )
 # A question for what an assistant said: "what did you suggest", "the plan you gave me".
-_ASKS_ASSISTANT = lazy_pattern(
-    r"\b(?:did|had|have|were) you\b"
-    r"|\byou(?:[’']ve|[’']d| have| had)?"
-    r" (?:[a-z]{2,}ed|said|told|gave|given|wrote|written|made|showed|shown|sent|found|chose|put)\b"
-    r"|\byour (?:advice|answer|explanation|recommendation|reply|response|suggestion)s?\b"
-    r"|\bremind me\b|\bour (?:last|previous|earlier) (?:chat|conversation|discussion|talk)\b"
-    r"|\bassistant\b"
-    "|你(?:上次|之前|刚才|曾|给|说|讲|写|列|提|推荐|建议|告诉|回答)|助手",
+_QUESTIONS_FOR_A_REPLY = (
+    # English
+    r"\b(?:did|had|have|were) you\b",
+    r"\byou(?:[’']ve|[’']d| have| had)?"
+    r" (?:[a-z]{2,}ed|said|told|gave|given|wrote|written|made|showed|shown|sent|found|chose|put)\b",
+    r"\byour (?:advice|answer|explanation|idea|recommendation|reply|response|suggestion)s?\b",
+    r"\bremind me\b|\btell me again\b",
+    r"\bour (?:last|previous|earlier) (?:chat|conversation|discussion|talk)\b|\bassistant\b",
+    r"\b(?:ai|(?:chat)?bot|chatgpt|claude|copilot|gemini|gpt)"
+    r" (?:say|said|tell|told|give|gave|write|wrote|(?:answer|explain|mention|recommend|suggest)(?:ed)?)\b",
+    # German
+    r"\b(?:hast|hattest|sagtest|meintest|empfahlst|rietst|gabst|schriebst|nanntest) du\b",
+    r"\bdu\b[^.!?]{1,60}\bha(?:tte)?st\b",
+    # `sie` may be anybody.
+    r"\b(?:haben|hatten|sagten|meinten|empfahlen|rieten|gaben|schrieben|nannten) (?-i:Sie)\b",
+    r"(?-i:\bSie)\b[^.!?]{1,60}\bha(?:ben|tten)\b",
+    r"\b(?:dein|ihr)(?:e[mnrs]?)? (?:antwort|empfehlung|erklärung|rat|tipp|vorschlag|vorschläge)\b",
+    r"\berinnere? mich\b|\bsag(?:e|en sie)? mir noch ?mal\b",
+    r"\b(?:ki|assistent(?:in)?)\b[^.!?]{1,60}\b(?:gesagt|geraten|empfohlen|vorgeschlagen|geschrieben)\b",
+    # French
+    r"\b(?:as-tu|avez-vous|avais-tu|aviez-vous|tu (?:m['’])?(?:as|avais)|vous (?:m['’])?(?:avez|aviez))\b",
+    r"\b(?:ta|tes|votre|vos) (?:explication|recommandation|réponse|suggestion)s?\b"
+    r"|\b(?:ton|tes|votre|vos) conseils?\b",
+    r"\brappel(?:le|ez)-moi\b|\bassistante?\b",
+    # Spanish
+    r"\b(?:aconsejaste|contaste|dijiste|diste|escribiste|explicaste|mencionaste|propusiste|recomendaste"
+    r"|sugeriste)\b",
+    r"\b(?:me|nos) (?:has|habías)\b|\btus? (?:consejo|explicación|recomendación|respuesta|sugerencia)\b",
+    r"\brecuérdame\b|\basistente\b",
+    # Italian
+    r"\b(?:mi|ci) (?:hai|avevi)\b|\b(?:hai|avevi) (?:consigliato|detto|proposto|scritto|spiegato|suggerito)\b",
+    r"\bricordami\b|\bassistente\b",
+    # Portuguese
+    r"\bvocê (?:me )?(?:aconselhou|deu|disse|escreveu|explicou|mencionou|recomendou|sugeriu|tinha)\b",
+    r"\b(?:tua|sua) (?:explicação|recomendação|resposta|sugestão)\b|\bme lembre\b|\blembra-me\b",
+    # Chinese
+    "[你您妳](?:上次|上回|之前|刚才|剛才|曾|给|給|说|說|讲|講|写|寫|列|提|推荐|推薦|建议|建議|告诉|告訴|回答)",
+    "助手|助理|(?:ai|chatgpt|claude)(?:上次|之前)?(?:说|說|推荐|推薦|建议|建議|告诉|告訴|回答)",
+    # Japanese
+    "(?:教え|言っ|話し|すすめ|勧め|薦め|提案し|推薦し|おすすめし|説明し|書い|答え)て(?:くれ|くださ|いただ)",
+    "(?:あなた|君|きみ)が(?:教え|言っ|話し|すすめ|勧め|薦め|提案し|推薦し|書い|答え)|アシスタント",
+    # Korean
+    "(?:추천|설명|제안|말|얘기|대답)해 ?(?:줬|준|주었|주신|주셨)|알려 ?(?:줬|준|주었|주신|주셨)",
+    "(?:네가|니가|당신이) ?(?:말|추천|제안|설명|알려)|어시스턴트",
+)
+_ASKS_ASSISTANT = lazy_pattern("|".join(_QUESTIONS_FOR_A_REPLY), re.I)
+# A request to an assistant: "can you", "show me", "should I", "I'm planning". To remind is none.
+_REQUEST = lazy_pattern(
+    r"\b(?:can|could|would|will) you\b(?! (?:remind|recall|remember))"
+    r"|\b(?:should|shall|can|could|may|might|do) (?:I|we)\b"
+    r"|\b(?:help|show|give|tell|teach|find|write|make|draft|recommend|suggest) (?:me|us)\b"
+    r"|\bI(?:[’']d| would) like\b|\bI(?:[’']m| am) (?:\w+ly )?[a-z]+ing\b|\bI (?:want|need|have to)\b"
+    r"|\badvice\b|\b(?:recommendation|suggestion|idea|tip)s\b"
+    "|帮我|请(?!问)|教我|给我|(?:能|可)(?:不能|不可以|以|否)?(?:帮|给|教|推荐|建议)"
+    "|我(?:们)?(?:想|要|需要|打算|准备|正在|该|应该|应当|可以|能)",
     re.I,
 )
 _MONTHS = (
@@ -512,6 +560,7 @@ class Question:
     when: whether the question asks for a time.
     only_days: whether the question names nothing but days.
     asks_assistant: whether the question asks for what an assistant said.
+    is_request: whether an assistant is to do or to advise something.
     beside: the words of a long text or a dialogue that are outside its question. Each has its
         weight relative to a word of the question.
     """
@@ -522,6 +571,7 @@ class Question:
     when: bool
     only_days: bool = False
     asks_assistant: bool = False
+    is_request: bool = False
     beside: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -538,41 +588,56 @@ def read_question(text: str, today: date | None = None) -> Question:
     is_dialogue = bool(turns) and turns[-1] != ""
     focus = Focus(turns[-1]) if is_dialogue else focus_of(text)
     question_text = focus.text
-    named_periods = periods(question_text, today)
-    pairs_found, weak = _pairs_of(question_text)
-    is_pasted = focus.is_buried and len(words(question_text)) >= _MIN_QUESTION_WORDS
-    other_texts: list[str] = []
+    is_complete = focus.is_buried and len(words(question_text)) >= _MIN_QUESTION_WORDS
+    texts_beside: list[str] = []
     if is_dialogue:
-        other_texts = turns[:-1]
-    elif len(question_text) < len(text) and not is_pasted:
-        other_texts = [text]
+        texts_beside = turns[:-1]
+    elif len(question_text) < len(text) and not is_complete:
+        texts_beside = [text]
 
-    # The words of these texts count less: the earlier the turn, the less.
-    beside: dict[str, float] = {}
-    share = weights.WEIGHTS.beside
-    for other_text in reversed(other_texts):
-        other_words, other_weak = _pairs_of(other_text)
-        for word in other_words.keys() - pairs_found.keys() - beside.keys():
-            beside[word] = share
-        weak |= other_weak & beside.keys()
-        share *= weights.WEIGHTS.earlier
-    ordered_words = list(pairs_found)
+    # Find the words of both.
+    question_words, weak_in_question = _pairs_of(question_text)
+    beside, weak_beside = _words_beside(texts_beside, question_words)
+    ordered_words = list(question_words)
     if beside:
         ordered_words += [word for word in _pairs_of(text)[0] if word in beside]
 
     # Does the question name nothing but times?
+    named_periods = periods(question_text, today)
     text_without_times = _RELATIVE.sub(" ", question_text.lower())
     only_days = bool(named_periods) and stop_words().issuperset(words(text_without_times))
-    asks_when = _WHEN.search(question_text) is not None
     return Question(
         tuple(ordered_words),
-        weak,
+        weak_in_question | weak_beside,
         tuple(named_periods),
-        asks_when,
-        only_days,
+        when=_WHEN.search(question_text) is not None,
+        only_days=only_days,
         asks_assistant=_ASKS_ASSISTANT.search(question_text) is not None,
+        is_request=_REQUEST.search(question_text) is not None,
         beside=beside,
     )
+
+
+def _words_beside(
+    texts: Sequence[str], question_words: Mapping[str, None]
+) -> tuple[dict[str, float], frozenset[str]]:
+    """Return the words of the texts beside a question with their weights, and the weak ones.
+
+    The words of the last text weigh most, the words of each earlier text less.
+
+    texts: the texts in order, such as the turns of a dialogue.
+    question_words: the words of the question, which are left out.
+    """
+    weights_beside: dict[str, float] = {}
+    weak: frozenset[str] = frozenset()
+    weight = weights.WEIGHTS.beside
+    for text in reversed(texts):
+        words_of_text, weak_in_text = _pairs_of(text)
+        for word in words_of_text.keys() - question_words.keys() - weights_beside.keys():
+            weights_beside[word] = weight
+        weak |= weak_in_text & weights_beside.keys()
+        weight *= weights.WEIGHTS.earlier
+    return weights_beside, weak
 
 
 def _pairs_of(text: str) -> tuple[dict[str, None], frozenset[str]]:
@@ -666,17 +731,7 @@ def focus_of(text: str) -> Focus:
     """
     if "?" not in text and "？" not in text:
         return Focus(text)
-    sentences: list[str] = []
-    # The positions of the questions in `sentences`.
-    positions: list[int] = []
-    for match in _SENTENCE.finditer(text):
-        sentence = match.group()
-        if not sentence.strip():
-            continue
-        ends_in_address = _IN_ADDRESS.match(text, match.end() - 2) is not None
-        if sentence.endswith(("?", "？")) and not ends_in_address:
-            positions.append(len(sentences))
-        sentences.append(sentence)
+    sentences, positions = _sentences_with_questions(text)
     if not positions:
         return Focus(text)
     last = _last_question(sentences, positions[-1])
@@ -690,6 +745,22 @@ def focus_of(text: str) -> Focus:
     if len(positions) == 1:
         return Focus(last)
     return Focus(questions)
+
+
+def _sentences_with_questions(text: str) -> tuple[list[str], list[int]]:
+    """Return the sentences of a text, and the positions of the questions among them."""
+    sentences: list[str] = []
+    positions: list[int] = []
+    for match in _SENTENCE.finditer(text):
+        sentence = match.group()
+        if not sentence.strip():
+            continue
+        # The question mark of `watch?v=1` ends no sentence.
+        ends_in_address = _IN_ADDRESS.match(text, match.end() - 2) is not None
+        if sentence.endswith(("?", "？")) and not ends_in_address:
+            positions.append(len(sentences))
+        sentences.append(sentence)
+    return sentences, positions
 
 
 def _last_question(sentences: Sequence[str], position: int) -> str:

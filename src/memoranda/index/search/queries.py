@@ -180,6 +180,7 @@ class Features(NamedTuple):
     first_person: how many pronouns of the first person it has, up to 4.
     has_time: 1 if it names a time, otherwise 0.
     is_long: 1 if it has more than one chunk, otherwise 0.
+    is_standing: 1 if somebody says in it how things are to be from now on, otherwise 0.
     """
 
     row: int
@@ -192,6 +193,7 @@ class Features(NamedTuple):
     first_person: int
     has_time: int
     is_long: int
+    is_standing: int
 
 
 def counted_to(stop: int) -> int:
@@ -556,35 +558,30 @@ class SearchContext:
         Terms in more than _MAX_NOTES_OF_RARE_WORD notes are ignored, because bm25() reads every
         note with a term. If all terms are that frequent, `rows` is returned unchanged.
         """
-        term_expression = self._expression_of if whole else self.loose
+        expression_of = self._expression_of if whole else self.loose
         table = self.table
-
-        def is_rare(query_term: Term) -> bool:
-            """Whether so few notes contain a term that bm25() can read them all."""
-            # A query of this single word and no filter reads its notes in any case, so that bm25()
-            # costs nothing more.
-            is_whole_query = match == f"(({term_expression(query_term)}))" and not self.is_filtered
-            if is_whole_query:
-                return True
-            most_counted = _MAX_NOTES_OF_RARE_WORD + 1
-            number = self.count(self._column + query_term.whole, most_counted)
-            return number <= _MAX_NOTES_OF_RARE_WORD
-
-        rare_terms = [query_term for query_term in query.terms if is_rare(query_term)]
+        # A query of a single word without filters reads all its notes in any case, so that bm25()
+        # costs nothing more, however many they are.
+        rare_terms = [
+            query_term
+            for query_term in query.terms
+            if self._is_all_of(match, expression_of(query_term)) or self._is_rare(query_term)
+        ]
         if not rare_terms:
             return rows
         conjunction = " OR " if len(query.clauses) > 1 else " AND "
-        text = conjunction.join(map(term_expression, rare_terms))
+        text = conjunction.join(map(expression_of, rare_terms))
         condition = f"{table} match ? and {table}.rowid >= ?"
         values = [text, rows[-1]]
-        # If the expression is the whole query, `rows` are all matches from the last row on.
-        finds_other_rows = match != f"(({text}))" or self.is_filtered
-        if len(rows) <= _MAX_LISTED_ROWS or finds_other_rows:
+        # If the rare terms are the whole query, they match exactly `rows` from the last row on.
+        is_short_list = len(rows) <= _MAX_LISTED_ROWS
+        if is_short_list or not self._is_all_of(match, text):
             condition += f" and +{table}.rowid in {_GIVEN}"
             values.append(_json(rows))
+        # Notes with equal scores are sorted by their change, which takes long for many notes.
         source = table
         ties = f"{table}.rowid desc"
-        if len(rows) <= _MAX_LISTED_ROWS:
+        if is_short_list:
             source = f"{table} join note n on n.row = {table}.rowid"
             ties = "n.changed desc, n.permalink"
         ranked_rows = self.db.execute(
@@ -593,6 +590,21 @@ class SearchContext:
             [*values, most],
         )
         return list(dict.fromkeys([*(row for (row,) in ranked_rows), *rows]))
+
+    def _is_rare(self, query_term: Term) -> bool:
+        """Whether so few notes contain a term that bm25() can read them all."""
+        most_counted = _MAX_NOTES_OF_RARE_WORD + 1
+        number = self.count(self._column + query_term.whole, most_counted)
+        return number <= _MAX_NOTES_OF_RARE_WORD
+
+    def _is_all_of(self, match: str, text: str) -> bool:
+        """Whether a query is nothing but one expression: it has one clause and no filters.
+
+        match: the FTS5 expression of the query with its filters.
+        text: the expression of some terms.
+        """
+        # The query has brackets around each clause, and around all of them.
+        return match == f"(({text}))" and not self.is_filtered
 
     def named(self, match: str) -> list[int]:
         """Return the newest notes that match in title, headings or tags, the best first.

@@ -72,6 +72,7 @@ _FEATURES = (
     "conversation_words",
     "speaker",
     "replied",
+    "standing",
     "own",
     "asks",
     "date",
@@ -315,9 +316,7 @@ class Ranking:
         self.is_told = query is None and is_told(text)
         # The weights, some of them changed for this query.
         self.table = _table_for_told() if self.is_told else weights.WEIGHTS
-        # Replies count in full if the question asks for them, and in a search for all words.
-        if self.question.asks_assistant or query is not None:
-            self.table = replace(self.table, replied=0.0)
+        self._leave_out_features_of_talks()
         self._lookup = _WordLookup(context)
         if query is None:
             self.words = self._lookup.words(self.question)
@@ -357,13 +356,22 @@ class Ranking:
         self._assisted = {
             note.conversation for note in self.features.values() if is_assistant(note.speaker)
         }
-        # The conversations in which somebody else speaks.
-        self._with_person = {
-            note.conversation
-            for note in self.features.values()
-            if note.speaker is not None and not is_assistant(note.speaker)
+        # The conversations in which a person speaks to an assistant. Any other name may be a label:
+        # `Address: …` in a note beside that of an agent is no talk with it.
+        self._with_user = {
+            note.conversation for note in self.features.values() if is_user(note.speaker)
         }
         self.scores = self._scores()
+
+    def _leave_out_features_of_talks(self) -> None:
+        """Set weights to 0 of features that the question has no use for."""
+        is_for_all_words = self.query is not None
+        # Replies count in full if the question asks for them.
+        if self.question.asks_assistant or is_for_all_words:
+            self.table = replace(self.table, replied=0.0)
+        # What holds from now on concerns what is to be done or advised.
+        if not self.question.is_request or is_for_all_words:
+            self.table = replace(self.table, standing=0.0)
 
     def _find_notes(self, found_rows: Sequence[int]) -> None:
         """Set `features` and `bits` to the notes that are scored.
@@ -573,6 +581,7 @@ class Ranking:
             / self._most,
             speaker,
             replied,
+            table.standing * self.is_standing(note),
             table.own * note.first_person / 4,
             asks,
             date,
@@ -588,8 +597,17 @@ class Ranking:
         return note.speaker in _USERS or note.conversation in self._assisted
 
     def is_reply(self, note: Features) -> bool:
-        """Whether a note is a turn of an assistant in a talk with somebody."""
-        return is_assistant(note.speaker) and note.conversation in self._with_person
+        """Whether a note is a turn of an assistant in a talk with a person."""
+        return is_assistant(note.speaker) and note.conversation in self._with_user
+
+    def is_standing(self, note: Features) -> bool:
+        """Whether a person tells an assistant in a note how things are to be from now on."""
+        return (
+            note.is_standing == 1
+            and note.conversation is not None
+            and not is_assistant(note.speaker)
+            and self._is_request(note)
+        )
 
     def _scores(self) -> dict[int, float]:
         """Return the score of each note, by row: the sum of what all its features add.
@@ -802,9 +820,13 @@ class Ranking:
     def _look_around(self, own_scores: Mapping[int, float]) -> None:
         """Fill `_best`, `_together` and `_neighbor_scores`.
 
-        `_best` gets the best score in each conversation, `_together` the words of its notes. The
-        best notes give a part of their scores to the notes before and after them. These neighbors
-        are added to the scored notes even if they contain no word.
+        own_scores: the score of each note by words and meaning, by row.
+        """
+        self._sum_up_conversations(own_scores)
+        self._share_with_neighbors(own_scores)
+
+    def _sum_up_conversations(self, own_scores: Mapping[int, float]) -> None:
+        """Set the best score in each conversation (`_best`), and its words (`_together`).
 
         own_scores: the score of each note by words and meaning, by row.
         """
@@ -817,6 +839,14 @@ class Ranking:
                 if value > best.get(conversation, -1.0):
                     best[conversation] = value
                 together[conversation] = together.get(conversation, 0) | bits(row, 0)
+
+    def _share_with_neighbors(self, own_scores: Mapping[int, float]) -> None:
+        """Give a part of the scores of the best turns to the notes before and after them.
+
+        These neighbors are added to the scored notes even if they contain no word.
+
+        own_scores: the score of each note by words and meaning, by row.
+        """
         table = self.table
         neighbor_scores = self._neighbor_scores
         turns = {

@@ -45,6 +45,8 @@ class Weights:
     speaker: float = 0.8
     # An assistant says it. What a person asks for, they mostly said themselves.
     replied: float = -0.6
+    # The question is a request, and the person told the assistant how things are to be from now on
+    standing: float = 0.4
     # First person ("I", "my"): the text is about its speaker
     own: float = 0.19
     # Somebody asks it: answers are wanted

@@ -208,12 +208,15 @@ def _bases(word: str) -> list[str]:
     `word` may be a plural, a past tense or a participle. Not all of the results need be words.
     """
     bases: list[str] = []
-    if word.endswith("ies") or word.endswith("ied"):
+    if word.endswith(("ies", "ied")):
+        # `studies` → `study`, `ties` → `tie`
         bases += [f"{word[:-3]}y", word[:-1]]
     elif word.endswith("ves"):
+        # `leaves` → `leaf`, `lives` → `life`, `loves` → `love`
         bases += [f"{word[:-3]}f", f"{word[:-3]}fe", word[:-1]]
     elif word.endswith("s") and not word.endswith(("ss", "us", "is")):
         bases.append(word[:-1])
+        # `boxes` → `box`
         if word.endswith(("ses", "xes", "zes", "ches", "shes", "oes")):
             bases.append(word[:-2])
 
@@ -221,27 +224,35 @@ def _bases(word: str) -> list[str]:
         base = word.removesuffix(ending)
         if base == word or not _VOWEL.search(base):
             continue
+        # `hoped` → `hope`
         bases.append(f"{base}e")
         if _DOUBLE.search(base):
+            # `planned` → `plan`, `called` → `call`
             bases += [base[:-1], base]
         elif not _SHORT_SYLLABLE.fullmatch(base):
+            # `worked` → `work`
             bases.append(base)
     return [base for base in bases if len(base) >= _MIN_STEM_LETTERS]
 
 
 def _endings_of(base: str) -> list[str]:
     """Return the regular forms of a noun or verb: `plan` → `plans`, `planned`, `planning`."""
-    if base.endswith("y") and base[-2:-1] not in tuple("aeiou"):
+    letter_before_last = base[-2:-1]
+    ends_in_vowel_and_y = letter_before_last != "" and letter_before_last in "aeiou"
+    if base.endswith("y") and not ends_in_vowel_and_y:
+        # `studies`, but `plays`
         return [f"{base[:-1]}ies", f"{base[:-1]}ied", f"{base}ing"]
     if base.endswith("e"):
+        # `hopes`, `hoped`, `hoping`
         return [f"{base}s", f"{base}d", f"{base[:-1]}ing"]
-    forms_found = [f"{base}s", f"{base}ed", f"{base}ing"]
+    forms_found = [f"{base}s"]
+    # `hop` has only `hopped` and `hopping`, since `hoped` is a form of `hope`.
+    if not _SHORT_SYLLABLE.fullmatch(base):
+        forms_found += [f"{base}ed", f"{base}ing"]
     if base.endswith(("s", "x", "z", "ch", "sh", "o")):
         forms_found.append(f"{base}es")
     if _MAY_DOUBLE.search(base):
         forms_found += [f"{base}{base[-1]}ed", f"{base}{base[-1]}ing"]
-    if _SHORT_SYLLABLE.fullmatch(base):
-        forms_found = [form for form in forms_found if form not in (f"{base}ed", f"{base}ing")]
     return forms_found
 
 
@@ -393,6 +404,7 @@ class WordFinder:
         flat, positions = fold_places(text)
         begins_word = _word_start_test(text, flat, positions)
         places_found = self._places_of_words(flat, begins_word)
+        places_found += self._places_of_runs(flat)
         places_found += self._places_of_phrases(flat, begins_word)
         places_found += self._places_of_split_words(flat, places_found)
         if positions is None:
@@ -400,7 +412,7 @@ class WordFinder:
         return [(positions[at], word, bits) for at, word, bits in places_found]
 
     def _places_of_words(self, flat: str, begins_word: Callable[[int], bool]) -> list[MarkedPlace]:
-        """Find single words by their stems and prefixes, and runs of Chinese and Japanese.
+        """Find single words by their stems and prefixes.
 
         flat: the folded text. The positions of the result are positions in it.
         begins_word: whether a word begins at a position of `flat`.
@@ -409,13 +421,12 @@ class WordFinder:
         find = flat.find
         match_word = words_of(flat).match
         places_found: list[MarkedPlace] = []
+        # `str.find` goes to the beginnings of words that may match, which is faster than to look at
+        # all words of a text.
         for head in self._heads:
             at = find(head)
             while at >= 0:
-                if begins_word(at):
-                    token = match_word(flat, at)
-                else:
-                    token = None
+                token = match_word(flat, at) if begins_word(at) else None
                 if token:
                     matches = known_matches.get(token[0])
                     if matches is None:
@@ -425,11 +436,19 @@ class WordFinder:
                     if has_match:
                         places_found.append((at, *matches))
                 at = find(head, at + 1)
+        return places_found
+
+    def _places_of_runs(self, flat: str) -> list[MarkedPlace]:
+        """Find runs of Chinese and Japanese, which may be inside longer runs.
+
+        flat: the folded text. The positions of the result are positions in it.
+        """
+        places_found: list[MarkedPlace] = []
         for run, word in self._runs:
-            at = find(run)
+            at = flat.find(run)
             while at >= 0:
                 places_found.append((at, word, bits_of(word, EXACT)))
-                at = find(run, at + 1)
+                at = flat.find(run, at + 1)
         return places_found
 
     def _places_of_phrases(
@@ -530,8 +549,11 @@ def _gap(before: str, part: str) -> str:
     signs = r"[\W_]*+"
     if not part[0].isalnum():
         signs = rf"(?:(?!{re.escape(part)})[\W_])*+"
-    are_two_numbers = not (before.isalpha() or part.isalpha())
-    if are_two_numbers and before[-1].isalnum() and part[0].isalnum():
+    # Python counts the Chinese zero as no letter, as in 二〇二四.
+    if any(word.isalpha() or is_cjk(word) for word in (before, part)):
+        return signs
+    # Two numbers, unless one of them is a sign
+    if before[-1].isalnum() and part[0].isalnum():
         return rf"[\W_]{signs}"
     return signs
 

@@ -423,12 +423,14 @@ class KnownTexts:
         """
         with self._lock:
             self._file.refresh()
-            bare = np.flatnonzero(self._file.places(self._keys) < 0)[:_LEARNT_AT_ONCE]
-            if len(bare):
-                texts = [self._texts[at] for at in bare]
-                rows = _vectors(runtimes.open_model(self._choice), texts, self._manner.passage)
-                self._file.append(self._keys[bare], rows)
-            return len(bare)
+            # The place of a text without a vector is -1.
+            has_no_vector = self._file.places(self._keys) < 0
+            numbers = np.flatnonzero(has_no_vector)[:_LEARNT_AT_ONCE]
+            if len(numbers):
+                texts = [self._texts[number] for number in numbers]
+                model = runtimes.open_model(self._choice)
+                self._file.append(self._keys[numbers], _vectors(model, texts, self._manner.passage))
+            return len(numbers)
 
     def cosines(self, text: str) -> list[float]:
         """Return the cosine between `text` and each text of the program, in their order.

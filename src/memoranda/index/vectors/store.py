@@ -162,23 +162,31 @@ class VectorFile:
                 if size != rows.shape[1]:
                     # The file is missing, or its vectors have another length. Write a new file.
                     self._replace(rows.shape[1], records)
-                    return
-                with open(self.path, "r+b", buffering=0) as file:
-                    record_bytes = _KEY + 4 * size
-                    file_bytes = file.seek(0, os.SEEK_END)
-                    record_count = max(0, file_bytes - _HEADER) // record_bytes
-                    # Cut off a partial record that a killed process left.
-                    end = _HEADER + record_count * record_bytes
-                    file.truncate(end)
-                    file.seek(end)
-                    try:
-                        _write_all(file.fileno(), records.tobytes())
-                        os.fsync(file.fileno())
-                    except OSError:
-                        file.truncate(end)
-                        raise
+                else:
+                    self._append_to_file(records.tobytes(), record_bytes=_KEY + 4 * size)
         except OSError as error:
             raise StorageError(self.path.name, reason(error)) from None
+
+    def _append_to_file(self, new_records: bytes, record_bytes: int) -> None:
+        """Add records at the end of the file and wait until they are on the disk.
+
+        After an OSError, the file is as it was.
+
+        record_bytes: the size of one record.
+        """
+        with open(self.path, "r+b", buffering=0) as file:
+            file_bytes = file.seek(0, os.SEEK_END)
+            record_count = max(0, file_bytes - _HEADER) // record_bytes
+            # Cut off a partial record that a killed process left.
+            end = _HEADER + record_count * record_bytes
+            file.truncate(end)
+            file.seek(end)
+            try:
+                _write_all(file.fileno(), new_records)
+                os.fsync(file.fileno())
+            except OSError:
+                file.truncate(end)
+                raise
 
     def keep(self, wanted_keys: np.ndarray) -> int:
         """Drop vectors whose keys are not among `wanted_keys`, and repeated ones. Return how many.

@@ -337,19 +337,21 @@ class ColdStart:
         os.pwrite(fd, f"{files_done:,} of {total:,}\n".encode(), 0)
         return not self._stop.is_set()
 
-    def words(self) -> str:
+    def progress(self) -> str:
         """Return a sentence about the progress, "" if no process is filling the folder."""
-        is_ours = self._thread is not None and self._thread.is_alive()
-        with suppress(OSError):
-            if is_ours or lock_owner(self._path) is not None:
-                progress = ""
-                if self._path.exists():
-                    progress = self._path.read_text().strip()
-                return (
-                    f"this copy of the notes is being filled, {progress or 0} are here; "
-                    "the others are not found yet"
-                )
-        return ""
+        is_our_thread_alive = self._thread is not None and self._thread.is_alive()
+        try:
+            is_being_filled = is_our_thread_alive or lock_owner(self._path) is not None
+            if not is_being_filled:
+                return ""
+            # The file is missing or empty until the first notes are fetched.
+            numbers = self._path.read_text().strip() if self._path.exists() else ""
+        except OSError:
+            return ""
+        return (
+            f"this copy of the notes is being filled, {numbers or 0} are here; "
+            "the others are not found yet"
+        )
 
     def close(self) -> None:
         """Stop the thread. The notes that it fetched stay."""

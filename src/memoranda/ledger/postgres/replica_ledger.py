@@ -89,13 +89,18 @@ class ReplicaLedger(Ledger):
     reads: ReplicaReads
 
     def __init__(self, layout: Layout, clock: Clock, url: str, space: str, *, serves: bool):
+        """Open the connection to the space, then the ledger, and bring the copy up to date.
+
+        If a step fails, whatever the steps before it opened is closed again.
+        """
         self._url = url
         self._space = space
         self._serves = serves
         self._shared = attach(layout.root, url, space)
+        # The connection that was opened to read the shared files. From now on this ledger owns it.
         self._database = self._shared.hand_over()
         self._cold_start = ColdStart(layout.cold_start, self._fill_folder)
-        # 1 inside of `writing`, else 0
+        # 1 inside `writing`, otherwise 0.
         self._depth = 0
         self._boot = boot_id()
         with closed_on_error(self._database):
@@ -104,6 +109,7 @@ class ReplicaLedger(Ledger):
             try:
                 self._catch_up()
             except BaseException:
+                # This closes the ledger only: `closed_on_error` closes the database.
                 super().close()
                 raise
 
@@ -158,6 +164,7 @@ class ReplicaLedger(Ledger):
         """
         if self._depth:
             yield
+            # This is a nested call, and the locks are held already.
             return
         # While changes are queued, the lock that was taken for them is still held.
         if not self.queue.changes:
@@ -245,11 +252,11 @@ class ReplicaLedger(Ledger):
         """Return a sentence about how far the first copy of a large space is, "" if it is complete."""
         if self._has_complete_copy():
             return ""
-        progress = self._cold_start.words()
+        progress = self._cold_start.progress()
         if not progress and self._serves:
             # The process that filled the folder has ended, or the server could not be reached.
             self._cold_start.start()
-            progress = self._cold_start.words()
+            progress = self._cold_start.progress()
         return progress
 
     def erased(self) -> bool:
@@ -402,6 +409,7 @@ class ReplicaLedger(Ledger):
         if not changes:
             return True
         self._folder.begin()
+        # Places are emptied first, since a new file may need the place of a folder.
         for touched in chain.from_iterable(change.files for change in changes):
             for key in self._folder.emptied_by(touched, places_there):
                 self._folder.remove(*key)
@@ -421,17 +429,17 @@ class ReplicaLedger(Ledger):
         own_state: the state of the space of which the folder is a copy, up to the last change here.
             None if the folder is not a complete copy: then every file is read.
         """
-        last = ALL_FILES
-        if own_state is not None:
-            last = self.history.last
-        # Until the end, the folder is an incomplete copy
+        # Until the end, the folder is an incomplete copy.
         self._folder.set_state(None)
         self._folder.begin()
         digests = snapshot.places(ALL_FILES)
         self._remove_others(digests)
         if own_state is not None:
+            # Only files that were changed after the last change here can differ.
+            last = self.history.last
             differing_places = list(snapshot.places(last))
         else:
+            last = ALL_FILES
             differing_places = [
                 key for key, digest in digests.items() if not self._folder.holds(key, digest)
             ]
@@ -516,23 +524,12 @@ class ReplicaLedger(Ledger):
             with database.snapshot() as snapshot:
                 state = snapshot.state()
                 places_there = snapshot.places(ALL_FILES)
-                files_done = 0
-                rows = snapshot.rows(ALL_FILES)
-                while batch := list(islice(rows, _BATCH)):
-                    is_to_go_on = tell(files_done, len(places_there))
-                    if not is_to_go_on:
-                        return
-                    with self.lock:
-                        if self._has_complete_copy():
-                            # Another process has fetched all notes in between.
-                            return
-                        if files_done == 0:
-                            self._folder.begin()
-                        self._put_missing_files(batch)
-                    files_done += len(batch)
-
+                is_filled = self._fill_in_batches(snapshot, len(places_there), tell)
+                if not is_filled:
+                    return
                 with self.lock:
                     if self._has_complete_copy():
+                        # Another process has completed the copy in between.
                         return
                     self._remove_others(places_there)
                     self._fetch_history(snapshot)
@@ -540,6 +537,31 @@ class ReplicaLedger(Ledger):
                     self._record_complete_copy(state)
         finally:
             database.close()
+
+    def _fill_in_batches(
+        self, snapshot: Snapshot, total: int, tell: Callable[[int, int], bool]
+    ) -> bool:
+        """Write the files of the space into the folder, and release its lock after each batch.
+
+        total: how many files the space has.
+        tell: called with (notes so far, all notes). Returns whether to go on.
+
+        Returns False if `tell` ended the work, or if another process has completed the copy.
+        """
+        files_done = 0
+        rows = snapshot.rows(ALL_FILES)
+        while batch := list(islice(rows, _BATCH)):
+            is_to_go_on = tell(files_done, total)
+            if not is_to_go_on:
+                return False
+            with self.lock:
+                if self._has_complete_copy():
+                    return False
+                if files_done == 0:
+                    self._folder.begin()
+                self._put_missing_files(batch)
+            files_done += len(batch)
+        return True
 
     def _has_complete_copy(self) -> bool:
         """Whether the folder is a complete copy of some state of the space."""

@@ -412,7 +412,7 @@ def _of_move(space: str, number: int, step: Step) -> Iterator[SqlStatement]:
 def of_row(space: str, number: int, step: Step) -> Iterator[SqlStatement]:
     """Yield the SQL of a SET step, which sets or removes one row of the ledger.
 
-    In a space, such a row is stored in the table of notes, as a file is.
+    A space stores such a row in its table of notes, like a file.
 
     space: the name of the space.
     number: the number of the change, which the row records.

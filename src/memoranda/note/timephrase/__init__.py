@@ -67,29 +67,34 @@ def read_times(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> lis
     # Find the words that are about times.
     written = Text(text)
     parts = parts_that_count(parts_of(written), written.plain)
-    for part in parts:
-        if part.kind == "vague":
-            raise VagueTime(written.as_written(part.lexeme.start, part.lexeme.end))
+    _refuse_vague(written, parts)
     sentence = Sentence(written, [part for part in parts if not _says_nothing(part, parts)])
     if not any(_says_when(part) for part in sentence.parts):
         raise _without_time(written, text)
 
-    # Read them. If that gives several times, the error names words that were not used, if there are
-    # any: this helps more than a list of possible times.
     clock = Clock(now.astimezone(zone), zone, day_hour)
     try:
         readings = _meaning(sentence, clock)
     except UnusedWords:
+        # It is an AmbiguousTime too, but it names the unused words already.
         raise
     except AmbiguousTime:
-        unused = _unused_words(sentence, parts)
+        # A user is helped more by the words that were not used than by a list of possible times.
+        unused = _first_unused_words(sentence, parts)
         if not unused:
             raise
         raise UnusedWords(sentence.phrase, unused) from None
-    unused = _unused_words(sentence, parts)
+    unused = _first_unused_words(sentence, parts)
     if unused:
         raise UnusedWords(sentence.phrase, unused)
     return readings
+
+
+def _refuse_vague(written: Text, parts: Sequence[Part]) -> None:
+    """Raise VagueTime if one of the parts is a word such as "soon"."""
+    for part in parts:
+        if part.kind == "vague":
+            raise VagueTime(written.as_written(part.lexeme.start, part.lexeme.end))
 
 
 class GroupReading(NamedTuple):
@@ -230,7 +235,7 @@ def _readings(sentence: Sentence, clock: Clock) -> list[Reading]:
     return readings
 
 
-def _unused_words(sentence: Sentence, parts: Sequence[Part]) -> str:
+def _first_unused_words(sentence: Sentence, parts: Sequence[Part]) -> str:
     """Return the first words that name a time but were not used, as written. "" if all were used.
 
     parts: the parts of the sentence, and adverbs that are about its subject.

@@ -159,20 +159,10 @@ def read_amount(amount: str) -> Delay:
     months = Fraction()
     days = Fraction()
     seconds = Fraction()
-    position = 0
-    # Each piece is a number and a unit: "1 day" and "2 hours".
-    while position < len(text):
-        separator = _SEPARATOR.match(text, position)
-        piece = compiled("<piece>").match(text, separator.end() if separator else position)
-        if not piece or piece.end() == position:
-            raise ValueError(text)
-        position = piece.end()
-
+    pieces = _pieces(text)
+    for piece in pieces:
         count = _count(piece)
-        if piece["more"]:
-            # 两个半小时
-            count += HALF
-        is_last = position == len(text)
+        is_last = piece is pieces[-1]
         if final_halves and is_last:
             # "an hour and a half"
             count += HALF
@@ -186,6 +176,24 @@ def read_amount(amount: str) -> Delay:
     return _delay(months, days, seconds, text)
 
 
+def _pieces(amount: str) -> list[re.Match[str]]:
+    """Cut an amount into its pieces, each a number and a unit: "1 day" and "2 hours".
+
+    Raises ValueError for a text that is not such a sum.
+    """
+    pieces: list[re.Match[str]] = []
+    position = 0
+    while position < len(amount):
+        separator = _SEPARATOR.match(amount, position)
+        piece_start = separator.end() if separator else position
+        piece = compiled("<piece>").match(amount, piece_start)
+        if not piece or piece.end() == position:
+            raise ValueError(amount)
+        pieces.append(piece)
+        position = piece.end()
+    return pieces
+
+
 def _count(piece: re.Match[str]) -> Fraction:
     """Return the number of one piece of an amount: 5/2 for "two and a half" and for 两个半."""
     if piece["half"]:
@@ -194,6 +202,9 @@ def _count(piece: re.Match[str]) -> Fraction:
         count = number(piece["count"] or "")
     if piece["plus"]:
         # "and a half"
+        count += HALF
+    if piece["more"]:
+        # The 半 of 两个半小时
         count += HALF
     return count
 
@@ -244,7 +255,7 @@ def read_nth_weekday(match: re.Match[str], before: str) -> Meanings:
         weekday,
         month=table("english.months").get(groups.get("month")),
         year=whole_or_none(groups.get("y")),
-        months=which(groups.get("which")) or 0,
+        months_ahead=which(groups.get("which")) or 0,
     )
     return [Meaning("nth_weekday", day)]
 
@@ -261,7 +272,7 @@ def read_nth_weekday_zh(match: re.Match[str], before: str) -> Meanings:
     month = whole_or_none(match["m"])
     if month is not None and not 1 <= month <= 12:
         return WRONG
-    day = NthWeekday(nth, weekday, month, months=which(match["which"]) or 0)
+    day = NthWeekday(nth, weekday, month, months_ahead=which(match["which"]) or 0)
     return [Meaning("nth_weekday", day)]
 
 
@@ -312,8 +323,9 @@ def read_date_slash(match: re.Match[str], before: str) -> Meanings:
     second = int(match["b"])
     year = match["y"]
     is_round_the_clock = (first, second) == (24, 7)
-    if is_round_the_clock or not (0 < first < 32 and 0 < second < 32):
-        # Without a year it is a fraction: 100/50
+    may_be_date = 0 < first < 32 and 0 < second < 32
+    if is_round_the_clock or not may_be_date:
+        # With a year it is a date that does not exist. Without one it is a fraction: 100/50.
         if year and year > "1900":
             return WRONG
         return []

@@ -220,19 +220,22 @@ def _month_edge(value: MonthEdge, span: Span | None, today: date) -> list[date]:
 
     span: a year that the text names beside it. None without one.
     """
-    year = value.year
-    if year is None and span:
-        year = today.year + span.offset
-    if year:
-        years = [year]
-    else:
-        years = [today.year, today.year + 1]
-    days = [date(candidate, value.month, 1) for candidate in years]
+    if value.year:
+        return [_edge_of_month(value, value.year)]
+    if span:
+        return [_edge_of_month(value, today.year + span.offset)]
+    day_this_year = _edge_of_month(value, today.year)
+    if day_this_year >= today:
+        return [day_this_year]
+    return [_edge_of_month(value, today.year + 1)]
+
+
+def _edge_of_month(value: MonthEdge, year: int) -> date:
+    """Return the first or last day of a named month in a year."""
+    first = date(year, value.month, 1)
     if value.is_last:
-        days = [shifted(day, months=1, days=-1) for day in days]
-    if days[0] >= today:
-        return [days[0]]
-    return [days[-1]]
+        return shifted(first, months=1, days=-1)
+    return first
 
 
 def _monthday(value: int, span: Span | None, today: date) -> list[date]:
@@ -249,14 +252,18 @@ def _nth_weekday(value: NthWeekday, _: Span | None, today: date) -> list[date]:
     month does not have it.
     """
     if value.month is None:
-        first = shifted(today.replace(day=1), value.months)
+        # "the last Friday of next month"
+        first = shifted(today.replace(day=1), value.months_ahead)
         days = [nth_weekday(first.year, first.month, value.nth, value.day)]
+    elif value.year:
+        days = [nth_weekday(value.year, value.month, value.nth, value.day)]
     else:
-        years = [value.year] if value.year else range(today.year, today.year + 9)
-        days = [nth_weekday(year, value.month, value.nth, value.day) for year in years]
-    is_dated = value.month is None or value.year is not None
+        # Some years have no fifth Monday of June, but one of nine years has it.
+        years = range(today.year, today.year + 9)
+        candidates = [nth_weekday(year, value.month, value.nth, value.day) for year in years]
+        days = [day for day in candidates if day and day >= today]
     for day in days:
-        if day and (is_dated or day >= today):
+        if day:
             return [day]
     raise ValueError(value)
 

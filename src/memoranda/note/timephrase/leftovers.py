@@ -36,24 +36,30 @@ def beside(text: Text, cluster: Sequence[Part]) -> str:
     cluster: the time words, which are beside each other.
     """
     start = cluster[0].start
-    end = max(part.end for part in cluster)
     search_start = max(0, start - _LONGEST_BEFORE)
-    patterns = list(data_file("leftovers.toml")["before"])
-    if cluster[0].is_day:
-        patterns += data_file("leftovers.toml")["before_day"]
-    if cluster[0].kind == "clock":
-        patterns += data_file("leftovers.toml")["before_clock"]
-
-    # The words before must end where the time words begin.
-    for pattern in patterns:
-        match = compiled(rf"(?<![a-z0-9])(?:{pattern})\Z").search(text.plain[search_start:start])
+    text_before = text.plain[search_start:start]
+    for expression in _expressions_before(cluster[0]):
+        # The words must end where the time words begin.
+        match = compiled(rf"(?<![a-z0-9])(?:{expression})\Z").search(text_before)
         if match:
             return text.as_written(search_start + match.start(), start)
+    end = max(part.end for part in cluster)
     for pattern in _patterns("after"):
         match = pattern.match(text.plain, end)
         if match:
             return text.as_written(end, match.end())
     return ""
+
+
+def _expressions_before(part: Part) -> list[str]:
+    """Return regular expressions of the words that change a time if they are before this part."""
+    expressions_by_name = data_file("leftovers.toml")
+    expressions: list[str] = list(expressions_by_name["before"])
+    if part.is_day:
+        expressions += expressions_by_name["before_day"]
+    if part.kind == "clock":
+        expressions += expressions_by_name["before_clock"]
+    return expressions
 
 
 def number_beside(text: Text, cluster: Sequence[Part]) -> str:

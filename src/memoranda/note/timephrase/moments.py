@@ -180,8 +180,10 @@ def _read_days_and_clocks(sentence: Sentence, clock: Clock) -> list[Reading]:
     days = day_slots(parts)
     clocks = clock_slots(sentence, parts)
     _refuse_loose(sentence, days, clocks)
+    # In "9am London", the city may be a zone, or only the place of a meeting.
     if sentence.of("where"):
         raise AmbiguousTime(sentence.phrase)
+    # A zone belongs to a clock, so it means nothing without one.
     zone = NamedZone(sentence, clock)
     if zone.is_named and not clocks:
         raise sentence.unused(*sentence.of("zone"))

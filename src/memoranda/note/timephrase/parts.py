@@ -115,7 +115,8 @@ def _part_after(plain: str, previous: Part | None, lexeme: Lexeme) -> Part:
     end = lexeme.end
     for suffix, name in (("start_after", START), ("end_after", END), ("except_after", EXCEPT)):
         match = _pattern(suffix).match(plain, lexeme.end)
-        if match and match[0].strip():
+        has_words = match and match[0].strip()
+        if match and has_words:
             role = role or name
             end = match.end()
     return Part(lexeme, start, end, role, link)
@@ -148,23 +149,27 @@ def _link(plain: str, previous: Part, lexeme: Lexeme, start: int) -> tuple[str, 
     lexeme: the time word.
     start: where the words that name its role begin.
     """
-    gap = plain[previous.end : start]
-    whole_gap = plain[previous.end : lexeme.start]
-    if PARAGRAPH.search(whole_gap) or "vague" in (previous.kind, lexeme.kind):
+    words_between = plain[previous.end : lexeme.start]
+    # In "Monday and until Friday", "until" is the role of Friday, and "and" joins the two.
+    joining_words = plain[previous.end : start]
+    # A vague word such as "soon" is never a part of another time.
+    has_vague = "vague" in (previous.kind, lexeme.kind)
+    if has_vague or PARAGRAPH.search(words_between):
         return "apart", ""
-    if _is_range(previous, lexeme, whole_gap):
+    # The end of a range comes first, since "and" is also the word of a list: "between 3 and 5".
+    if _is_range(previous, lexeme, words_between):
         return "beside", END
-    if _pattern("or").fullmatch(gap):
+    if _pattern("or").fullmatch(joining_words):
         return "or", ""
-    if _is_list(previous, lexeme, gap):
+    if _is_list(previous, lexeme, joining_words):
         return "and", ""
-    if whole_gap.strip() == "of":
-        # "the 3rd of June", but not "Monday of 9am"
+    if words_between.strip() == "of":
+        # "the 3rd of June" is one time, "Monday of 9am" is not.
         is_period = lexeme.kind in ("span", "month")
-        return ("beside" if is_period else "apart"), ""
-    for name in ("beside", "and"):
-        if _pattern(name).fullmatch(gap):
-            return name, ""
+        return ("beside", "") if is_period else ("apart", "")
+    for link in ("beside", "and"):
+        if _pattern(link).fullmatch(joining_words):
+            return link, ""
     return "apart", ""
 
 
@@ -350,14 +355,14 @@ def _linked_again(counting_parts: Sequence[Part], parts: Sequence[Part]) -> list
     """
     linked: list[Part] = []
     counting_part_of = {part.lexeme: part for part in counting_parts}
-    # The link of the parts that were left out since the last counting one; "" if none were.
-    skipped_link = ""
+    # Whether a part that was left out is apart from the counting part before it.
+    is_gap_since_last = False
     for part in parts:
-        link = "apart" if skipped_link == "apart" else part.link
+        link = "apart" if is_gap_since_last else part.link
         counting_part = counting_part_of.get(part.lexeme)
         if counting_part is None:
-            skipped_link = link
+            is_gap_since_last = link == "apart"
         else:
             linked.append(replace(counting_part, link=link))
-            skipped_link = ""
+            is_gap_since_last = False
     return linked

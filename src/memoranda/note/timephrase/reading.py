@@ -131,10 +131,11 @@ class NamedZone:
         # The value of a zone may end in an abbreviation: `America/New_York EST`.
         value = values.pop() if values else "local"
         spelled, _, self._abbreviation = value.partition(" ")
-        words = sentence.words(zone_parts).upper()
         # "CET" means the reader's zone, if that is called so.
+        words = sentence.words(zone_parts).upper()
         if spelled != "local" and _is_name_of(words, clock):
             spelled = "local"
+        # A name that several zones have was read as "".
         if not spelled:
             raise sentence.unused(*zone_parts)
         self.is_named = spelled != "local"
@@ -146,16 +147,15 @@ class NamedZone:
         Raises AmbiguousTime if the abbreviation does not fit the day: EST in July.
         """
         local = moment.astimezone(self._clock.zone)
-        if self.is_named and self._abbreviation:
-            actual = moment.astimezone(self.zone)
-            if actual.tzname() != self._abbreviation:
-                hour = timedelta(hours=1)
-                if actual.dst():
-                    as_named = local + hour
-                else:
-                    as_named = local - hour
-                raise AmbiguousTime(self._sentence.phrase, sorted([local, as_named]))
-        return local
+        if not self.is_named or not self._abbreviation:
+            return local
+        actual = moment.astimezone(self.zone)
+        if actual.tzname() == self._abbreviation:
+            return local
+        # The words name winter time in summer, or the reverse: an hour away from `local`.
+        hour = timedelta(hours=1)
+        as_named = local + hour if actual.dst() else local - hour
+        raise AmbiguousTime(self._sentence.phrase, sorted([local, as_named]))
 
 
 def _is_name_of(words: str, clock: Clock) -> bool:

@@ -122,17 +122,19 @@ def _parse_rule(text: str) -> Recurrence:
     Raises KeyError, ValueError, OSError or ZoneInfoNotFoundError for a text that is not a rule.
     """
     pairs = [part.partition("=") for part in text.strip().removeprefix("RRULE:").split(";")]
-    values = {key.upper(): value.upper() for key, _, value in pairs}
-    # The names of zones keep their case.
-    zone_name = {key.upper(): value for key, _, value in pairs}.get("TZID")
+    values_as_written = {key.upper(): value for key, _, value in pairs}
+    values = {key: value.upper() for key, value in values_as_written.items()}
     has_key_twice = len(pairs) > len(values)
-    if has_key_twice or values.keys() - _OPTIONAL_KEYS != set(_needed(values)):
+    has_needed_keys = values.keys() - _OPTIONAL_KEYS == set(_needed(values))
+    if has_key_twice or not has_needed_keys:
         raise ValueError(text)
+    # The names of zones keep their case.
+    zone_name = values_as_written.get("TZID")
     if zone_name is not None:
         # Raises an error for an unknown zone.
         ZoneInfo(zone_name)
 
-    # `2MO` is the second Monday.
+    # In a monthly rule, a number is before the weekday: `2MO` is the second Monday.
     nth = 0
     day_names = values.get("BYDAY", "")
     if values["FREQ"] == "MONTHLY" and day_names:
@@ -231,8 +233,9 @@ def next_time_after(
     repeat: the rule.
     after: the moment, with its time zone.
     zone: the zone of the rule and of the result.
-    since: a time of the rule from which periods with an INTERVAL are counted. None counts from
-        `after` if that is a time of the rule, or else from the time found.
+    since: a time of the rule, from which its intervals are counted. If None, they are counted from
+        `after` for a rule of hours or minutes, or if `after` is itself a time of the rule. Else
+        the interval is ignored, and the result is the next day that the rule names.
 
     Hours and minutes are elapsed time, larger units are wall time. A month without the day is
     skipped. Raises InvalidInput for an invalid rule, and for a rule with no time left.
@@ -240,19 +243,21 @@ def next_time_after(
     rule = parse_rule(repeat)
     if since is not None:
         return next_time(rule, after, zone, since)
-    if rule.is_elapsed:
-        return next_time(rule, after, zone, since=after)
-
-    # Find out whether `after` is itself a time of the rule, from which its intervals can count.
-    without_interval = replace(rule, interval=1)
-    just_before = after - timedelta(microseconds=1)
-    try:
-        is_time_of_rule = next_time(without_interval, just_before, zone, since=after) == after
-    except InvalidInput:
-        is_time_of_rule = False
-    if not is_time_of_rule:
-        rule = without_interval
+    can_count_from_after = rule.is_elapsed or _is_time_of(rule, after, zone)
+    if not can_count_from_after:
+        rule = replace(rule, interval=1)
     return next_time(rule, after, zone, since=after)
+
+
+def _is_time_of(rule: Recurrence, moment: datetime, zone: tzinfo) -> bool:
+    """Whether a moment has the day and the hour of a rule of days, whatever its interval."""
+    without_interval = replace(rule, interval=1)
+    just_before = moment - timedelta(microseconds=1)
+    try:
+        return next_time(without_interval, just_before, zone, since=moment) == moment
+    except InvalidInput:
+        # The rule has ended.
+        return False
 
 
 def next_time(rule: Recurrence, after: datetime, zone: tzinfo, since: datetime) -> datetime:
@@ -361,13 +366,13 @@ def _months(rule: Recurrence, since: date, after: date) -> Iterator[int]:
     after: the day from which the caller looks.
     """
     step = rule.interval
+    # Go to the last period before `after` at once, instead of through years of months.
     if rule.freq == "MONTHLY":
-        start = since.year * 12 + since.month - 1
-        now = after.year * 12 + after.month - 1
-        # Go to the last period before `after` at once.
-        skipped_periods = (now - start) // step - 1
+        month_of_since = since.year * 12 + since.month - 1
+        month_of_after = after.year * 12 + after.month - 1
+        skipped_periods = (month_of_after - month_of_since) // step - 1
         for period in range(skipped_periods, skipped_periods + _PERIODS * 12):
-            yield start + period * step
+            yield month_of_since + period * step
         return
     skipped_periods = (after.year - since.year) // step - 1
     for period in range(skipped_periods, skipped_periods + _PERIODS):

@@ -31,19 +31,32 @@ _LEAP_YEAR = 2000
 
 
 def read_series(sentence: Sentence, clock: Clock) -> list[Reading]:
-    """Return the series that a sentence names, one for each clock.
+    """Return the series that a sentence names.
+
+    "every day at 8am and 8pm" names two, one for each time of day.
+
+    sentence: the time words, at least one of them a repetition such as "every day".
+    clock: the moment at which the text is read.
 
     Raises TimeRefused, ValueError, OverflowError.
     """
+    # A moment comes only once, and a city may be a zone or only the place of a meeting.
     if sentence.of("instant", "offset", "where"):
         raise AmbiguousTime(sentence.phrase)
     repetition = _repetition(sentence)
     bounds = bounds_of(sentence, clock.now.date())
-    if repetition.unit in UNIT_SECONDS:
+    counts_hours = repetition.unit in UNIT_SECONDS
+    if counts_hours:
         return [_elapsed_series(sentence, repetition, bounds, clock)]
-    day_words = [part.lexeme for part in repeated_days(sentence)]
-    if repetition.interval.denominator != 1 or (day_words and _is_about_subject(sentence)):
+
+    # No day of the calendar is meant by "every one and a half weeks".
+    if repetition.interval.denominator != 1:
         raise AmbiguousTime(sentence.phrase)
+    # "weekly report Friday" may name a single Friday.
+    day_words = [part.lexeme for part in repeated_days(sentence)]
+    if day_words and _may_describe_subject(sentence):
+        raise AmbiguousTime(sentence.phrase)
+    # Day words that contradict the repetition leave no rule. "every year on 5/7" leaves two.
     rules = _rules(repetition, day_words, bounds.first)
     if len(rules) != 1:
         raise AmbiguousTime(sentence.phrase)
@@ -51,8 +64,8 @@ def read_series(sentence: Sentence, clock: Clock) -> list[Reading]:
     return _timed_series(sentence, rule, bounds, clock)
 
 
-def _is_about_subject(sentence: Sentence) -> bool:
-    """Whether an adverb apart from the day may be about the subject: "weekly report Friday"."""
+def _may_describe_subject(sentence: Sentence) -> bool:
+    """Whether an adverb apart from the day may describe a subject: "weekly report Friday"."""
     for cluster in clusters(sentence.parts):
         has_day = any(part.is_day for part in cluster)
         for part in cluster:
@@ -93,12 +106,14 @@ def _elapsed_series(
     clock: the moment at which the text is read.
     """
     rule, minutes = _elapsed_rule(repetition)
-    if repeated_days(sentence) or bounds.first or sentence.of("zone") or _exceptions(sentence):
+    # Such a series counts hours from now on, whatever day it is and whatever a clock shows.
+    names_days = repeated_days(sentence) or _exceptions(sentence)
+    if names_days or bounds.first or sentence.of("zone"):
         raise AmbiguousTime(sentence.phrase)
-    due = next_time(rule, clock.now, clock.zone, clock.now)
+    due = next_time(rule, clock.now, clock.zone, since=clock.now)
     until = _elapsed_until(bounds, due, minutes, clock)
 
-    # A clock can only be the end: "every hour until 5pm".
+    # A clock can only be the end ("every hour until 5pm"), and a series has only one end.
     clocks = [part for part in sentence.parts if part.is_clock]
     if clocks:
         is_end = len(clocks) == 1 and clocks[0].kind == "clock" and clocks[0].role == END
@@ -181,12 +196,15 @@ def _timed_series(
     Raises UnusedWords for words that such a series cannot have, AmbiguousTime for a zone without a
     name.
     """
+    # A series of days cannot last "for 2 hours".
     if bounds.length and bounds.length.seconds:
         raise sentence.unused(*sentence.of("length"))
     slots = clock_slots(sentence, _without_clock_ends(sentence))
     zone = NamedZone(sentence, clock)
+    # A zone belongs to a clock, so it means nothing without one.
     if zone.is_named and not slots:
         raise sentence.unused(*sentence.of("zone"))
+    # A rule stores its zone by name, and an offset such as "utc+05:30" has no name.
     if zone.is_named and zone.name is None:
         raise AmbiguousTime(sentence.phrase)
     series = _Series(sentence, replace(rule, zone_name=zone.name), bounds, clock)
@@ -211,22 +229,34 @@ def _hours(sentence: Sentence, slot: ClockSlot) -> list[Hour]:
 
 
 def _without_clock_ends(sentence: Sentence) -> list[Part]:
-    """Return the parts without the ends of ranges of hours: "every day from 9am to 10am"."""
-    parts = [part for part in sentence.parts if not (part.is_clock and part.role == END)]
-    if len(parts) < len(sentence.parts) and not any(part.is_clock for part in parts):
-        raise sentence.unused(*[part for part in sentence.parts if part not in parts])
+    """Return the parts that name the hours of a series, without the ends of ranges of hours.
+
+    "every day from 9am to 10am" keeps the part for 9am. Days at which the series starts or ends,
+    and days that "except" names, are left out too.
+
+    Raises UnusedWords for the end of a range without its beginning: "every day until 5pm".
+    """
+    clock_ends = [part for part in sentence.parts if part.is_clock and part.role == END]
+    parts = [part for part in sentence.parts if part not in clock_ends]
+    has_clock = any(part.is_clock for part in parts)
+    if clock_ends and not has_clock:
+        raise sentence.unused(*clock_ends)
     return [part for part in parts if part.role not in (START, END, EXCEPT) or part.is_clock]
 
 
 class _Series:
-    """A repetition with its first and last day, without the hour."""
+    """A repetition with its first and last day, without the hour.
+
+    The rule may name a zone of its own. Its days and hours are in that zone (`_rule_zone`);
+    its times are returned in the zone of the reader.
+    """
 
     def __init__(self, sentence: Sentence, rule: Recurrence, bounds: Bounds, clock: Clock):
         self._sentence = sentence
         self._rule = rule
         self._bounds = bounds
         self._clock = clock
-        self._zone = rule.zone(clock.zone)
+        self._rule_zone = rule.zone(clock.zone)
 
     def at(self, hours: Sequence[Hour], *, is_all_day: bool = False) -> Reading:
         """Return the series at one time of day.
@@ -252,7 +282,7 @@ class _Series:
         Raises PastTime if the series ends before it begins.
         """
         due = self._first_time(rule)
-        first = due.astimezone(self._zone).date()
+        first = due.astimezone(self._rule_zone).date()
         last = self._last_day(rule, due)
         if last is not None:
             if first > last:
@@ -263,13 +293,15 @@ class _Series:
     def _first_time(self, rule: Recurrence) -> datetime:
         """Return the first time of the series, from which its intervals are counted.
 
-        So it is the next time of the rule as if the interval were 1.
+        "every other Monday" begins on the next Monday: the interval counts only from then on.
         """
         after = self._clock.now
         first = self._bounds.first
         if first and first > after.date():
-            after = wall_time(first, time(0), self._zone) - timedelta(microseconds=1)
-        return next_time(replace(rule, interval=1), after, self._clock.zone, after)
+            # One moment earlier, since midnight of the first day is one of its times.
+            after = wall_time(first, time(0), self._rule_zone) - timedelta(microseconds=1)
+        without_interval = replace(rule, interval=1)
+        return next_time(without_interval, after, self._clock.zone, since=after)
 
     def _last_day(self, rule: Recurrence, due: datetime) -> date | None:
         """Return the last day of the series. None without an end.
@@ -279,13 +311,13 @@ class _Series:
         """
         bounds = self._bounds
         if bounds.length:
-            first = due.astimezone(self._zone).date()
+            first = due.astimezone(self._rule_zone).date()
             return shifted(first, bounds.length.months, bounds.length.days) - timedelta(days=1)
         if bounds.times:
             moment = due
             for _count in range(bounds.times - 1):
-                moment = next_time(rule, moment, self._clock.zone, due)
-            return moment.astimezone(self._zone).date()
+                moment = next_time(rule, moment, self._clock.zone, since=due)
+            return moment.astimezone(self._rule_zone).date()
         return bounds.last
 
 
@@ -309,19 +341,24 @@ def _exceptions(sentence: Sentence) -> list[Part]:
 
 
 def _without_exceptions(sentence: Sentence, rule: Recurrence) -> Recurrence:
-    """Return a rule of days without the weekdays that "except" names."""
+    """Return a rule of days without the weekdays that "except" names.
+
+    Raises UnusedWords if "except" names other days, if the rule cannot leave out a weekday, or if
+    no day remains.
+    """
     exceptions = _exceptions(sentence)
     if not exceptions:
         return rule
-    days: set[int] = set()
+    excepted_days: set[int] = set()
     for part in exceptions:
-        excepted = _excepted_days(part)
-        if not excepted:
+        weekdays = _excepted_days(part)
+        if not weekdays:
             raise sentence.unused(part)
-        days.update(excepted)
-    remaining = [day for day in rule.days or _ALL_WEEKDAYS if day not in days]
-    is_of_days = rule.freq == "WEEKLY" or rule == Recurrence("DAILY")
-    if not is_of_days or rule.interval != 1 or not remaining:
+        excepted_days.update(weekdays)
+    remaining = [day for day in rule.days or _ALL_WEEKDAYS if day not in excepted_days]
+    # "every other day" or "every month" comes on any weekday, so it cannot leave one out.
+    is_of_weekdays = rule.freq == "WEEKLY" or rule == Recurrence("DAILY")
+    if not is_of_weekdays or rule.interval != 1 or not remaining:
         raise sentence.unused(*exceptions)
     return Recurrence("WEEKLY", days=tuple(remaining))
 
@@ -497,11 +534,11 @@ def with_weekday_range(sentence: Sentence) -> Sentence:
     if not ranges:
         return sentence
     has_clock = any(part.is_clock for part in sentence.parts)
-    series = [part.lexeme.value for part in sentence.of("repeat")]
-    is_weekly = all(value == Repetition("week") for value in series)
+    repetitions = [part.lexeme.value for part in sentence.of("repeat")]
+    is_weekly = all(repetition == Repetition("week") for repetition in repetitions)
     if len(ranges) > 1 or not is_weekly:
         raise AmbiguousTime(sentence.phrase)
-    if not has_clock and not series:
+    if not has_clock and not repetitions:
         raise sentence.unused(*ranges)
 
     # Put a repetition on these days in place of the range.

@@ -45,26 +45,13 @@ class Text:
             forms = list(written.lower().replace("`", "'"))
         else:
             forms = [_plain_form(char) for char in written]
-        long_plain = "".join(forms)
-        # The place in `written` of each character of `long_plain`. A character may become several,
+        # The place in `written` of each character of the forms. A character may become several,
         # such as `½`, which all have its place.
         places: list[int] = []
         for place, form in enumerate(forms):
             places += [place] * len(form)
-
-        # Shorten long runs of blanks. Of each, the first characters keep their places.
-        pieces: list[str] = []
-        # The place in `written` of each character of `plain`
-        self._origin: list[int] = []
-        copied_until = 0
-        for blanks in _LONG_BLANKS.finditer(long_plain):
-            short = _short_blank(blanks[0])
-            pieces += [long_plain[copied_until : blanks.start()], short]
-            self._origin += places[copied_until : blanks.start() + len(short)]
-            copied_until = blanks.end()
-        pieces.append(long_plain[copied_until:])
-        self._origin += places[copied_until:]
-        self.plain = "".join(pieces)
+        # `_origin`: the place in `written` of each character of `plain`.
+        self.plain, self._origin = _with_short_blanks("".join(forms), places)
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Return start and end in `written` of `plain[start:end]`, which must not be empty."""
@@ -76,6 +63,24 @@ class Text:
             return ""
         first, last = self.span(start, end)
         return self.written[first:last].strip()
+
+
+def _with_short_blanks(text: str, places: list[int]) -> tuple[str, list[int]]:
+    """Shorten the long runs of blanks in a text. Return it with the places that remain.
+
+    places: a number for each character of the text. The first blanks of each run remain.
+    """
+    pieces: list[str] = []
+    remaining_places: list[int] = []
+    copied_until = 0
+    for blanks in _LONG_BLANKS.finditer(text):
+        short = _short_blank(blanks[0])
+        pieces += [text[copied_until : blanks.start()], short]
+        remaining_places += places[copied_until : blanks.start() + len(short)]
+        copied_until = blanks.end()
+    pieces.append(text[copied_until:])
+    remaining_places += places[copied_until:]
+    return "".join(pieces), remaining_places
 
 
 def _short_blank(blank: str) -> str:

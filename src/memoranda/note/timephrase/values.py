@@ -175,14 +175,14 @@ class NthWeekday(NamedTuple):
     nth: which of these weekdays, -1 for the last.
     day: the weekday, 0 for Monday to 6 for Sunday.
     month, year: the month and the year. None if the words do not name them.
-    months: if no month is named, how many months ahead; 0 is the present month.
+    months_ahead: if no month is named, how many months ahead; 0 is the present month.
     """
 
     nth: int
     day: int
     month: int | None = None
     year: int | None = None
-    months: int = 0
+    months_ahead: int = 0
 
 
 class LunarDate(NamedTuple):

@@ -90,6 +90,8 @@ def reminder_row(
         reminder = Reminder.of(info.header)
     zone = memory.settings.reading_zone
     now = memory.clock()
+    # An open reminder waits for the owner. If it repeats, it shows the time for which it fired, and
+    # not yet the next one.
     is_open = not reminder.is_done and (reminder.has_fired or reminder.is_due(now))
     due = reminder.shown_due if is_open else reminder.due
     when = due and due.astimezone(zone)

@@ -85,12 +85,15 @@ def compare_with_said(name: str, fact_lists: Sequence[Sequence[Fact]], said: lis
         for other in [item for item in said if item.category in labels]:
             assert other.source is not None
             if fold(other.words) in fold(fact.words):
+                # The memory says the same, so it need not be shown. But if something contradicts
+                # the fact, the memory may be what is true now.
                 if fact.newer is None:
                     said.remove(other)
             elif other.holds_alone and other.time > fact.time:
                 claim = Claim("", name, other.words, 0)
                 fact.newer = fact.newer or Statement(other.source, claim)
             elif other.holds_alone:
+                # The memory says something else, and is older.
                 said.remove(other)
 
 

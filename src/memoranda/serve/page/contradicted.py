@@ -51,33 +51,45 @@ def contradicted_in(
     """
     if memory.is_held_back(info):
         return []
-    asked = newer_statements(memory, [info]).get(info.row, {})
+    # The statements against which `memory review` has an open question, by the line that they
+    # contradict.
+    newer_by_line = newer_statements(memory, [info]).get(info.row, {})
     if statements is None:
         statements = _statements_about(memory, info)
-    if not asked and not statements:
+    if not newer_by_line and not statements:
         return []
-    found = [*_sentences(info, asked.get(0), statements)]
+
+    # First the sentence that a memory is, then facts such as `- [city] Porto`, then relations such
+    # as `- lives in [[Porto]]`.
+    contradicted = [*_sentences(info, newer_by_line.get(0), statements)]
     for fact in facts_of(memory, info, outgoing):
-        newer = asked.get(fact.line)
+        newer = newer_by_line.get(fact.line)
+        # Without an open question, a memory may still say something else of the same.
         if newer is None or newer.info.created <= fact.time:
             newer = contradicting(fact.words, fact.time, statements, info.title)
         if newer is not None:
-            found.append(Contradicted(fact.html, newer, fact.line))
+            contradicted.append(Contradicted(fact.html, newer, fact.line))
     for edge in outgoing:
-        if edge.note and edge.type != LINKS_TO and edge.line in asked:
-            fact = fact_of_relation(memory, info, edge, asked[edge.line])
+        is_relation = edge.note is not None and edge.type != LINKS_TO
+        if is_relation and edge.line in newer_by_line:
+            newer = newer_by_line[edge.line]
+            fact = fact_of_relation(memory, info, edge, newer)
             words = Markup("{} {}").format(fact.category, fact.html)
-            found.append(Contradicted(words, asked[edge.line], edge.line))
-    return found
+            contradicted.append(Contradicted(words, newer, edge.line))
+    return contradicted
 
 
 def _sentences(
-    info: NoteInfo, asked: Statement | None, statements: Sequence[Statement]
+    info: NoteInfo, known_newer: Statement | None, statements: Sequence[Statement]
 ) -> Iterator[Contradicted]:
-    """Yield the first sentence of a memory, if something newer contradicts it."""
+    """Yield the first sentence of a memory, if something newer contradicts it.
+
+    known_newer: a statement that is known to contradict the sentence. None if none is known; then
+        one is looked for in `statements`.
+    """
     if info.project not in MEMORY_PROJECTS:
         return
-    newer = asked or contradicting(info.title, info.created, statements)
+    newer = known_newer or contradicting(info.title, info.created, statements)
     if newer is not None:
         yield Contradicted(info.title, newer)
 

@@ -146,7 +146,7 @@ class Day:
 
     @property
     def agents(self) -> list[str | None]:
-        """Who made them, each once. None for the owner."""
+        """The agents and people who made the changes, each once. None for the owner."""
         return list(dict.fromkeys(group.agent for group in self.groups if not group.is_outside))
 
 
@@ -221,8 +221,9 @@ def _chosen_span(visit: Visit) -> Span | None:
         raise InvalidInput(f"`week` must be one of {', '.join(_WEEKS)}")
     weeks_ago, heading = _WEEKS[week]
     today = _today(memory)
-    days_of_this_week = (today.weekday() - visit.first_weekday) % _DAYS_OF_WEEK
-    first_day = today - timedelta(days=days_of_this_week, weeks=weeks_ago)
+    # How many days ago the present week began, which is on Sunday for some readers.
+    days_since_begin = (today.weekday() - visit.first_weekday) % _DAYS_OF_WEEK
+    first_day = today - timedelta(days=days_since_begin, weeks=weeks_ago)
     return Span(
         _midnight(memory, first_day),
         _midnight(memory, first_day + timedelta(weeks=1)),
@@ -369,15 +370,11 @@ def _add_outside_edits(
         time = row["time"]
         group = Group(None, "", "", time, [row], is_outside=True)
         local_day = parse_stamp(time).astimezone(zone).date()
-        # The days and their groups have the latest first.
-        later_days = [
-            day for day in days if parse_stamp(day.time).astimezone(zone).date() > local_day
-        ]
-        position = len(later_days)
-        is_new_day = position == len(days) or (
-            parse_stamp(days[position].time).astimezone(zone).date() != local_day
-        )
-        if is_new_day:
+        # The days and their groups have the latest first, so the edit comes behind all later ones.
+        dates = [parse_stamp(day.time).astimezone(zone).date() for day in days]
+        position = sum(1 for date in dates if date > local_day)
+        has_day = dates[position : position + 1] == [local_day]
+        if not has_day:
             days.insert(position, Day(time))
         groups = days[position].groups
         groups.insert(sum(1 for other in groups if other.time >= time), group)

@@ -39,7 +39,9 @@ _CHANGED_BY_FORMS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 def form(
     visit: Visit, note: Note, text: str, base: str, status: int = 200, **values: Any
 ) -> Response:
-    """Show the form for a note. Raises InvalidInput for a note that a form cannot send unchanged.
+    """Show the form for a note.
+
+    Raises InvalidInput for a note whose text would come back changed from a form in the browser.
 
     text: the text in the form.
     base: the text of the note when the form was made.
@@ -283,7 +285,8 @@ def gone(visit: Visit, place: tuple[str, str]) -> Response:
     """
     project, path = place
     name_of_file = path.rpartition("/")[2].removesuffix(".md")
-    # The title and the tags of the form are no part of a header that cannot be read.
+    # The text after a conflict (_MINE) or as it was typed, without the title and the tags of the
+    # form: these cannot be put into a header that cannot be read.
     text = typed(visit) if _MINE in visit.fields else _as_typed(visit)
     if _has_readable_header(text):
         header, body = differences.split(typed(visit))

@@ -157,6 +157,7 @@ def _origins_of_lines(
     """
     lines = _lines_of(note.text)
     origins = {number: _Origin(writer_of(info), info.created) for number in numbers}
+    # The lines whose change was not found yet, by number. The changes come from the latest on.
     unknown = {number: lines[number - 1] for number in numbers if number <= len(lines)}
     steps = history_through_moves(memory, info.project, info.path, limit=_MAX_CHANGES)
     revisions = memory.revisions_of([step.change for step in steps])

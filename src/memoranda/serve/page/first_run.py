@@ -32,12 +32,15 @@ def show(visit: Visit, since: str) -> Response:
 
 
 def programs_of(visit: Visit) -> Sequence[Any]:
-    """Return the programs on this machine (`clients.preview.InstalledProgram`)."""
-    programs = getattr(visit.request.app.state, "programs", None)
-    if programs is None:
+    """Return the programs on this machine (`clients.preview.InstalledProgram`).
+
+    Empty if the server was started without the function that looks for them.
+    """
+    find_programs = getattr(visit.request.app.state, "programs", None)
+    if find_programs is None:
         return ()
-    found: Sequence[Any] = programs()
-    return found
+    programs: Sequence[Any] = find_programs()
+    return programs
 
 
 def _is_here(client_id: str, connected: list[str]) -> bool:

@@ -119,10 +119,12 @@ def notes_that_matter(
     linked = [row for row in ordered if importance[row]]
     if len(groups) <= limit or not linked:
         return ordered[:limit]
+    # Of many memories that are like each other, only a few are shown.
     alike = _alike(groups, memories, pairs)
     hubs = _hubs(linked, groups, alike, limit // _PART_OF_HUBS)
     chosen = _with_neighbours(hubs, importance, pairs, alike, limit)
     taken = set(chosen)
+    # The rest of the room is for the most important of the other notes.
     for row in linked:
         if len(chosen) >= limit:
             break
@@ -197,15 +199,20 @@ def _with_neighbours(
     alike: Mapping[int, set[int]],
     limit: int,
 ) -> list[int]:
-    """Return the hubs, and by turns a note of each hub, those first that connect most hubs."""
+    """Return the hubs, and notes that are linked with them, at most `limit` rows.
+
+    The hubs take turns: each adds its next neighbour, those first that connect most hubs.
+    """
     neighbours = neighbours_of(importance, pairs)
     hub_counts = Counter(row for hub in hubs for row in neighbours[hub])
 
     def rank(row: int) -> tuple[int, float, int]:
+        """Put the neighbours of most hubs first, then the most important ones."""
         return -hub_counts[row], -importance[row], row
 
     chosen = list(hubs)
     taken = set(hubs)
+    # The neighbours of each hub that were not looked at yet. A hub without any leaves the list.
     queues = [iter(sorted(neighbours[hub], key=rank)) for hub in hubs]
     while queues and len(chosen) < limit:
         queue = queues.pop(0)

@@ -32,6 +32,7 @@ def group_titles(language: str, names: Collection[str]) -> dict[str, str]:
     """
     own_titles = {name: _own_title(language, name) for name in names}
     counts = Counter(title.casefold() for title in own_titles.values())
+    # The projects with a group for a folder. Their other notes are "elsewhere" in the project.
     divided = {_project_of(name) for name in names if "/" in name}
     titles = {}
     for name, title in own_titles.items():

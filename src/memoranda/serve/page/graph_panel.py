@@ -71,6 +71,7 @@ def related_notes(edges: Iterable[Edge], most_named: int = _NAMED) -> list[Relat
 
     most_named: how many notes of a relation are named. The others are counted.
     """
+    # By (whether the relation leads to the note, its name): the notes, and the rows seen so far.
     relations: dict[tuple[bool, str], RelatedNotes] = {}
     rows: dict[tuple[bool, str], set[int]] = {}
     for edge in edges:

@@ -171,7 +171,11 @@ def drawing(visit: Visit) -> dict[str, Any]:
 
 
 def _whole(visit: Visit, limit: int) -> dict[str, Any]:
-    """Return the drawing of all notes, or of the notes of one cluster. Very many become clusters."""
+    """Return the drawing of all notes, or of the notes of one cluster.
+
+    Very many notes are drawn as clusters. Otherwise at most `limit` notes are drawn: those with most
+    links or, by default, those that matter (`notes_that_matter`).
+    """
     memory = visit.memory
     fields = visit.fields
     all_places = places_passing(memory, query_of(memory, fields))
@@ -184,13 +188,13 @@ def _whole(visit: Visit, limit: int) -> dict[str, Any]:
     if fields.get("by") != BY_LINKS:
         rows_shown = set(_most_linked(places, pairs, limit))
         infos = _infos_in(memory, all_places, rows_shown)
-        return _notes(visit, infos, pairs, set(), limit, len(places))
+        return _notes(visit, infos, pairs, start=set(), limit=limit, total=len(places))
     groups = groups_by_row(places, pairs)
     memories = {place.row for place in all_places if place.phase and place.category}
     rows_by_importance = notes_that_matter(groups, memories, pairs, limit)
     infos = _infos_in(memory, all_places, set(rows_by_importance))
     start = _centre(memory, rows_by_importance)
-    return _notes(visit, infos, pairs, start, limit, len(places), groups)
+    return _notes(visit, infos, pairs, start=start, limit=limit, total=len(places), groups=groups)
 
 
 def _centre(memory: MemorySession, rows: Sequence[int]) -> set[int]:
@@ -333,8 +337,11 @@ def _notes(
     zone = visit.memory.settings.zone
     link_counts = _link_counts(pairs) if groups is None else _importance(groups, pairs)
 
-    # The order decides where the script puts a note, so it must be the same at each visit.
     def sort_key(info: NoteInfo) -> tuple[bool, float, str, str]:
+        """Put the notes of the beginning first, then those with most links.
+
+        The order decides where the script puts a note, so it must be the same at each visit.
+        """
         return info.row not in start, -link_counts[info.row], info.title, info.path
 
     notes_shown = sorted(infos, key=sort_key)[:limit]
@@ -342,7 +349,8 @@ def _notes(
         groups = {info.row: _group_of_note(info) for info in notes_shown}
     rows_shown = {info.row for info in notes_shown}
     neighbours = neighbours_of(rows_shown, relations(visit.memory), kind)
-    # The rows of the index would show how many notes there are that this caller may not see.
+    # The script knows the notes by numbers of their own. Their rows in the index would show how many
+    # notes there are that this caller may not see.
     numbers = {info.row: number for number, info in enumerate(notes_shown, 1)}
     nodes = [
         {

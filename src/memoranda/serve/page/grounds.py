@@ -89,6 +89,7 @@ def _of_merge(language: str, notes: Sequence[Note]) -> list[str]:
     only_second = _distinct(words[NEW])
     if not only_first and not only_second:
         return [translated(language, "Both have the same words.")]
+    # "3 of 5 words": out of the words of the longer note.
     count = len(words[SAME])
     total = count + max(len(words[OLD]), len(words[NEW]))
     sentences = []

@@ -52,11 +52,14 @@ def _authors(memory: MemorySession, steps: Sequence[PlacedChange], checksum: str
     revisions = memory.revisions_of([step.change for step in steps])
     edits = outside_edits(memory, steps, revisions, newer=None)
     for step in steps:
+        # Somebody edited the file in an editor after this change.
         if step.change.number in edits:
             yield EDITOR
+        # The change left the text with the checksum, so only what came after it counts.
         if _wrote(step.change, checksum):
             return
         yield _author_of(step.change)
+        # Before the change, the note had this text.
         if _replaced(step.change, checksum):
             return
 

@@ -116,9 +116,12 @@ def _differing_places(text: str, other_text: str) -> list[tuple[str, str]]:
     Words with only blanks or signs between them are one place.
     """
     places: list[tuple[str, str]] = []
+    # The words of the place that is not complete yet, in both texts.
     own_words = ""
     other_words = ""
+    # A place is complete at the next words that both texts have. So there are some at the end.
     for part in [*changed_words(text, other_text), Part(SAME, "end")]:
+        # Blanks and signs that both texts have join the differing words on both sides of them.
         is_between = part.kind == SAME and not any(map(str.isalnum, part.text))
         if is_between and not (own_words or other_words):
             continue

@@ -267,6 +267,7 @@ def _links(
     for direction in ("in", "out"):
         links[direction] = [pair for pair in links[direction] if pair[0].row not in in_both]
     for notes in links.values():
+        # A sort keeps the order of equal items. So the newest notes stay first within each group.
         notes.sort(key=lambda pair: pair[0].created, reverse=True)
         notes.sort(key=lambda pair: (pair[0].row in rows_in_text, not pair[1]))
     return links

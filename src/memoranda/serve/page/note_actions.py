@@ -192,7 +192,10 @@ def _two_to_merge(infos: Sequence[NoteInfo]) -> Response:
 
 
 def _together(visit: Visit, action: str, infos: Sequence[NoteInfo]) -> None:
-    """Do an action to several notes. Raises InvalidInput."""
+    """Do an action to several notes. Raises InvalidInput for an unknown action.
+
+    The action `merge` is not one of these, because it shows a page of its own first.
+    """
     memory = visit.memory
     if action == "delete":
         memory.delete(*infos)

@@ -115,13 +115,16 @@ def body_without_title(body: str, title: str) -> str:
     as its title. "" if the note says nothing else.
     """
     text = body.lstrip("\n")
+    # A heading such as `# Plan`.
     without_heading = text.removeprefix(f"# {title}\n")
     if without_heading != text:
         return without_heading
+    # A heading with a line of `===` below it.
     line, _, rest = text.partition("\n")
     underline = _UNDERLINE.match(rest)
     if underline is not None and underline["heading"] and line == title:
         return rest[underline.end() :]
+    # A first sentence in plain text, such as `Plan. We begin on Monday.`
     is_plain = not _BLOCK_MARKS.match(line) and underline is None
     if not is_plain or not title or not line.startswith(title):
         return body

@@ -17,6 +17,7 @@ TEMPLATES = "templates"
 TEXTS = "texts"
 STATIC = "static"
 Mark = tuple[int, int, int]
+"""Tells one installation of the program from another: inode, size and time of one of its files."""
 
 
 @cache
@@ -40,12 +41,12 @@ def is_program_replaced() -> bool:
 
 @cache
 def _mark_of_program() -> Mark | None:
-    """Return the mark of the program with which the server was started."""
+    """Return the mark that the program had when this server started."""
     return _mark_now()
 
 
 def _mark_now() -> Mark | None:
-    """Return what tells one installation of the program from another. None if it is gone."""
+    """Return the mark of the program that is installed now. None if no program is there."""
     try:
         status = Path(memoranda.__file__).stat()
     except OSError:

@@ -197,6 +197,7 @@ def _names(
     infos, _ = memory.list(Query(ids=ids), limit=0)
     links = count_incoming(memory, infos, _MAX_LINKS)
     info_by_id = {info.id: info for info in infos}
+    # A sentence with several names is only about some of them, so all names must be known.
     newest = _newest(memory, KINDS[kind].category)
     folded_names = [fold(places[0].title) for named in places_by_kind.values() for places in named]
     rows = []
@@ -256,16 +257,24 @@ def _role(
     It is a fact in the notes of the name, or what a newer memory says instead: ("works on", "Heron").
     Both are "" if neither says it. Notes that seem to hold instructions say nothing.
     """
+    said_role = ("", "")
+    said_at = ""
     said = _role_said(name, newest)
+    if said is not None:
+        memory_info, sentence_fact = said
+        said_role = (sentence_fact.label, sentence_fact.value)
+        said_at = memory_info.created
+
     for info in infos:
         if memory.is_held_back(info):
             continue
         for fact in memory.observations(info):
-            if (fact.category or "").casefold() in _ROLES:
-                if said is not None and said[0].created > text_origin(memory, info).time:
-                    return said[1].label, said[1].value
-                return "", words_of_fact(fact)
-    return ("", "") if said is None else (said[1].label, said[1].value)
+            is_role = (fact.category or "").casefold() in _ROLES
+            if not is_role:
+                continue
+            is_said_later = said_at and said_at > text_origin(memory, info).time
+            return said_role if is_said_later else ("", words_of_fact(fact))
+    return said_role
 
 
 def _role_said(

@@ -222,10 +222,11 @@ def _part(memory: MemorySession, info: NoteInfo, newer: Mapping[int, Statement])
     """Collect everything that one note of a name says."""
     place = f"{info.project.lstrip('.')}/{info.path}".rpartition("/")[0]
     if memory.is_held_back(info):
-        return Part(info, place, True)
+        return Part(info, place, is_held_back=True)
     outgoing = [edge for edge in memory.outgoing(info) if edge.note]
     facts = facts_of(memory, info, outgoing)
     for fact in facts:
+        # The line may have been written after the statement, although the note is older.
         statement = newer.get(fact.line)
         if statement is not None and statement.info.created > fact.time:
             fact.newer = statement
@@ -239,12 +240,12 @@ def _part(memory: MemorySession, info: NoteInfo, newer: Mapping[int, Statement])
     return Part(
         info,
         place,
-        False,
-        _is_claim(memory, info),
-        can_take_out(memory, info),
-        facts,
-        contradicted,
-        [*standing_edges[:_MAX_LINKS], *memory.incoming(info, _MAX_LINKS)],
+        is_held_back=False,
+        is_claim=_is_claim(memory, info),
+        may_take_out=can_take_out(memory, info),
+        facts=facts,
+        contradicted=contradicted,
+        edges=[*standing_edges[:_MAX_LINKS], *memory.incoming(info, _MAX_LINKS)],
     )
 
 
@@ -259,30 +260,35 @@ def _is_claim(memory: MemorySession, info: NoteInfo) -> bool:
 
 
 def _about(memory: MemorySession, name: str) -> About:
-    """Collect everything about a name."""
+    """Collect everything about a name, and leave out what would be said twice."""
+    # What the notes of the name say, and their links.
     page = About(name)
     page.parts = _parts(memory, notes_called(memory, name))
     edges = [edge for part in page.parts for edge in part.edges]
     page.relations = related_notes(edges, most_named=len(edges))
     for related in page.relations:
         related.notes.sort(key=lambda info: info.created, reverse=True)
+
+    # The other notes that mention the name. It is searched as a phrase, so that its words must be
+    # together.
     own_rows = {part.info.row for part in page.parts}
-    # A name is searched as a phrase, so that its words must be together.
     phrase = '"{}"'.format(name.replace('"', " "))
     hits = memory.search(Query(text=phrase, archived=False), limit=_MAX_HITS)
     page.mentions = _mentions(memory, [hit for hit in hits if hit.note.row not in own_rows])
-    # A search leaves out what does not hold any more, a list does not.
+    # Memories with the name are listed, too. Unlike a search, a list has those that do not hold any
+    # more. Besides, a search finds the best hits, and the newest memories may not be among them.
     of_memories = Query(
         contains=name, projects=(CATEGORY_PROJECT,), archived=False, order="created"
     )
     listed, total = memory.list(of_memories, limit=_MAX_HITS)
     infos = _naming(memory, listed, name)
     page.has_more = max(hits.total, total) > _MAX_HITS
-    # A search finds the nearest memories, of which the newest may be none.
     _add_newest(memory, infos, page.mentions)
     for learned in _not_holding(memory, infos, page.mentions):
         kind = "later" if _is_later(memory, learned.info) else "over"
         page.mentions.setdefault(kind, []).append(learned)
+
+    # Each note and each fact is told at one place only.
     _set_contradicted_memories_apart(memory, page.mentions)
     page.said = said_facts(memory, name, page.mentions["memories"])
     _set_contradicted_facts_apart(page)
@@ -320,10 +326,14 @@ def _set_contradicted_memories_apart(
         learned.is_claim = _is_claim(memory, learned.info)
         statements = newer.get(learned.info.row, {}).values()
         learned.is_asked = bool(statements)
-        learned.newer = max(
-            statements, key=lambda statement: statement.moment, default=None
-        ) or contradicting(learned.info.title, learned.info.created, all_statements)
-        (standing if learned.newer is None else contradicted).append(learned)
+        if statements:
+            learned.newer = max(statements, key=lambda statement: statement.moment)
+        else:
+            learned.newer = contradicting(learned.info.title, learned.info.created, all_statements)
+        if learned.newer is None:
+            standing.append(learned)
+        else:
+            contradicted.append(learned)
     mentions["memories"] = standing
     mentions["contradicted"] = contradicted
 
@@ -369,8 +379,10 @@ def _set_mentions_apart(memory: MemorySession, page: About) -> None:
     naming: list[Learned] = []
     for kind in ("memories", "notes"):
         for learned in page.mentions.pop(kind, []):
-            is_subject = is_about(learned.info.title, page.name, names)
-            (about if is_subject else naming).append(learned)
+            if is_about(learned.info.title, page.name, names):
+                about.append(learned)
+            else:
+                naming.append(learned)
     for kind, mentions in (("about", about), ("naming", naming)):
         if mentions:
             page.mentions[kind] = mentions

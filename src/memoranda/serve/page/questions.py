@@ -20,6 +20,8 @@ MOST = 200
 _CACHE_LASTS = timedelta(minutes=5)
 # Held while questions are searched for or the cache is changed.
 _SEARCHING = Lock()
+# The key of the cache for the questions of all kinds. The other keys are kinds of questions.
+_ALL_KINDS = ""
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,11 @@ class FoundQuestions:
     moment: datetime
 
 
-def open_questions(visit: Visit, kind: str = "") -> Sequence[ReviewItem]:
+def open_questions(visit: Visit, kind: str = _ALL_KINDS) -> Sequence[ReviewItem]:
     """Return the open questions, at most MOST. Simultaneous requests share one search.
 
-    kind: only questions of this kind, each for itself. "" means all kinds; then questions of some
-        kinds are combined into one.
+    kind: only questions of this kind, each for itself. _ALL_KINDS ("") means all kinds. Then
+        questions of some kinds are combined into one.
     """
     with _SEARCHING:
         stamp = visit.memory.journal_stamp()
@@ -54,24 +56,27 @@ def open_questions(visit: Visit, kind: str = "") -> Sequence[ReviewItem]:
 
 
 def take_out(visit: Visit, keys: Collection[str], before: str) -> None:
-    """Remove questions that were just answered from the cache.
+    """Remove questions that were just answered from the cache, so that no new search is needed.
 
-    An answer may close other questions, too. They leave the cache when the rail counts again.
+    An answer may close other questions, too. They stay in the cache until the next search.
 
     keys: the keys of the questions.
     before: the stamp of the ledger before the answer.
     """
     with _SEARCHING:
         cache = _cache_of(visit)
-        cached = cache.get("")
+        cached = cache.get(_ALL_KINDS)
         cache.clear()
+        # The cached questions were already out of date when the answer was given.
         if cached is None or cached.stamp != before:
             return
+        cached_keys = {item.key for item in cached.items}
+        # A key is missing if its question is combined with others into one. That one now asks about
+        # fewer notes, so it must be searched again.
+        if not cached_keys.issuperset(keys):
+            return
         items = tuple(item for item in cached.items if item.key not in keys)
-        # A question that combines one of these is another question now.
-        has_all = len(cached.items) - len(items) == len(keys)
-        if has_all:
-            cache[""] = FoundQuestions(items, visit.memory.journal_stamp(), cached.moment)
+        cache[_ALL_KINDS] = FoundQuestions(items, visit.memory.journal_stamp(), cached.moment)
 
 
 def look_again(visit: Visit) -> Sequence[ReviewItem]:

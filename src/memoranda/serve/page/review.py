@@ -17,6 +17,7 @@ from starlette.responses import Response
 
 from memoranda import documents
 from memoranda.documents.differences import Line, sides
+from memoranda.engine import MemorySession
 from memoranda.engine.review import DELETE, Quote, ReviewItem, SharedAnswer, shared_answers
 from memoranda.engine.suspicion import CLAIM, KEEP
 from memoranda.engine.suspicious_words import WordsElsewhere, suspicious_words
@@ -263,14 +264,7 @@ def _following(visit: Visit, items: Sequence[ReviewItem], position: int) -> str:
 
 def _question(visit: Visit, item: ReviewItem) -> Question:
     """Return a question with its notes and answers."""
-    # A question of several lines quotes its notes itself.
-    notes: list[Note] = []
-    if len(item.lines) < 2:
-        # The two lines of a contradiction may be of one note.
-        names = dict.fromkeys(ref.partition(":")[0] for ref in item.refs[:2])
-        for name in names:
-            with suppress(NotFound, Ambiguous):
-                notes.append(visit.memory.read(name, count=False))
+    notes = _notes_of_question(visit.memory, item)
     is_of_two_things = item.kind == _MERGE and not say_the_same(notes)
     question = Question(
         item,
@@ -292,10 +286,26 @@ def _question(visit: Visit, item: ReviewItem) -> Question:
         question.panes = []
         question.titles = _titles(visit, item.refs[:_MAX_NAMED_NOTES])
     if len(question.panes) == 2:
-        # The answers name them so.
+        # The answers to choose from call the two notes by these captions.
         for pane, caption in zip(question.panes, ("The first", "The second"), strict=True):
             pane.caption = caption
     return question
+
+
+def _notes_of_question(memory: MemorySession, item: ReviewItem) -> list[Note]:
+    """Return the notes that a question is about, at most two. Notes that are gone are left out.
+
+    Empty for a question of several lines, because these lines quote the notes.
+    """
+    if len(item.lines) >= 2:
+        return []
+    notes: list[Note] = []
+    # A reference may also name a line: `ID:7`. The two lines of a contradiction may be of one note.
+    names = dict.fromkeys(ref.partition(":")[0] for ref in item.refs[:2])
+    for name in names:
+        with suppress(NotFound, Ambiguous):
+            notes.append(memory.read(name, count=False))
+    return notes
 
 
 def _titles(visit: Visit, ids: Sequence[str]) -> list[str]:
@@ -332,6 +342,7 @@ def _panes_of_quotes(item: ReviewItem, notes: Sequence[Note]) -> list[Pane]:
         if id in own_notes:
             statement = plain_text(_text_of_quote(own_notes[id], quote))
         statements.append((id, statement))
+    # The words to mark in each note, by its id.
     spans: dict[str, list[Span]] = {id: [] for id in texts}
     differing = _differing_words([statement for _, statement in statements], item.quotes)
     for (id, statement), words in zip(statements, differing, strict=True):
@@ -348,19 +359,23 @@ def _differing_words(statements: Sequence[str], quotes: Sequence[Quote]) -> list
     """Return, for each of two statements, the places of the words that the other one lacks.
 
     Their values are compared, or the whole statements if one does not have its value word by word.
+    If these are too different, all their words are marked.
     """
     values = [plain_words(quote.value) for quote in quotes]
     starts = [text.find(value) for text, value in zip(statements, values, strict=True)]
-    if min(starts) < 0:
+    has_values = min(starts) >= 0
+    if not has_values:
         values = list(statements)
         starts = [0, 0]
     first, second = values
     both_sides = sides(first, second)
     same_characters = sum(len(part.text) for part in both_sides[0] if part.kind == SAME)
-    if 2 * same_characters >= _MIN_LIKENESS * (len(first) + len(second)):
+    are_alike = 2 * same_characters >= _MIN_LIKENESS * (len(first) + len(second))
+    if are_alike:
         spans = [_spans_of_change(parts) for parts in both_sides]
     else:
         spans = [[Span(0, len(value))] for value in values]
+    # So far, the places count from the beginning of the values.
     return [
         [Span(start + span.start, start + span.stop) for span in own_spans]
         for start, own_spans in zip(starts, spans, strict=True)
@@ -374,6 +389,7 @@ def _spans_of_change(parts: Line) -> list[Span]:
     """
     spans: list[Span] = []
     position = 0
+    # Whether only a single sign is between the last place and this part.
     is_joined = False
     for part in parts:
         end = position + len(part.text)
@@ -402,12 +418,17 @@ def _marked_pane(
     text: str | None = None,
     shown: Callable[[Line], Line] = lambda line: line,
 ) -> Pane:
-    """Return the pane of a note with some places marked. A long text is cut around the first.
+    """Return the pane of a note with some places marked.
 
+    A long text is cut so that the first of the places is shown.
+
+    spans: the places, in the order of the text.
     text: the text that the places are in. None means the text of the note as it is.
-    shown: makes of each line the line that is shown.
+    shown: a function that gets each line of the pane, and returns the line to show for it.
     """
     content = note.content if text is None else text
+    # The part of the text that is shown begins before the first place, or at the top of the text if
+    # the place is then shown, too.
     start = 0
     if spans and spans[0].stop > _MAX_PANE_CHARACTERS:
         start = max(spans[0].start - _CHARACTERS_BEFORE, 0)
@@ -418,6 +439,7 @@ def _marked_pane(
         if start <= span.start < stop
     ]
     lines = _by_lines(_with_marks(content[start:stop], shown_spans))
+    # Blank lines at the top and the end would only take room.
     while len(lines) > 1 and not lines[0]:
         lines.pop(0)
     while len(lines) > 1 and not lines[-1]:

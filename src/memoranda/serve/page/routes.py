@@ -244,7 +244,8 @@ async def _events(
 ) -> AsyncIterator[str]:
     """Yield an event for each change of the ledger, as long as the cookie is valid.
 
-    A program that connects or goes is an event, too.
+    A program that connects or goes is an event, too. Without an event for some time, a comment is
+    sent, so that nobody on the way takes the connection for dead.
 
     secret: the secret of the cookie.
     since: the stamp of the ledger that the browser has seen. None means the present one.

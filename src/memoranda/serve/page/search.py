@@ -137,26 +137,19 @@ def show(visit: Visit) -> Response:
     why = visit.number(_WHY, 0)
     query = query_of(memory, fields)
     visit.begin_page()
+    # Without words to search for, the newest notes are shown.
     is_plain = not fields.get("q", "").strip()
     if is_plain:
         hits = _newest(memory, query, offset)
     else:
         hits = memory.search(query, limit=HITS, offset=offset, explain=bool(why))
     listed = documents.hits(hits, offset)
-    named = _note_of_name(hits, query.text or "")
-    name = [] if named is None else [named.title]
-    statements = statements_naming(memory, name)
-    newer = _newer_by_row(memory, hits, statements, most_names=_MAX_NAMES - len(name))
-    for number, (row, hit) in enumerate(zip(listed, hits, strict=True), 1):
-        row |= shown(memory, hit, query.text or "") | {"number": number}
-        row["newer"] = None if row["marks"] else newer.get(hit.note.row)
-        row["contradicted"] = []
+    _complete_rows(memory, listed, hits, query.text or "")
     _add_ends_in_inbox(memory, listed, hits)
-    if named is not None:
-        first: Document = listed.rows[0]
-        first["contradicted"] = contradicted_in(memory, named, memory.outgoing(named), statements)
     if why and visit.is_part:
         return visit.html("why.html", row=_explained_row(listed, why))
+    # Without the script, the whole page is shown with the reasons of this hit. The address may be
+    # older than the hits, so there may be no such hit any more.
     if 0 < why <= len(listed.rows):
         _explained_row(listed, why)
     values: dict[str, Any] = {
@@ -201,6 +194,31 @@ def _newest(memory: MemorySession, query: Query, offset: int) -> Hits:
     found = memory.search(query.replace(ids=ids), limit=2 * HITS) if ids else ()
     hit_by_row = {hit.note.row: hit for hit in found}
     return Hits([hit_by_row[info.row] for info in shown_infos if info.row in hit_by_row], total)
+
+
+def _complete_rows(memory: MemorySession, listed: Listed, hits: Hits, text: str) -> None:
+    """Add to the row of each hit what the page shows of it (`shown`), and what contradicts it.
+
+    number: the place of the hit on the page, from 1.
+    newer: a newer statement that contradicts the hit. None without one, or if the row has a remark
+        about it already.
+    contradicted: the facts in the hit that newer statements contradict. This takes long, so only
+        the note of a name that the query has gets it.
+
+    text: the text of the query.
+    """
+    named = _note_of_name(hits, text)
+    name = [] if named is None else [named.title]
+    statements = statements_naming(memory, name)
+    newer = _newer_by_row(memory, hits, statements, most_names=_MAX_NAMES - len(name))
+    for number, (row, hit) in enumerate(zip(listed, hits, strict=True), 1):
+        row |= shown(memory, hit, text) | {"number": number}
+        row["newer"] = None if row["marks"] else newer.get(hit.note.row)
+        row["contradicted"] = []
+    if named is not None:
+        # The note of a name is always the first hit.
+        first: Document = listed.rows[0]
+        first["contradicted"] = contradicted_in(memory, named, memory.outgoing(named), statements)
 
 
 def _note_of_name(hits: Iterable[Hit], asked: str) -> NoteInfo | None:
@@ -455,11 +473,13 @@ def _pieces(
         return [(False, text)] if text else []
     folded_text, places = _folded_with_places(text)
     pieces = []
+    # The end of the last piece, in the text as it is written.
     end = 0
     for match in re.finditer("|".join(patterns), folded_text):
         start = places[match.start()]
         stop = places[match.end()]
-        # One character may fold into several, of which a match may have only some.
+        # One character may fold into several, as "ß" into "ss". A match of only one of these has no
+        # character of the written text for itself.
         if stop <= max(start, end):
             continue
         pieces.append((False, text[end:start]))
@@ -490,11 +510,13 @@ def _reasons(shares: Mapping[str, float], words: str) -> list[Reason]:
     positive_sum = sum(value for value in shares.values() if value > 0) or 1.0
     score = sum(shares.values()) or 1.0
     reasons = []
+    # Where the part of a reason begins in the bar, in percent of the bar.
     start = 0.0
     ordered = sorted(shares.items(), key=lambda item: -item[1])
     percents = _whole_percents([100 * value / score for _, value in ordered])
     for (name, value), percent in zip(ordered, percents, strict=True):
         width = 100 * max(0.0, value) / positive_sum
+        # A share below half a percent is no reason that a person wants to read.
         if percent:
             sentence = _sentence(name, value)
             reasons.append(
@@ -528,5 +550,9 @@ def _sentence(name: str, value: float) -> str:
 
 @cache
 def _sentences() -> Mapping[str, Mapping[str, str]]:
-    """Return the sentences of all shares, by the name of the share."""
+    """Return the sentences that explain the shares of a score, by the name of the share.
+
+    A share is what one feature of a hit adds to its score. It has a sentence `raises` and, if it can
+    also make the score lower, a sentence `lowers`.
+    """
     return json.loads(text_in(TEXTS, "reasons.json"))

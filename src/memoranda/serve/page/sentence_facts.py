@@ -75,6 +75,8 @@ def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
 
 def facts_in_sentence(sentence: str, name: str) -> Iterator[SentenceFact]:
     """Yield what a sentence that begins with a name says about it."""
+    # The name must end there: "Ann" does not begin "Anna". Only in scripts without spaces may other
+    # letters follow it directly.
     beginning = re.match(
         rf"\s*{re.escape(name)}(?!\w)|\s*{re.escape(name)}(?=[^\x00-\x7f])", sentence, re.I
     )
@@ -127,6 +129,8 @@ def is_about(sentence: str, name: str, folded_names: Iterable[str]) -> bool:
     folded_sentence = fold(sentence)
     names_there = {known for known in folded_names if known in folded_sentence}
     places = _places_of_names(folded_sentence, {fold(name), *names_there})
+    # The end of the name before, None at the first name. The names are looked at in the order of the
+    # sentence, as long as only a word such as "and" is between two of them.
     end = None
     for start, stop, found_name in places:
         is_joined = end is not None and _JOINED.fullmatch(folded_sentence[end:start])

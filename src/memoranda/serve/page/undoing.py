@@ -110,6 +110,8 @@ def _barred(
     memory: MemorySession, change: Change, refusal: CannotUndo, revisions: Sequence[Revision]
 ) -> Barred:
     """Return why a change cannot be undone, and what can be done instead."""
+    # The later changes that could be undone together with this one. If that is not possible, the
+    # one later change that the refusal names is shown.
     together = []
     if refusal.obstacle == UndoObstacle.LATER:
         together = later_changes_in_the_way(memory, change.number)
@@ -221,7 +223,8 @@ def take_back_alone(visit: Visit, info: NoteInfo) -> None:
         is_about = note is not None and note.row == info.row
         text = _text_without(memory, info, revision) if is_about else None
         if text is not None:
-            # What a change did to other notes is not taken back.
+            # If the change touched other notes, too, these stay as they are. Then the change as a
+            # whole does not count as undone.
             undone = number if len(revisions) == 1 else None
             memory.edit(info, Rewrite(text), checksum=info.checksum, undoes=undone)
             return

@@ -393,7 +393,8 @@ async def viewed(
         call = server.admitted(request)
     else:
         raise RequestRefused(401, "This page is opened by the command: memory page")
-    # Only the holder of the cookie can compute it.
+    # A form must send this text back. Another site cannot, since only the holder of the cookie can
+    # compute the text.
     csrf = digest(f"csrf {secret}") if is_owner else ""
     if request.method == "POST":
         fields = await _posted(request, call, csrf)
@@ -403,6 +404,7 @@ async def viewed(
     agent_name = request.headers.get("user-agent", "").partition("/")[0]
 
     def visit_of(memory: MemorySession) -> Visit:
+        """Return the visit, with the memory as the sender of the request may use it."""
         if is_owner:
             session = digest(f"session {secret}")[:8]
             memory = memory.as_caller(None, "page", client="page", session=session)
@@ -414,13 +416,14 @@ async def viewed(
             memory = call.caller(memory, agent_name, "http", f"http {agent_name}")
         return Visit(request, memory, fields, csrf, begin_page)
 
+    # Set when the view is sure that it will answer with its page. Views run on other threads.
     has_begun = asyncio.Event()
-    # Views run on other threads.
     begin_page = partial(asyncio.get_running_loop().call_soon_threadsafe, has_begun.set)
     answer = server.run(call, lambda memory: _answer_of(view, visit_of(memory)))
     is_page = request.method == "GET" and PART_HEADER not in request.headers
     if template is None or not is_page:
         return await answer
+    # The frame of the page is sent at once, and the rest when the view has answered.
     frame = partial(server.run, call, lambda memory: visit_of(memory).frame(template))
     return await framed(answer, frame, has_begun, partial(_error, request))
 

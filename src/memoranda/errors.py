@@ -246,13 +246,22 @@ class SecretRefused(InvalidInput):
     why: the kind of secret, in words.
     where: the part of the note that has the secret. It never contains the secret itself.
     line: the number of the line that has the secret; 0 if it is in another part of the note.
+    others: the further secrets in the text: the kind of each, in words, and its line.
     """
 
-    def __init__(self, rule: str, why: str, where: str, line: int = 0):
+    def __init__(
+        self,
+        rule: str,
+        why: str,
+        where: str,
+        line: int = 0,
+        others: Sequence[tuple[str, int]] = (),
+    ):
         self.rule = rule
         self.why = why
         self.where = where
         self.line = line
+        self.others = others
         super().__init__(
             f"This holds what looks like {why} (rule {rule}, {where}), so nothing was written. Leave it out, or say "
             "where it is kept. Its owner can allow it: gate.secrets in config.yaml."

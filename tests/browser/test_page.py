@@ -287,6 +287,9 @@ def test_an_edit_beside_an_agent_keeps_both(visit, memory):
         with page.expect_event("dialog"):
             page.evaluate("setTimeout(() => location.assign('/page'))")
         assert "<<<" not in page.locator("main").inner_text()
+        heights = [chip.bounding_box()["height"] for chip in page.locator("label.chip").all()]
+        assert len(heights) == 3
+        assert max(heights) < 34, heights
         page.get_by_label("Keep that of you, elsewhere").check()
         page.get_by_role("button", name="Save").click()
         expect(page.locator(".body")).to_contain_text("theirs")

@@ -25,7 +25,9 @@ from memoranda.serve.page import agents, health
 from memoranda.serve.page.routes import GET, PAGES
 from memoranda.serve.page.sentences import catalog, error_words, known_words
 from memoranda.serve.page.times import Clock
+from memoranda.serve.page.wording import joined_names
 from serve.test_page import memory
+from serve.web import plain
 
 pytestmark = pytest.mark.anyio
 CHINESE = {"accept-language": "zh-CN"}
@@ -404,3 +406,31 @@ def program_texts():
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 yield node.value
+
+
+async def test_hidden_names_are_joined_by_a_word_and_sentences_by_no_blank(web, page):
+    many_names = ["a", "b", "c", "d"]
+    assert joined_names("zh", many_names) == "a、b和另外 2 个"
+    assert joined_names("en", many_names) == "a, b and 2 others"
+    few_names = many_names[:3]
+    assert joined_names("zh", few_names) == "a、b、c"
+    furnish(web)
+    await page.see("/page/rail")
+    html = await page.see("/page", **CHINESE)
+    (summary,) = re.findall(r'<p class="sub">(.*?)</p>', html, re.S)
+    assert 'href="/page/review"' in summary
+    assert not re.search("。\\s+<a", summary)
+
+
+async def test_how_to_write_says_that_several_words_of_a_relation_are_in_quotes(web, page):
+    web.note("Tea", "Green.")
+    html = await page.see("/page/note/notes/Tea.md?part=edit")
+    assert "one word or words in quotes" in html
+    words = plain(html)
+    example = '- "works with" [[Name]]'
+    assert example in words
+    text = example.replace("Name", "Tea")
+    note = web.note("Ann", text)
+    info = web.memory.find(note.id)
+    (link,) = web.memory.outgoing(info)
+    assert link.type == "works with"

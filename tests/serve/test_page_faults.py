@@ -71,7 +71,7 @@ async def test_today_says_of_everybody_what_they_did_and_never_that_another_did_
     web.memory.edit(cake, FindReplace("Plum", "Pear"))
     claude.as_caller("codex", "mcp").tag(cake, ["sweet"])
     text = plain(await page.see("/page"))
-    assert "Today codex and you changed 2 notes." in text
+    assert "Today codex and you changed one note." in text
 
 
 async def test_the_sentence_and_the_number_below_it_count_the_same_of_one_day(web, page):
@@ -503,13 +503,15 @@ async def test_an_address_near_to_that_of_a_page_offers_that_page(page):
 async def test_the_page_of_a_missing_note_has_a_search_for_its_words_and_the_newest_notes(
     web, page
 ):
-    for title in ("Old", "New"):
+    for title in ("Old", "Edited", "New"):
         web.later(minutes=1)
         web.note(title, "x")
+    web.later(minutes=1)
+    web.memory.edit("notes/Edited.md", Append("y"))
     html = (await page.client.get("/page/note/notes/Quarterly-plan.md")).text
     assert re.search(r'<input type="search" name="q" value="Quarterly plan"', html)
     offered = html.partition("Written lately")[2].partition("</ul>")[0]
-    assert re.findall(r"<a [^>]*>(\w+)</a>", offered) == ["New", "Old"]
+    assert re.findall(r"<a [^>]*>(\w+)</a>", offered) == ["Edited", "New", "Old"]
 
 
 async def test_each_page_that_is_offered_is_there_under_the_name_of_the_palette(page):

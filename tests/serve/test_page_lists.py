@@ -15,6 +15,8 @@ from memoranda.engine.served import log_of
 from memoranda.note.edit import FindReplace
 from memoranda.serve.page import agents, calendar, note_history, used
 from memoranda.serve.page.addresses import note_url
+from serve.test_page import memory
+from serve.web import plain
 
 pytestmark = pytest.mark.anyio
 
@@ -187,3 +189,25 @@ async def test_a_session_that_cannot_be_taken_back_says_so(web, page):
     assert '<button class="danger" disabled>Undo all of it</button>' in html
     assert 'action="/page/session"' not in html
     assert 'href="/page/change/1"' in html
+
+
+async def test_a_memory_of_the_inbox_says_when_it_goes_to_the_archive(web, page):
+    claude = web.memory.as_caller("claude", "mcp")
+    going = claude.write(Draft("Odds and ends.", project="categories", category="inbox"))
+    staying = claude.write(Draft("The sky is blue.", project="categories", category="knowledge"))
+    by_hand = memory(web, "Bits and pieces.", category="inbox")
+    assert going.expires is not None
+    html = await page.see("/page/search?category=inbox")
+    hits = html.split('<li class="hit"')[1:]
+    going_soon = [plain(hit) for hit in hits if "to the archive" in hit]
+    assert len(hits) == 2
+    assert len(going_soon) == 1
+    assert "Odds" in going_soon[0]
+    address = note_url(going.project, going.path)
+    note = await page.text(address)
+    assert "In the inbox until" in note
+    assert "then in the archive" in note
+    for other in (staying, by_hand):
+        address = note_url(other.project, other.path)
+        note = await page.text(address)
+        assert "In the inbox until" not in note

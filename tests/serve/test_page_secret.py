@@ -70,6 +70,20 @@ async def test_a_new_note_with_a_secret_is_asked_about_before_it_is_saved(web, p
     assert SECRET_WORD not in answered.text
 
 
+async def test_every_secret_of_a_form_is_named(web, page):
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
+    text = f"{TEXT}\n\nAnd {token}.\n"
+    answer = await page.send("/page/new", title="Router", text=text)
+    alert = alert_of(answer)
+    assert "a password beside its word (line 1" in alert
+    assert re.search(r"Also .*\(line 3\)", alert)
+    assert token not in alert
+    assert SECRET_WORD not in alert
+    answer = await page.send("/page/new", title="Router", text=TEXT)
+    alert = alert_of(answer)
+    assert "Also" not in alert
+
+
 async def test_only_what_was_masked_just_now_is_said_to_be_masked(web, page):
     form = {"title": "Router", "text": TEXT}
     await page.send("/page/new", **form, **MASK)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from memoranda import Draft
 from memoranda.clients.preview import preview
+from memoranda.clock import stamp
+from memoranda.engine.session_start import introduction
 from memoranda.engine.upkeep import Upkeep
 from memoranda.index.told_notes import Mark
 from memoranda.serve.page.rendering import note_url
+from serve.test_page import memory
 
 pytestmark = pytest.mark.anyio
 
@@ -64,10 +69,11 @@ async def test_the_start_of_a_session_is_shown_by_its_titles_with_facts_as_sente
     pinned = web.note("Lena", text)
     Upkeep(web.memory).pin([web.memory.find(pinned)])
     (section,) = preview(web.memory, "claude", "").at_start.sections
-    assert section.title == "About the user"
+    assert section.title == "Pinned"
     assert [told_note.marks for told_note in section.notes] == [(Mark("pinned"),)]
     html = await page.see("/page/ask?agent=claude")
-    assert "About the user</h3>" in html
+    assert "Pinned</h3>" in html
+    assert "About the user</h3>" not in html
     assert "Lena · leads the project · works with Jo</a>" in html
     assert " · pinned</span>" in html
 
@@ -75,3 +81,51 @@ async def test_the_start_of_a_session_is_shown_by_its_titles_with_facts_as_sente
 async def test_an_agent_that_would_be_told_nothing_is_said_to_be(page):
     html = await page.see("/page/ask?agent=claude&prompt=zebra")
     assert "claude would be told nothing" in html
+
+
+async def test_a_pinned_note_about_somebody_else_is_not_told_as_one_about_the_user(web, page):
+    text = "- [role] leads the work on Billing\n- [place] lives in Porto"
+    lena = web.note("Lena", text, metadata={"pinned": True})
+    web.memory.write(
+        Draft(
+            "I like short answers.",
+            project="categories",
+            category="preferences",
+            metadata={"pinned": True},
+        )
+    )
+    sections = preview(web.memory, "claude", "").at_start.sections
+    titles = {section.title: [note.note.title for note in section.notes] for section in sections}
+    assert titles == {"Pinned": ["Lena"], "About the user": ["I like short answers."]}
+    html = await page.see("/page/ask?agent=claude")
+    assert "Lena · leads the work on Billing · lives in Porto</a>" in html
+    introduced = introduction(web.memory.as_caller("claude", "mcp"))
+    assert (
+        introduced.index("Pinned:") < introduced.index("Lena") < introduced.index("About the user:")
+    )
+    assert introduced.index("About the user:") < introduced.index("short answers")
+
+    # On the page about the owner it is unpinned, not deleted.
+    about_me = await page.see("/page/me")
+    (row,) = [row for row in about_me.split('<li class="fact"')[1:] if "leads the work" in row]
+    assert 'value="unpin"' in row
+    assert 'value="forget"' not in row
+    await page.send("/page/me", ref=lena.id, do="unpin")
+    assert "leads the work" not in await page.see("/page/me")
+    assert web.memory.find(lena.id).title == "Lena"
+
+
+async def test_a_reminder_that_is_overdue_for_too_long_is_said_not_to_be_told(web, page):
+    for text, days in (("Renew the passport", 9), ("Water the fern", 2)):
+        age = timedelta(days=days)
+        due_at = stamp(web.now - age)
+        memory(web, text, category="reminders", metadata={"due_at": due_at})
+    html = await page.see("/page/ask?agent=claude")
+    told, _, missing = html.partition("so no session is told of it:")
+    assert "Water the fern" in told
+    assert "Renew the passport" not in told
+    assert "Renew the passport</a>" in missing
+    assert "Water the fern" not in missing
+    web.memory.delete("Renew the passport")
+    html = await page.see("/page/ask?agent=claude")
+    assert "so no session is told of it:" not in html

@@ -196,3 +196,21 @@ async def test_later_changes_of_other_notes_say_that_they_touched_this_one(web, 
     assert "也动过这篇笔记" in reason(chinese)
     address = re.escape(note_url(cake.project, cake.path))
     assert re.search(rf'action="{address}".*?value="delete"', html, re.S)
+
+
+async def test_the_undo_of_an_undo_is_said_to_be_done_again(web, page):
+    note = plan(web, FindReplace("Friday", "Monday"))
+    await page.send("/page/undo", change="2", back=PLAN)
+    answer = await page.send("/page/undo", change="3", back=PLAN)
+    shown = await page.see(answer.headers["location"])
+    toast = plain(shown.partition('id="toast"')[2])
+    assert "Done again: “Plan”." in toast
+    assert "Ship on Monday." in web.memory.read(note).text
+    today = await page.see("/page")
+    rows = {
+        number: plain(today.partition(f'id="c{number}"')[2].partition("</li>")[0])
+        for number in (3, 4)
+    }
+    assert "did again" in rows[4]
+    assert "took back" not in rows[4]
+    assert "took back" in rows[3]

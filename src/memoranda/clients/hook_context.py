@@ -23,7 +23,13 @@ from memoranda.clients.hook_words import own_words
 from memoranda.engine import MemorySession
 from memoranda.engine.contents import contents
 from memoranda.engine.profile import profile
-from memoranda.engine.session_start import due_reminders, marks_of, owner_first, told_note_of
+from memoranda.engine.session_start import (
+    by_title,
+    due_reminders,
+    marks_of,
+    owner_first,
+    told_note_of,
+)
 from memoranda.engine.telling import FILE, Telling
 from memoranda.index.rows import NoteInfo
 from memoranda.index.told_notes import (
@@ -148,16 +154,17 @@ def _tell_new_session(
     teller.section("Due", due_reminders(memory, now), _DUE_TOKENS)
 
     entries = owner_first(memory, profile(memory))
-    marked_notes = [(entry.info, marks_of(entry)) for entry in entries]
     # The profile may show only a part of a note.
     texts = {entry.info.row: entry.text for entry in entries}
-    teller.section(
-        "About the user",
-        marked_notes,
-        _PROFILE_TOKENS,
-        texts=texts,
-        longest=_PROFILE_LINE_CHARACTERS,
-    )
+    end_of_profile = teller.room - _PROFILE_TOKENS
+    for title, part in by_title(entries):
+        teller.section(
+            title,
+            [(entry.info, marks_of(entry)) for entry in part],
+            teller.room - end_of_profile,
+            texts=texts,
+            longest=_PROFILE_LINE_CHARACTERS,
+        )
 
     names = project_names(event.cwd)
     title = _project_title(memory, names[0]) if names else ""
@@ -300,6 +307,7 @@ class _Teller:
 
     lines: the lines so far.
     sections: the notes in these lines, under their titles.
+    room: how many tokens of the budget are left.
     """
 
     def __init__(
@@ -312,7 +320,7 @@ class _Teller:
         cwd: the working folder, in which cited code is looked up; "" if it is unknown.
         """
         self._memory = memory
-        self._room = tokens - tokens_in(f"{OPEN}\n{CLOSE}\n")
+        self.room = tokens - tokens_in(f"{OPEN}\n{CLOSE}\n")
         self._known = set(told_before)
         self._cwd = cwd
         self.lines: list[str] = []
@@ -333,7 +341,7 @@ class _Teller:
 
     def say(self, *lines: str) -> None:
         """Add lines, and take their tokens from the budget."""
-        self._room -= _tokens_in_lines(lines)
+        self.room -= _tokens_in_lines(lines)
         self.lines += lines
 
     def section(
@@ -356,7 +364,7 @@ class _Teller:
         longest: how many characters of a note are shown at most.
         """
         # How many tokens of the budget must remain for later sections.
-        reserved_tokens = max(0, self._room - most_tokens)
+        reserved_tokens = max(0, self.room - most_tokens)
         notes: list[ToldNote] = []
         for note in self._to_tell(infos):
             marks = list(note.marks)
@@ -375,7 +383,7 @@ class _Teller:
             # The title comes with the first note, so that no title is alone.
             if title and not notes:
                 lines.insert(0, f"{title}:")
-            if self._room - _tokens_in_lines(lines) < reserved_tokens:
+            if self.room - _tokens_in_lines(lines) < reserved_tokens:
                 break
             self.say(*lines)
             notes.append(told_note)

@@ -59,12 +59,14 @@ class ProfileEntry(NamedTuple):
     why: the place or reason that makes it a note about the person, such as `pinned`.
     text: the part of the note that is about the person.
     is_confirmed: whether the owner wrote or confirmed all of the note.
+    is_only_pinned: whether nothing but a pin makes it part of the profile: it may be about anybody.
     """
 
     info: NoteInfo
     why: str
     text: str
     is_confirmed: bool
+    is_only_pinned: bool
 
 
 @verb
@@ -78,16 +80,27 @@ def profile(memory: ReviewVerbs, limit: int = _MOST_ENTRIES) -> list[ProfileEntr
     memory.engine.fresh()
     # Each note once, with the first reason for it.
     chosen: dict[int, tuple[NoteInfo, str]] = {}
+    rows_about_person: set[int] = set()
     for why, infos in _places(memory, limit):
         for info in infos:
             if memory.telling(info) is not Telling.SILENT:
                 chosen.setdefault(info.row, (info, why))
+                if why != PINNED:
+                    rows_about_person.add(info.row)
 
     texts = contents(memory, [info for info, _ in chosen.values()])
     entries: list[ProfileEntry] = []
     for (info, why), text in zip(chosen.values(), texts, strict=True):
         is_fact = memory.telling(info) is Telling.FACT
-        entries.append(ProfileEntry(info, why, _about(memory, info, why, text), is_fact))
+        entries.append(
+            ProfileEntry(
+                info,
+                why,
+                _about(memory, info, why, text),
+                is_fact,
+                is_only_pinned=info.row not in rows_about_person,
+            )
+        )
     # The sort is stable, so notes of one group stay in the order of `_places`.
     entries.sort(key=lambda entry: (not entry.is_confirmed, entry.why != PINNED))
     return [entry for entry in entries if entry.text.strip()][:limit]

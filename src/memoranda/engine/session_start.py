@@ -33,6 +33,8 @@ _QUICKLY_READ_FILES = 500
 # How many unconfirmed notes of one agent about the user are shown.
 _MOST_NOTES_OF_AGENT = 4
 _DAY = timedelta(hours=24)
+# For how long a session is told of a reminder that became due.
+_TOLD_LATE = 7 * _DAY
 
 
 def introduction(memory: ReviewVerbs) -> str:
@@ -56,14 +58,28 @@ def introduction(memory: ReviewVerbs) -> str:
     reminder_ids = {info.id for info, _ in reminders}
     all_entries = owner_first(memory, profile(memory))
     entries = [entry for entry in all_entries if entry.info.id not in reminder_ids]
-    notes = [(entry.info, marks_of(entry)) for entry in entries]
-    texts = [entry.text for entry in entries]
-    profile_lines = _section(memory, "About the user", notes, texts, room)
-
-    lines = [*due_lines, *profile_lines]
+    lines = list(due_lines)
+    for title, part in by_title(entries):
+        notes = [(entry.info, marks_of(entry)) for entry in part]
+        texts = [entry.text for entry in part]
+        part_lines = _section(memory, title, notes, texts, room)
+        room -= sum(tokens_in(f"{line}\n") for line in part_lines)
+        lines += part_lines
     if not lines:
         return ""
     return fenced("\n".join(lines))
+
+
+def by_title(entries: Iterable[ProfileEntry]) -> list[tuple[str, list[ProfileEntry]]]:
+    """Return the entries of the profile below the titles with which they are told.
+
+    A note that is only pinned may be about anybody, so it is not told as one about the user.
+    """
+    only_pinned: list[ProfileEntry] = []
+    about_user: list[ProfileEntry] = []
+    for entry in entries:
+        (only_pinned if entry.is_only_pinned else about_user).append(entry)
+    return [("Pinned", only_pinned), ("About the user", about_user)]
 
 
 def marks_of(entry: ProfileEntry) -> Sequence[Mark]:
@@ -192,16 +208,24 @@ def due_reminders(memory: ReviewVerbs, now: datetime) -> Iterator[tuple[NoteInfo
 
     now: the present time.
     """
-    infos, _ = memory.list(Query(projects=(CATEGORY_PROJECT,), category=REMINDERS), limit=0)
-    # The time, the id and the note of each. The ids are different, so notes are not compared.
-    due_notes: list[tuple[datetime, str, NoteInfo]] = []
-    for info in infos:
-        reminder = Reminder.of(info.header)
-        if reminder.due is None or reminder.is_done:
+    for due, info in _waiting_reminders(memory):
+        if not now - _TOLD_LATE <= due <= now + _DAY:
             continue
-        if now - 7 * _DAY <= reminder.due <= now + _DAY:
-            due_notes.append((reminder.due, info.id, info))
-    due_notes.sort(key=lambda row: row[:2])
-    for due, _, info in due_notes:
         local_due = due.astimezone(memory.settings.reading_zone)
         yield info, [Mark("due {when}", f"{local_due:%Y-%m-%d %H:%M}")]
+
+
+def reminders_told_no_more(memory: ReviewVerbs, now: datetime) -> list[NoteInfo]:
+    """Return the reminders that became due so long ago that no session is told of them any more."""
+    return [info for due, info in _waiting_reminders(memory) if due < now - _TOLD_LATE]
+
+
+def _waiting_reminders(memory: ReviewVerbs) -> list[tuple[datetime, NoteInfo]]:
+    """Return the reminders that nobody acknowledged, each with the time when it is due, in order."""
+    infos, _ = memory.list(Query(projects=(CATEGORY_PROJECT,), category=REMINDERS), limit=0)
+    waiting: list[tuple[datetime, NoteInfo]] = []
+    for info in infos:
+        reminder = Reminder.of(info.header)
+        if reminder.due is not None and not reminder.is_done:
+            waiting.append((reminder.due, info))
+    return sorted(waiting, key=lambda pair: (pair[0], pair[1].id))

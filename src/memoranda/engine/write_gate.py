@@ -224,13 +224,18 @@ class Gate:
         body_start = _body_at(text)
         outcome = "redacted" if mode == REDACT else "written all the same"
 
-        for secret in secrets:
+        spots = [_spot_of(secret, text, body_start, place, where) for secret in secrets]
+        for secret, spot in zip(secrets, spots, strict=True):
             rule = secret.rule
-            spot = _spot_of(secret, text, body_start, place, where)
             # File names and links are made from the title, so a header cannot be redacted.
             is_refused = mode == REFUSE or (mode == REDACT and spot.is_in_header)
             if is_refused:
-                raise SecretRefused(rule.id, rule.why, spot.position, spot.line)
+                others = [
+                    (other.rule.why, other_spot.line)
+                    for other, other_spot in zip(secrets, spots, strict=True)
+                    if other is not secret
+                ]
+                raise SecretRefused(rule.id, rule.why, spot.position, spot.line, others)
             notices.append(
                 f"{spot.place}, {spot.position}: looks like {rule.why} (rule {rule.id}); {outcome}"
             )

@@ -42,6 +42,7 @@ from memoranda.jobs.job import (
 )
 from memoranda.note.model import ARCHIVED, INBOX, MEMORY_PROJECTS, ORGANIZED, REMINDERS
 from memoranda.note.reminder import Reminder
+from memoranda.query import Query
 
 if TYPE_CHECKING:
     from memoranda.config import Settings
@@ -94,6 +95,21 @@ def _ends(
             continue
         end_of_reminder = kept_until.get(memory.id, memory.expires)
         yield memory, max(memory.expires, end_of_reminder)
+
+
+def ends_in_inbox(memory: MemorySession, infos: Iterable[NoteInfo]) -> dict[int, datetime]:
+    """Return when the daemon will archive memories of the inbox, by their rows in the index.
+
+    Memories that it leaves alone are missing.
+    """
+    ending = [info for info in infos if info.phase == INBOX and info.expires]
+    if not ending:
+        return {}
+    # A reminder that was made from a memory keeps it longer.
+    reminders, _ = memory.list(Query(category=REMINDERS, projects=MEMORY_PROJECTS), limit=0)
+    states = states_of(memory, [*ending, *reminders])
+    ends = _ends(states, memory.settings, careful=True)
+    return {state.info.row: end for state, end in ends if state.info is not None}
 
 
 def plan_decay(

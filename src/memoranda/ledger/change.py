@@ -189,7 +189,7 @@ def undone_numbers(undoes: int | None, details: Any) -> list[int]:
 
 
 class Standing:
-    """Tells which changes still count: those that no undo took back, and that are no undos.
+    """Tells which changes still count: those that are not undos, and that no undo took back.
 
     An undo writes no text of its own: it gives back what an older change wrote. If the undo was
     taken back, what it took back counts again.

@@ -26,6 +26,7 @@ from memoranda.ledger.change import Change, Touched
 from memoranda.serve.page.addresses import note_url
 from memoranda.serve.page.note_text import words_of_links
 from memoranda.serve.page.titles import title_of_path, title_of_revision
+from memoranda.serve.page.toasts import redoes
 from memoranda.serve.page.visit import HOME
 from memoranda.text.word_diff import SAME, Part
 
@@ -110,6 +111,7 @@ class RowWriter:
         refusal: the error that it cannot be undone. None if it can.
         undone_by: the number of the change that undid it. None if it counts.
         undoes: the number of the change that it undid, or None.
+        redoes: whether that was an undo itself.
         """
         revision = next(iter(self._revisions.get(change.number, [])), None)
         info = self._note(change)
@@ -124,6 +126,7 @@ class RowWriter:
             "refusal": self._refusals.get(change.number),
             "undone_by": self._undone_by(change.number),
             "undoes": change.undoes,
+            "redoes": redoes(self._memory, change),
         }
         return documents.change(change) | row | _description(title, revision)
 

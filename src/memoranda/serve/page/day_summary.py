@@ -12,7 +12,6 @@ from memoranda.ledger.change import Change
 from memoranda.serve.page.change_rows import CHANGED, FORGOT, LEARNED, is_machinery, word_of
 from memoranda.serve.page.wording import counted
 from memoranda.serve.page.writers import is_upkeep
-from memoranda.sources.step import StepKind
 
 # Changes that are counted.
 _MAX_COUNTED_CHANGES = 2_000
@@ -64,22 +63,16 @@ class DifferentNotes:
     def _places_of(self, change: Change) -> list[Place]:
         """Return the places of the notes that a change is about."""
         files = list(change.texts())
-        removed = [(file.project, file.path) for file in files if file.do == StepKind.REMOVE]
+        removed = [(file.project, file.path) for file in files if file.do == "remove"]
         if not files or (change.verb == "delete" and not removed):
             return [(change.project, change.path)]
         if change.verb == "delete":
             return removed
         for file in files:
-            if file.do == StepKind.MOVE:
+            if file.do == "move":
                 self._move((file.project, file.path), (file.project, file.to))
-        written = [
-            (file.project, file.to or file.path) for file in files if file.do != StepKind.REMOVE
-        ]
-        new = [
-            (file.project, file.path)
-            for file in files
-            if file.do == StepKind.PUT and file.old is None
-        ]
+        written = [(file.project, file.to or file.path) for file in files if file.do != "remove"]
+        new = [(file.project, file.path) for file in files if file.do == "put" and file.old is None]
         # A note that came to another place is removed at one place and made at another.
         moved_count = min(len(removed), len(new))
         for old_place, new_place in zip(removed, new, strict=False):

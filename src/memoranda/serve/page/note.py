@@ -28,6 +28,7 @@ from memoranda.errors import (
     SecretRefused,
 )
 from memoranda.index.rows import Edge, NoteInfo
+from memoranda.jobs.lifecycle import ends_in_inbox
 from memoranda.note.grammar import LINKS_TO
 from memoranda.note.model import (
     ARCHIVE_PROJECT,
@@ -181,6 +182,7 @@ def _page(visit: Visit, info: NoteInfo, note: Note) -> Response:
         is_pinned=note.header.get("pinned") is True,
         can_pin=not memory.holds_entities(note.project),
         can_edit=not info.locked and not memory.holds_entities(note.project),
+        archived_at=ends_in_inbox(memory, [info]).get(info.row),
         until=str(note.header.get("valid_until") or ""),
         has_until=note.project in MEMORY_PROJECTS or not memory.holds_entities(note.project),
         folder=note.path.rpartition("/")[0],

@@ -18,6 +18,7 @@ from memoranda.engine.contents import contents, folders_named, places_passing
 from memoranda.engine.link_walk import count_incoming
 from memoranda.engine.profile import ProfileEntry, profile
 from memoranda.engine.telling import Telling
+from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import InvalidInput
 from memoranda.index.rows import NoteInfo, NotePlace
 from memoranda.note.model import MEMORY_PROJECTS
@@ -83,6 +84,7 @@ class _KnownFact(NamedTuple):
     text: the part of the note that is about the owner, without the marks of Markdown.
     why: the reason why it is about the owner.
     is_whole: whether the whole note is about the owner.
+    is_only_pinned: whether it is told because it is pinned, whatever it is about.
     """
 
     info: NoteInfo
@@ -91,6 +93,7 @@ class _KnownFact(NamedTuple):
     why: str
     is_confirmed: bool
     is_whole: bool
+    is_only_pinned: bool
 
 
 def count_people(memory: MemorySession) -> int:
@@ -330,6 +333,7 @@ def _known_fact(entry: ProfileEntry) -> _KnownFact:
         entry.why,
         entry.is_confirmed,
         entry.why != _SOME_LINES,
+        entry.is_only_pinned,
     )
 
 
@@ -339,11 +343,13 @@ def _is_silent(memory: MemorySession, entry: ProfileEntry) -> bool:
 
 
 def _judge(memory: MemorySession, ref: str, choice: str) -> None:
-    """Confirm a fact about the owner, or delete it. Raises InvalidInput."""
+    """Confirm a fact about the owner, delete it, or unpin its note. Raises InvalidInput."""
     info = memory.find(ref, looseness=Looseness.EXACT)
     if choice == "confirm":
         memory.confirm_notes([info])
     elif choice == "forget":
         memory.delete(info)
+    elif choice == "unpin":
+        Upkeep(memory).pin([info], pinned=False)
     else:
-        raise InvalidInput('`do` must be one of "confirm", "forget"')
+        raise InvalidInput('`do` must be one of "confirm", "forget", "unpin"')

@@ -26,7 +26,7 @@ from memoranda.engine.contested import Statement
 from memoranda.engine.newest_texts import newest_texts
 from memoranda.errors import InvalidInput
 from memoranda.index.rows import Hit, Hits, NoteInfo
-from memoranda.jobs.lifecycle import FACE
+from memoranda.jobs.lifecycle import FACE, ends_in_inbox
 from memoranda.note.model import CATEGORIES, INBOX, MEMORY_PROJECTS
 from memoranda.query import Query, day, parse
 from memoranda.serve.page.addresses import note_url
@@ -145,6 +145,7 @@ def show(visit: Visit) -> Response:
         hits = memory.search(query, limit=HITS, offset=offset, explain=bool(why))
     listed = documents.hits(hits, offset)
     _complete_rows(memory, listed, hits, query.text or "")
+    _add_ends_in_inbox(memory, listed, hits)
     if why and visit.is_part:
         return visit.html("why.html", row=_explained_row(listed, why))
     # Without the script, the whole page is shown with the reasons of this hit. The address may be
@@ -174,6 +175,14 @@ def show(visit: Visit) -> Response:
         week_ago=f"{visit.now.astimezone(memory.settings.reading_zone) - _WEEK:%Y-%m-%d}",
         **values,
     )
+
+
+def _add_ends_in_inbox(memory: MemorySession, listed: Listed, hits: Iterable[Hit]) -> None:
+    """Add to the rows of hits when the daemon will archive them (`archived_at`), or None."""
+    notes = [hit.note for hit in hits]
+    ends = ends_in_inbox(memory, notes)
+    for row, note in zip(listed, notes, strict=True):
+        row["archived_at"] = ends.get(note.row)
 
 
 def _newest(memory: MemorySession, query: Query, offset: int) -> Hits:

@@ -29,6 +29,7 @@ class SecretQuestion:
     rule: the id of the rule that found it.
     line: the line of the text with the secret. 0 if it is in another part.
     part: the other part, in words to translate, such as "its name".
+    others: what the further secrets look like, each with its line. The line is 0 in another part.
     """
 
     why: str
@@ -37,6 +38,7 @@ class SecretQuestion:
     part: str
     may_mask: bool
     may_keep: bool
+    others: Sequence[tuple[str, int]] = ()
 
 
 def mode_for(memory: MemorySession, fields: Mapping[str, str]) -> str | None:
@@ -73,6 +75,7 @@ def question_of(
         # A form that was refused although it was masked has its secret in another part.
         may_mask=may_keep and is_maskable and fields.get(FIELD) != MASK,
         may_keep=may_keep,
+        others=refused.others,
     )
 
 

@@ -37,6 +37,7 @@ class Toast:
     put_off_to: the time until which it put a reminder off. "" if it did not.
     masked: what the secrets looked like that the gate masked, in words to translate.
     may_undo: whether it can be taken back.
+    redoes: whether it undid an undo.
     """
 
     change: Change
@@ -47,6 +48,7 @@ class Toast:
     put_off_to: str
     masked: Sequence[str]
     may_undo: bool
+    redoes: bool
 
 
 def toast_of(memory: MemorySession, change: Change) -> Toast:
@@ -66,7 +68,14 @@ def toast_of(memory: MemorySession, change: Change) -> Toast:
         put_off_to=time_put_off_to(properties.values()),
         masked=() if change.verb in RESTORING else tuple(masked_in(memory, revisions)),
         may_undo=not refused_undos(memory, [change.number]),
+        redoes=redoes(memory, change),
     )
+
+
+def redoes(memory: MemorySession, change: Change) -> bool:
+    """Whether a change undid an undo: what that took back is done again."""
+    undone_change = None if change.undoes is None else memory.change_numbered(change.undoes)
+    return undone_change is not None and undone_change.undoes is not None
 
 
 def _own_revision(change: Change, revisions: Sequence[Revision]) -> Revision | None:

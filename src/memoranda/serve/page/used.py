@@ -13,12 +13,14 @@ from starlette.responses import Response
 
 from memoranda.engine import MemorySession
 from memoranda.engine.served import Served, log_of
+from memoranda.engine.session_start import reminders_told_no_more
 from memoranda.index.rows import NoteInfo
-from memoranda.index.told_notes import ToldText
+from memoranda.index.told_notes import ToldNote, ToldText
 from memoranda.query import Query
 from memoranda.serve.page.paging import part
 from memoranda.serve.page.search import readable_passage, writers
 from memoranda.serve.page.visit import Visit
+from memoranda.text.unicode import flat
 
 # Calls on one page, and the notes that are named for each.
 _ROWS_PER_PAGE = 100
@@ -137,5 +139,23 @@ def ask(visit: Visit) -> Response:
         agent=agent,
         prompt=prompt,
         tellings={"prompt": for_prompt, "start": at_start},
-        readable=readable_passage,
+        readable=_readable,
+        told_no_more=_told_no_more(visit, agent),
     )
+
+
+def _told_no_more(visit: Visit, agent: str) -> list[NoteInfo]:
+    """Return the overdue reminders that an agent may see, but is not told of any more."""
+    caller = visit.memory.as_caller(agent, "preview")
+    overdue = reminders_told_no_more(caller, visit.now)
+    return [info for info in overdue if not visit.memory.is_held_back(info)]
+
+
+def _readable(told: ToldNote) -> str:
+    """Return what an agent is told of a note as one line, without the marks of Markdown."""
+    title = " ".join(flat(told.note.title).split())
+    first, *others = told.passages
+    # A note is told with its title before its first line, which may be an item of a list.
+    words = first.removeprefix(f"{title}: ")
+    lines = [title, words, *others] if words.startswith("- ") and words != first else told.passages
+    return readable_passage("\n".join(lines), "")

@@ -25,8 +25,10 @@ from starlette.types import Receive, Scope, Send
 from memoranda.clock import now
 from memoranda.engine import MemorySession
 from memoranda.engine.access_table import AccessRefused
+from memoranda.engine.newest_texts import newest_texts
 from memoranda.errors import InvalidInput, MemorandaError, NotFound, SecretRefused
 from memoranda.index.rows import NoteInfo
+from memoranda.jobs.lifecycle import FACE
 from memoranda.ledger.change import ERASE, FIRST_OF_MACHINE, Change
 from memoranda.note.model import Note
 from memoranda.query import Query
@@ -461,7 +463,7 @@ def _answer_of(view: View, visit: Visit) -> Response:
 
 def _written_lately(memory: MemorySession) -> list[NoteInfo]:
     """Return the notes that were written last, which somebody may look for."""
-    infos, _ = memory.list(Query(archived=False, order="created"), limit=_MAX_LATELY)
+    infos, _ = newest_texts(memory, Query(archived=False), _MAX_LATELY, FACE)
     return [info for info in infos if not memory.is_held_back(info)]
 
 

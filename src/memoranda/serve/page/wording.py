@@ -104,15 +104,16 @@ def done(language: str, verb: str) -> str:
 
 def joined_names(language: str, names: Sequence[str], max_names: int = 3) -> str:
     """Return names as a sentence lists them: `a`, `a and b`, `a, b and c`, `a, b and 2 others`."""
-    items = list(names[:max_names])
-    hidden_count = len(names) - max_names
-    if hidden_count > 0:
+    comma = translated(language, ", ")
+    if len(names) > max_names:
         # The words "2 others" take the place of the last name.
-        items[-1] = translated(language, "{n} others", n=hidden_count + 1)
+        first_names = comma.join(names[: max_names - 1])
+        others = len(names) - max_names + 1
+        return translated(language, "{names} and {n} others", names=first_names, n=others)
+    items = list(names)
     if len(items) < 2:
         return "".join(items)
-    beginning = translated(language, ", ").join(items[:-1])
-    return translated(language, " and ").join((beginning, items[-1]))
+    return translated(language, " and ").join((comma.join(items[:-1]), items[-1]))
 
 
 def counted(language: str, singular: str, plural: str, number: int, **values: Any) -> str:

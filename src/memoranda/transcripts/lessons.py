@@ -2,7 +2,7 @@
 
 A lesson is a request, a decision or a correction of a person, or a command that failed, perhaps
 with the command that worked then. Nothing is invented: a lesson is a place in a turn, the thing said
-or done. The rules are in lessons.toml, those of requests in text/standing.toml.
+or done. Most rules are in lessons.toml. The rules of requests are in text/standing.toml.
 """
 
 from __future__ import annotations

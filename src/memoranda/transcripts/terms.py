@@ -184,7 +184,7 @@ def packages(words: list[str]) -> list[str]:
     if name in ("python", "python3") and arguments[:2] == ["-m", "pip"]:
         name = "pip"
         arguments = arguments[2:]
-    # `uv pip install` and `uv add` both install packages.
+    # With uv, both `pip` and `add` install packages.
     if name == "uv" and arguments[:1] == ["pip"]:
         arguments = arguments[1:]
     verbs = _INSTALL.get(name)

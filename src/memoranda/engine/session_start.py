@@ -78,7 +78,10 @@ def by_title(entries: Iterable[ProfileEntry]) -> list[tuple[str, list[ProfileEnt
     only_pinned: list[ProfileEntry] = []
     about_user: list[ProfileEntry] = []
     for entry in entries:
-        (only_pinned if entry.is_only_pinned else about_user).append(entry)
+        if entry.is_only_pinned:
+            only_pinned.append(entry)
+        else:
+            about_user.append(entry)
     return [("Pinned", only_pinned), ("About the user", about_user)]
 
 

@@ -72,7 +72,7 @@ def read_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
 
 
 def _find_note(vault: Vault, memory: MemorySession, args: Arguments) -> NoteInfo | Reply:
-    """Find the note that a call of read_note names. If there is none, return the reply to give."""
+    """Find the note that a call of read_note names. If no note has the name, return the reply to give."""
     name = args["identifier"]
     project = args["project"]
     try:

@@ -124,7 +124,7 @@ def _set_permalink(vault: Vault, memory: MemorySession, args: Arguments, permali
     """
     free_permalink = _free_permalink(memory, args["project"], permalink)
     is_numbered = free_permalink != permalink
-    # Otherwise our tool writes the same permalink by itself
+    # Otherwise our tool writes the same permalink without being told
     if is_numbered or not vault.permalinks_include_project:
         args["metadata"]["permalink"] = free_permalink
 

@@ -283,7 +283,7 @@ class Connecting:
         self._installer = Installer(call.settings.home)
 
     def print_entries(self, clients: Sequence[Client], *, are_named: bool) -> list[dict[str, Any]]:
-        """Return a row for each client, with the entry to paste or the reason why there is none.
+        """Return a row for each client, with the entry to paste or the reason why it has no entry.
 
         are_named: whether the user named the clients. If not, the entries are meant for any client,
             also for one that is not in our table. Then a row names neither a client nor a file.

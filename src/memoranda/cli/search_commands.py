@@ -273,18 +273,18 @@ def search(
         # Words such as `tag:work` become filters. `text` has the other words.
         query, text = narrowed(query, typed_query, now=now, zone=zone)
         if ranked:
-            found = _ranked_notes(memory, query, text, limit, max_tokens, explain=explain)
+            found_notes = _ranked_notes(memory, query, text, limit, max_tokens, explain=explain)
         else:
-            found = _containing_notes(memory, query, text, limit)
+            found_notes = _containing_notes(memory, query, text, limit)
         passages = _passages_of_transcripts(memory, typed_query, limit) if traces else []
         if call.json:
-            _search_document(call, memory, typed_query, found, passages)
+            _search_document(call, memory, typed_query, found_notes, passages)
         else:
-            _show_found(call, memory, query, text, found)
+            _show_found(call, memory, query, text, found_notes)
             if explain:
-                _show_scores(call, found.hits)
+                _show_scores(call, found_notes.hits)
             _show_passages(call, memory, passages)
-        mention_left_out(found.left_out)
+        mention_left_out(found_notes.left_out)
 
 
 def _show_scores(call: Invocation, hits: Hits) -> None:
@@ -316,7 +316,7 @@ def _search_document(
     call: Invocation,
     memory: ReadVerbs,
     typed_query: str,
-    found: _FoundNotes,
+    found_notes: _FoundNotes,
     passages: Sequence[TraceHit],
 ) -> None:
     """Answer a search with a JSON document.
@@ -324,12 +324,12 @@ def _search_document(
     typed_query: the query as the person typed it.
     passages: the hits in transcripts.
     """
-    listed = documents.found_notes(memory, found.infos, found.hits)
+    listed = documents.found_notes(memory, found_notes.infos, found_notes.hits)
     document: dict[str, Any] = {
         "query": typed_query,
         "memories": listed.rows,
         "total": listed.total,
-        **found.hits.bound,
+        **found_notes.hits.bound,
     }
     if passages:
         document["transcripts"] = [hit.row() for hit in passages]
@@ -414,7 +414,7 @@ def _show_found(
     memory: ReadVerbs,
     query: Query,
     text: str,
-    found: _FoundNotes,
+    found_notes: _FoundNotes,
 ) -> None:
     """Print the notes that a search found, for people and pipes.
 
@@ -423,12 +423,12 @@ def _show_found(
     query: the filters of the search.
     text: the text that was searched for.
     """
-    infos = found.infos
-    total = _count_text(found.hits)
+    infos = found_notes.infos
+    total = _count_text(found_notes.hits)
     # A relaxed search found only notes with some of the words, and the person should know. But
     # longer texts are questions, and nobody expects a note with all words of a question.
     is_question = len(text.split()) >= _WORDS_OF_QUESTION
-    if found.hits.relaxed and infos and not is_question:
+    if found_notes.hits.relaxed and infos and not is_question:
         output.notice(f'No note holds all of "{one_line(text)}". Those that hold some, best first:')
     if not infos and text.strip():
         infos = _nearest(memory, query, text)

@@ -128,8 +128,11 @@ class MemorandaStore(BaseStore):
 
         namespace: the labels of the namespace.
         """
-        found = self._entries.peek(".".join(namespace), key)
-        return None if found is None else found[0]
+        entry_and_lock = self._entries.peek(".".join(namespace), key)
+        if entry_and_lock is None:
+            return None
+        entry, _ = entry_and_lock
+        return entry
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
         """Return a page of the items that match the query and the filter."""

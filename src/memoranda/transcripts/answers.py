@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from memoranda.text.folding import fold
+from memoranda.text.standing import SENTENCE
 from memoranda.text.tokens import is_cjk
 from memoranda.transcripts.blocks import words_of
 
@@ -22,8 +23,6 @@ _QUESTION_FACTOR = 0.5
 _REQUEST_FACTOR = 0.6
 # A sentence with the kind of thing that is asked for counts more by this part.
 _KIND_BONUS = 0.25
-# A sentence; a dot inside a name does not end it.
-_SENTENCE = re.compile(r"[^\n.!?。！？]+(?:\.(?=\S)[^\n.!?。！？]*)*[.!?。！？]*")
 # Letters that the beginning of a word has at least, by which its forms are known.
 _MIN_PREFIX_LETTERS = 4
 # Letters at the end of a word in which its forms may differ.
@@ -83,7 +82,7 @@ def states_something(text: str) -> bool:
     """
     return any(
         _is_statement(match[0].strip())
-        for match in _SENTENCE.finditer(text[:_MAX_STATEMENT_CHARACTERS])
+        for match in SENTENCE.finditer(text[:_MAX_STATEMENT_CHARACTERS])
     )
 
 
@@ -174,7 +173,7 @@ class Question:
     def fit(self, text: str) -> float:
         """Return how well the best sentence of `text` answers, from 0 to 1 + _KIND_BONUS."""
         best = 0.0
-        for number, match in enumerate(_SENTENCE.finditer(text)):
+        for number, match in enumerate(SENTENCE.finditer(text)):
             if number == _MAX_SENTENCES:
                 break
             best = max(best, self._fit_of(match[0]))

@@ -30,9 +30,10 @@ def _patterns(name: str) -> list[re.Pattern[str]]:
 
 
 def beside(text: Text, cluster: Sequence[Part]) -> str:
-    """Return the words right beside joined time words that change their time, as written.
+    """Return the words beside or between joined time words that change their time, as written.
 
-    In "the day after Friday" these are the words "the day after". "" without such words.
+    In "the day after Friday" these are the words "the day after", in "the evening before 15 January"
+    the words "evening before". "" without such words.
 
     text: the text that is read.
     cluster: the time words, which are beside each other.
@@ -50,6 +51,10 @@ def beside(text: Text, cluster: Sequence[Part]) -> str:
         match = pattern.match(text.plain, end)
         if match:
             return text.as_written(end, match.end())
+    for pattern in _patterns("within"):
+        match = pattern.search(text.plain, start)
+        if match and match.start() < end:
+            return text.as_written(*match.span())
     return ""
 
 
@@ -111,10 +116,6 @@ def unused_words(text: Text, parts: Sequence[Part]) -> str:
 
     parts: the parts that were read.
     """
-    for pattern in _patterns("within"):
-        match = pattern.search(text.plain)
-        if match:
-            return text.as_written(*match.span())
     spans: list[tuple[int, int]] = []
     for cluster in clusters(parts):
         end = max(part.end for part in cluster)

@@ -27,6 +27,10 @@ MAX_TERMS = 32
 
 # A phrase in quotes, or a word.
 _PIECE = lazy_pattern(r'"([^"]*)"|([^\s"]+)')
+# Between a Latin letter or digit and a Chinese or Japanese character.
+_SCRIPT_CHANGE = lazy_pattern(
+    "(?<=[0-9A-Za-z])(?=[\u3041-\u30ff\u3400-\u9fff])|(?<=[\u3041-\u30ff\u3400-\u9fff])(?=[0-9A-Za-z])"
+)
 # A double quote inside a Hebrew abbreviation, typed in place of the sign for it.
 _GERSHAYIM = lazy_pattern('(?<=[א-ת])"(?=[א-ת])')
 # The operators. Only capitals count.
@@ -198,12 +202,33 @@ def parse(text: str) -> ParsedQuery:
             continue
         is_phrase = match[1] is not None
         bare = bare and not is_phrase
-        parsed_term = term(match[1] if is_phrase else match[2], phrase=is_phrase)
-        if parsed_term:
-            pieces.append(parsed_term)
+        words = [match[1]] if is_phrase else _at_scripts(match[2])
+        for word in words:
+            parsed_term = term(word, phrase=is_phrase)
+            if parsed_term:
+                pieces.append(parsed_term)
     clauses, has_operators = _clauses(pieces)
     reduced_clauses = tuple(_reduced(clause) for clause in clauses)
     return ParsedQuery(reduced_clauses, bare and not has_operators)
+
+
+def _at_scripts(word: str) -> list[str]:
+    """Split a word of a query between Latin letters and Chinese: `redis会话` → `redis`, `会话`.
+
+    People write the two without a blank, and a note may have words between them. A number or a
+    single letter stays with what it belongs to: `3月`, `C语言`. So does a character: `redis中`.
+    """
+    if word.isascii() or len(word) > _MAX_RUN_CHARACTERS:
+        return [word]
+    parts = _SCRIPT_CHANGE.split(word)
+    if all(_may_stand_alone(part) for part in parts):
+        return parts
+    return [word]
+
+
+def _may_stand_alone(part: str) -> bool:
+    """Whether a part of a mixed word says something alone: two characters, not only digits."""
+    return len(part) > 1 and not part.isdigit()
 
 
 def _reduced(clause: Clause) -> Clause:

@@ -242,15 +242,16 @@ def _first_unused_words(sentence: Sentence, parts: Sequence[Part]) -> str:
     """
     text = sentence.text
     has_day = any(part.is_day or part.kind in ("repeat", "instant") for part in sentence.parts)
-    has_clock = any(part.is_clock or part.kind in ("instant", "delay") for part in sentence.parts)
+    has_hour = any(part.kind in ("clock", "instant", "delay") for part in sentence.parts)
+    has_clock = has_hour or any(part.is_clock for part in sentence.parts)
 
     # Words right beside the time words, which change them.
     for cluster in clusters(sentence.parts):
         words = leftovers.beside(text, cluster)
         if words:
             return words
-        if not has_clock:
-            # A bare number may be the hour: "Friday 5".
+        if not has_hour:
+            # A bare number may be the hour: "Friday 5", "7 Sunday morning".
             number = leftovers.number_beside(text, cluster)
             if number:
                 return number

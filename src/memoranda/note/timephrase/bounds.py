@@ -114,7 +114,35 @@ def _bound_by_days(bounds: Bounds, sentence: Sentence, today: date) -> None:
     if any(part.kind == "span" for part in ends):
         raise AmbiguousTime(sentence.phrase)
     if ends:
-        bounds.last = _day(sentence, ends, bounds.first or today)
+        bounds.last = _last_day(sentence, ends, bounds.first, today)
+
+
+def _last_day(sentence: Sentence, ends: Sequence[Part], first: date | None, today: date) -> date:
+    """Return the day with which a series ends.
+
+    A day counts from the first one: "from next Monday to Friday" ends in the same week. A day with
+    its week counts from today: "from next Monday to next Friday" ends in that week, too.
+
+    ends: the words of the end.
+    first: the first day of the series, if the text names it.
+    today: the day at which the text is read.
+
+    Raises AmbiguousTime for several days, and for an end before the first day.
+    """
+    if first is None or not any(_counts_from_today(part) for part in ends):
+        return _day(sentence, ends, first or today)
+    lexemes = [part.lexeme for part in ends]
+    days = [day for day in possible_days(lexemes, today) if day >= first]
+    if len(days) != 1:
+        raise AmbiguousTime(sentence.phrase)
+    return days[0]
+
+
+def _counts_from_today(part: Part) -> bool:
+    """Whether a day is said as seen from today: "next Friday", 下周五, "tomorrow"."""
+    if part.kind in ("weekday", "weekend"):
+        return part.lexeme.value.weeks is not None
+    return part.kind == "day"
 
 
 def _day(sentence: Sentence, parts: Sequence[Part], today: date) -> date:

@@ -294,8 +294,8 @@ def interval_of(match: re.Match[str]) -> Fraction:
     return number(" ".join(word for word in gap_words if word not in ("weeks", "week", "on")))
 
 
-# The sign for the beginning of a month in 三月初; all other signs of an edge mean its end.
-_MONTH_BEGINNING = "初"
+# How the edge of a month ends that is its beginning: 三月初, 三月的第一天. All other edges are its end.
+_MONTH_BEGINNINGS = ("初", "第一天")
 
 
 def read_date(match: re.Match[str], before: str) -> Meanings:
@@ -311,7 +311,9 @@ def read_date(match: re.Match[str], before: str) -> Meanings:
         return [Meaning("date", (CalendarDate(year, month, read_whole_number(groups["d"])),))]
     if not 1 <= month <= 12:
         return WRONG
-    return [Meaning("month_edge", MonthEdge(year, month, is_last=edge != _MONTH_BEGINNING))]
+    return [
+        Meaning("month_edge", MonthEdge(year, month, is_last=not edge.endswith(_MONTH_BEGINNINGS)))
+    ]
 
 
 def read_date_slash(match: re.Match[str], before: str) -> Meanings:
@@ -385,12 +387,12 @@ def read_edge(match: re.Match[str], before: str) -> Meanings:
 
 
 def read_edge_zh(match: re.Match[str], before: str) -> Meanings:
-    """Read an edge of a period in Chinese: 下个月初, 年底."""
-    is_last = not (match["start"] or match["ystart"])
+    """Read an edge of a period in Chinese: 下个月初, 下个月最后一天, 年底, 明年第一天."""
+    is_last = not (match["start"] or match["ystart"] or match["first"])
     if "月" in match[0]:
         span = Span("month", which(match["which"]) or 0)
     else:
-        span = Span("year", _YEARS[match["year"]])
+        span = Span("year", _YEARS[match["year"] or match["named_year"]])
     return [Meaning("edge", Edge(span, is_last))]
 
 

@@ -20,6 +20,8 @@ _SPANS = {
     "evening": range(16, 24),
     "night": range(0, 24),
 }
+# The hour at which a night ends that began the day before.
+_END_OF_NIGHT = 5
 # The hours that agree with a part of the day said elsewhere in the text: "night shift".
 _LOOSE_SPANS = {
     "morning": range(4, 13),
@@ -53,8 +55,10 @@ def possible_hours(clocks: list[TimeOfDay], parts: list[str]) -> list[Hour]:
     """Return all times of day that clocks and parts of the day may mean. Empty without words.
 
     An ambiguous clock gives several: "at 3" may be 3:00 or 15:00. The night goes on after midnight:
-    its hours 12 to 4 are on the next day. Raises ValueError for a clock that its part of the day
-    does not have, Unclear if a part of the day has no clock and needs one.
+    its hours 12 to 4 are on the next day, also in "tomorrow night at 1am".
+
+    Raises ValueError for a clock that its part of the day does not have, Unclear if a part of the day
+    has no clock and needs one.
     """
     if not clocks:
         if any(part not in _HOUR_OF for part in parts):
@@ -92,6 +96,8 @@ def _hours_of(clock: TimeOfDay, part: str) -> list[int]:
     is_midnight = hour in (0, 24) or clock.form == "midnight"
     if part == "night" and is_midnight:
         return [24]
+    if part == "night" and hour < _END_OF_NIGHT:
+        return [hour + 24]
     if hour not in _SPANS[part]:
         raise ValueError(part)
     return [hour]
@@ -109,8 +115,7 @@ def _hour_in_part(hour: int, part: str) -> int:
         return hour % 12
     if part in ("night", "evening") and hour == 12:
         return 24
-    # From 1 to 4 at night.
-    if part == "night" and hour < 5:
+    if part == "night" and hour < _END_OF_NIGHT:
         return hour + 24
     return hour % 12 + 12
 

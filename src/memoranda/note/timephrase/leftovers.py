@@ -12,6 +12,8 @@ from memoranda.note.timephrase.words import compiled, data_file
 
 # Characters before a time word that are looked at.
 _LONGEST_BEFORE = 60
+# The hours that a clock without a.m. and p.m. shows.
+_HOURS_OF_HALF_A_DAY = 12
 # Letters of a word, below which a typing error makes it another word.
 _SHORTEST_MISSPELLED = 5
 # Letters of a name in which two typing errors are forgiven.
@@ -28,9 +30,10 @@ def _patterns(name: str) -> list[re.Pattern[str]]:
 
 
 def beside(text: Text, cluster: Sequence[Part]) -> str:
-    """Return the words right beside joined time words that change their time, as written.
+    """Return the words beside or between joined time words that change their time, as written.
 
-    In "the day after Friday" these are the words "the day after". "" without such words.
+    In "the day after Friday" these are the words "the day after", in "the evening before 15 January"
+    the words "evening before". "" without such words.
 
     text: the text that is read.
     cluster: the time words, which are beside each other.
@@ -48,6 +51,10 @@ def beside(text: Text, cluster: Sequence[Part]) -> str:
         match = pattern.match(text.plain, end)
         if match:
             return text.as_written(end, match.end())
+    for pattern in _patterns("within"):
+        match = pattern.search(text.plain, start)
+        if match and match.start() < end:
+            return text.as_written(*match.span())
     return ""
 
 
@@ -63,9 +70,9 @@ def _expressions_before(part: Part) -> list[str]:
 
 
 def number_beside(text: Text, cluster: Sequence[Part]) -> str:
-    """Return a bare number right beside a day, as written, since it may be the hour: "Friday 5".
+    """Return a bare number right beside a day or a part of one, as written: "Friday 5", "tonight 8".
 
-    "" without such a number.
+    It may be the hour. "" without such a number.
 
     cluster: the time words, which are beside each other.
     """
@@ -73,16 +80,33 @@ def number_beside(text: Text, cluster: Sequence[Part]) -> str:
     start = cluster[0].start
     end = max(part.end for part in cluster)
     after = compiled(table["number_after"]).match(text.plain, end)
-    if after and cluster[-1].is_day:
+    if after and _takes_an_hour(cluster[-1]):
         return text.as_written(end, after.end())
     before = _NUMBER_AT_END.search(text.plain[:start])
-    if before and cluster[0].is_day:
+    if before and _takes_an_hour(cluster[0]):
         words_before = text.plain[: before.start()].split()
         # "room 5 Friday" names a room.
         is_labelled = bool(words_before) and words_before[-1] in table["labels"]
-        if not is_labelled:
+        if not is_labelled and _can_be_hour(before[0], cluster):
             return text.as_written(before.start(), start)
     return ""
+
+
+def _takes_an_hour(part: Part) -> bool:
+    """Whether a bare number beside the part may be its hour, as in "Friday 5" and "8 tonight"."""
+    return part.is_day or part.kind == "part"
+
+
+def _can_be_hour(number: str, cluster: Sequence[Part]) -> bool:
+    """Whether a number may be the hour of time words. 13 is not an hour of "tonight".
+
+    number: digits, or a range of two numbers, with blanks.
+    cluster: the time words beside it.
+    """
+    names_part_of_day = any(part.kind == "part" for part in cluster)
+    first_digits = re.match(r"\d+", number)
+    assert first_digits is not None
+    return not names_part_of_day or int(first_digits[0]) <= _HOURS_OF_HALF_A_DAY
 
 
 def unused_words(text: Text, parts: Sequence[Part]) -> str:

@@ -188,11 +188,13 @@ def narrowed(
     """
     query_of_text = parse(text, now=now, zone=zone)
     changes: dict[str, Any] = {}
-    for item in dataclasses.fields(query_of_text):
-        value = getattr(query_of_text, item.name)
-        is_set = value != item.default and value not in ((), {})
-        if is_set and item.name != "text":
-            changes[item.name] = _joined(item.name, getattr(query, item.name), value)
+    for query_field in dataclasses.fields(query_of_text):
+        name = query_field.name
+        value = getattr(query_of_text, name)
+        # A field with a default that is made (`metadata`) has none to compare with.
+        is_set = value != query_field.default and value not in ((), {})
+        if is_set and name != "text":
+            changes[name] = _joined(name, getattr(query, name), value)
     if not changes:
         return query, text
     return query.replace(**changes), query_of_text.text
@@ -297,8 +299,8 @@ def _days_of(text: str, zone: tzinfo | None, now: datetime) -> tuple[date, int]:
 
     Raises TimeframeError for a time frame that cannot be read.
     """
-    is_date = len(text) == len("YYYY-MM-DD") and text[:1].isdigit() and text[-1:].isdigit()
-    if is_date:
+    looks_like_date = len(text) == len("YYYY-MM-DD") and text[:1].isdigit() and text[-1:].isdigit()
+    if looks_like_date:
         return date.fromisoformat(text), 1
     # Another text with a year and a dash is not a time frame.
     if text[:4].isdigit() and text[4:5] == "-":

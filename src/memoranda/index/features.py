@@ -139,10 +139,10 @@ def style_of(text: str, source: str | None = None) -> Style:
         # A long text surely names some time.
         has_time = body != ""
         return Style(speaker, size, question=0, first_person=0, has_time=has_time)
-    question_size = 0
+    question_characters = 0
     if "?" in body or "？" in body:
-        question_size = sum(map(len, _QUESTION.findall(body)))
-    question_percent = round(100 * question_size / len(body))
+        question_characters = sum(map(len, _QUESTION.findall(body)))
+    question_percent = round(100 * question_characters / len(body))
     has_time = _time_words().search(body.lower()) is not None
     return Style(speaker, size, question_percent, first_person(body), has_time)
 
@@ -242,8 +242,10 @@ def chunk(text: str) -> list[tuple[int, int]]:
         # any other text before it is a separate chunk.
         text_before = text[start : starts[0]].strip()
         is_heading = text_before.startswith("#") and "\n" not in text_before
-        first_cut = 0 if text_before and not is_heading else 1
-        starts = [start, *starts[first_cut:]]
+        is_separate_chunk = text_before != "" and not is_heading
+        # The first chunk begins at `start`: the text before, or the first item with its heading.
+        later_starts = starts if is_separate_chunk else starts[1:]
+        starts = [start, *later_starts]
         spans += zip(starts, [*starts[1:], stop], strict=True)
     return spans or [(0, len(text))]
 

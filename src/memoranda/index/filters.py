@@ -267,7 +267,7 @@ def projects_of(
     needed, unwanted: the lists that `wanted` returns.
     project_numbers: the ids of all projects.
     """
-    # The ids of the projects by their tokens
+    # The ids of the projects by their tokens, from which those that do not pass are taken.
     remaining = {f"{chr(_FIRST_MARK + 2 * PROJECT)}{number}": number for number in project_numbers}
     scope_marks = (chr(_FIRST_MARK + 2 * SCOPE), chr(_FIRST_MARK + 2 * SCOPE + 1))
     for needed_expression in needed:
@@ -415,6 +415,7 @@ def valid_span(note: Note) -> ValidSpan:
     if ends is None:
         return ValidSpan(begins, ends=None, limited=None)
     if ends <= begins:
+        # A note of 2026 about a job that ended in 2020. Nobody knows when the job began.
         begins = 0
     return ValidSpan(begins, ends, limited=1)
 

@@ -393,11 +393,8 @@ class HeaderColumns:
         # Keys that were read up to the same row are read together.
         names_by_last_row: dict[int, list[str]] = {}
         for name in selected_names:
-            # Moves the column to the end, so that it is dropped last.
-            if name in self._columns:
-                column = self._columns.pop(name)
-            else:
-                column = Column()
+            # Taken out and put in again, a column comes to the end, so that it is dropped last.
+            column = self._columns.pop(name, None) or Column()
             self._columns[name] = column
             names_by_last_row.setdefault(self._last_rows.get(name, 0), []).append(name)
         for last_row, names_to_read in names_by_last_row.items():

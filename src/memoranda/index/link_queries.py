@@ -366,7 +366,7 @@ class LinkQueries(Queries):
         links: all links to `notes`, if the caller has them. None if not.
         """
         visited_rows = {note.row for note in notes}
-        # The notes that the walk goes on from.
+        # The notes of the level before, from which the walk goes on.
         frontier = list(notes)
         reached: list[Reached] = []
         earliest = None if since is None else microseconds(since)
@@ -374,19 +374,23 @@ class LinkQueries(Queries):
             if level > 1 or links is None:
                 links = self._links_to(frontier, resolver)
 
-            # The notes that changed last come first, since very many are not visited.
+            # Visit the next notes, the last changed first, since very many are not visited.
             types = self._types_of_next(frontier, links, visited_rows, resolver)
             sort_keys = self._by_change(types)
-            rows = sorted(types, key=sort_keys.__getitem__)[: MOST_VISITED - len(visited_rows)]
-            visited_rows.update(rows)
-            result_rows = rows
+            room = MOST_VISITED - len(visited_rows)
+            level_rows = sorted(types, key=sort_keys.__getitem__)[:room]
+            visited_rows.update(level_rows)
+
+            # The notes of this level that are part of the result.
+            result_rows = level_rows
             if earliest is not None:
                 # A sort key begins with the negative time of the change.
-                result_rows = [row for row in rows if -sort_keys[row][0] >= earliest]
-            if level == depth:
-                # The walk ends at this level, so its other notes need not be read.
-                rows = result_rows[: limit - len(reached)]
-            frontier = in_order(self._db, rows)
+                result_rows = [row for row in level_rows if -sort_keys[row][0] >= earliest]
+            is_last_level = level == depth
+            if is_last_level:
+                # No walk goes on from here, so only notes of the result need be read.
+                level_rows = result_rows[: limit - len(reached)]
+            frontier = in_order(self._db, level_rows)
             reached += _reached_at(level, frontier, set(result_rows), types)
             if len(reached) >= limit or not frontier:
                 break
@@ -460,7 +464,8 @@ class LinkQueries(Queries):
         # The notes indexed last come first.
         rows = sorted(link_counts, reverse=True)
 
-        # The links of some notes at a time that have one of the keys.
+        # Read the links of some notes at a time that have one of the keys. `+` makes SQLite find
+        # them by their notes, since very many links may have these keys.
         marks = ", ".join("?" * len(keys))
         sql = _LINKS.replace("l.{column} in", f"+l.fold in ({marks}) and l.note in")
         rows_at_a_time = max(1, len(rows)) if limit is None else _SOURCES_PER_STATEMENT
@@ -654,11 +659,13 @@ class Relocation:
         target_after = self._after.link(target, project, folder_after, target_project, scope, rest)
         if target_after.row != target_now.row:
             return target_now.row
-        if may_be_markdown and not target.startswith(("./", "../")):
+        # A relative target means the same note to us as to other programs.
+        is_relative = target.startswith(("./", "../"))
+        if may_be_markdown and not is_relative:
             before, after = self.note(target_now.row)
             was_found_by_others = posixpath.join(folder, target) == before.path
-            is_found_by_others = posixpath.join(folder_after, target) == after.path
-            if was_found_by_others and not is_found_by_others:
+            will_be_found_by_others = posixpath.join(folder_after, target) == after.path
+            if was_found_by_others and not will_be_found_by_others:
                 return target_now.row
         return None
 

@@ -187,7 +187,9 @@ class _Selection:
         # An FTS5 expression cannot only exclude: then some scopes, the archive or the traces are
         # left out by the ids of the other projects.
         only_excludes = bool(self._unwanted) and not self.facets
-        if not only_excludes and self._number_in_projects <= _MAX_SORTED:
+        # Many notes are read in order, which is faster than to sort what FTS5 finds.
+        has_many_notes = self._number_in_projects > _MAX_SORTED
+        if not only_excludes and not has_many_notes:
             return
         self.facets = ""
         # `+` keeps SQLite from using the index of paths. It would sort whole projects, instead of
@@ -293,13 +295,14 @@ class _Selection:
         """
         if self._number_in_projects <= _MAX_SORTED:
             return None
-        statement = "select count(*) from (select 1 from note n where {} limit ?)"
+        count_up_to = "select count(*) from (select 1 from note n where {} limit ?)"
         parameters = [*self._parameters, _MAX_SORTED]
-        number_since = self._number(statement.format(self._where), parameters)
+        number_since = self._number(count_up_to.format(self._where), parameters)
         if number_since < _MAX_SORTED:
             return number_since
-        before = self._where.replace("n.changed >= ?", "n.changed < ?")
-        number_before = self._number(statement.format(before), parameters)
+        # The same conditions, with the time turned round.
+        where_before = self._where.replace("n.changed >= ?", "n.changed < ?")
+        number_before = self._number(count_up_to.format(where_before), parameters)
         if number_before < _MAX_SORTED:
             return self._number_in_projects - number_before
         return None
@@ -631,13 +634,17 @@ class _Block(ValueObject):
 
     def add(self, texts: Sequence[tuple[int, str]]) -> None:
         """Add rows with their texts. There must be one at least."""
-        lengths = (len(text) + len(_SEPARATOR) for _, text in texts[:-1])
-        starts = [*self.starts, *accumulate(lengths, initial=len(self.text))]
-        rows = [*self.rows, *(row for row, _ in texts)]
-        joined_text = "".join([self.text, *(text + _SEPARATOR for _, text in texts)])
-        # All three are computed before, so that an interruption leaves the block whole.
-        self.starts = starts
+        new_rows = [row for row, _ in texts]
+        separated_texts = [text + _SEPARATOR for _, text in texts]
+        # Each text begins where the one before ends, the first at the end of the block.
+        lengths = [len(text) for text in separated_texts]
+        new_starts = accumulate(lengths[:-1], initial=len(self.text))
+        rows = [*self.rows, *new_rows]
+        starts = [*self.starts, *new_starts]
+        joined_text = "".join([self.text, *separated_texts])
+        # Set when all three are made, so that an interruption leaves the block whole.
         self.rows = rows
+        self.starts = starts
         self.text = joined_text
 
 
@@ -670,17 +677,18 @@ def _scan(db: sqlite3.Connection, needle: str) -> list[int]:
     SQLite skips texts that cannot match, since it is faster at that than Python.
     """
     folded = fold(needle)
+    # The column `folds` is true for texts that folding changes more than LIKE can know.
     condition = ""
-    value = ""
+    values: tuple[str, ...] = ()
     can_be_pattern = "\0" not in folded and len(folded) < _MAX_LIKE_CHARACTERS
     if folded and folded.isascii() and can_be_pattern:
         condition = " where folds or text like ? escape '\\'"
-        value = like_pattern(folded)
+        values = (like_pattern(folded),)
     else:
         caseless_runs = re.findall(_CASELESS, folded)
         if caseless_runs:
             condition = " where folds or instr(text, ?)"
             # The longest run of such letters is in the fewest texts.
-            value = max(caseless_runs, key=len)
-    values = (value,) if condition else ()
-    return _rows_containing(db.execute(f"select row, text from text{condition}", values), needle)
+            values = (max(caseless_runs, key=len),)
+    texts = db.execute(f"select row, text from text{condition}", values)
+    return _rows_containing(texts, needle)

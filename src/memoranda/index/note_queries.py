@@ -485,8 +485,9 @@ class NoteQueries(Queries):
                 bounds,
             ).fetchone()
             notes_missing = limit - len(page)
-            does_page_reach_range = first < total + number
-            if notes_missing > 0 and does_page_reach_range:
+            # `total` notes are in the ranges before this one.
+            ends_before_page = total + number <= first
+            if notes_missing > 0 and not ends_before_page:
                 sql = f"select path, row from note where {_IN_RANGE} limit ? offset ?"
                 # The page may begin inside this range.
                 notes_to_skip = max(first - total, 0)

@@ -315,18 +315,15 @@ class Resolver:
             # `[[std::vector]]` names no project
             target = f"{target_project}::{target}"
             target_project = None
-        if target_project is None:
-            home = project
-        else:
-            home = target_project
+        searched_project = project if target_project is None else target_project
         if target.startswith(("./", "../")):
-            return self._relative_link(target, home, folder)
+            return self._relative_link(target, searched_project, folder)
         # The scope matters only between memories. Without it, more links share an answer.
         if CATEGORY_PROJECT not in (project, target_project):
             scope = None
         question = _Question(target, project, target_project, scope)
         if question not in self._answers:
-            self._answers[question] = self._answer(question, home)
+            self._answers[question] = self._answer(question, searched_project)
         answer = self._answers[question]
 
         # A link without a project means the note next to it, if several have its name.
@@ -357,27 +354,30 @@ class Resolver:
                 return True
         return False
 
-    def _relative_link(self, target: str, home: str, folder: str) -> LinkTarget:
-        """Resolve a target that begins with `./` or `../`. It can only be a path in project `home`."""
+    def _relative_link(self, target: str, searched_project: str, folder: str) -> LinkTarget:
+        """Resolve a target that begins with `./` or `../`. It can only be a path in one project.
+
+        searched_project: the project that the link leads into.
+        """
         path = root_path(target, folder)
         if path is None:
             return LinkTarget(UNWRITTEN)
-        inside = _inside(self.candidates(target, folder), home)
+        inside = _inside(self.candidates(target, folder), searched_project)
         for form in FORMS:
             matches = _by_path(path, inside, form)
             if matches:
                 return _target(matches)
-        return self._former_target(path, home, self.candidates(target, folder))
+        return self._former_target(path, searched_project, self.candidates(target, folder))
 
-    def _answer(self, question: _Question, home: str) -> _Answer:
+    def _answer(self, question: _Question, searched_project: str) -> _Answer:
         """Look up a link without regard to its folder.
 
-        home: the project that the link leads into.
+        searched_project: the project that the link leads into.
         """
         target = question.target
         candidates = self.candidates(target)
-        inside = _inside(candidates, home)
-        notes_by_folder = _by_folder(inside, home)
+        inside = _inside(candidates, searched_project)
+        notes_by_folder = _by_folder(inside, searched_project)
         if len(inside) == 1 and _by_title(target, inside, FORMS[0]):
             # A shortcut for most links: the only candidate has exactly this title.
             return _Answer(_target(inside), _EXACT_FORM, notes_by_folder)
@@ -398,20 +398,23 @@ class Resolver:
                 # `README.md` in its own folder.
                 matched_form = max(number, _CASE_FORM)
             # Between memories a link is never ambiguous.
-            if len(matches) > 1 and home == question.project == CATEGORY_PROJECT:
+            is_between_memories = searched_project == question.project == CATEGORY_PROJECT
+            if len(matches) > 1 and is_between_memories:
                 matches = [min(matches, key=lambda note: _preference(note, question.scope))]
             if matches:
                 return _Answer(_target(matches), matched_form, notes_by_folder)
-        former_target = self._former_target(target, home, candidates)
+        former_target = self._former_target(target, searched_project, candidates)
         return _Answer(former_target, _NO_FORM, notes_by_folder={})
 
-    def _former_target(self, target: str, home: str, candidates: list[Candidate]) -> LinkTarget:
+    def _former_target(
+        self, target: str, searched_project: str, candidates: list[Candidate]
+    ) -> LinkTarget:
         """Return the note that was at this address before upkeep moved it.
 
         It counts only when no note has the name now.
 
         target: the address, such as `decisions/use-tea`.
-        home: the project that the link leads into.
+        searched_project: the project that the link leads into.
         candidates: the notes that have a name like the end of `target`.
         """
         # Only an address with a folder is remembered.
@@ -419,7 +422,7 @@ class Resolver:
             return LinkTarget(UNWRITTEN)
         from memoranda.index.former_addresses import former_rows
 
-        rows = former_rows(self.db, target, home, candidates, self.viewer)
+        rows = former_rows(self.db, target, searched_project, candidates, self.viewer)
         if len(rows) == 1:
             return LinkTarget(RESOLVED, rows[0])
         return LinkTarget(AMBIGUOUS if rows else UNWRITTEN)
@@ -857,8 +860,8 @@ class _Search:
         from memoranda.index.former_addresses import former_rows
 
         db = self.resolver.db
-        home = self.project or self.default_project
-        rows = former_rows(db, self.target, home, self.candidates, self.resolver.viewer)
+        searched_project = self.project or self.default_project
+        rows = former_rows(db, self.target, searched_project, self.candidates, self.resolver.viewer)
         candidates_by_row = {note.row: note for note in self.candidates}
         notes = []
         for row, info in infos(db, rows).items():

@@ -431,11 +431,11 @@ def _apply(
     if change.old == path:
         indexed = get(db, project, path)
         if indexed is not None and indexed.etag == note.etag:
-            # Only the stamp of the file differs.
+            # The text is the same. If the time is too, only the stamp's other numbers differ.
             if indexed.mtime_ns == stamp.mtime_ns:
                 writer.touch(db, project, path, stamp)
                 return
-            # The text is the same, so the note keeps its origin.
+            # With another time, the note is written again, but keeps its origin.
             note.provenance = indexed.provenance
     elif db.execute(_IS_KNOWN, (project, path, *stamp)).fetchone():
         # Another process has indexed it since the disk was listed.

@@ -307,14 +307,17 @@ def put(
     _insert(db, [(row, _settled(prepared, note, stamp, project, permalink, base))])
 
     # Give out the numbers of derived permalinks again where this may have changed them. A note that
-    # keeps its permalink changes none. A note with a new path does so only if another has the
-    # permalink.
-    if old is not None and not keeps_permalink:
+    # keeps its permalink changes none.
+    if keeps_permalink:
+        return permalink
+    if old is not None:
         _released(db, project, note.project, old.permalink)
-    may_change_numbers = around.is_taken if old is None else not keeps_permalink
-    if may_change_numbers:
-        _claimed(db, project, note.project, row, wanted_permalink, note.own_permalink)
-        permalink = db.execute("select permalink from note where row = ?", (row,)).fetchone()[0]
+    elif not around.is_taken:
+        # A note at a new path, whose permalink no other note has.
+        return permalink
+    _claimed(db, project, note.project, row, wanted_permalink, note.own_permalink)
+    # The note itself may have got a number.
+    (permalink,) = db.execute("select permalink from note where row = ?", (row,)).fetchone()
     return permalink
 
 
@@ -893,6 +896,7 @@ def _pairs_in(text: str) -> set[int]:
     """
     data = text.encode("utf-32-le", "surrogatepass")
     pairs: set[int] = set()
+    # The pairs that begin at the characters 0, 2, 4 …, and then those that begin at 1, 3, 5 …
     for begin in (0, _BYTES_OF_CHARACTER):
         whole_pairs = (len(data) - begin) // (2 * _BYTES_OF_CHARACTER)
         end = begin + whole_pairs * 2 * _BYTES_OF_CHARACTER
@@ -1157,6 +1161,8 @@ def _renumber(db: sqlite3.Connection, project: int, name: str, base: str) -> Non
         while _is_taken(db, project, base, number, note.scope):
             number += 1
         next_numbers[note.scope] = number + 1
+
+        # Usually the note has this permalink already.
         permalink = _numbered(base, number)
         if permalink != note.permalink:
             _change_link_keys(db, project, name, note, permalink)

@@ -461,10 +461,12 @@ def claim_of(sentence: str, *, is_alone: bool = True) -> Claim | None:
     # A sentence about the past, or with a "perhaps", claims nothing.
     if _OVER.search(text):
         return None
-    # "no longer" negates a polar claim; with any other claim it says that something is over
-    is_negation_only = _is_polar(claim) and not _is_hedged(text)
-    if words.hedged.search(text) and not is_negation_only:
-        return None
+    if words.hedged.search(text):
+        # "no longer" is such a word, too. But in a polar claim ("Anna no longer eats meat") it only
+        # makes the value "no".
+        is_hedged_by_no_longer = not _is_hedged(text)
+        if not _is_polar(claim) or not is_hedged_by_no_longer:
+            return None
     if not is_alone and not _is_identified(claim.subject):
         return None
     return claim
@@ -544,11 +546,12 @@ def _polar(subject: str, negation: str | None, verb: str, value_text: str) -> Cl
     """
     subject_words = _subject_words(subject)
     words = [word for word in _value_words(value_text) if word != "anymore"]
-    # About a person, such a sentence holds for long: "the user", "Anna". About a thing it may not.
-    is_person = "@me" in subject_words or subject[:1].isupper() or _has_han(subject)
+    # About a person ("the user", "Anna"), such a sentence holds for long. About a thing it may not.
+    # `@me` stands for the user. Chinese has no capitals by which to know a name.
+    may_be_person = "@me" in subject_words or subject[:1].isupper() or _has_han(subject)
     # "Anna eats" says too little.
     lacks_object = verb != "be" and not words
-    if not subject_words or not is_person or lacks_object:
+    if not subject_words or not may_be_person or lacks_object:
         return None
 
     # The same sentence with and without a negation has one key, and the values "no" and "yes".
@@ -990,7 +993,8 @@ def differ(first: Claim, second: Claim) -> bool:
     if kind == "clock":
         return _clock(first.value) != _clock(second.value)
 
-    # The values are words. They agree if the longer one contains all that the shorter one says.
+    # The values are words. They agree if the longer one contains all that the shorter one says, in
+    # whatever order, or written together: "time zone" and "timezone".
     values = (_value_words(first.value), _value_words(second.value))
     shorter, longer = sorted(values, key=len)
     if set(shorter) <= set(longer):
@@ -1061,12 +1065,13 @@ def _value_words(value: str) -> list[str]:
     compared_words: list[str] = []
     previous_word = ""
     for word, next_word in zip_longest(words, words[1:], fillvalue=""):
+        # The day behind a month: "7", "7th".
         day = re.match(r"\d{1,2}(?=\D|\Z)", next_word)
-        # The day was taken with its month.
-        is_day_of_month = previous_word in months and word[0].isdigit()
+        # A number behind a month is its day, which was taken with it.
+        was_taken = previous_word in months and word[0].isdigit()
         if word in months and day:
             compared_words.append(f"{months[word]}-{int(day[0])}")
-        elif not is_day_of_month:
+        elif not was_taken:
             compared_words.append(word)
         previous_word = word
     return compared_words

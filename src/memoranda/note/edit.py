@@ -83,8 +83,9 @@ class StrReplace:
     new: str = ""
 
     def apply(self, text: str) -> Edited:
-        """Raise InvalidInput for an empty `old`, and CountMismatch if it does not occur exactly once.
+        """Return the text with `new` in place of `old`, and the line on which it begins.
 
+        Raises InvalidInput for an empty `old`, and CountMismatch if it does not occur exactly once.
         The `lines` of CountMismatch are the first lines of all occurrences, overlapping ones too.
         """
         if not self.old:
@@ -112,7 +113,10 @@ class InsertLine:
     text: str
 
     def apply(self, text: str) -> Edited:
-        """Raise LineOutOfRange if the file has fewer lines. The new text ends in a line break."""
+        """Return the text with the lines inserted. It ends in a line break.
+
+        Raises LineOutOfRange if the file has fewer lines than `line`.
+        """
         lines = text.split("\n")
         if not lines[-1]:
             lines.pop()
@@ -158,9 +162,10 @@ class FindReplace:
     expected: int = 1
 
     def apply(self, text: str) -> Edited:
-        """Raise CountMismatch if there are not exactly `expected` occurrences.
+        """Return the text with each `find` replaced, and the first line that changed.
 
-        Raise InvalidInput for an empty `find`, and for an edit that would break the header.
+        Raises CountMismatch if there are not exactly `expected` occurrences, or none. Raises
+        InvalidInput for an empty `find`, and for an edit that would break the header.
         """
         if not self.find:
             raise InvalidInput(
@@ -192,7 +197,10 @@ class ReplaceSection(_SectionEdit):
     keeps_subsections: bool = False
 
     def apply(self, text: str) -> Edited:
-        """Raise SectionError if no heading matches, or several."""
+        """Return the text with the new section, and the line on which its text begins.
+
+        Raises SectionError if no heading matches, or several.
+        """
         newline, new_text = breaks(text, self.text)
         sections = _Sections(text)
         heading = sections.find(self.section)
@@ -295,7 +303,7 @@ class SetKeys:
     order: Sequence[str] = ()
 
     def apply(self, text: str) -> Edited:
-        """Raise ValueError if the present header is not valid YAML."""
+        """Return the text with the changed header. Raises ValueError if the present one is no YAML."""
         changed = set_keys(text, self.changes, self.order)
         return Edited(changed, _first_difference(text, changed), len(self.changes))
 
@@ -449,16 +457,17 @@ def _inserted(text: str, offset: int, new_text: str, needs_break: bool = False) 
     needs_break: whether to end it with a line break even if `text` ends without one.
     """
     newline, new_text = breaks(text, new_text)
-    is_line_start = text[:offset] in ("", "\ufeff") or text[offset - 1] == "\n"
-    if is_line_start:
-        before = text[:offset]
-    else:
-        before = text[:offset] + newline
-    if (is_line_start or needs_break) and not new_text.endswith("\n"):
-        tail = newline
-    else:
-        tail = ""
-    return Edited(before + new_text + tail + text[offset:], before.count("\n") + 1)
+    before = text[:offset]
+    # Nothing, or only a BOM, is before the first line.
+    is_line_start = before in ("", "\ufeff") or before.endswith("\n")
+    if not is_line_start:
+        # The last line of the file has no line break. If the new text is put behind it, the file
+        # ends without one as before.
+        before += newline
+    ends_with_break = is_line_start or needs_break
+    if ends_with_break and not new_text.endswith("\n"):
+        new_text += newline
+    return Edited(before + new_text + text[offset:], before.count("\n") + 1)
 
 
 def occurrences(text: str, part: str) -> list[Place]:
@@ -470,6 +479,7 @@ def occurrences(text: str, part: str) -> list[Place]:
         return _places(text, part)
     # Search in the text with LF only, then add to each offset the number of CRs before it.
     unix_text = text.replace("\r\n", "\n")
+    # The offset in `unix_text` of each line break that was CRLF. Every CR before it is missing there.
     breaks_in_unix_text: list[int] = []
     for crs_before, offset in enumerate(_offsets(text, "\r\n")):
         breaks_in_unix_text.append(offset - crs_before)

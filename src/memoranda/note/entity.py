@@ -119,10 +119,14 @@ def observation_item(text: str) -> str:
     `likes tea` stays as it is. A text that would not read back unchanged, such as `# tea`, is coded:
     `` `"# tea"` ``.
     """
-    is_plain = _is_tidy(text) and text[0] not in _NO_START and not _NUMBERED.match(text)
-    if is_plain and (text[0] != "[" or _CATEGORY.match(text)):
-        return text
-    return code_span_of(text)
+    if not _is_tidy(text):
+        return code_span_of(text)
+    begins_block = text[0] in _NO_START or _NUMBERED.match(text) is not None
+    # `[idea] Sell` reads back as it is, category and all. `[x] Sell` would be a task.
+    begins_with_brackets = text[0] == "[" and not _CATEGORY.match(text)
+    if begins_block or begins_with_brackets:
+        return code_span_of(text)
+    return text
 
 
 def relation_item(type: str, target: str) -> str:
@@ -138,8 +142,10 @@ def relation_item(type: str, target: str) -> str:
         kind = f'"{type}"'
     else:
         kind = code_span_of(type)
-    if _is_tidy(target) and _NO_TARGET.isdisjoint(target) and "::" not in target:
+    is_linkable = _is_tidy(target) and _NO_TARGET.isdisjoint(target) and "::" not in target
+    if is_linkable:
         item = f"{kind} [[{target}]]"
+        # Read back, since a target may still mean something else in brackets.
         relation = read_relation(item, number=0)
         if relation is not None:
             read_back = (relation.type, relation.target, relation.project)

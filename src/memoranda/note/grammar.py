@@ -218,8 +218,13 @@ class _Fence(NamedTuple):
 class _Lines:
     """Reads the lines of a body, and keeps track of the blocks that are open.
 
-    A depth is a number of list items: a line at depth 2 is inside two of them. The results are in
-    `observations`, `relations` and `headings`. All line numbers count from 1 in the whole file.
+    A depth is a number of list items: a line at depth 2 is inside two of them. The margin of an item
+    is the column at which its text begins, and a line is indented *relative* to the margin of the
+    innermost item that it is in. A line indented by four or more is code, unless it is in an item or
+    continues a paragraph.
+
+    The results are in `observations`, `relations` and `headings`. All line numbers count from 1 in
+    the whole file.
     """
 
     # The depth of the open paragraph, _IN_QUOTE, or _NO_PARAGRAPH if none is open.
@@ -370,7 +375,7 @@ class _Lines:
         # How far the line is indented within its item.
         relative = indent - self._margin(depth)
         if relative > 3 and not self.item_columns:
-            # A line indented so far continues a paragraph. Outside one it is code, which is not read.
+            # It continues a paragraph. Outside one it is code, which is not read.
             if self.paragraph_depth != _NO_PARAGRAPH:
                 self._text(line, depth)
             return
@@ -478,10 +483,12 @@ class _Lines:
             self._close(depth)
             return True
         marker = _MARKER.match(text)
-        if marker is None or (relative > 3 and not self.item_columns):
+        is_indented_code = relative > 3 and not self.item_columns
+        if marker is None or is_indented_code:
             return False
-        continues_paragraph = self.paragraph_depth == depth
-        if continues_paragraph and not _interrupts_paragraph(text, marker):
+        # "The year was" and below it "1990. It rained" is a paragraph of two lines.
+        is_below_text = self.paragraph_depth == depth
+        if is_below_text and not _interrupts_paragraph(text, marker):
             return False
         self._close(depth)
         self._read_items(text, marker, indent)
@@ -586,7 +593,8 @@ class _Lines:
         if text[0] not in "`~":
             return False
         match = _FENCE.match(text)
-        if match is None or (relative > 3 and not depth):
+        is_indented_code = relative > 3 and not depth
+        if match is None or is_indented_code:
             return False
         self._close(depth)
         # The item's margin, unless the line is indented so far that it counts from there.
@@ -923,7 +931,9 @@ def _interrupts_paragraph(text: str, marker: re.Match[str]) -> bool:
     marker: the match of _MARKER, the item's sign.
     """
     has_text = marker.end() < len(text)
-    return has_text and int(marker[1] or 1) == 1
+    # A sign such as `-` counts as the number 1.
+    number = int(marker[1] or 1)
+    return has_text and number == 1
 
 
 def _has_comment_sign(line: str) -> bool:
@@ -979,7 +989,8 @@ def _code_spans(text: str) -> dict[int, int]:
     if "`" not in text:
         return {}
     runs = [match.span() for match in re.finditer(r"`+", text)]
-    # By the length of a run: the starts of the runs that are still ahead, the next one last.
+    # By the length of a run: the starts of the runs that are still ahead, the next one last, so
+    # that it can be taken off by `pop`.
     starts_ahead = defaultdict[int, list[int]](list)
     for start, end in reversed(runs):
         starts_ahead[end - start].append(start)
@@ -995,6 +1006,7 @@ def _code_spans(text: str) -> dict[int, int]:
             start += 1
         length = end - start
         closing_starts = starts_ahead[length]
+        # Take off this run and those that are behind us.
         while closing_starts and closing_starts[-1] < end:
             closing_starts.pop()
         if length and closing_starts:

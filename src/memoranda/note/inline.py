@@ -235,6 +235,7 @@ def _without_code_lines(text: str) -> str:
         # In a list, indented lines continue an item.
         continues_list = is_in_list and (is_blank or is_indented)
         is_in_list = continues_list or _LIST_ITEM.match(line) is not None
+        # Without a blank line above it, an indented line continues a paragraph.
         is_indented_code = is_indented and is_after_blank and not is_in_list
         if is_indented_code:
             continue

@@ -133,8 +133,9 @@ def _slug_of_scripts(text: str) -> str:
         if char in "/." or char.isalnum():
             # The letter without its marks.
             base = unicodedata.normalize("NFD", char)[0]
-            is_after_latin = "a" <= base <= "z"
-            letters.append(base if is_after_latin else char)
+            is_latin = "a" <= base <= "z"
+            letters.append(base if is_latin else char)
+            is_after_latin = is_latin
             continue
         is_mark_of_letter = previous not in ("", "-", "/", ".") and _is_combining_mark(char)
         if is_mark_of_letter:
@@ -142,6 +143,7 @@ def _slug_of_scripts(text: str) -> str:
             if not is_after_latin:
                 letters.append(char)
         elif previous != "-":
+            # A sign, such as a blank.
             letters.append("-")
     return unicodedata.normalize("NFC", "".join(letters))
 
@@ -658,10 +660,11 @@ def observation(text: str, masked: str, number: int) -> Observation | None:
     if masked[:1] != "[":
         return None
     end = masked.find("]")
+    # The usual form, `[word] content`, needs no slow pattern. A single letter may be a checkbox, and
+    # a category has at most 64 characters.
     is_word = 2 < end < 66 and masked[1:end].isalpha()
-    # The usual form, `[word] content`, needs no slow pattern.
-    is_usual_form = is_word and masked[end + 1 : end + 2] == " " and masked[end + 2] != " "
-    if is_usual_form:
+    has_content = masked[end + 1 : end + 2] == " " and masked[end + 2 : end + 3] not in ("", " ")
+    if is_word and has_content:
         category = text[1:end]
         start = end + 2
     else:
@@ -684,14 +687,14 @@ def _is_category(text: str) -> bool:
     sign = text.replace("\ufe0f", "")
     if not sign:
         return False
+    # `[x]`, `[-]`, or a sign with U+FE0F behind it.
     is_one_sign = len(text) < 3 and len(sign) == 1
     is_checkbox = is_one_sign and (sign in "xX" or not sign.isalnum())
     is_footnote = text[0] == "^"
     is_escaped_bracket = text[-1] == "\\"
-    if is_checkbox or is_footnote or is_escaped_bracket:
-        return False
-    is_time = text[0] in "0123456789" and _CLOCK_VALUE.fullmatch(text)
-    return not is_time
+    # `[12:30]`, as transcripts have it.
+    is_time = text[0] in "0123456789" and _CLOCK_VALUE.fullmatch(text) is not None
+    return not (is_checkbox or is_footnote or is_escaped_bracket or is_time)
 
 
 def tagged(text: str, masked: str, number: int, *, is_any: bool = False) -> Observation | None:

@@ -423,24 +423,28 @@ def _counted_time(value: Any) -> datetime | None:
 
 
 def with_counted_time(before: str, after: str, now: datetime) -> str:
-    """Return `after` with the time `now` under `updated`, if Dendron keeps that key.
+    """Return the new text of a note with the time of the edit under `updated`, if it is Dendron's.
 
-    Dendron writes the time of the last change as a number under `updated`, so that other writers
-    have to keep it current. `after` is returned as it is if the edit set the key itself, or if
-    `updated` is missing or has any other form.
+    Dendron, another notes program, writes the time of the last change as a number under `updated`,
+    so that whoever changes a note has to set it. `after` is returned as it is if the edit set the
+    key itself, or if `updated` is missing or not such a number.
 
     before, after: the file's text before and after an edit.
+    now: the time of the edit.
     """
     if after == before or "updated" not in before:
         return after
     try:
-        written = parse(split(before)[0] or "").get("updated")
-        is_untouched = parse(split(after)[0] or "").get("updated") == written
+        old_value = parse(split(before)[0] or "").get("updated")
+        new_value = parse(split(after)[0] or "").get("updated")
     except ValueError:
         return after
-    if _counted_time(written) is None or not is_untouched:
+    is_dendrons = _counted_time(old_value) is not None
+    was_set_by_edit = new_value != old_value
+    if not is_dendrons or was_set_by_edit:
         return after
-    units_per_second = _UNITS_PER_SECOND[len(_text(written))]
+    # In seconds or milliseconds, as before.
+    units_per_second = _UNITS_PER_SECOND[len(_text(old_value))]
     try:
         return set_keys(after, {"updated": int(now.timestamp() * units_per_second)})
     except ValueError:

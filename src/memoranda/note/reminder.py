@@ -82,6 +82,7 @@ class Reminder:
         snoozed = moment_of(header.get(SNOOZED)) if repeat and regular else None
         due = min(regular, snoozed) if regular and snoozed else regular
         is_made_from_text = "reminder_of" in header
+        # Neither a whole day, nor a series, nor put off to another hour.
         has_one_hour = header.keys().isdisjoint(("all_day", "repeat", SNOOZED))
         return cls(
             due=due,
@@ -104,6 +105,7 @@ class Reminder:
             return False
         if self.repeat is None:
             return not self.has_fired and not self.is_done
+        # Firing sets `due_at` to the next time. If the header does not have it, the rule decides.
         if self.fired is None or self.due > self.fired:
             return True
         return self._next(self.fired, UTC) is not None
@@ -201,11 +203,16 @@ class Reminder:
         zone: the time zone in which its rule is meant.
         """
         keys: dict[str, Any] = dict.fromkeys(("fired_at", "acked_at", FIRED_FOR), REMOVE)
-        is_occurrence_open = (self.has_fired and not self.is_done) or self.snoozed is not None
+        # An occurrence is open if it fired and waits for an answer, or was put off before.
+        waits_for_answer = self.has_fired and not self.is_done
+        is_occurrence_open = waits_for_answer or self.snoozed is not None
         next_time = self.regular
-        # `to` replaces the next time itself, unless an occurrence before it is still open.
-        if next_time is not None and (not is_occurrence_open or next_time <= now):
-            next_time = self._next(max(now, next_time), zone)
+        if next_time is not None:
+            # Without an open occurrence, the next one is put off, so the rule goes on behind it.
+            is_next_put_off = not is_occurrence_open
+            has_passed = next_time <= now
+            if is_next_put_off or has_passed:
+                next_time = self._next(max(now, next_time), zone)
         if next_time is None:
             keys["due_at"] = stamp(to)
         else:

@@ -30,9 +30,10 @@ class _Bounded(SequenceMatcher[str]):
     def __init__(self, old: Sequence[str], new: Sequence[str]):
         super().__init__(None, old, new, autojunk=False)
         self._old_lines = len(old)
-        # For each line of `old`, how many pairs of equal lines all lines before it have
+        # For each line of `old`, how many steps all lines before it take: one for each line, and
+        # one for each equal line of `new`.
         counts_in_new = Counter(new)
-        self._pairs_before = [0, *accumulate(1 + counts_in_new[line] for line in old)]
+        self._steps_before = [0, *accumulate(1 + counts_in_new[line] for line in old)]
         self._remaining_steps = STEPS
 
     def find_longest_match(
@@ -40,7 +41,7 @@ class _Bounded(SequenceMatcher[str]):
     ) -> Match:
         """Return the result of difflib's method, after counting its steps. Raises _TooManySteps."""
         end = self._old_lines if ahi is None else ahi
-        self._remaining_steps -= self._pairs_before[end] - self._pairs_before[alo]
+        self._remaining_steps -= self._steps_before[end] - self._steps_before[alo]
         if self._remaining_steps < 0:
             raise _TooManySteps
         return super().find_longest_match(alo, ahi, blo, bhi)
@@ -61,22 +62,28 @@ def changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
 
 
 def _as_one_block(old: Sequence[str], new: Sequence[str]) -> list[Change]:
-    """Return the common beginning, one changed block, and the common end, without empty parts."""
+    """Return the common beginning, one changed block, and the common end, without empty parts.
+
+    `["a", "b", "z"]`, `["a", "c", "d", "z"]` → `[("equal", 0, 1, 0, 1), ("replace", 1, 2, 1, 3),
+    ("equal", 2, 3, 3, 4)]`.
+    """
     start = count_of_equal(old, new)
-    end = count_of_equal(old[start:][::-1], new[start:][::-1])
-    old_end = len(old) - end
-    new_end = len(new) - end
-    tag = "replace"
-    if start == old_end:
-        tag = "insert"
-    elif start == new_end:
-        tag = "delete"
+    # Only behind the beginning, so that no line is in both.
+    end_count = count_of_equal(old[start:][::-1], new[start:][::-1])
+    old_end = len(old) - end_count
+    new_end = len(new) - end_count
     blocks: list[Change] = []
     if start:
         blocks.append(("equal", 0, start, 0, start))
-    if start < old_end or start < new_end:
-        blocks.append((tag, start, old_end, start, new_end))
-    if end:
+    has_removed = start < old_end
+    has_added = start < new_end
+    if has_removed and has_added:
+        blocks.append(("replace", start, old_end, start, new_end))
+    elif has_removed:
+        blocks.append(("delete", start, old_end, start, new_end))
+    elif has_added:
+        blocks.append(("insert", start, old_end, start, new_end))
+    if end_count:
         blocks.append(("equal", old_end, len(old), new_end, len(new)))
     return blocks
 

@@ -217,6 +217,7 @@ class FoldedText:
     def has_spaced_letters(self) -> bool:
         """Whether at least _LEAST_SPACED_LETTERS words of one letter follow each other."""
         lengths = list(map(len, self.words))
+        # `index` goes from one word of a letter to the next, which is faster than a loop over all.
         position = -1
         for _ in range(lengths.count(1)):
             position = lengths.index(1, position + 1)

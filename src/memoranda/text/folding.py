@@ -119,22 +119,34 @@ def fold(text: str) -> str:
     if text.isascii():
         return text.lower()
     lower = unicodedata.normalize("NFC", text.lower())
-    foreign_text = beyond_ascii(lower)
-    # The beginning tells of most texts that they have too many, which is much faster.
-    foreign_characters = set(foreign_text[:_BEGINNING])
-    if len(foreign_characters) <= _FEW_FOREIGN_CHARACTERS:
-        foreign_characters = set(foreign_text)
-    folded: dict[str, str | None] = {}
-    if len(foreign_characters) <= _FEW_FOREIGN_CHARACTERS:
-        folded = {character: _ALONE_FOLDED[character] for character in foreign_characters}
-    has_dependent_character = None in folded.values()
-    if not folded or has_dependent_character:
+    folded_characters = _few_folded(beyond_ascii(lower))
+    if not folded_characters:
         return _pattern_of_changes().sub(lambda run: _RUNS[run[0]], lower)
     # Replacing each character in the whole text is much faster than folding each run.
-    for character, folded_character in folded.items():
-        if folded_character is not None and folded_character != character:
-            lower = lower.replace(character, folded_character)
+    for character, folded in folded_characters.items():
+        if folded != character:
+            lower = lower.replace(character, folded)
     return lower
+
+
+def _few_folded(foreign_text: str) -> dict[str, str]:
+    """Return the folded form of each different character of a text beyond ASCII.
+
+    Empty if the characters are too many, or if the form of one depends on its neighbors.
+    """
+    # The beginning tells of most texts that they have too many, which is much faster.
+    characters = set(foreign_text[:_BEGINNING])
+    if len(characters) <= _FEW_FOREIGN_CHARACTERS:
+        characters = set(foreign_text)
+    if len(characters) > _FEW_FOREIGN_CHARACTERS:
+        return {}
+    folded_characters: dict[str, str] = {}
+    for character in characters:
+        folded = _ALONE_FOLDED[character]
+        if folded is None:
+            return {}
+        folded_characters[character] = folded
+    return folded_characters
 
 
 def beyond_ascii(text: str) -> str:
@@ -160,9 +172,10 @@ def fold_places(text: str) -> tuple[str, list[int] | None]:
         pieces.append(text[position : run.start()].lower())
         places.extend(range(position, run.start()))
         piece = fold(run[0])
-        last = len(run[0]) - 1
         pieces.append(piece)
-        places.extend(run.start() + min(offset, last) for offset in range(len(piece)))
+        # A run that gets longer, as `ß` does, ends in several characters of the same place.
+        last_offset = len(run[0]) - 1
+        places.extend(run.start() + min(offset, last_offset) for offset in range(len(piece)))
         position = run.end()
     pieces.append(text[position:].lower())
     places.extend(range(position, len(text)))
@@ -170,8 +183,8 @@ def fold_places(text: str) -> tuple[str, list[int] | None]:
     if "".join(pieces) != folded:
         # NFKC has joined marks with their letters, so exact places are unknown. They are estimated
         # from the lengths of both texts, and may be some characters off.
-        share = len(text) / max(1, len(folded))
-        places = [int(offset * share) for offset in range(len(folded))]
+        ratio = len(text) / max(1, len(folded))
+        places = [int(offset * ratio) for offset in range(len(folded))]
     return folded, places
 
 

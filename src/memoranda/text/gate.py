@@ -216,12 +216,14 @@ class Rules:
             ]
         if len(text) > 2 * SPAN:
             end_start = len(text) - SPAN
+            matches_at_beginning = self.find(text[:SPAN], kind, near_words=near_words)
             matches_at_end = [
                 GateMatch(match.rule, match.start + end_start, match.end + end_start)
                 for match in self.find(text[end_start:], kind, near_words=near_words)
             ]
-            return self.find(text[:SPAN], kind, near_words=near_words) + matches_at_end
+            return matches_at_beginning + matches_at_end
         matches = self._matches(text, kind, _kinds_of_characters_in(text), near_words)
+        # Of matches that begin at one place, the longest comes first and is taken.
         matches.sort(key=lambda match: (match.start, -match.end))
         separate_matches: list[GateMatch] = []
         for match in matches:
@@ -463,10 +465,12 @@ def parse(text: str) -> dict[str, GateRule]:
 
 def _check_complete(rule: GateRule) -> None:
     """Raise ValueError if a rule lacks its kind, or the texts it looks for."""
+    if rule.kind == OFF:
+        return
     has_match = rule.near and rule.match
     has_limit = rule.likeness is not None or rule.longer is not None
     has_condition = has_match or rule.parts or has_limit
-    if rule.kind != OFF and not (rule.kind and has_condition):
+    if not rule.kind or not has_condition:
         raise ValueError(f"rule {rule.id}: kind, near and match are needed")
 
 
@@ -517,6 +521,7 @@ def _passes(text: str, check: str, least: float) -> bool:
     if check == "words":
         different_words = set(re.findall("[a-z]{3,}", text))
         return len(different_words) >= _SEED_WORDS
+    # The other checks are of values behind `password:` and the like, which may be examples.
     value = text.rstrip(".!?):")
     is_placeholder = re.match(_PLACEHOLDER, value) is not None
     if len(value) < 3 or is_placeholder:
@@ -525,7 +530,7 @@ def _passes(text: str, check: str, least: float) -> bool:
         return _is_random(value)
     if check == "given":
         return True
-    # The check `value`
+    # The check `value`: a plain word is no password.
     return len(value) > 3 and any(char.isdigit() or char in _SYMBOLS for char in value)
 
 
@@ -552,7 +557,10 @@ def _is_random(value: str) -> bool:
     uppers = sum(char.isupper() for char in value)
     lowers = sum(char.islower() for char in value)
     is_mixed = digits >= 1 and uppers >= 3 and lowers >= 3
-    if not (is_mixed or digits >= 3) or _SAMPLE.search(value):
+    has_many_digits = digits >= 3
+    if not is_mixed and not has_many_digits:
+        return False
+    if _SAMPLE.search(value):
         return False
     pieces = re.split("[-_./:=+~]", value)
     word_characters = sum(len(piece) for piece in pieces if _WORDLIKE.fullmatch(piece))

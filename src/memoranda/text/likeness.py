@@ -98,7 +98,10 @@ class Window(NamedTuple):
 
 
 class WindowRoles(NamedTuple):
-    """The roles of the words of a window and the negated ones, as bits."""
+    """The roles of the words of a window and the negated ones, as bits.
+
+    A role is negated in `do not delete`, where a negation is shortly before its word.
+    """
 
     roles: int
     negated: int
@@ -128,8 +131,10 @@ class Roles:
 
     def __init__(self, text: str):
         self.names: list[str] = []
+        # Words, and beginnings of words -> their roles in all languages, as `_bits` returns them
         self._exact: dict[str, int] = {}
         self._stems: dict[str, int] = {}
+        # Language -> part of a run -> its roles
         self._runs: dict[str, dict[str, int]] = {"zh": {}, "ja": {}}
         # The entries of several words by their first words. Few are ever looked up, and only those
         # become phrases (`_phrases`).
@@ -143,11 +148,15 @@ class Roles:
             elif line and line[0] != "#":
                 language, _, entries = line.partition(": ")
                 self._add(language, entries.split())
+
+        # The lengths of stems by their first characters, and of runs by their first character, so
+        # that only beginnings of these lengths are looked up.
         self._stem_lengths: dict[str, set[int]] = {}
         for stem in self._stems:
             self._stem_lengths.setdefault(stem[:_SHORTEST_STEM], set()).add(len(stem))
         self._run_lengths: dict[str, list[int]] = {}
-        for run in sorted(self._runs["zh"] | self._runs["ja"], key=len, reverse=True):
+        longest_first = sorted(self._runs["zh"] | self._runs["ja"], key=len, reverse=True)
+        for run in longest_first:
             lengths = self._run_lengths.setdefault(run[0], [])
             if len(run) not in lengths:
                 lengths.append(len(run))
@@ -157,7 +166,11 @@ class Roles:
         self._negations = sum(1 << self.names.index(name) for name in _NEGATIONS)
 
     def _add(self, language: str, entries: list[str]) -> None:
-        """Add the entries of the last role in one language."""
+        """Add the entries of the last role in one language.
+
+        `agent` is a word, `delet*` a stem, `get_rid_of` an entry of several words. Chinese and
+        Japanese entries are parts of runs.
+        """
         role = 1 << (len(self.names) - 1)
         if language in self._runs:
             runs = self._runs[language]
@@ -185,16 +198,19 @@ class Roles:
         """
         lengths = [_length_of(words) for words in sentences]
         masks = list(map(self.may_have, sentences))
+        # The window goes from `first` to before `end`. `length` is the length of its sentences.
         end = 0
-        last = 0
         length = 0.0
+        end_of_last_window = 0
         for first, first_length in enumerate(lengths):
-            while last < len(lengths) and (last == first or length + lengths[last] <= WINDOW):
-                length += lengths[last]
-                last += 1
-            if last > end:
-                yield Window(first, last - 1, reduce(or_, masks[first:last]))
-                end = last
+            # Take as many sentences as fit, and one sentence in any case.
+            while end < len(lengths) and (end == first or length + lengths[end] <= WINDOW):
+                length += lengths[end]
+                end += 1
+            # A window that ends with the one before is a part of it.
+            if end > end_of_last_window:
+                yield Window(first, end - 1, reduce(or_, masks[first:end]))
+                end_of_last_window = end
             length -= first_length
 
     def may_have(self, words: Iterable[str]) -> int:
@@ -261,7 +277,8 @@ class Roles:
         """Return the roles of the entries of several words whose first word is at `number`."""
         roles = 0
         for phrase in self._phrases_from(sentence[number]):
-            if phrase.language != language and phrase.language < len(_LATIN):
+            is_latin = phrase.language < len(_LATIN)
+            if is_latin and phrase.language != language:
                 continue
             words = tuple(sentence[number + 1 : number + 1 + len(phrase.rest)])
             if words == phrase.rest or (phrase.is_stem and _begin_alike(words, phrase.rest)):
@@ -449,7 +466,8 @@ class Likeness:
 
     names: the names of the roles.
     text: lines of a weight and a feature: `1.2 agent`, `0.4 not ask`, `-0.8 agent + report`. The form
-    `0.5 maybe agent` is for `may_be_like`.
+        `0.5 maybe agent` is for `may_be_like`, a rougher score of the roles that words may have. A
+        line without a role, `-3` or `-2 maybe`, is added to each score.
     """
 
     def __init__(self, names: Sequence[str], text: str):

@@ -264,22 +264,30 @@ def combination(rule: str, line: str) -> Combination:
 
     Raises ValueError for a line in another form.
     """
-    text, _, limit = line.partition("<")
-    required, *unwanted = text.split(" - ")
-    terms = []
-    for item in required.split("+"):
-        alternatives = [alternative.strip() for alternative in item.split("|")]
-        if not all(_ALTERNATIVE.fullmatch(name) for name in alternatives):
-            raise ValueError(f"parts: {item.strip()!r} is no part")
-        pairs = []
-        for name in alternatives:
-            first, sign, second = name.partition(">")
-            if sign:
-                pairs.append((first, second))
-        plain_parts = frozenset(name for name in alternatives if ">" not in name)
-        terms.append(Term(plain_parts, tuple(pairs)))
+    conditions, _, limit = line.partition("<")
+    required, *unwanted = conditions.split(" - ")
+    terms = tuple(_term(item) for item in required.split("+"))
     without = frozenset(name.strip() for name in unwanted)
-    return Combination(rule, tuple(terms), without, float(limit or WITHIN))
+    return Combination(rule, terms, without, float(limit or WITHIN))
+
+
+def _term(text: str) -> Term:
+    """Read one condition of a combination: `earlier|every`, `not>tell`.
+
+    Raises ValueError for a text in another form.
+    """
+    alternatives = [alternative.strip() for alternative in text.split("|")]
+    if not all(_ALTERNATIVE.fullmatch(name) for name in alternatives):
+        raise ValueError(f"parts: {text.strip()!r} is no part")
+    plain_parts: list[str] = []
+    pairs: list[tuple[str, str]] = []
+    for name in alternatives:
+        first, sign, second = name.partition(">")
+        if sign:
+            pairs.append((first, second))
+        else:
+            plain_parts.append(name)
+    return Term(frozenset(plain_parts), tuple(pairs))
 
 
 class _Entry(NamedTuple):
@@ -633,6 +641,8 @@ class Vocabulary:
 
         Such names are in `Assistant: …`, `To the agent, …` and `…, assistant`.
         """
+        # The part `who` has the names, `opener` the words that may come before a name, such as
+        # `to`, and `hidden` the signs that hide a text from people.
         name_bit = self.parts["who"]
         opener_bits = self.parts["opener"] | name_bit
         hidden_bit = self.parts["hidden"]
@@ -816,12 +826,13 @@ class Orders:
         with_pairs: list[tuple[int, ...]] = []
         first: tuple[int, ...] = ()
         for term in line.terms:
-            # The alternatives of the term, each as the parts that it needs
-            groups = [(part,) for part in term.parts] + list(term.pairs)
-            unknown_parts = [part for part in chain.from_iterable(groups) if part not in bits]
+            # The alternatives of the term: one part, or both parts of a pair.
+            alternatives = [(part,) for part in term.parts] + list(term.pairs)
+            unknown_parts = [part for part in chain.from_iterable(alternatives) if part not in bits]
             if unknown_parts:
                 raise ValueError(f"rule {line.rule}: no part is called {unknown_parts[0]}")
-            masks = tuple(sum({bits[part] for part in group}) for group in groups)
+            # Sets, since two names may have the same bit, such as `pay` and `pay!`.
+            masks = tuple(sum({bits[part] for part in parts}) for parts in alternatives)
             first = first or masks
             if term.pairs:
                 with_pairs.append(masks)
@@ -883,11 +894,12 @@ class Orders:
             if first_words.isdisjoint(words):
                 continue
             lines = self._lines_for(words, bits_of)
-            if lines:
-                for begin in range(0, len(sentence), _LONGEST_SENTENCE):
-                    part = sentence[begin : begin + _LONGEST_SENTENCE]
-                    new_lines = [line for line in lines if line.rule not in rule_ids]
-                    rule_ids |= self._in_sentence(part, new_lines, doubts)
+            if not lines:
+                continue
+            for begin in range(0, len(sentence), _LONGEST_SENTENCE):
+                piece = sentence[begin : begin + _LONGEST_SENTENCE]
+                new_lines = [line for line in lines if line.rule not in rule_ids]
+                rule_ids |= self._in_sentence(piece, new_lines, doubts)
         return rule_ids
 
     def _bits_in(self, words: Sequence[str]) -> dict[str, int]:
@@ -897,8 +909,8 @@ class Orders:
         """
         different_words = set(words)
         bits_of: dict[str, int] = {}
-        # All words, and the words that they look like. They are made only for a text that has the
-        # main word of an entry of several words.
+        # All words, and the words that they look like. They are made when they are first needed,
+        # for the main word of an entry of several words.
         forms: set[str] | None = None
         new_words = different_words - self._plain_words
         words_of_no_part = self._vocabulary.of_no_part(new_words)
@@ -1021,20 +1033,24 @@ def _indexes_of_orders(words: Sequence[str]) -> set[int]:
 
 def _is_order(words: Sequence[str], position: int) -> bool:
     """Whether the word at this index, if it is an English verb, tells somebody to do something."""
+    verb = words[position]
+    # The index of the word before the verb and its adverbs, -1 at the beginning of the sentence.
     before = position - 1
     while before >= 0 and words[before] in _ADVERBS:
         before -= 1
-    if words[position].endswith(_PARTICIPLES):
+    if verb.endswith(_PARTICIPLES):
         # "should never be deleted", "is to be deleted": somebody is told to do it
         is_passive = before >= 1 and words[before] == "be"
         return is_passive and words[before - 1] in _MODALS | _ADVERBS | {"to"}
-    is_third_person = words[position].endswith("s") and not words[position].endswith("ss")
+    is_third_person = verb.endswith("s") and not verb.endswith("ss")
     if is_third_person:
         # "The assistant pays" tells the assistant to pay
         return before >= 0 and words[before] in _TELLERS
-    if before < 0 or words[before] in _CLAUSE_BEGINS:
-        # "Email: …" is a label, and no order to mail something
-        return words[position + 1 : position + 2] not in ([_COMMA], [BREAK])
+    begins_clause = before < 0 or words[before] in _CLAUSE_BEGINS
+    if begins_clause:
+        # "Email: …" is a label, and no order to mail something. A colon is folded to a comma.
+        is_label = words[position + 1 : position + 2] in ([_COMMA], [BREAK])
+        return not is_label
     words_before = words[max(0, before - 3) : before]
     if words[before] in _MODALS:
         # "you may delete"
@@ -1187,9 +1203,9 @@ def _match_in(words: Sequence[str], places: Sequence[float]) -> _Match:
     places: the places of its parts, in order, as `Vocabulary.places` counts them.
     """
     words_without_commas: list[str] = []
+    # For each word, the number of its clause and the place at which it ends.
     clauses: list[int] = []
-    # The indexes of the words at these places
-    indexes: list[int] = []
+    end_places: list[float] = []
     clause = 0
     end_place = 0.0
     for word in words:
@@ -1197,11 +1213,12 @@ def _match_in(words: Sequence[str], places: Sequence[float]) -> _Match:
             clause += 1
             continue
         end_place += _places_taken(word)
-        # A word of Chinese may have several places
-        while len(indexes) < len(places) and places[len(indexes)] < end_place:
-            indexes.append(len(words_without_commas))
         words_without_commas.append(word)
         clauses.append(clause)
+        end_places.append(end_place)
+    # A place belongs to the first word that ends behind it. A run of Chinese has several places. A
+    # call may be counted behind the last word, since calls count each run as one word.
+    indexes = [bisect_right(end_places, place) for place in places if place < end_place]
     busy_clauses = frozenset(clauses[index] for index in indexes)
     return _Match(words_without_commas, indexes[0], indexes[-1], clauses, busy_clauses)
 
@@ -1304,6 +1321,8 @@ def _is_between(places: Sequence[float], first: float, last: float) -> bool:
 
 def _near(places: Sequence[tuple[float, int]], terms: int, within: float) -> Iterator[list[float]]:
     """Yield places that are near each other, one of every term, in order.
+
+    At each place, only the last place of every other term before it is tried, which is the nearest.
 
     places: (place, index of a term), sorted.
     terms: the number of terms.

@@ -187,11 +187,15 @@ def passages(text: str) -> list[Passage]:
         block = text[block_start:block_end]
         heading_match = _HEADING.match(block) if block.startswith("#") else None
         block_words = word_count(block)
+
+        # End the passage before this block?
         would_be_too_long = passage_words + block_words > _MOST_PASSAGE_WORDS
         ends_at_heading = heading_match and passage_words > _LEAST_WORDS_BEFORE_HEADING
         if passage_words and (would_be_too_long or ends_at_heading):
             result.append(Passage(passage_start, block_start, passage_heading))
             passage_words = 0.0
+
+        # Add the block to the passage, which may begin with it.
         if heading_match:
             heading = heading_match.group(1)
         is_first_block = not passage_words
@@ -216,11 +220,13 @@ def _blocks(text: str) -> list[tuple[int, int]]:
     ends = [match.end() for match in _BLOCK_END.finditer(text, 0, detailed_end)]
     for end in (*ends, detailed_end):
         block = text[position:end]
-        may_be_long = len(block) > _LEAST_CHARACTERS_TO_CUT
-        if may_be_long and block.strip() and word_count(block) > _MOST_PARAGRAPH_WORDS:
-            blocks.extend(_pieces(text, position, end))
-        elif block.strip():
-            blocks.append((position, end))
+        if block.strip():
+            # Counting words takes long, so the characters are counted before.
+            may_be_long = len(block) > _LEAST_CHARACTERS_TO_CUT
+            if may_be_long and word_count(block) > _MOST_PARAGRAPH_WORDS:
+                blocks.extend(_pieces(text, position, end))
+            else:
+                blocks.append((position, end))
         position = end
     return blocks + _equal_blocks(text, position)
 
@@ -256,10 +262,8 @@ def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
         latest_end = start + _MOST_ASCII_PIECE_CHARACTERS
         if not text[start:latest_end].isascii():
             latest_end = start + _MOST_PIECE_CHARACTERS
-        if latest_end >= end:
-            pieces.append((start, end))
-            break
-        piece_end = _piece_end(text, start, latest_end)
+        is_last = latest_end >= end
+        piece_end = end if is_last else _piece_end(text, start, latest_end)
         pieces.append((start, piece_end))
         start = piece_end
     return pieces
@@ -267,15 +271,19 @@ def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 def _piece_end(text: str, start: int, latest_end: int) -> int:
     """Return where to end the piece that begins at `start`: at `latest_end` or before."""
-    # Most pieces end at a line end near the latest end, which is found quickly
-    earliest = latest_end - _NEAR_CHARACTERS
-    # The search must not begin inside of several blanks, since together they are one match
-    while earliest < latest_end and (text[earliest].isspace() or text[earliest - 1].isspace()):
-        earliest += 1
     least_end = start + _LEAST_PIECE_CHARACTERS
-    near_line_ends = _line_ends(text, earliest, latest_end)
+    # Most pieces end at a line end near the latest end, which is found quickly.
+    near_start = latest_end - _NEAR_CHARACTERS
+    # The search must not begin inside of several blanks, since together they are one match.
+    while near_start < latest_end and (
+        text[near_start].isspace() or text[near_start - 1].isspace()
+    ):
+        near_start += 1
+    near_line_ends = _line_ends(text, near_start, latest_end)
     if near_line_ends and near_line_ends[-1] > least_end:
         return near_line_ends[-1]
+
+    # Else the last line end, the last end of a sentence or word, or the latest end.
     line_ends = [end for end in _line_ends(text, start + 1, latest_end) if end > least_end]
     if line_ends:
         return line_ends[-1]
@@ -296,11 +304,11 @@ def word_count(block: str) -> float:
 
     A Chinese or Japanese character counts as two thirds of a word.
     """
-    words = max(float(len(block.split())), len(block) / 12)
+    count = max(float(len(block.split())), len(block) / 12)
     if not block.isascii():
         run_characters = sum(map(len, runs().findall(beyond_ascii(block))))
-        words = max(words, run_characters / 1.5)
-    return words
+        count = max(count, run_characters / 1.5)
+    return count
 
 
 @cache
@@ -327,5 +335,5 @@ def tokens_in(text: str) -> int:
     if not text.isascii():
         run_characters = sum(map(is_cjk, text))
     other_characters = len(text) - run_characters
-    # Rounded up
+    # Adding 3 rounds up.
     return run_characters + (other_characters + 3) // 4

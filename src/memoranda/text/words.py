@@ -243,16 +243,17 @@ def compound(word: str) -> Compound:
     """
     parts_at_signs = [word] if word.isalnum() else _JOINTS.split(word)
     joined = ""
-    # A number with signs, such as a date or a version, is not joined
-    may_join = len(parts_at_signs) > 1 and parts_at_signs[0].isalpha() and "." not in word
-    if may_join and len(word) <= _MOST_JOINED_CHARACTERS:
+    has_signs = len(parts_at_signs) > 1
+    # A date or a version is not joined: `2026-05-01`, `v1.10`.
+    is_name = parts_at_signs[0].isalpha() and "." not in word
+    if has_signs and is_name and len(word) <= _MOST_JOINED_CHARACTERS:
         joined = fold("".join(parts_at_signs))
 
     all_parts: list[str] = []
     for part in parts_at_signs:
         all_parts += _parts(part)
     parts = ""
-    # The parts at signs are words of the index anyway, so only more parts are worth to be named
+    # The parts at signs are words of the index anyway, so parts are named only if there are more.
     added_parts = len(all_parts) - len(parts_at_signs)
     if 0 < added_parts <= _MOST_JOINED_PARTS:
         parts = fold(" ".join(all_parts))
@@ -341,14 +342,20 @@ def extras(text: str) -> str:
 
 
 def _extras_of(piece: str) -> tuple[str, ...]:
-    """Return the further words of a text without blanks. `_Extras` caches them."""
+    """Return the further words of a text without blanks. `_Extras` caches them.
+
+    `note7` has `note 7`, `(getUser)` has `get user`, `Wi-Fi` has `wifi`, and `plan.md` has the
+    extension `.md`. Most texts have none.
+    """
     # Signs around a word do not give it further forms.
     word = piece.strip(_AROUND).rstrip(".")
     if not word or _is_one_part(word):
         return ()
+    # A shortcut for words such as `note7`, which are frequent: `compounds` takes longer.
     numbered = _NUMBERED.fullmatch(word.lstrip("#"))
     if numbered:
-        return (" ".join(filter(None, numbered.groups())).lower(),)
+        parts = filter(None, numbered.groups())
+        return (" ".join(parts).lower(),)
     forms = chain.from_iterable(compounds(piece))
     extra_words = [words_to_index(form) for form in forms if form]
     if "." in piece:

@@ -407,7 +407,8 @@ class _Search:
         named_rows: list[int] = []
         if total > _MAX_READ_BY_BM25:
             named_rows += context.same_title(match)
-        if total > min(len(rows), _MAX_SORTED):
+        has_older_rows = total > len(rows)
+        if has_older_rows or total > _MAX_SORTED:
             named_rows += context.named(match)[:_MAX_READ_BY_NAME]
         further_rows = _without(list(dict.fromkeys(named_rows)), best)
         if further_rows and context.is_filtered:
@@ -871,12 +872,7 @@ def _chunks_that_fit(
     least: leave out chunks with a lower relevance.
     """
     notes = infos(db, reading.rows)
-    used_rows: set[int] = set()
-    # The headings of the notes, and the groups of notes whose shared heading was used.
-    headings: dict[int, NoteHeading] = {}
-    groups: set[tuple[bool, str]] = set()
-    # The words of each passage that was yielded.
-    words_of_passages: list[frozenset[str]] = []
+    evidence = _EvidenceText(space)
     for row, start, stop, score in reading.relevant(least):
         text = reading.texts[row]
         note = notes[row]
@@ -885,34 +881,65 @@ def _chunks_that_fit(
         passage = text.text[start:stop].strip()
         if row in marks:
             passage = f"[{marks[row]}] {passage}"
-        if row not in headings:
-            headings[row] = heading_of(note, day_of(note, zone=None))
-        note_heading = headings[row]
-        # How many characters `evidence_text` adds to the passage
-        added = len(BELOW)
-        if row not in used_rows:
-            added = note_heading.length(is_shared=note_heading.group in groups) + len(BELOW) - 1
+        passage = evidence.take(visible(passage).replace("\n", BELOW), note)
+        if passage:
+            line = text.front.count("\n") + text.text.count("\n", 0, start) + 1
+            yield Hit(note, passage, round(score, 6), reading.why(text), line)
 
-        # Cut or leave out a passage for which there is no room.
-        passage = visible(passage).replace("\n", BELOW)
-        room = space - added
+
+class _EvidenceText:
+    """The text that `evidence_text` makes of the passages taken so far: its length, and its words.
+
+    Each note has a heading, which notes of one group may share. Passages are below it.
+    """
+
+    def __init__(self, space: int):
+        """Begin an empty text of at most `space` characters."""
+        self._space_left = space
+        self._rows: set[int] = set()
+        # The headings of the notes, and the groups of notes whose shared heading was used.
+        self._headings: dict[int, NoteHeading] = {}
+        self._groups: set[tuple[bool, str]] = set()
+        # The words of each passage that was taken.
+        self._words_of_passages: list[frozenset[str]] = []
+
+    def take(self, passage: str, note: NoteInfo) -> str:
+        """Take a passage if there is room for it and it says something new.
+
+        Returns the passage as it was taken, or "" if it was not. The first passage is cut if it is
+        too long. A later one is not, since a shorter one behind it may fit whole.
+        """
+        heading = self._heading(note)
+        added = self._length_around(note, heading)
+        room = self._space_left - added
         if len(passage) > room:
-            # Only the first passage is cut. A later chunk may be short enough to fit whole.
-            if used_rows or room <= 0:
-                continue
+            is_first = not self._rows
+            if not is_first or room <= 0:
+                return ""
             passage = passage[:room].rstrip()
-
-        # Leave out a passage that says nothing new.
         words = frozenset(tokens(passage))
-        new_words = words - stop_words()
-        is_repeated = any(new_words <= other_words for other_words in words_of_passages)
-        if not passage or is_repeated:
-            continue
+        if not passage or self._is_repeated(words):
+            return ""
+        self._space_left -= len(passage) + added
+        self._rows.add(note.row)
+        self._groups.add(heading.group)
+        self._words_of_passages.append(words)
+        return passage
 
-        # The passage is taken.
-        space -= len(passage) + added
-        used_rows.add(row)
-        groups.add(note_heading.group)
-        words_of_passages.append(words)
-        line = text.front.count("\n") + text.text.count("\n", 0, start) + 1
-        yield Hit(note, passage, round(score, 6), reading.why(text), line)
+    def _heading(self, note: NoteInfo) -> NoteHeading:
+        """Return the heading of a note. It is made once for all passages of the note."""
+        if note.row not in self._headings:
+            self._headings[note.row] = heading_of(note, day_of(note, zone=None))
+        return self._headings[note.row]
+
+    def _length_around(self, note: NoteInfo, heading: NoteHeading) -> int:
+        """Return how many characters a passage takes beside its own, such as a new heading."""
+        if note.row in self._rows:
+            return len(BELOW)
+        # Both lengths have the line break between the heading and the passage.
+        return heading.length(is_shared=heading.group in self._groups) + len(BELOW) - 1
+
+    def _is_repeated(self, words: frozenset[str]) -> bool:
+        """Whether one of the passages has all informative words of another text."""
+        informative = words - stop_words()
+        return any(informative <= other_words for other_words in self._words_of_passages)

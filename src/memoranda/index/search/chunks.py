@@ -181,23 +181,28 @@ class ChunkReading:
         self._table = ranking.table
         self._question = ranking.question
         self.is_strict = ranking.query is not None
+
+        # Choose the notes and the words to look for.
         self.rows = self._rows_to_read(first)
         self._features = {
             row: ranking.features[row] for row in self.rows if row in ranking.features
         }
         self._finder = WordFinder(ranking.words)
+        # The text of the query in the form in which titles are compared.
         self._asked = key(ranking.context.query.text)
         if ranking.query:
             self.terms = ranking.query.terms
         else:
             self.terms = shown_terms(ranking.words)
 
-        # A short turn of a conversation is left whole.
+        # Read the notes and cut them. A short turn of a conversation is left whole.
         rows_to_chunk = [
             row for row, note in self._features.items() if note.is_long or note.conversation is None
         ]
         self.texts = self._read(self.rows if reads_turns else rows_to_chunk)
         self.chunks = self._cut(rows_to_chunk)
+
+        # Score the chunks, and each note by its best chunk.
         # row -> bits. In a search for all words, only the words in the names of the note are set;
         # for a question, the words in the whole note.
         self._bits: dict[int, int] = {}
@@ -213,6 +218,7 @@ class ChunkReading:
         if self.chunks:
             self._score_chunks()
 
+        # Change the scores by what is known about whole notes.
         # row -> the part of the note's score that comes from the topic of the best notes
         self._gains: dict[int, float] = {}
         if ranking.is_told and self._table.feedback:
@@ -222,17 +228,18 @@ class ChunkReading:
         self._factors = dict.fromkeys(self._archived, self._table.archived)
         self._factors |= dict.fromkeys(self._unfilled, self._table.unfilled)
         self._lower_factored()
-        self.order = list(dict.fromkeys([*ranking.context.best_first(self.scores), *self.rows]))
+        best_first = ranking.context.best_first(self.scores)
+        # Notes without a score follow.
+        self.order = list(dict.fromkeys([*best_first, *self.rows]))
         self._least = min(self.scores.values(), default=0.0)
 
     def _rows_to_read(self, first: int) -> list[int]:
         """Choose the notes for `rows`: the `first` best notes, and READ_LONG more long notes."""
         ranking = self._ranking
         if self.is_strict:
-            rows = list(ranking.features)
-        else:
-            rows = ranking.page(offset=0, limit=first)
-        chosen_rows = set(rows)
+            return list(ranking.features)
+        best_rows = ranking.page(offset=0, limit=first)
+        chosen_rows = set(best_rows)
         scores = ranking.scores
         other_long_rows = [
             row for row, note in ranking.features.items() if note.is_long and row not in chosen_rows
@@ -240,7 +247,7 @@ class ChunkReading:
         best_long_rows = nlargest(
             READ_LONG, other_long_rows, key=lambda row: (scores.get(row, 0.0), row)
         )
-        return rows + best_long_rows
+        return best_rows + best_long_rows
 
     def _read(self, rows: Sequence[int]) -> dict[int, NoteText]:
         """Read the texts of these notes and return them by row."""
@@ -295,18 +302,19 @@ class ChunkReading:
     def shown(self, text: NoteText) -> tuple[str, int]:
         """Return (snippet from the best chunk of a note, its line in the file counted from 1)."""
         chunks = self.chunks.get(text.row, ())
-        best: Chunk | None = None
         if chunks:
             best = max(chunks, key=lambda piece: piece.score)
             start = best.start
             stop = best.stop
         else:
             start, stop = self._whole(text)
+
         if stop - start <= SNIPPET:
             passage, line = shortened(text.text, start, stop)
         else:
-            if best and len(chunks) == 1:
-                places = best.places
+            # The places in the only chunk of a note are known already.
+            if len(chunks) == 1:
+                places = chunks[0].places
             else:
                 places_in_chunk = self._finder.places(text.text[start:stop])
                 places = [(start + offset, word) for offset, word, _ in places_in_chunk]
@@ -340,8 +348,8 @@ class ChunkReading:
         """
         ranking = self._ranking
         question = ranking.question
-        is_judged = not (ranking.is_told or question.periods)
-        if not is_judged or len(question.words) < _MIN_QUESTION_WORDS:
+        is_too_short = len(question.words) < _MIN_QUESTION_WORDS
+        if ranking.is_told or question.periods or is_too_short:
             return True
         if ranking.nearest is not None:
             return self._is_anything_near_or_certain(floor)
@@ -580,46 +588,45 @@ class ChunkReading:
 
         A note that was not cut into chunks counts as one chunk, so that its score is comparable.
         """
-        ranking = self._ranking
-        scorer = ranking.scorer
+        scorer = self._ranking.scorer
         brevity = self._table.brevity
+        # Score by words: the chunks, and the notes without chunks beside them.
         self._find_words()
         all_chunks = list(chain.from_iterable(self.chunks.values()))
-        # The notes without chunks, as one chunk each
-        single = {
-            row: Chunk(
-                row,
-                start=0,
-                stop=0,
-                words=note.words,
-                speaker=None,
-                bits=ranking.bits.get(row, 0),
-            )
-            for row, note in self._features.items()
-            if row not in self.chunks
-        }
+        uncut_notes = self._uncut_notes()
         matching = [piece for piece in all_chunks if piece.bits]
-        _score_words([*matching, *single.values()], scorer, brevity)
-        # The notes with chunks, as one chunk each
-        whole = {row: _together(pieces, self._bits[row]) for row, pieces in self.chunks.items()}
-        _score_words(whole.values(), scorer, brevity)
+        _score_words([*matching, *uncut_notes.values()], scorer, brevity)
+        # Then the notes with chunks as wholes.
+        whole_notes = {
+            row: _together(pieces, self._bits[row]) for row, pieces in self.chunks.items()
+        }
+        _score_words(whole_notes.values(), scorer, brevity)
+        all_notes = [*whole_notes.values(), *uncut_notes.values()]
+        highest = max([scorer[note.bits] for note in all_notes]) or 1.0
 
-        # All scores are shares of the best one.
-        highest = max([scorer[piece.bits] for piece in (*whole.values(), *single.values())]) or 1.0
-
+        # Add the other features, first those of the note, then those of the chunk.
         neighbors = self._neighbor_scores(matching)
         speakers = self._asked_speakers(all_chunks)
         for row, pieces in self.chunks.items():
-            self._about[row] = self._about_note(row, whole[row], highest)
+            self._about[row] = self._about_note(row, whole_notes[row], highest)
             from_note = sum(self._about[row].values())
             for piece in pieces:
                 self._score_chunk(piece, from_note, neighbors.get(id(piece), 0.0), speakers)
+        self._read_closely(all_chunks)
 
         # A note has the score of its best chunk.
-        self._read_closely(all_chunks)
         for row, pieces in self.chunks.items():
             self.scores[row] = round(max(piece.score for piece in pieces), 6)
-        self._rescale({row: piece.word_score for row, piece in single.items()})
+        self._rescale({row: note.word_score for row, note in uncut_notes.items()})
+
+    def _uncut_notes(self) -> dict[int, Chunk]:
+        """Return each note that was not cut into chunks as one chunk, by row."""
+        bits = self._ranking.bits
+        return {
+            row: Chunk(row, start=0, stop=0, words=note.words, speaker=None, bits=bits.get(row, 0))
+            for row, note in self._features.items()
+            if row not in self.chunks
+        }
 
     def _asked_speakers(self, all_chunks: Sequence[Chunk]) -> set[str]:
         """Return the speakers that the query names, including speakers of chunks."""
@@ -769,12 +776,13 @@ class ChunkReading:
             (-2, around),
             (-3, around),
         )
-        for piece in nlargest(table.sources, all_chunks, key=lambda piece: piece.word_score):
-            chunks, position = places[id(piece)]
+        for source in nlargest(table.sources, all_chunks, key=lambda piece: piece.word_score):
+            chunks, position = places[id(source)]
             for step, share in shares:
                 if 0 <= position + step < len(chunks):
-                    neighbour_id = id(chunks[position + step])
-                    scores[neighbour_id] = scores.get(neighbour_id, 0.0) + share * piece.word_score
+                    neighbor_id = id(chunks[position + step])
+                    gain = share * source.word_score
+                    scores[neighbor_id] = scores.get(neighbor_id, 0.0) + gain
         return scores
 
     def _read_closely(self, all_chunks: Sequence[Chunk]) -> None:
@@ -783,7 +791,7 @@ class ChunkReading:
         word_count = len(self._ranking.words)
         rows_with_assistant = {piece.row for piece in all_chunks if is_assistant(piece.speaker)}
         best_chunks = nlargest(_MAX_READ_CHUNKS, all_chunks, key=lambda piece: piece.score)
-        for number, piece in enumerate(best_chunks):
+        for rank, piece in enumerate(best_chunks):
             note = self._features[piece.row]
             # The features of a short note are in the index. A chunk of a long one is read.
             text = ""
@@ -792,7 +800,9 @@ class ChunkReading:
                 text = self.texts[piece.row].text[piece.start : piece.stop]
                 first_person_score = _first_person(text)
             parts = {"own": table.own * first_person_score / 4}
-            if len(piece.often) > 1 and number < _MAX_NEARNESS_CHUNKS:
+            # One word alone is near to nothing.
+            has_several_words = len(piece.often) > 1
+            if has_several_words and rank < _MAX_NEARNESS_CHUNKS:
                 parts["near"] = table.near * nearness(sorted(piece.places), word_count)
             if piece.speaker is not None:
                 style = _style_of(text) if note.is_long else note
@@ -807,24 +817,28 @@ class ChunkReading:
     def _rescale(self, own_scores: dict[int, float]) -> None:
         """Adjust the scores of notes without chunks to the scale of the chunks.
 
-        The ranking gave 1 to the best whole note. Among chunks, the best note may be worth less, so
-        its words, neighbors and conversation are scaled by one factor.
+        The ranking gave the best whole note a score by words of 1. Beside chunks this note may have
+        only 0.8, if a chunk has 1. So the score by words of each note is replaced by its score
+        beside chunks. What its neighbors and its conversation add is made of the old scores, so it
+        is multiplied by 0.8.
 
-        own_scores: the score by words of each such note among all chunks, by row.
+        own_scores: the score by words of each such note beside chunks, by row.
         """
         shares_by_row = {row: self._ranking.shares(row) for row in own_scores}
-        # The weight is 0 if only meaning counts, so a division needs `or 1`.
         word_weights = {row: self._words_share(row) * self._table.words for row in own_scores}
+        # The scores by words of the ranking. The weight is 0 if only meaning counts, so the
+        # division needs `or 1`.
         old_scores = {
             row: row_shares.get("words", 0.0) / (word_weights[row] or 1)
             for row, row_shares in shares_by_row.items()
         }
-        highest = max(own_scores.values(), default=0.0)
-        factor = highest / (max(old_scores.values(), default=0.0) or 1.0)
+        highest_own = max(own_scores.values(), default=0.0)
+        highest_old = max(old_scores.values(), default=0.0) or 1.0
+        factor = highest_own / highest_old
         for row, row_shares in shares_by_row.items():
             other_shares = row_shares.get("neighbors", 0.0) + row_shares.get("conversation", 0.0)
-            words_change = word_weights[row] * (own_scores[row] - old_scores[row])
-            change = words_change + (factor - 1) * other_shares
+            change_by_words = word_weights[row] * (own_scores[row] - old_scores[row])
+            change = change_by_words + (factor - 1) * other_shares
             self.scores[row] = round(self._ranking.scores[row] + change, 6)
 
 
@@ -841,8 +855,8 @@ def _score_words(chunks: Collection[Chunk], scorer: TermScorer, brevity: float) 
     average_words = sum(piece.words for piece in chunks) / len(chunks) or 1
     average_name_words = sum(piece.name_words for piece in chunks) / len(chunks) or 1
     for piece in chunks:
-        # Each repetition of a word adds less than the one before. `saturation` is larger for a long
-        # text, which lowers its score.
+        # Each repetition of a word adds less than the one before: n times count n / (n + saturation).
+        # `saturation` is larger for a long text, which lowers its score.
         saturation = _K1 * (1 - brevity + brevity * piece.words / average_words)
         # Words in a long title count less.
         title_factor = 1.0

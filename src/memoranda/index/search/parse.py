@@ -237,8 +237,10 @@ def _reduced(clause: Clause) -> Clause:
     A clause with more than MAX_TERMS terms also loses its uninformative terms. In a short clause,
     two neighboring words may also match as one word.
     """
-    # A later key replaces an earlier one. Reversing twice keeps the first of equal terms.
-    by_phrase = {this_term.phrase.casefold(): this_term for this_term in reversed(clause.terms)}
+    by_phrase: dict[str, Term] = {}
+    # Backwards, so that the first of equal terms replaces the later ones.
+    for this_term in reversed(clause.terms):
+        by_phrase[this_term.phrase.casefold()] = this_term
     terms = list(by_phrase.values())[::-1]
     if len(terms) > MAX_TERMS:
         informative_words = set(words(" ".join([this_term.text for this_term in terms])))
@@ -352,20 +354,23 @@ def _begins_with_term(pieces: Iterable[Term | str]) -> bool:
 def relaxable(query: ParsedQuery, *, quotes: bool = False, least: int = 3) -> bool:
     """Whether a query has enough bare words for a relaxed search, which needs only one of them.
 
-    A long Chinese or Japanese run counts for several words.
+    A bare word is not in quotes. A long Chinese or Japanese run counts for several words.
 
     quotes: whether a query with phrases may be searched for relaxed, too.
-    least: how many bare words are enough.
+    least: how many bare words are enough. Up to two, a term of several words (`city/tram`) counts
+        once, and a shorter run counts for two words.
     """
     has_operators = len(query.clauses) != 1 or bool(query.clauses[0].without)
-    if has_operators or not (query.bare or quotes):
+    may_be_relaxed = query.bare or quotes
+    if has_operators or not may_be_relaxed:
         return False
     terms = [bare_term for bare_term in query.clauses[0].terms if bare_term.is_bare]
     if least <= _PAIR:
-        weights_of_terms = [_weight(bare_term.words[-1], _MIN_PAIR_RUN) for bare_term in terms]
-        return sum(weights_of_terms) >= least
-    all_words = chain.from_iterable([bare_term.words for bare_term in terms])
-    return sum([_weight(word, _MIN_LONG_RUN) for word in all_words]) >= least
+        counts = [_weight(bare_term.words[-1], _MIN_PAIR_RUN) for bare_term in terms]
+    else:
+        all_words = chain.from_iterable([bare_term.words for bare_term in terms])
+        counts = [_weight(word, _MIN_LONG_RUN) for word in all_words]
+    return sum(counts) >= least
 
 
 def _weight(word: str, min_run: int) -> int:
@@ -691,12 +696,13 @@ def is_told(text: str) -> bool:
 
     Such a text has two sentences or lines of several words, and 12 words in all.
     """
-    sentences = 0
+    sentence_count = 0
     for match in _SENTENCE.finditer(text):
         has_several_words = len(tokens(match.group())) > 1
         if has_several_words:
-            sentences += 1
-        if sentences == 2:
+            sentence_count += 1
+        # The rest of a long text need not be cut into sentences.
+        if sentence_count == 2:
             return len(tokens(text)) >= _MIN_TOLD_WORDS
     return False
 
@@ -759,16 +765,19 @@ def focus_of(text: str) -> Focus:
     sentences, positions = _sentences_with_questions(text)
     if not positions:
         return Focus(text)
-    last = _last_question(sentences, positions[-1])
-    if len(text) > _MIN_PASTED_TO_QUESTION * len(last):
-        return Focus(last, is_buried=True)
+    last_question = _last_question(sentences, positions[-1])
+    if len(text) > _MIN_PASTED_TO_QUESTION * len(last_question):
+        return Focus(last_question, is_buried=True)
+
     questions = "".join(sentences[position] for position in positions)
     question_words = set(words(questions))
-    if len(set(words(text))) < _MIN_TEXT_TO_QUESTIONS * len(question_words):
+    text_words = set(words(text))
+    is_short_text = len(text_words) < _MIN_TEXT_TO_QUESTIONS * len(question_words)
+    if is_short_text:
         return Focus(text)
-    # `last` may include the sentence before a very short question.
+    # `last_question` may include the sentence before a very short question.
     if len(positions) == 1:
-        return Focus(last)
+        return Focus(last_question)
     return Focus(questions)
 
 
@@ -796,16 +805,18 @@ def _last_question(sentences: Sequence[str], position: int) -> str:
 
     position: the position of the question in `sentences`.
     """
-    focus = sentences[position]
-    if len(tokens(focus)) > _MAX_QUESTION_WORDS:
-        starts = [match.start() for match in _START.finditer(focus)]
-        if starts and len(words(focus[starts[-1] :])) > 1:
-            focus = focus[starts[-1] :]
-    first = max(0, position - _MAX_SENTENCES_BEFORE)
-    while position > first and len(words(focus)) < 2:
+    question = sentences[position]
+    if len(tokens(question)) > _MAX_QUESTION_WORDS:
+        starts = [match.start() for match in _START.finditer(question)]
+        if starts:
+            last_part = question[starts[-1] :]
+            if len(words(last_part)) > 1:
+                question = last_part
+    first_position = max(0, position - _MAX_SENTENCES_BEFORE)
+    while position > first_position and len(words(question)) < 2:
         position -= 1
-        focus = sentences[position] + focus
-    return focus
+        question = sentences[position] + question
+    return question
 
 
 def periods(text: str, today: date | None = None) -> list[Period]:
@@ -892,11 +903,12 @@ def _relative(lower_text: str, today: date) -> list[tuple[date, date]]:
         else:
             count = _NUMBERS[match["count"]]
         days_in_unit = _UNITS[match["unit"]]
-        days = count * days_in_unit
+        days_ago = count * days_in_unit
         # Nobody means a day more than a century ago. `date` may not even have such a year.
-        if days <= 40_000:
+        if days_ago <= 40_000:
+            # "two weeks ago" is hardly meant to the day, so half a unit on both sides counts.
             margin = timedelta(days=days_in_unit // 2)
-            middle = today - timedelta(days=days)
+            middle = today - timedelta(days=days_ago)
             spans.append((middle - margin, middle + margin))
     return spans
 

@@ -323,6 +323,7 @@ class SearchContext:
         is_possessive = last_word == "s" and len(query_term.words) > 1
         is_prefix = query_term.open and not is_possessive
         if is_prefix:
+            # `to` as a prefix would find half of all words.
             most_notes = 0 if len(last_word) <= 2 else COMMON
             is_prefix = self.held(query_term) <= most_notes
         expressions = [self._expression_of(query_term, is_prefix)]
@@ -476,6 +477,8 @@ class SearchContext:
             if total > limit:
                 total = self.count(match, most)
             return rows[:limit], total
+
+        # FTS5 finds the notes, SQL applies most filters, and `passing` the others.
         conditions = " and ".join([f"{self.table} match ?", *self._conditions])
         where = conditions + self._valid_only("f.rowid")
         # Filters in Python may leave out any number of rows, so SQL must return all (-1).
@@ -570,23 +573,27 @@ class SearchContext:
         if not rare_terms:
             return rows
         conjunction = " OR " if len(query.clauses) > 1 else " AND "
-        text = conjunction.join(map(expression_of, rare_terms))
+        rare_match = conjunction.join(map(expression_of, rare_terms))
+
+        # Limit the rare terms to `rows`. If they are the whole query, they match exactly `rows` and
+        # older rows, so the last row is limit enough, and a long list need not be passed.
         condition = f"{table} match ? and {table}.rowid >= ?"
-        values = [text, rows[-1]]
-        # If the rare terms are the whole query, they match exactly `rows` from the last row on.
+        values = [rare_match, rows[-1]]
         is_short_list = len(rows) <= _MAX_LISTED_ROWS
-        if is_short_list or not self._is_all_of(match, text):
+        if is_short_list or not self._is_all_of(match, rare_match):
             condition += f" and +{table}.rowid in {_GIVEN}"
             values.append(_json(rows))
-        # Notes with equal scores are sorted by their change, which takes long for many notes.
+
+        # Notes with equal scores are sorted by the time of their change if they are few. For many,
+        # reading these times takes long.
         source = table
-        ties = f"{table}.rowid desc"
+        order_of_ties = f"{table}.rowid desc"
         if is_short_list:
             source = f"{table} join note n on n.row = {table}.rowid"
-            ties = "n.changed desc, n.permalink"
+            order_of_ties = "n.changed desc, n.permalink"
         ranked_rows = self.db.execute(
             f"select {table}.rowid from {source} where {condition}{self._valid_only(f'{table}.rowid')}"
-            f" order by bm25({table}, {_COLUMN_WEIGHTS[table]}), {ties} limit ?",
+            f" order by bm25({table}, {_COLUMN_WEIGHTS[table]}), {order_of_ties} limit ?",
             [*values, most],
         )
         return list(dict.fromkeys([*(row for (row,) in ranked_rows), *rows]))
@@ -693,20 +700,26 @@ class SearchContext:
             return whole_text
         first = stored.row * FIRST_PASSAGE
         last = first + stored.passages - 1
-        sql = (
-            "select rowid from passage_fts"
-            " where passage_fts match ? and rowid between ? and ? limit 100"
-        )
         passages: list[int] = []
-        for conjunction in (" AND ", " OR "):
-            if phrases and not passages:
-                match = conjunction.join(phrases)
-                passages = [row for (row,) in self.db.execute(sql, (match, first, last))]
+        if phrases:
+            passages = self._passages(" AND ".join(phrases), first, last)
+            passages = passages or self._passages(" OR ".join(phrases), first, last)
         spans = self.db.execute(
             f"select start, stop from passage where row in {_GIVEN} order by row",
             (_json(passages or [first]),),
         ).fetchall()
         return spans or whole_text
+
+    def _passages(self, match: str, first: int, last: int) -> list[int]:
+        """Return the rows of the passages that match an FTS5 expression, at most 100.
+
+        first, last: the rows of the first and the last passage of the note.
+        """
+        sql = (
+            "select rowid from passage_fts"
+            " where passage_fts match ? and rowid between ? and ? limit 100"
+        )
+        return [row for (row,) in self.db.execute(sql, (match, first, last))]
 
     def best_first(self, scores: Mapping[int, float]) -> list[int]:
         """Sort rows by score, the best first.
@@ -802,19 +815,19 @@ class SearchContext:
     def spellings(self, word: str) -> list[str]:
         """Return up to 8 words in visible notes that differ from `word` by one letter.
 
-        The most frequent come first. The result is empty unless `word` has 5 to 19 Latin letters.
+        `buget` → `budget`, if notes contain it. The most frequent come first. The result is empty
+        unless `word` has 5 to 19 Latin letters.
 
         word: a word in lower case.
-
-        A word has some 450 such spellings, too many to look up. Most keep the first three letters
-        of `word`. They are looked up only if they may come from a stem that begins so. `buget` →
-        `budget`, if notes contain it.
         """
         if len(word) not in _SPELLED_LENGTHS or not (word.isascii() and word.isalpha()):
             return []
 
-        # Leave out edits that begin like the word and come from no stem of a note.
+        # A word has some 450 edits, too many to look up. Most begin with the same three letters as
+        # the word. Of these, only words that may have a stem which notes contain are looked up.
         head = word[:_CERTAIN_LETTERS]
+        # An edit may be one letter shorter than the word, and its stem six letters shorter than the
+        # edit (`-ations`).
         stems = self.db.execute(
             "select term from stems where term between ? and ? and length(term) between ? and ?",
             (head, head + "\uffff", len(word) - 7, len(word) + 1),
@@ -824,13 +837,14 @@ class SearchContext:
             edit for edit in one_edit(word) if edit in possible_words or not edit.startswith(head)
         ]
 
-        # Words whose stem some note has
+        # Words whose stem some note has, and how many notes have exactly the word.
         spellings = [edit for edit in edits if self.count(self._if_visible(quoted(edit)), 1, STEMS)]
         counts = {
             spelling: self.count(self._if_visible(quoted(spelling)), _MAX_SPELLING_COUNT)
             for spelling in spellings
         }
         spellings.sort(key=lambda spelling: -counts[spelling])
+        # If no note has one of the words as it is, their stems must do.
         words_in_notes = [spelling for spelling in spellings if counts[spelling]]
         return (words_in_notes or spellings)[:_MAX_SPELLINGS]
 

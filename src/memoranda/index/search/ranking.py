@@ -86,6 +86,8 @@ _HALVING_CHARACTERS = 720
 _MAX_LISTS_OF_SETS = 20
 # The index looks up at most this many words of a long text.
 _MAX_LOOKED_UP = 56
+# And at most this many words of a question, however long it is.
+_MAX_QUESTION_WORDS = 8 * MAX_TERMS
 # A model gets this many characters from the end of a text.
 _EMBEDDED_CHARACTERS = 2_000
 # If rarer words of a long text have found this many notes, no note is added that has only common
@@ -135,25 +137,25 @@ class _WordLookup:
             if not word.rows and not is_speaker:
                 continue
             word.is_speaker = is_speaker
-            word.weight *= self.rarity_of(word)
-            if text in question.weak:
-                word.is_weak = True
-                word.weight *= weights.WEIGHTS.weak
-            if text in question.beside:
-                word.is_beside = True
-                word.weight *= question.beside[text]
+            self._weigh(word, question)
             words_found.append(word)
 
-        if len(words_found) > _MAX_WORDS:
-            positions = range(len(words_found))
-            heaviest = nlargest(_MAX_WORDS, positions, key=lambda at: words_found[at].weight)
-            # Back into the order of the text
-            words_found = [words_found[at] for at in sorted(heaviest)]
+        chosen_words = _heaviest(words_found)
         # A search by title already looks only at names, so `name_rows` would repeat `rows`.
         if not self.column:
-            for word in words_found:
+            for word in chosen_words:
                 word.name_rows = self.rows(_own_match(word.text), table=NAMES)
-        return words_found
+        return chosen_words
+
+    def _weigh(self, word: Word, question: Question) -> None:
+        """Set the weight of a word: more for a rare one, less for one that matters less."""
+        word.weight *= self.rarity_of(word)
+        if word.text in question.weak:
+            word.is_weak = True
+            word.weight *= weights.WEIGHTS.weak
+        if word.text in question.beside:
+            word.is_beside = True
+            word.weight *= question.beside[word.text]
 
     def _word(self, text: str, *, may_respell: bool) -> Word:
         """Look a word up: as written, then as the beginning of a longer word, then respelled.
@@ -274,6 +276,15 @@ class TermScorer(dict[int, float]):
         return score
 
 
+def _heaviest(words: list[Word]) -> list[Word]:
+    """Return the _MAX_WORDS words with the highest weights, in the order of the text."""
+    if len(words) <= _MAX_WORDS:
+        return words
+    positions = range(len(words))
+    heaviest_positions = nlargest(_MAX_WORDS, positions, key=lambda at: words[at].weight)
+    return [words[at] for at in sorted(heaviest_positions)]
+
+
 def _table_for_told() -> weights.Weights:
     """Return the weights for a text that tells something, rather than asks.
 
@@ -311,31 +322,37 @@ class Ranking:
     ):
         self.context = context
         self.query = query
+        # Read the query.
         self.question = read_question(text, today)
+        focus = focus_of(text)
         # Whether the text tells something rather than asks.
         self.is_told = query is None and is_told(text)
         # The weights, some of them changed for this query.
         self.table = _table_for_told() if self.is_told else weights.WEIGHTS
         self._leave_out_features_of_talks()
+        # Whether the question asks for several things. If so, a note scores less when better notes
+        # of its conversation come first.
+        asks_for_several = SEVERAL.search(focus.text) is not None
+        self._is_several = query is None and asks_for_several and bool(self.table.several)
+
+        # Look up its words.
         self._lookup = _WordLookup(context)
         if query is None:
             self.words = self._lookup.words(self.question)
         else:
             self.words = self._lookup.terms(query)
-        focus = focus_of(text)
-        # Whether the question asks for several things. If so, a note scores less when better notes
-        # of its conversation come first.
-        asks_for_several = SEVERAL.search(focus.text) is not None
-        self._is_several = query is None and asks_for_several and bool(self.table.several)
         self.speakers = {word.text for word in self.words if word.is_speaker}
         # bits -> the notes that contain exactly these words
         self._groups = _groups(self.words)
         self.scorer = TermScorer(self.words)
 
+        # Choose the notes to score, and score them by words.
         self.bits: dict[int, int] = {}
         self.features: dict[int, Features] = {}
         self._find_notes(found_rows)
         self._word_scores = self._score_words()
+
+        # Score them by meaning, and add the notes that are most similar.
         self.cosines: dict[int, float] = {}
         # The highest cosine of a note that is scored, before scaling. None if none were compared.
         self.nearest: float | None = None
@@ -343,15 +360,16 @@ class Ranking:
         self._alone_share = self.table.meaning
         if near is not None and self.table.meaning:
             self._compare_meanings(near, _meant(text, focus))
+
+        # Look at the notes around the best turns of talks, and at whole talks.
         # Two maps by conversation: the best score of one of its notes, and all their bits together.
         self._best: dict[int, float] = {}
         self._together: dict[int, int] = {}
         # row -> the part of a note's score that comes from the notes before and after it
         self._neighbor_scores: dict[int, float] = {}
         self._look_around(self._scores_without_neighbors())
+        # The scores of conversations by words are divided by this.
         self._most = self._highest_word_score()
-        # row -> how many notes of the same conversation score better, at most _MAX_BETTER
-        self._better: dict[int, int] = {}
         # The conversations in which an assistant speaks.
         self._assisted = {
             note.conversation for note in self.features.values() if is_assistant(note.speaker)
@@ -361,6 +379,10 @@ class Ranking:
         self._with_user = {
             note.conversation for note in self.features.values() if is_user(note.speaker)
         }
+
+        # Add everything up.
+        # row -> how many notes of the same conversation score better, at most _MAX_BETTER
+        self._better: dict[int, int] = {}
         self.scores = self._scores()
 
     def _leave_out_features_of_talks(self) -> None:
@@ -752,29 +774,31 @@ class Ranking:
         if all_cosines:
             self.nearest = max(cosines.values(), default=0.0)
 
-        # Scale the cosines: the lowest that counts becomes 0, and the highest becomes 1.
-        order = sorted(cosines.values())
-        if not order or order[-1] <= 0:
-            return
-        highest = order[-1]
-        lowest = min(order[int(len(order) * _FAR_SHARE)], highest * (1 - _MIN_SPREAD))
-        self.cosines = {
-            row: max(0.0, cosine - lowest) / (highest - lowest) for row, cosine in cosines.items()
-        }
+        if cosines and max(cosines.values()) > 0:
+            self.cosines = _scaled(cosines)
 
     def _set_shares_of_meaning(self) -> None:
         """Set the share of meaning in a note's own score, for turns of talks and for other notes.
 
-        The fewer words of the question the best note contains, the more meaning counts.
+        The fewer words of the question the best note contains, the more meaning counts. The names in
+        the table are weights (`weights.Weights`). Between its rows the shares change evenly.
+
+        | share of the words in the best note | turn of a talk | note that stands alone |
+        |---|---|---|
+        | 0 | `unheard_meaning` | `unheard_meaning` |
+        | `heard` | `meaning` | `meaning` |
+        | `well_heard` and more | `meaning` | `alone_meaning` |
         """
         table = self.table
         heard_share = self._heard_share()
-        missing = max(0.0, 1 - heard_share / table.heard)
-        share = table.meaning + (table.unheard_meaning - table.meaning) * missing
-        # From 0 at `heard` to 1 at `well_heard`
-        clear = min(1.0, max(0.0, heard_share - table.heard) / (table.well_heard - table.heard))
-        self._alone_share = share - (table.meaning - table.alone_meaning) * clear
-        self.table = replace(table, meaning=share)
+        # How far the best note is below `heard`: 1 with no word, 0 at `heard` and above.
+        far_below = max(0.0, 1 - heard_share / table.heard)
+        turn_share = table.meaning + (table.unheard_meaning - table.meaning) * far_below
+        # How far it is above `heard`: 0 at `heard` and below, 1 at `well_heard` and above.
+        excess = max(0.0, heard_share - table.heard)
+        far_above = min(1.0, excess / (table.well_heard - table.heard))
+        self._alone_share = turn_share - (table.meaning - table.alone_meaning) * far_above
+        self.table = replace(table, meaning=turn_share)
 
     def _heard_share(self) -> float:
         """Return the highest share of the question's words that one note contains, from 0 to 1.
@@ -787,9 +811,9 @@ class Ranking:
             word for word in question.words if word not in words_in_notes | question.weak
         ]
         rarest = self._lookup.rarity(1)
-        total = rarest * sum(question.beside.get(word, 1.0) for word in missing_words)
-        total += sum(word.weight for word in self.words if not word.is_weak)
-        return self._most_held() / (total or 1.0)
+        total_weight = rarest * sum(question.beside.get(word, 1.0) for word in missing_words)
+        total_weight += sum(word.weight for word in self.words if not word.is_weak)
+        return self._most_held() / (total_weight or 1.0)
 
     def _most_held(self) -> float:
         """Return the highest sum of the weights of the words that one note contains."""
@@ -848,7 +872,6 @@ class Ranking:
         own_scores: the score of each note by words and meaning, by row.
         """
         table = self.table
-        neighbor_scores = self._neighbor_scores
         turns = {
             row: own_scores[row]
             for row, note in self.features.items()
@@ -861,18 +884,30 @@ class Ranking:
         sides = chain.from_iterable(neighbors.values())
         rows = set(chain.from_iterable(sides))
         self._add(rows - self.features.keys())
-        # Side 0 has the neighbors before a source. They get the share `after`, because the source
-        # comes after them. Side 1 has the neighbors after the source.
-        for side, share in ((0, table.after), (1, table.before)):
-            # The order is fixed, since a sum of floats depends on the order of its parts.
-            for source in sorted(neighbors, reverse=not side):
-                # The shares of the nearest note and of the next two
-                shares = (share, table.around, table.around)
-                for part, row in zip(shares, neighbors[source][side], strict=False):
-                    if row in self.features:
-                        neighbor_scores[row] = (
-                            neighbor_scores.get(row, 0.0) + part * own_scores[source]
-                        )
+        # The notes before a source get the share `after`, because the source comes after them. The
+        # order is fixed, since a sum of floats depends on the order of its parts.
+        for source in sorted(neighbors, reverse=True):
+            rows_before, _ = neighbors[source]
+            self._raise_neighbors(rows_before, own_scores[source], table.after)
+        for source in sorted(neighbors):
+            _, rows_after = neighbors[source]
+            self._raise_neighbors(rows_after, own_scores[source], table.before)
+
+    def _raise_neighbors(
+        self, rows: Sequence[int], source_score: float, nearest_share: float
+    ) -> None:
+        """Add a part of a turn's score to the notes on one side of it.
+
+        rows: up to three notes, the nearest first.
+        source_score: the score of the turn.
+        nearest_share: the part that the nearest note gets. The others get the share `around`.
+        """
+        around = self.table.around
+        shares = (nearest_share, around, around)
+        for row, share in zip(rows, shares, strict=False):
+            if row in self.features:
+                score_before = self._neighbor_scores.get(row, 0.0)
+                self._neighbor_scores[row] = score_before + share * source_score
 
 
 def is_assistant(speaker: str | None) -> bool:
@@ -937,21 +972,35 @@ def _groups_of_many(words: Sequence[Word]) -> dict[int, set[int]]:
     """Group notes like `_groups`, but note by note, which is faster for a text with many words.
 
     The result maps bits to the notes that contain exactly these words of the query. The rarest
-    words are read first. Once _ENOUGH_NOTES are found, a word only adds its bit to these notes.
+    words are read first. Once they have found _ENOUGH_NOTES, the others find no further notes:
+    they are only marked in the notes that were found.
     """
-    bits: defaultdict[int, int] = defaultdict(int)
+    bits_by_row: defaultdict[int, int] = defaultdict(int)
     rarest_first = sorted(range(len(words)), key=lambda number: -words[number].weight)
     for number in rarest_first:
-        for bit, rows in _lists([words[number]], first=number):
-            rows_to_mark: Collection[int] = rows
-            if len(bits) >= _ENOUGH_NOTES:
-                rows_to_mark = bits.keys() & rows
+        for word_bits, rows in _lists([words[number]], first=number):
+            has_enough = len(bits_by_row) >= _ENOUGH_NOTES
+            rows_to_mark = bits_by_row.keys() & rows if has_enough else rows
             for row in rows_to_mark:
-                bits[row] |= bit
+                bits_by_row[row] |= word_bits
+
     groups: dict[int, set[int]] = {}
-    for row, bits_of_row in bits.items():
-        groups.setdefault(bits_of_row, set()).add(row)
+    for row, bits in bits_by_row.items():
+        groups.setdefault(bits, set()).add(row)
     return groups
+
+
+def _scaled(cosines: Mapping[int, float]) -> dict[int, float]:
+    """Scale cosines to 0 to 1: the lowest that counts becomes 0, and the highest becomes 1.
+
+    cosines: the cosines by row, the highest above 0.
+    """
+    ascending = sorted(cosines.values())
+    highest = ascending[-1]
+    # Most cosines are of notes that have nothing to do with the question.
+    far_cosine = ascending[int(len(ascending) * _FAR_SHARE)]
+    lowest = min(far_cosine, highest * (1 - _MIN_SPREAD))
+    return {row: max(0.0, cosine - lowest) / (highest - lowest) for row, cosine in cosines.items()}
 
 
 def _likely_rare(question: Question) -> list[str]:
@@ -961,12 +1010,13 @@ def _likely_rare(question: Question) -> list[str]:
     too many words, only its longest are returned, since long words are rarely common.
     """
     other_words = [word for word in question.words if word in question.beside]
-    room = max(0, _MAX_LOOKED_UP - (len(question.words) - len(other_words)))
-    longest_others = set(sorted(other_words, key=len, reverse=True)[:room])
+    own_word_count = len(question.words) - len(other_words)
+    room_for_others = max(0, _MAX_LOOKED_UP - own_word_count)
+    longest_others = set(sorted(other_words, key=len, reverse=True)[:room_for_others])
     chosen = [
         word for word in question.words if word not in question.beside or word in longest_others
     ]
-    return chosen[: MAX_TERMS * 8]
+    return chosen[:_MAX_QUESTION_WORDS]
 
 
 def _meant(text: str, focus: Focus) -> str:

@@ -1,4 +1,10 @@
-"""Which words of a query a note contains, and how, as one number: three marks for each word."""
+"""Which words of a query a note contains, and how, as one number: three marks for each word.
+
+The number is called *bits*. Its lowest three bits are the marks of the first word, the next three
+the marks of the second. A note that has the second word in its text and title has `0b101_000`.
+
+One number is compared, joined (`|`) and looked up faster than a set of words.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +16,7 @@ TITLE = 4
 """Title, headings or tags contain the word."""
 IN_TEXT = EXACT | LOOSE
 
+# How many bits the marks of one word take, and all of these bits.
 _WIDTH = 3
 _ALL = EXACT | LOOSE | TITLE
 

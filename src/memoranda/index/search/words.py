@@ -371,9 +371,12 @@ class WordFinder:
     def _add_spelling(
         self, parts: Sequence[str], is_open: bool, number: int, words: Sequence[str]
     ) -> None:
-        """Add one spelling of a word of the query to the tables above.
+        """Add one spelling of a word of the query to the table of its kind.
 
-        parts: the words of the spelling.
+        `time zone` goes to `_phrases`, as does `c++`, which has signs. A Chinese run goes to
+        `_runs`, any other single word to `_stems`.
+
+        parts: the words of the spelling. Nothing is added if there are none.
         is_open: whether longer words count.
         number: the number of the word in the query.
         words: if `parts` is a single word, all forms of it that count.
@@ -383,18 +386,22 @@ class WordFinder:
         first = parts[0]
         if len(parts) > 1:
             self._phrases.append((_phrase(parts), is_open, number))
-        elif is_cjk(first):
+            return
+        if is_cjk(first):
             self._runs.append((first, number))
-        # A word with signs, such as `c++`
-        elif not all(map(IN_WORD.__getitem__, first)):
+            return
+        has_signs = not all(map(IN_WORD.__getitem__, first))
+        if has_signs:
+            # `c+` is not found in `c++`.
             pattern = re.compile(rf"{re.escape(first)}(?![+#])")
             self._phrases.append((pattern, True, number))
-        else:
-            self._stems.append((set(map(self._stem, words)), "", bits_of(number, EXACT)))
-            if is_open:
-                self._stems.append((set(), first, bits_of(number, LOOSE)))
-            if self._is_short and len(first) >= _MIN_STEM_LETTERS and first.isalnum():
-                self._split.append((first, number))
+            return
+        self._stems.append((set(map(self._stem, words)), "", bits_of(number, EXACT)))
+        if is_open:
+            self._stems.append((set(), first, bits_of(number, LOOSE)))
+        may_be_split = self._is_short and len(first) >= _MIN_STEM_LETTERS and first.isalnum()
+        if may_be_split:
+            self._split.append((first, number))
 
     def places(self, text: str) -> list[MarkedPlace]:
         """Return the places at which a text has words of the query, in no particular order."""
@@ -600,6 +607,7 @@ def snippet(
     first_word, _ = places_inside[best_number]
 
     # Begin at the start of the line if it is near, otherwise at the start of a word.
+    # `rfind` and `find` return -1 if there is nothing, which becomes 0, and `or` takes over.
     begin = text.rfind("\n", start, first_word) + 1 or start
     if first_word - begin > _MAX_CHARACTERS_BEFORE:
         earliest = max(start, first_word - _CHARACTERS_BEFORE)
@@ -627,9 +635,10 @@ def shortened(text: str, begin: int, stop: int) -> tuple[str, int]:
     end = min(stop, begin + SNIPPET)
     is_inside_word = end < stop and not text[end].isspace()
     if is_inside_word:
-        blank = max(text.rfind(" ", begin, end), text.rfind("\n", begin, end))
-        if blank > begin + SNIPPET * 2 // 3:
-            end = blank
+        last_blank = max(text.rfind(" ", begin, end), text.rfind("\n", begin, end))
+        # A very long word is cut, rather than showing next to nothing.
+        if last_blank > begin + SNIPPET * 2 // 3:
+            end = last_blank
     piece = text[begin:end]
     begin += len(piece) - len(piece.lstrip())
     return piece.strip(), text.count("\n", 0, begin) + 1
@@ -646,17 +655,18 @@ def nearness(places: Sequence[Place], words: int) -> float:
     """
     # The last place of each word so far. -1 if it did not occur yet.
     last_positions = [-1] * words
-    # The smallest distance between each word and the next one of the query.
+    # `gaps[n]` is the smallest distance between word n of the query and word n + 1.
     gaps = [_MAX_NEAR_CHARACTERS] * words
     for position, word in places:
         last_positions[word] = position
-        for neighbour in (word - 1, word + 1):
-            if 0 <= neighbour < words and last_positions[neighbour] >= 0:
-                pair = min(word, neighbour)
-                gaps[pair] = min(gaps[pair], position - last_positions[neighbour])
-    total = sum(
+        for neighbor in (word - 1, word + 1):
+            if 0 <= neighbor < words and last_positions[neighbor] >= 0:
+                pair = min(word, neighbor)
+                gaps[pair] = min(gaps[pair], position - last_positions[neighbor])
+    # The last word of the query has no next one.
+    nearness_of_pairs = [
         _HALF_NEAR_CHARACTERS / (_HALF_NEAR_CHARACTERS + gap)
         for gap in gaps[: words - 1]
         if gap < _MAX_NEAR_CHARACTERS
-    )
-    return total / (words - 1)
+    ]
+    return sum(nearness_of_pairs) / (words - 1)

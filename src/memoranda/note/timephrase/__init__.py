@@ -33,6 +33,7 @@ from memoranda.note.timephrase.series import read_series, with_weekday_range
 from memoranda.note.timephrase.text import Text
 from memoranda.note.timephrase.values import Unclear
 
+# Words longer than the longest adverb are not one: "every fortnight".
 _LONGEST_ADVERB = len("fortnightly")
 __all__ = ["GAP", "Reading", "Recurrence", "next_time_after", "read", "read_all", "read_times"]
 
@@ -76,7 +77,7 @@ def read_times(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> lis
     try:
         readings = _meaning(sentence, clock)
     except UnusedWords:
-        # It is an AmbiguousTime too, but it names the unused words already.
+        # Caught first, since it is a kind of AmbiguousTime. It names the unused words already.
         raise
     except AmbiguousTime:
         # A user is helped more by the words that were not used than by a list of possible times.
@@ -123,9 +124,10 @@ def read_all(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> list[
     groups = _groups(written)
     spans = [_span(group) for group in groups]
 
-    # Number the paragraphs, and find those with a vague word.
+    # Number the paragraphs, and find those with a vague word. The blank lines are found in the
+    # plain text, and their ends are counted in the text as it was written.
     paragraph_ends = [
-        written.span(0, blank.end())[1] for blank in PARAGRAPH.finditer(written.plain)
+        written.span(0, blank_line.end())[1] for blank_line in PARAGRAPH.finditer(written.plain)
     ]
     paragraphs = [bisect(paragraph_ends, start) for start, _ in spans]
     vague_paragraphs: set[int] = set()
@@ -187,12 +189,15 @@ def _says_nothing(part: Part, parts: Sequence[Part]) -> bool:
 
     parts: all parts of the sentence.
     """
-    is_adverb = part.kind == "repeat" and part.link == "apart" and not part.lexeme.value.days
-    if not is_adverb or part.lexeme.end - part.lexeme.start > _LONGEST_ADVERB:
+    if part.kind != "repeat" or part.link != "apart":
+        return False
+    repetition = part.lexeme.value
+    length = part.lexeme.end - part.lexeme.start
+    may_be_adverb = length <= _LONGEST_ADVERB and not repetition.days
+    if not may_be_adverb:
         return False
     repetitions = [other.lexeme.value for other in parts if other.kind == "repeat"]
-    unit = part.lexeme.value.unit
-    return any(repetition.unit == unit and repetition.days for repetition in repetitions)
+    return any(other.unit == repetition.unit and other.days for other in repetitions)
 
 
 def _without_time(written: Text, text: str) -> TimeRefused:

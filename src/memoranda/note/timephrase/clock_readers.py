@@ -53,7 +53,7 @@ def read_clock(match: re.Match[str], before: str) -> Meanings:
     has_am_or_pm = bool(groups.get("half"))
     if has_am_or_pm:
         return _by_half(match, hour, minute)
-    # A word such as "by" or "from" before the hour.
+    # Behind "at" a number is an hour. Behind "by" or "from" it may be anything: "from 40 people".
     is_soft = groups.get("soft") not in (None, "at")
     if is_soft and not 1 <= hour <= 23:
         return []
@@ -115,15 +115,24 @@ def _lacking_minutes(spelled: str) -> int:
 def _is_hour(match: re.Match[str], before: str) -> bool:
     """Whether Chinese words mean an hour.
 
-    一点 does only at the beginning of a clause and after 在, 到, 约; 一时 never does.
+    一点 is also "a little", so it is an hour only at the beginning of a clause and after 在, 到, 约
+    (at, until, about). 一时 is "for a while" and never an hour.
+
+    match: the match of the words.
+    before: the character before them. "" at the beginning of the text, or right behind another time
+        word.
     """
     spelled = match[0].strip()
     if spelled == "一时":
         return False
-    if spelled == "一点" and before:
-        return not "\u4e00" <= before <= "\u9fff" or before in "在到约于"
-    # Not after 第 and 早
-    return not before or match["h"].isdigit() or before not in table("chinese.little")
+    if before == "":
+        return True
+    if spelled == "一点":
+        is_chinese = "\u4e00" <= before <= "\u9fff"
+        return not is_chinese or before in "在到约于"
+    # In words, but not in digits, the hour may be another word: 第三点 is "the third point".
+    is_in_digits = match["h"].isdigit()
+    return is_in_digits or before not in table("chinese.little")
 
 
 def read_clock_unclear(match: re.Match[str], before: str) -> Meanings:
@@ -144,10 +153,12 @@ def _by_half(match: re.Match[str], hour: int, minute: int) -> Meanings:
         return WRONG
     groups = match.groupdict()
     range_end = groups.get("until")
-    begins_before_noon = bool(range_end) and hour % 12 > int(range_end or 0) % 12
+    # In 11-1pm, the clock begins again at 12 between the two hours.
+    is_over_twelve = bool(range_end) and hour % 12 > int(range_end or 0) % 12
     is_quarter_to_twelve = bool(groups.get("to")) and hour == 11
-    is_other_half = begins_before_noon or is_quarter_to_twelve
-    is_afternoon = (match["half"] == "p") != is_other_half
+    is_other_half = is_over_twelve or is_quarter_to_twelve
+    says_afternoon = match["half"] == "p"
+    is_afternoon = says_afternoon != is_other_half
     hour_of_day = hour % 12
     if is_afternoon:
         hour_of_day += 12

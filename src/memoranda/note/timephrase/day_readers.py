@@ -122,13 +122,16 @@ def read_distance(match: re.Match[str], before: str) -> Meanings:
     before: the character before the match. It does not matter here.
     """
     groups = match.groupdict()
-    # Only the Chinese wording has the group `over`. 3天 is a distance only with 过 before it, or
-    # with 后 or 前 behind it.
+    # Only the Chinese wording has the group `over`.
     is_chinese = "over" in groups
-    if is_chinese and not (groups["over"] or groups["after"] or groups["ago"]):
-        return []
+    if is_chinese:
+        # 3天 is a distance only with 过 before it, or with 后 or 前 behind it.
+        has_direction = groups["over"] or groups["after"] or groups["ago"]
+        if not has_direction:
+            return []
     amount = read_amount(match["amount"])
-    if groups.get("ago") or groups.get("way") == "before":
+    is_backwards = groups.get("ago") or groups.get("way") == "before"
+    if is_backwards:
         amount = Delay(-amount.months, -amount.days, -amount.seconds)
 
     # "a week from" needs the time that comes next. "in 0 days" is not a delay.
@@ -153,7 +156,8 @@ def read_amount(amount: str) -> Delay:
     The amount may be a sum: "1 day and 2 hours", 两个半小时. Raises ValueError for any
     other text.
     """
-    text, final_halves = _FINAL_HALF.subn("", amount.strip())
+    # "an hour and a half" is read as "an hour", and the half is added to the last count.
+    text, ends_with_half = _FINAL_HALF.subn("", amount.strip())
     for pattern, spelling in _WORDED_AMOUNTS:
         text = pattern.sub(spelling, text)
     months = Fraction()
@@ -162,9 +166,7 @@ def read_amount(amount: str) -> Delay:
     pieces = _pieces(text)
     for piece in pieces:
         count = _count(piece)
-        is_last = piece is pieces[-1]
-        if final_halves and is_last:
-            # "an hour and a half"
+        if ends_with_half and piece is pieces[-1]:
             count += HALF
         unit = units()[piece["unit"]]
         if unit in UNIT_SECONDS:
@@ -218,8 +220,9 @@ def _delay(months: Fraction, days: Fraction, seconds: Fraction, text: str) -> De
     if months.denominator == 2:
         months -= HALF
         days += 15
-    seconds += days % 1 * 86400
-    days -= days % 1
+    fraction_of_day = days % 1
+    seconds += fraction_of_day * 86400
+    days -= fraction_of_day
     if months.denominator != 1 or seconds.denominator != 1:
         raise ValueError(text)
     return Delay(int(months), int(days), int(seconds))
@@ -240,12 +243,13 @@ def read_nth_weekday(match: re.Match[str], before: str) -> Meanings:
     The shape has four alternatives, whose groups are numbered from the second on: `nth`, `nth2`,
     `nth3`, `nth4`. One of them matched.
     """
+    # The groups of the alternative that matched, without its number.
     groups = {name.rstrip("234"): text for name, text in match.groupdict().items() if text}
     spelled = groups["nth"]
     if spelled in _NTH:
         nth = _NTH[spelled]
     else:
-        # 1st to 5th
+        # "1st" to "5th"
         nth = int(spelled[0])
     weekday = table("english.weekdays")[groups["day"]]
     if groups.get("every"):
@@ -280,6 +284,9 @@ def interval_of(match: re.Match[str]) -> Fraction:
     """Return the interval of a repetition in its units.
 
     "every week" is 1, "every other week" 2, "every 3 weeks" 3, 每隔一周 2.
+
+    match: the match of a shape. Its group `gap` has the words between "every" and the unit or the
+        weekday, such as "other" or "3 weeks on". Its group `count` has the number before a unit.
     """
     groups = match.groupdict()
     gap_words = (groups.get("gap") or "").split()
@@ -288,10 +295,11 @@ def interval_of(match: re.Match[str]) -> Fraction:
         return count
     if gap_words[0] == "隔":
         # 隔一周 leaves one week out; 隔两周 is said for every second one
-        return count + 1 if count == 1 else count
+        return Fraction(2) if count == 1 else count
     if gap_words[0] in ("other", "second"):
         return Fraction(2)
-    return number(" ".join(word for word in gap_words if word not in ("weeks", "week", "on")))
+    number_words = [word for word in gap_words if word not in ("weeks", "week", "on")]
+    return number(" ".join(number_words))
 
 
 # How the edge of a month ends that is its beginning: 三月初, 三月的第一天. All other edges are its end.
@@ -317,9 +325,9 @@ def read_date(match: re.Match[str], before: str) -> Meanings:
 
 
 def read_date_slash(match: re.Match[str], before: str) -> Meanings:
-    """Read a date with slashes. 24/7 is not a date.
+    """Read a date with slashes: 5/7 is 7 May or 5 July, so it has two values.
 
-    5/7 is 7 May or 5 July, so it has two values.
+    WRONG for a date that does not exist, as 13/14. Empty for other pairs of numbers, as 24/7.
     """
     first = int(match["a"])
     second = int(match["b"])
@@ -327,19 +335,19 @@ def read_date_slash(match: re.Match[str], before: str) -> Meanings:
     is_round_the_clock = (first, second) == (24, 7)
     may_be_date = 0 < first < 32 and 0 < second < 32
     if is_round_the_clock or not may_be_date:
-        # With a year it is a date that does not exist. Without one it is a fraction: 100/50.
+        # With a year it is a date that does not exist. Without one it is a fraction: 50/60.
         if year and year > "1900":
             return WRONG
         return []
-    # 5/5 is only one date.
+    # As a set of two, since 5/5 is only one date. A dict keeps their order.
     month_day_pairs = dict.fromkeys([(first, second), (second, first)])
     dates: list[CalendarDate] = []
     for month, day in month_day_pairs:
         if month <= 12:
             dates.append(CalendarDate(whole_or_none(year), month, day))
-    if dates:
-        return [Meaning("date", tuple(dates))]
-    return WRONG
+    if not dates:
+        return WRONG
+    return [Meaning("date", tuple(dates))]
 
 
 # Text after a number that shows that it is a day of the month.
@@ -355,18 +363,18 @@ def read_monthday(match: re.Match[str], before: str) -> Meanings:
     "the 3rd" alone is a day if no noun follows: "the 3rd rock" is not a day.
     """
     day = read_whole_number(match["d"])
+    exists = 1 <= day <= 31
+    # Only the English wording has the group `sure`, for a preposition before the number.
     is_chinese = "sure" not in match.groupdict()
     if is_chinese:
-        if 1 <= day <= 31:
-            return [Meaning("monthday", day)]
-        return []
+        # 40号 may be the number of a house.
+        return [Meaning("monthday", day)] if exists else []
+
     following_text = match.string[match.end() : match.end() + _LOOKAHEAD_CHARACTERS]
     has_preposition = bool(match["sure"])
-    if not (has_preposition or _AFTER_MONTHDAY.match(following_text)):
+    if not has_preposition and not _AFTER_MONTHDAY.match(following_text):
         return []
-    if 1 <= day <= 31:
-        return [Meaning("monthday", day)]
-    return WRONG
+    return [Meaning("monthday", day)] if exists else WRONG
 
 
 # More of the text than any alternative of _AFTER_MONTHDAY needs.
@@ -468,20 +476,23 @@ def read_lunar(match: re.Match[str], before: str) -> Meanings:
     A yearly one is unclear, as no rule of ours follows that calendar.
     """
     if match["eve"]:
+        # New Year's Eve is the last day of the last month.
         return [Meaning("lunar", LunarDate(month=12, day=0), is_weak=True)]
-    spelled = match["month"]
-    if spelled in _LUNAR_MONTHS:
-        month = _LUNAR_MONTHS[spelled]
+    spelled_month = match["month"]
+    if spelled_month in _LUNAR_MONTHS:
+        month = _LUNAR_MONTHS[spelled_month]
     else:
-        month = read_whole_number(spelled)
-    day = read_whole_number(match["day"].replace("廿", "二十").replace("初", ""))
+        month = read_whole_number(spelled_month)
+    # Days are spelled in their own way: 初五 is the 5th, 廿五 the 25th.
+    spelled_day = match["day"].replace("廿", "二十").replace("初", "")
+    day = read_whole_number(spelled_day)
+    # A month of that calendar has at most 30 days.
     if not (1 <= month <= 12 and 1 <= day <= 30):
         return WRONG
     year = whole_or_none(match["y"])
-    date = LunarDate(month, day, year, bool(match["leap"]))
     if match["every"]:
         return UNCLEAR
-    return [Meaning("lunar", date)]
+    return [Meaning("lunar", LunarDate(month, day, year, bool(match["leap"])))]
 
 
 def read_where(match: re.Match[str], before: str) -> Meanings:
@@ -497,29 +508,38 @@ def read_zone(match: re.Match[str], before: str) -> Meanings:
     """
     groups = match.groupdict()
     if groups.get("iana"):
+        # The text is in lower case, the names of zones are not.
         names = {name.lower(): name for name in available_timezones()}
         return [Meaning("zone", names.get(match["iana"], ""))]
     if groups.get("offset"):
         return [Meaning("zone", match["offset"].replace(" ", ""))]
     for group, table_name in _ZONE_TABLES.items():
-        if not groups.get(group):
-            continue
-        spelled = " ".join(match[group].split())
-        is_weak = group == _ABBREVIATION
-        zone = table(f"zones.{table_name}")[spelled]
-        if is_weak and spelled in table("zones.lone"):
-            # Such an abbreviation is also a word, unless it ends the clause
-            is_at_clause_end = _CLAUSE_END.match(match.string, match.end())
-            zone = zone if is_at_clause_end else ""
-        return [Meaning("zone", zone, is_weak)]
+        if groups.get(group):
+            spelled = " ".join(match[group].split())
+            zone = table(f"zones.{table_name}")[spelled]
+            return [Meaning("zone", zone)]
+    if groups.get("short"):
+        return [Meaning("zone", _zone_of_abbreviation(match), is_weak=True)]
     return []
+
+
+def _zone_of_abbreviation(match: re.Match[str]) -> str:
+    """Return the zone of an abbreviation such as "CET". "" if it may not be meant as a zone.
+
+    "ET" and some others are often something else, unless they end the clause: "3pm ET, room 5".
+    """
+    spelled = " ".join(match["short"].split())
+    zone: str = table("zones.short")[spelled]
+    is_often_another_word = spelled in table("zones.lone")
+    if is_often_another_word and not _CLAUSE_END.match(match.string, match.end()):
+        return ""
+    return zone
 
 
 # The end of a clause, or a word that shows that the abbreviation before it names a zone.
 _CLAUSE_END = re.compile(r"\s*(?:$|[,.;:!?)\n-]|(?:on|today|tomorrow|every|daily)\b)|\s+time\b")
-_ABBREVIATION = "short"
 # Groups of the shape, each with the table of zones.toml that its words are in.
-_ZONE_TABLES = {"place": "places", "zplace": "chinese", _ABBREVIATION: "short"}
+_ZONE_TABLES = {"place": "places", "zplace": "chinese"}
 
 
 READERS: dict[str, Reader] = {

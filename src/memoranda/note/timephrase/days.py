@@ -82,7 +82,7 @@ def possible_days(lexemes: Sequence[Lexeme], today: date) -> list[date]:
     """Return the days that the words of one time may mean, in order.
 
     Clear words give one day; no words give none. Words that agree ("Thursday, May 7") give one day,
-    words that contradict each other give the days of all.
+    words that contradict each other ("Friday, May 7") give the days of all.
 
     lexemes: the time words. Words that do not name days are left out.
     today: the day at which the text is read.
@@ -94,11 +94,12 @@ def possible_days(lexemes: Sequence[Lexeme], today: date) -> list[date]:
     for choice in choices:
         all_days.update(choice.days)
 
-    # If some days fit all words, the words mean only these.
-    fitting_days = all_days
-    for choice in choices:
-        fitting_days = {day for day in fitting_days if choice.allows(day)}
-    return sorted(fitting_days or all_days)
+    days_of_all_words = [
+        day for day in sorted(all_days) if all(choice.allows(day) for choice in choices)
+    ]
+    if days_of_all_words:
+        return days_of_all_words
+    return sorted(all_days)
 
 
 class _Choice(NamedTuple):
@@ -118,8 +119,8 @@ class _Choice(NamedTuple):
 def _choices(lexemes: Sequence[Lexeme], today: date) -> list[_Choice]:
     """Return each day word with its possible days.
 
-    A span beside a day word is used for its week, month or year: "Friday" and "next week". A span
-    that no word uses counts as its own first day.
+    A span (a week, month or year) beside a day word says in which one the day is: "Friday" and
+    "next week". A span that no day word uses counts as its own first day.
 
     lexemes: the words that name days.
     today: the day at which the text is read.
@@ -131,7 +132,6 @@ def _choices(lexemes: Sequence[Lexeme], today: date) -> list[_Choice]:
     choices: list[_Choice] = []
     for lexeme in day_words:
         span = None
-        # "next Friday" names its week itself.
         if not _names_its_span(lexeme):
             span = spans.get(_SPAN_UNIT_OF.get(lexeme.kind, ""))
         if span:
@@ -140,18 +140,17 @@ def _choices(lexemes: Sequence[Lexeme], today: date) -> list[_Choice]:
         choices.append(_Choice(lexeme, days_of_kind(lexeme.value, span, today)))
 
     for lexeme in span_words:
-        is_unused = lexeme.value not in used_spans
-        # A weak word says nothing beside a sure one.
-        if is_unused and not (lexeme.weak and choices):
+        is_used = lexeme.value in used_spans
+        # A weak span ("this week") adds nothing to a day that is named.
+        adds_nothing = lexeme.weak and bool(choices)
+        if not is_used and not adds_nothing:
             choices.append(_Choice(lexeme, [first_day(lexeme.value, today)]))
     return choices
 
 
 def _names_its_span(lexeme: Lexeme) -> bool:
-    """Whether the word itself says in which week or year its day is."""
-    if lexeme.kind == "weekday":
-        return lexeme.value.weeks is not None
-    if lexeme.kind == "weekend":
+    """Whether the word itself says in which week or year its day is: "next Friday"."""
+    if lexeme.kind in ("weekday", "weekend"):
         return lexeme.value.weeks is not None
     return lexeme.kind == "date" and lexeme.value[0].year is not None
 
@@ -180,16 +179,19 @@ def _weekday(value: Weekday, span: Span | None, today: date) -> list[date]:
     span: a week that the text names beside the day, "next week". None without one.
     today: the day at which the text is read.
     """
-    weeks = span.offset if span else value.weeks
-    if weeks is None:
-        ahead = (value.day - today.weekday()) % 7
-        if ahead:
-            return [today + timedelta(days=ahead)]
+    weeks_ahead = span.offset if span else value.weeks
+    if weeks_ahead is None:
+        days_ahead = (value.day - today.weekday()) % 7
+        if days_ahead:
+            return [today + timedelta(days=days_ahead)]
         return [today, today + timedelta(days=7)]
-    day = first_day(Span("week", weeks), today) + timedelta(days=value.day)
-    week_before = day - timedelta(days=7)
-    if value.is_english_next and not span and week_before > today:
-        return [week_before, day]
+
+    day = first_day(Span("week", weeks_ahead), today) + timedelta(days=value.day)
+    # On a Monday, "next Friday" means this week's for some people.
+    day_week_before = day - timedelta(days=7)
+    may_be_week_before = value.is_english_next and not span and day_week_before > today
+    if may_be_week_before:
+        return [day_week_before, day]
     return [day]
 
 
@@ -271,8 +273,8 @@ def _nth_weekday(value: NthWeekday, _: Span | None, today: date) -> list[date]:
 def _dates(value: Sequence[CalendarDate], span: Span | None, today: date) -> list[date]:
     """Return the dates that a word may mean, in order: 5/7 may be two.
 
-    A date without a year is the next one. If only some of several dates exist, the others are left
-    out.
+    A date without a year is the next one. A date that does not exist is left out if another one
+    does.
 
     value: the dates that the word may mean; their year may be None.
     span: a year that the text names beside it. None without one.
@@ -342,16 +344,19 @@ def next_date(today: date, day: int, month: int | None = None) -> date:
 
     Raises ValueError if no month has it, e.g. for 31 June.
     """
-    first = today.replace(day=1)
+    first_of_this_month = today.replace(day=1)
     # 29 February may be eight years away: 1896 to 1904
-    months_ahead = 8 * 12 if month else 12
-    for months in range(months_ahead + 1):
-        candidate = shifted(first, months)
-        if month not in (None, candidate.month):
+    most_months_ahead = 8 * 12 if month else 12
+    for months_ahead in range(most_months_ahead + 1):
+        first_of_month = shifted(first_of_this_month, months_ahead)
+        if month is not None and first_of_month.month != month:
             continue
-        last = monthrange(candidate.year, candidate.month)[1]
-        if 1 <= day <= last and candidate.replace(day=day) >= today:
-            return candidate.replace(day=day)
+        days_in_month = monthrange(first_of_month.year, first_of_month.month)[1]
+        if not 1 <= day <= days_in_month:
+            continue
+        candidate = first_of_month.replace(day=day)
+        if candidate >= today:
+            return candidate
     raise ValueError(day)
 
 
@@ -362,9 +367,10 @@ def nth_weekday(year: int, month: int, nth: int, day: int) -> date | None:
     nth: 1 is the first, -1 the last.
     day: 0 for Monday to 6 for Sunday.
     """
-    first = date(year, month, 1)
-    length = monthrange(year, month)[1]
-    days = range(1 + (day - first.weekday()) % 7, length + 1, 7)
+    first_weekday, days_in_month = monthrange(year, month)
+    first_such_day = 1 + (day - first_weekday) % 7
+    # The days of the month that are this weekday, such as 3, 10, 17, 24, 31.
+    days = range(first_such_day, days_in_month + 1, 7)
     if nth < 0:
         position = nth
     else:

@@ -57,16 +57,20 @@ def possible_hours(clocks: list[TimeOfDay], parts: list[str]) -> list[Hour]:
     An ambiguous clock gives several: "at 3" may be 3:00 or 15:00. The night goes on after midnight:
     its hours 12 to 4 are on the next day, also in "tomorrow night at 1am".
 
-    Raises ValueError for a clock that its part of the day does not have, Unclear if a part of the day
-    has no clock and needs one.
+    clocks: the clocks, such as "3pm". Several are two ways to say one time: "3pm (15:00)".
+    parts: the parts of the day beside them, such as "evening".
+
+    Raises ValueError for a clock that is not in its part of the day, Unclear for a part of the day
+    that means no hour without a clock: "in the small hours".
     """
     if not clocks:
         if any(part not in _HOUR_OF for part in parts):
             raise Unclear
         return [Hour(time(_HOUR_OF[part])) for part in dict.fromkeys(parts)]
     hours: list[Hour] = []
-    # "" is for a clock without a part of the day.
-    for clock, part in product(clocks, dict.fromkeys(parts or [""])):
+    # "" stands for the part of a clock that has none.
+    distinct_parts = dict.fromkeys(parts or [""])
+    for clock, part in product(clocks, distinct_parts):
         word = clock.form if clock.form in ("midnight", "eod") else ""
         for hour in _hours_of(clock, part):
             at = time(hour % 24, clock.minute, clock.second)
@@ -77,23 +81,27 @@ def possible_hours(clocks: list[TimeOfDay], parts: list[str]) -> list[Hour]:
 def _hours_of(clock: TimeOfDay, part: str) -> list[int]:
     """Return the hours of a clock in a part of the day. Hours after midnight are 24 and more.
 
+    "at 3" is [3, 15], "3 in the afternoon" is [15], and "1 at night" is [25].
+
     part: the part of the day. "" if the text has none.
+
+    Raises ValueError for a clock that is not in the part: "15:00 in the morning".
     """
     hour = clock.hour
-    if part and clock.form == "eod":
+    if clock.form == "eod":
         return [_END_OF_WORK]
-    # 12 in the morning may be noon or midnight, which is not decided here.
-    is_undecided = not part or (part == "morning" and hour == 12)
-    if is_undecided and clock.form == "bare":
-        return [hour % 12, hour % 12 + 12]
-    if is_undecided:
+    # "12 in the morning" is noon for some people and midnight for others.
+    is_twelve_in_morning = part == "morning" and hour == 12
+    if not part or is_twelve_in_morning:
+        if clock.form == "bare":
+            return [hour % 12, hour % 12 + 12]
         return [hour]
     # "3" and "3:30" may be in either half of the day, so the part decides.
     if clock.form in ("bare", "colon"):
         return [_hour_in_part(hour, part)]
 
-    # Any other clock says its hour itself. It must be in the part.
-    is_midnight = hour in (0, 24) or clock.form == "midnight"
+    # Any other clock, such as "3pm" or "15:00", says its hour itself. It must be in the part.
+    is_midnight = hour in (0, 24)
     if part == "night" and is_midnight:
         return [24]
     if part == "night" and hour < _END_OF_NIGHT:
@@ -108,13 +116,18 @@ def _hour_in_part(hour: int, part: str) -> int:
 
     3 in the afternoon is 15. Hours after midnight are 24 and more: 1 at night is 25.
     """
-    is_before_noon = part == "noon" and hour >= 10
-    if part == "morning" or is_before_noon:
+    if part == "morning":
         return hour
     if part == "small hours":
+        # 12 in the small hours is the midnight at which the day begins.
         return hour % 12
+    # "11:30 at noon" is before noon, "1 at noon" is after it.
+    if part == "noon" and hour >= 10:
+        return hour
+    # 12 in the evening or at night is the midnight at which the day ends.
     if part in ("night", "evening") and hour == 12:
         return 24
+    # 1 to 4 at night come after that midnight, 5 to 11 before it.
     if part == "night" and hour < _END_OF_NIGHT:
         return hour + 24
     return hour % 12 + 12

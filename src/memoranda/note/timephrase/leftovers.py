@@ -14,7 +14,8 @@ from memoranda.note.timephrase.words import compiled, data_file
 _LONGEST_BEFORE = 60
 # The hours that a clock without a.m. and p.m. shows.
 _HOURS_OF_HALF_A_DAY = 12
-# Letters of a word, below which a typing error makes it another word.
+# Letters of the shortest word that is taken for a misspelled one. A shorter one with a wrong letter
+# is too often another word.
 _SHORTEST_MISSPELLED = 5
 # Letters of a name in which two typing errors are forgiven.
 _LONG_NAME = 8
@@ -77,19 +78,24 @@ def number_beside(text: Text, cluster: Sequence[Part]) -> str:
     cluster: the time words, which are beside each other.
     """
     table = data_file("leftovers.toml")
+    # The number after the day: "Friday 5".
+    if _takes_an_hour(cluster[-1]):
+        end = max(part.end for part in cluster)
+        number_after = compiled(table["number_after"]).match(text.plain, end)
+        if number_after:
+            return text.as_written(end, number_after.end())
+
+    # The number before the day: "5 Friday".
     start = cluster[0].start
-    end = max(part.end for part in cluster)
-    after = compiled(table["number_after"]).match(text.plain, end)
-    if after and _takes_an_hour(cluster[-1]):
-        return text.as_written(end, after.end())
-    before = _NUMBER_AT_END.search(text.plain[:start])
-    if before and _takes_an_hour(cluster[0]):
-        words_before = text.plain[: before.start()].split()
-        # "room 5 Friday" names a room.
-        is_labelled = bool(words_before) and words_before[-1] in table["labels"]
-        if not is_labelled and _can_be_hour(before[0], cluster):
-            return text.as_written(before.start(), start)
-    return ""
+    number_before = _NUMBER_AT_END.search(text.plain[:start])
+    if not number_before or not _takes_an_hour(cluster[0]):
+        return ""
+    # "room 5 Friday" names a room.
+    words_before = text.plain[: number_before.start()].split()
+    is_labelled = bool(words_before) and words_before[-1] in table["labels"]
+    if is_labelled or not _can_be_hour(number_before[0], cluster):
+        return ""
+    return text.as_written(number_before.start(), start)
 
 
 def _takes_an_hour(part: Part) -> bool:
@@ -116,6 +122,7 @@ def unused_words(text: Text, parts: Sequence[Part]) -> str:
 
     parts: the parts that were read.
     """
+    # Where the words that were read begin and end.
     spans: list[tuple[int, int]] = []
     for cluster in clusters(parts):
         end = max(part.end for part in cluster)
@@ -129,15 +136,22 @@ def unused_words(text: Text, parts: Sequence[Part]) -> str:
 
 
 def _tables_for(parts: Sequence[Part]) -> list[str]:
-    """Return the tables of words that must not be left over beside these parts."""
+    """Return the tables of words that must not be left over beside these parts.
+
+    Beside "at 3pm" the word "Christmas" must not be left over, since it may be the day. Beside
+    "Friday at 3pm" it may be: "buy Christmas cards Friday at 3pm".
+    """
     kinds = {part.kind for part in parts}
     names = ["always"]
     if "repeat" in kinds:
         names.append("of_series")
-    has_day = any(part.is_day and part.kind != "span" for part in parts)
-    if not has_day and kinds.isdisjoint(("instant", "repeat")):
+    # "this week" names no single day.
+    has_day_word = any(part.is_day and part.kind != "span" for part in parts)
+    has_day = has_day_word or "instant" in kinds or "repeat" in kinds
+    if not has_day:
         names.append("without_day")
-    if kinds.isdisjoint(("clock", "instant")):
+    has_clock = "clock" in kinds or "instant" in kinds
+    if not has_clock:
         names.append("without_clock")
     return names
 
@@ -206,15 +220,18 @@ def misspelled_word(text: Text, spans: Sequence[tuple[int, int]]) -> str:
 
 
 def _is_near(word: str, names: Sequence[str]) -> bool:
-    """Whether a word is one of the names with one typing error, or two in a long name."""
+    """Whether a word is one of the names with one typing error, or two in a long name.
+
+    The name itself is not near. The first letter is never taken for an error.
+    """
     if len(word) < _SHORTEST_MISSPELLED or not word.isascii():
         return False
     for name in names:
-        limit = 2 if len(name) >= _LONG_NAME else 1
-        if abs(len(name) - len(word)) <= limit and word[0] == name[0]:
-            distance = _distance(word, name)
-            if 0 < distance <= limit:
-                return True
+        most_errors = 2 if len(name) >= _LONG_NAME else 1
+        # The distance takes long, so it is not computed for words that are too far anyway.
+        may_be_near = word[0] == name[0] and abs(len(name) - len(word)) <= most_errors
+        if may_be_near and 0 < _distance(word, name) <= most_errors:
+            return True
     return False
 
 
@@ -223,25 +240,22 @@ def _distance(word: str, name: str) -> int:
 
     "tommorow" and "tomorrow" have the distance 2.
     """
-    # The usual table of edit distances, row by row: `row[n]` is the distance between the letters of
-    # `word` so far and the first n letters of `name`.
+    # The usual table of edit distances (Damerau and Levenshtein), row by row: `row[n]` is the
+    # distance between the letters of `word` so far and the first n letters of `name`.
     row_before: list[int] = []
     row = list(range(len(name) + 1))
     for index, letter in enumerate(word, 1):
         next_row = [index]
         for place, expected in enumerate(name, 1):
-            left_out = next_row[-1] + 1
-            added = row[place] + 1
-            changed = row[place - 1] + (letter != expected)
-            cost = min(left_out, added, changed)
-            is_swap = (
-                index > 1
-                and place > 1
-                and letter == name[place - 2]
-                and word[index - 2] == expected
-            )
-            if is_swap:
-                cost = min(cost, row_before[place - 2] + 1)
+            cost_of_left_out = next_row[-1] + 1
+            cost_of_added = row[place] + 1
+            cost_of_changed = row[place - 1] + (letter != expected)
+            cost = min(cost_of_left_out, cost_of_added, cost_of_changed)
+            # The last two letters of both are the same two, the other way round.
+            has_two = index > 1 and place > 1
+            if has_two and letter == name[place - 2] and word[index - 2] == expected:
+                cost_of_swap = row_before[place - 2] + 1
+                cost = min(cost, cost_of_swap)
             next_row.append(cost)
         row_before = row
         row = next_row

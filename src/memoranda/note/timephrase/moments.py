@@ -21,7 +21,7 @@ from memoranda.note.timephrase.slots import (
     without_range_ends,
 )
 
-# When a day without a clock fires if its usual hour has passed.
+# When a reminder for a day without a clock comes if the usual hour of today has passed.
 _LATE = time(18)
 
 
@@ -52,9 +52,13 @@ def read_once(sentence: Sentence, clock: Clock) -> list[Reading]:
 
 
 def _refuse_unusable(sentence: Sentence) -> None:
-    """Raise UnusedWords for parts that a time that comes once has no use for."""
+    """Raise UnusedWords for parts that only a series can use.
+
+    They are days after "except", a length of days ("for 5 days"), and a month ("in June").
+    """
     for part in sentence.parts:
         if part.role == EXCEPT:
+            # Name the word "except", or the day if the word is behind it as in Chinese.
             words = sentence.text.as_written(part.start, part.lexeme.start)
             raise UnusedWords(sentence.phrase, words or sentence.words([part]))
     lengths = [part for part in sentence.of("length") if _is_in_days(part)]
@@ -179,7 +183,7 @@ def _read_days_and_clocks(sentence: Sentence, clock: Clock) -> list[Reading]:
     parts = without_range_ends(sentence)
     days = day_slots(parts)
     clocks = clock_slots(sentence, parts)
-    _refuse_loose(sentence, days, clocks)
+    _refuse_loose(sentence, clocks)
     # In "9am London", the city may be a zone, or only the place of a meeting.
     if sentence.of("where"):
         raise AmbiguousTime(sentence.phrase)
@@ -209,13 +213,15 @@ def _read_days_and_clocks(sentence: Sentence, clock: Clock) -> list[Reading]:
     return sorted(readings, key=lambda reading: reading.due)
 
 
-def _refuse_loose(sentence: Sentence, days: Sequence[DaySlot], clocks: Sequence[ClockSlot]) -> None:
+def _refuse_loose(sentence: Sentence, clocks: Sequence[ClockSlot]) -> None:
     """Raise UnusedWords for a loose part that may be meant as a time.
 
-    Examples are "evening class tomorrow" without a clock, and "this week" beside one.
+    A loose part names no time here, as "evening" in "evening class". It is harmless beside clocks
+    that agree with it: "evening class tomorrow at 7pm". Refused are "evening class tomorrow", "at
+    7am" beside it, and a loose "this week".
 
     sentence: the time words.
-    days, clocks: the days and clocks that they name.
+    clocks: the clocks that they name.
     """
     for part in sentence.parts:
         if not part.is_loose:
@@ -232,10 +238,13 @@ def _is_explicit(sentence: Sentence) -> bool:
     """Whether a date with its month is named, or a day counted from now."""
     if sentence.of("date", "instant", "month_edge", "delay", "nth_weekday", "lunar", "workdays"):
         return True
+    # "Friday next week", but not "Friday".
     if any(part.lexeme.value.weeks is not None for part in sentence.of("weekday")):
         return True
+    # "tomorrow", but not "today".
     if any(part.lexeme.value > 0 for part in sentence.of("day")):
         return True
+    # "the 3rd of next month", but not "the 3rd".
     return bool(sentence.of("monthday") and sentence.of("span"))
 
 
@@ -269,7 +278,10 @@ def _moments(
 def _without_clock(day: date, is_only: bool, clock: Clock) -> datetime:
     """Return the moment of a day without a clock: the usual hour, or the late one if that is over.
 
-    is_only: whether the words name only this day. Only then is the late hour used.
+    day: the day.
+    is_only: whether the words may mean only this day. If "Friday" is said on a Friday whose usual
+        hour has passed, next week's is meant, so this one does not get the late hour.
+    clock: the moment at which the text is read.
     """
     usual = wall_time(day, time(clock.day_hour), clock.zone)
     late = wall_time(day, _LATE, clock.zone)
@@ -283,10 +295,11 @@ def _next_showing(hour: Hour, zone: tzinfo, clock: Clock) -> datetime:
     today = clock.now.astimezone(zone).date()
     if hour.word == "eod":
         return hour.on(today, zone)
-    # An hour after midnight of yesterday may be ahead: "1 at night"
+    # "1 at night" is an hour of the day before, so that of yesterday may still be ahead.
     days = [today + timedelta(days=step) for step in (-1, 0, 1)]
     moments = [hour.on(day, zone) for day in days]
     for moment in moments:
+        # In UTC, since moments of one zone are compared by their clocks.
         if moment.astimezone(UTC) > clock.now.astimezone(UTC):
             return moment
     return moments[-1]

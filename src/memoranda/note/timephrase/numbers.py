@@ -63,12 +63,15 @@ def _english(values: list[int], text: str) -> Fraction:
 def _chinese(text: str) -> Fraction:
     """Return the value of a Chinese number. Raises ValueError if the text is not a number."""
     digits = table("chinese.digits")
-    if text and all(char in digits for char in text):
-        # A year is spelled digit by digit, and so is 零五
-        if len(text) > 1 and text[0] not in "零〇" and len(text) != 4:
-            raise ValueError(text)
-        return Fraction("".join(str(digits[char]) for char in text))
-    return _hundreds(text, digits)
+    is_digit_by_digit = bool(text) and all(char in digits for char in text)
+    if not is_digit_by_digit:
+        return _hundreds(text, digits)
+    # Only a year (二〇二六) and a number that begins with zero (零五) are spelled so.
+    is_year = len(text) == 4
+    begins_with_zero = text[0] in "零〇"
+    if len(text) > 1 and not is_year and not begins_with_zero:
+        raise ValueError(text)
+    return Fraction("".join(str(digits[char]) for char in text))
 
 
 def _hundreds(text: str, digits: Mapping[str, int]) -> Fraction:

@@ -1,4 +1,14 @@
-"""The parts of a sentence that say when: time words with their roles and how they are joined."""
+"""The parts of a sentence that say when: time words with their roles and how they are joined.
+
+A time word is sure or weak. "tomorrow" is sure. "June" is weak, since it may be a name: it counts
+only if something makes it sure, as "in" does in "in June".
+
+A weak part of the day that nothing makes sure is loose: "night" in "night shift tomorrow at 8". It
+names no time, but it must not contradict the time that the other words name. A weak span ("this
+week") is loose in the same way.
+
+Parts that are joined to each other are a cluster: "tomorrow at 3" is one.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +25,7 @@ from memoranda.note.timephrase.words import compiled, data_file
 PARAGRAPH = re.compile(r"\n[^\S\n]*\n")
 # A comma between two parts of one time: "Friday, at 5pm".
 _COMMA = re.compile(r"\s*[,、]\s*(?:at|on)?\s*")
+# How many characters before a time word may hold its role or its preposition.
 _LONGEST_ROLE = 40
 _CLOCK_KINDS = ("clock", "part")
 _TIMES = ("clock", "repeat", "instant", "vague", "offset")
@@ -220,18 +231,19 @@ def clusters(parts: Sequence[Part]) -> Iterator[list[Part]]:
 
 
 def parts_that_count(parts: Sequence[Part], plain: str) -> list[Part]:
-    """Return the parts that count as times.
+    """Return the parts that count as times, and the loose ones.
 
-    A weak word counts beside a sure one, or if the words before it announce a time: "on sat".
-    Elsewhere a part of the day or a span is loose, and other weak words are left out.
+    A weak word counts if its surroundings make it sure: "sat" does in "on sat" and in "sat 3pm".
+    If they do not, a part of the day or a span is loose, and any other weak word is left out.
 
+    parts: all parts of the text.
     plain: the text in plain form: `3pm` for `３PM`.
     """
     counting_parts: list[Part] = []
     for cluster in clusters(parts):
         for index, part in enumerate(cluster):
-            surroundings = _Surroundings(parts, cluster, index, plain)
-            if not part.lexeme.weak or surroundings.make_sure():
+            is_sure = not part.lexeme.weak
+            if is_sure or _Surroundings(parts, cluster, index, plain).make_sure():
                 counting_parts.append(part)
             elif part.kind in ("part", "span"):
                 counting_parts.append(replace(part, is_loose=True))
@@ -252,9 +264,9 @@ class _Surroundings:
         self._plain = plain
 
     def make_sure(self) -> bool:
-        """Whether the part names a time in these surroundings. Each kind has its own check."""
-        check = _CHECKS.get(self._part.kind, _Surroundings._is_beside_sure)
-        return check(self)
+        """Whether the part names a time in these surroundings. Each kind has a rule of its own."""
+        makes_kind_sure = _RULES.get(self._part.kind, _Surroundings._is_beside_sure)
+        return makes_kind_sure(self)
 
     def _is_beside_sure(self) -> bool:
         """Whether the cluster has another part that is not weak."""
@@ -270,34 +282,37 @@ class _Surroundings:
         """Whether a clock is in the cluster."""
         return any(part.kind == "clock" for part in self._neighbours)
 
-    def _check_weekday(self) -> bool:
-        """Whether "sat" or "sun" means a day: beside a clock, but not beside a surer day."""
+    def _make_weekday_sure(self) -> bool:
+        """Whether "sat" or "sun" means a day: beside a clock, but not beside a sure day."""
         if any(part.is_day and not part.lexeme.weak for part in self._neighbours):
             return False
         return self._has_clock() or self._is_announced()
 
-    def _check_zone(self) -> bool:
+    def _make_zone_sure(self) -> bool:
         """Whether an abbreviation means a zone: only right after a clock."""
         previous = self._previous
         if previous is None or previous.kind not in ("clock", "instant", "zone"):
             return False
         return "," not in self._plain[previous.end : self._part.lexeme.start]
 
-    def _check_month(self) -> bool:
-        """Whether "June" means the month: after a preposition, and beside a repetition (12月每天)."""
+    def _make_month_sure(self) -> bool:
+        """Whether "June" means the month: after a preposition, or beside a repetition (12月每天)."""
         has_repeat = any(part.kind == "repeat" for part in self._neighbours)
         return has_repeat or self._is_announced()
 
-    def _check_day_part(self) -> bool:
+    def _make_day_part_sure(self) -> bool:
         """Whether a part of the day means a time.
 
-        It does not in "the morning sun", nor in "in the evening" without a day.
+        It does not in "the morning sun", nor in "in the evening" if the text names no other time.
         """
-        has_time = any(part.is_day or part.kind in _TIMES for part in self._parts)
-        is_said = self._is_beside_sure() or self._has_clock() or self._is_announced()
-        return has_time and (is_said or _is_clause(self._part, self._plain))
+        text_has_time = any(part.is_day or part.kind in _TIMES for part in self._parts)
+        if not text_has_time:
+            return False
+        if self._is_beside_sure() or self._has_clock() or self._is_announced():
+            return True
+        return _is_clause(self._part, self._plain)
 
-    def _check_clock(self) -> bool:
+    def _make_clock_sure(self) -> bool:
         """Whether "by 5" means a clock.
 
         It does beside another time word, or if the text names a day and no sure clock.
@@ -310,19 +325,20 @@ class _Surroundings:
         has_clock = any(part.kind == "clock" for part in sure_parts)
         return has_day and not has_clock
 
-    def _check_times(self) -> bool:
+    def _make_times_sure(self) -> bool:
         """Whether "3 times" limits a series: only if there is one."""
         return any(part.kind == "repeat" for part in self._parts)
 
 
-_CHECKS: dict[str, Callable[[_Surroundings], bool]] = {
-    "weekday": _Surroundings._check_weekday,
-    "zone": _Surroundings._check_zone,
-    "where": _Surroundings._check_zone,
-    "month": _Surroundings._check_month,
-    "part": _Surroundings._check_day_part,
-    "clock": _Surroundings._check_clock,
-    "times": _Surroundings._check_times,
+# The rule for each kind of weak part. Any other kind counts beside a sure part.
+_RULES: dict[str, Callable[[_Surroundings], bool]] = {
+    "weekday": _Surroundings._make_weekday_sure,
+    "zone": _Surroundings._make_zone_sure,
+    "where": _Surroundings._make_zone_sure,
+    "month": _Surroundings._make_month_sure,
+    "part": _Surroundings._make_day_part_sure,
+    "clock": _Surroundings._make_clock_sure,
+    "times": _Surroundings._make_times_sure,
 }
 
 
@@ -354,15 +370,16 @@ def _linked_again(counting_parts: Sequence[Part], parts: Sequence[Part]) -> list
     parts: all parts, in order.
     """
     linked: list[Part] = []
+    # A loose part is a copy of its part, so the two are compared by their time word.
     counting_part_of = {part.lexeme: part for part in counting_parts}
-    # Whether a part that was left out is apart from the counting part before it.
-    is_gap_since_last = False
+    # Whether a part was left out since the last counting part, and was apart from it.
+    has_gap_since_last = False
     for part in parts:
-        link = "apart" if is_gap_since_last else part.link
+        link = "apart" if has_gap_since_last else part.link
         counting_part = counting_part_of.get(part.lexeme)
         if counting_part is None:
-            is_gap_since_last = link == "apart"
+            has_gap_since_last = link == "apart"
         else:
             linked.append(replace(counting_part, link=link))
-            is_gap_since_last = False
+            has_gap_since_last = False
     return linked

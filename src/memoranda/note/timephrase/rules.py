@@ -34,7 +34,8 @@ _OPTIONAL_KEYS = {"FREQ", "INTERVAL", "UNTIL", "TZID"}
 _SECONDS = {"HOURLY": 3600, "MINUTELY": 60}
 SHORTEST = 300
 """Seconds between two times of a rule, at least."""
-# A day that comes at all comes within this number of periods, 29 February too
+# How many periods (days, weeks, months or years) are searched for the next time. If a day comes at
+# all, it comes within these, even 29 February of every third year.
 _PERIODS = 100
 
 
@@ -125,6 +126,7 @@ def _parse_rule(text: str) -> Recurrence:
     values_as_written = {key.upper(): value for key, _, value in pairs}
     values = {key: value.upper() for key, value in values_as_written.items()}
     has_key_twice = len(pairs) > len(values)
+    # Not one key more or less than the frequency needs, apart from the optional ones.
     has_needed_keys = values.keys() - _OPTIONAL_KEYS == set(_needed(values))
     if has_key_twice or not has_needed_keys:
         raise ValueError(text)
@@ -165,8 +167,11 @@ def _check(rule: Recurrence, day_names: str) -> None:
     """
     is_too_often = rule.is_elapsed and rule.interval * _SECONDS[rule.freq] < SHORTEST
     lacks_weekday = rule.freq == "WEEKLY" and not rule.days
+    # A monthly "BYDAY=MO" does not say which Monday of the month.
     lacks_nth = rule.freq == "MONTHLY" and bool(day_names) and not rule.nth
-    if is_too_often or lacks_weekday or lacks_nth or 0 in rule.monthdays:
+    # -1 is the last day of a month, 1 the first.
+    has_day_zero = 0 in rule.monthdays
+    if is_too_often or lacks_weekday or lacks_nth or has_day_zero:
         raise ValueError(str(rule))
 
 
@@ -230,12 +235,15 @@ def next_time_after(
 ) -> datetime:
     """Return the first time of a rule strictly after a moment.
 
+    A rule with an interval ("every other Monday") needs a time of its own to count from. That is
+    `since`. Without it, the intervals are counted from `after` if that is a time of the rule, and
+    always for a rule of hours or minutes. Else the interval is ignored: the result is the next
+    Monday.
+
     repeat: the rule.
     after: the moment, with its time zone.
     zone: the zone of the rule and of the result.
-    since: a time of the rule, from which its intervals are counted. If None, they are counted from
-        `after` for a rule of hours or minutes, or if `after` is itself a time of the rule. Else
-        the interval is ignored, and the result is the next day that the rule names.
+    since: a time of the rule. None if it is not known.
 
     Hours and minutes are elapsed time, larger units are wall time. A month without the day is
     skipped. Raises InvalidInput for an invalid rule, and for a rule with no time left.
@@ -250,7 +258,10 @@ def next_time_after(
 
 
 def _is_time_of(rule: Recurrence, moment: datetime, zone: tzinfo) -> bool:
-    """Whether a moment has the day and the hour of a rule of days, whatever its interval."""
+    """Whether a moment has the day and the hour of a rule of days, whatever its interval.
+
+    For "every other Monday at 9", any Monday at 9 has.
+    """
     without_interval = replace(rule, interval=1)
     just_before = moment - timedelta(microseconds=1)
     try:
@@ -352,9 +363,9 @@ def _days_by_length(rule: Recurrence, since: date, after: date) -> Iterator[date
     # A daily rule has no weekdays: its day is the first one of each period.
     days_in_period = rule.days or (0,)
 
-    # Go to the last period before `after` at once, instead of through years of days.
-    skipped_periods = (after - first_period).days // period_days - 1
-    for period in range(skipped_periods, skipped_periods + _PERIODS):
+    # Go to the period before that of `after` at once, instead of through years of days.
+    period_of_after = (after - first_period).days // period_days
+    for period in range(period_of_after - 1, period_of_after - 1 + _PERIODS):
         for day in days_in_period:
             yield first_period + timedelta(days=period * period_days + day)
 
@@ -365,18 +376,17 @@ def _months(rule: Recurrence, since: date, after: date) -> Iterator[int]:
     since: the first day of the series.
     after: the day from which the caller looks.
     """
-    step = rule.interval
-    # Go to the last period before `after` at once, instead of through years of months.
+    # Go to the period before that of `after` at once, instead of through years of months.
     if rule.freq == "MONTHLY":
         month_of_since = since.year * 12 + since.month - 1
         month_of_after = after.year * 12 + after.month - 1
-        skipped_periods = (month_of_after - month_of_since) // step - 1
-        for period in range(skipped_periods, skipped_periods + _PERIODS * 12):
-            yield month_of_since + period * step
+        period_of_after = (month_of_after - month_of_since) // rule.interval
+        for period in range(period_of_after - 1, period_of_after - 1 + _PERIODS * 12):
+            yield month_of_since + period * rule.interval
         return
-    skipped_periods = (after.year - since.year) // step - 1
-    for period in range(skipped_periods, skipped_periods + _PERIODS):
-        year = since.year + period * step
+    period_of_after = (after.year - since.year) // rule.interval
+    for period in range(period_of_after - 1, period_of_after - 1 + _PERIODS):
+        year = since.year + period * rule.interval
         for month in rule.months:
             yield year * 12 + month - 1
 

@@ -22,7 +22,8 @@ from memoranda.note.timephrase.slots import ClockSlot, clock_slots
 from memoranda.note.timephrase.values import UNIT_SECONDS, CalendarDate, Lexeme, Repetition, Span
 
 _FREQUENCIES = {"day": "DAILY", "week": "WEEKLY", "month": "MONTHLY", "year": "YEARLY"}
-_BARE_UNITS = ("week", "month", "year")
+# Units that need a day word to name their days: "every week on Friday".
+_UNITS_WITH_DAYS = ("week", "month", "year")
 _ALL_WEEKDAYS = range(7)
 _SATURDAY = 5
 # The last day of a month, as a day of the month.
@@ -49,8 +50,9 @@ def read_series(sentence: Sentence, clock: Clock) -> list[Reading]:
     if counts_hours:
         return [_elapsed_series(sentence, repetition, bounds, clock)]
 
-    # No day of the calendar is meant by "every one and a half weeks".
-    if repetition.interval.denominator != 1:
+    # "every one and a half weeks" names no day of the calendar.
+    is_whole_number = repetition.interval.denominator == 1
+    if not is_whole_number:
         raise AmbiguousTime(sentence.phrase)
     # "weekly report Friday" may name a single Friday.
     day_words = [part.lexeme for part in repeated_days(sentence)]
@@ -66,12 +68,16 @@ def read_series(sentence: Sentence, clock: Clock) -> list[Reading]:
 
 def _may_describe_subject(sentence: Sentence) -> bool:
     """Whether an adverb apart from the day may describe a subject: "weekly report Friday"."""
+    adverbs = table("english.adverbs")
     for cluster in clusters(sentence.parts):
-        has_day = any(part.is_day for part in cluster)
+        # "weekly on Friday" belongs together.
+        if any(part.is_day for part in cluster):
+            continue
         for part in cluster:
-            is_adverb = part.kind == "repeat" and part.lexeme.value.unit in _BARE_UNITS
             words = sentence.text.plain[part.lexeme.start : part.lexeme.end]
-            if is_adverb and not has_day and words in table("english.adverbs"):
+            is_adverb = part.kind == "repeat" and words in adverbs
+            # "daily" needs no day word, so one beside it is refused anyway.
+            if is_adverb and part.lexeme.value.unit in _UNITS_WITH_DAYS:
                 return True
     return False
 
@@ -79,11 +85,13 @@ def _may_describe_subject(sentence: Sentence) -> bool:
 def _repetition(sentence: Sentence) -> Repetition:
     """Return the one repetition that the words name.
 
-    "every morning on weekdays" repeats on weekdays.
+    "every morning on weekdays" repeats on weekdays: "every day" and "every week" add nothing to a
+    more exact repetition.
+
+    Raises AmbiguousTime for several repetitions, ValueError for "every 0 days".
     """
     repeats = [part.lexeme.value for part in sentence.of("repeat") if part.role != EXCEPT]
     repetitions: list[Repetition] = list(dict.fromkeys(repeats))
-    # Beside a more exact one, "every day" and "every week" add nothing.
     for general in (Repetition("day"), Repetition("week")):
         if len(repetitions) > 1 and general in repetitions:
             repetitions.remove(general)
@@ -113,11 +121,12 @@ def _elapsed_series(
     due = next_time(rule, clock.now, clock.zone, since=clock.now)
     until = _elapsed_until(bounds, due, minutes, clock)
 
-    # A clock can only be the end ("every hour until 5pm"), and a series has only one end.
     clocks = [part for part in sentence.parts if part.is_clock]
     if clocks:
+        # A clock can only be the end, as in "every hour until 5pm".
         is_end = len(clocks) == 1 and clocks[0].kind == "clock" and clocks[0].role == END
-        if until or not is_end:
+        has_another_end = until is not None
+        if has_another_end or not is_end:
             raise AmbiguousTime(sentence.phrase)
         until = _until_clock(sentence, clocks[0], due, clock)
     return Reading(sentence.phrase, due, all_day=False, repeat=str(replace(rule, until=until)))
@@ -325,13 +334,15 @@ def _at_hour(rule: Recurrence, hour: Hour) -> Recurrence | None:
     """Return a rule with its hour, or None if there is no such rule.
 
     An hour after midnight belongs to the next day: "every Friday night at 1" is Saturday at 1:00. A
-    rule of dates cannot be moved in this way.
+    rule of dates, such as "every 31st", cannot be moved to the next day.
     """
     timed = replace(rule, hours=(hour.at.hour,), minutes=(hour.at.minute,))
-    if not hour.days or rule.freq == "DAILY":
+    is_on_next_day = hour.days > 0
+    if not is_on_next_day or rule.freq == "DAILY":
         return timed
     if rule.freq == "WEEKLY":
-        return replace(timed, days=tuple(sorted((day + 1) % 7 for day in rule.days)))
+        next_days = sorted((day + 1) % 7 for day in rule.days)
+        return replace(timed, days=tuple(next_days))
     return None
 
 
@@ -355,10 +366,14 @@ def _without_exceptions(sentence: Sentence, rule: Recurrence) -> Recurrence:
         if not weekdays:
             raise sentence.unused(part)
         excepted_days.update(weekdays)
+
+    # "every day" is a weekly rule of seven days. "every other day" or "every month" comes on any
+    # weekday, so it cannot leave one out.
+    is_every_week = rule.freq == "WEEKLY" and rule.interval == 1
+    is_every_day = rule == Recurrence("DAILY")
     remaining = [day for day in rule.days or _ALL_WEEKDAYS if day not in excepted_days]
-    # "every other day" or "every month" comes on any weekday, so it cannot leave one out.
-    is_of_weekdays = rule.freq == "WEEKLY" or rule == Recurrence("DAILY")
-    if not is_of_weekdays or rule.interval != 1 or not remaining:
+    can_leave_out = bool(remaining) and (is_every_week or is_every_day)
+    if not can_leave_out:
         raise sentence.unused(*exceptions)
     return Recurrence("WEEKLY", days=tuple(remaining))
 

@@ -23,6 +23,7 @@ from memoranda.note.timephrase.words import table, units
 WORKDAYS = (0, 1, 2, 3, 4)
 WEEKEND_DAYS = (5, 6)
 _SATURDAY = 5
+_PARTS_OF_DAY = {"早": "morning", "晚": "night"}
 # The last day of a month, as a day of the month.
 _LAST_DAY = -1
 
@@ -73,16 +74,18 @@ def read_repeat_days(match: re.Match[str], before: str) -> Meanings:
             weekdays.append(weekday)
     is_range = "-" in match["days"] or "to" in words or "through" in words
     repetition = _weekly(interval_of(match), weekdays, is_range=is_range)
-    # The wording that may begin with "on" does not.
+    # Only the wording with a plural ("on Mondays") has the group `on`.
     is_bare_plural = "on" in groups and groups["on"] is None
     return [Meaning("repeat", repetition, is_weak=is_bare_plural)]
 
 
 def read_repeat_zh_week(match: re.Match[str], before: str) -> Meanings:
     """Read a repetition on weekdays in Chinese: 每周一三五, 隔周周五, 每周末."""
+    has_several = match["count"] and match["count"] not in ("一", "1")
     if match["alternate"]:
+        # 隔周, every other week.
         interval = Fraction(2)
-    elif match["gap"] and match["count"] and match["count"] not in ("一", "1"):
+    elif match["gap"] and has_several:
         # 每隔两周 is every second or every third week
         return UNCLEAR
     else:
@@ -158,27 +161,35 @@ def read_repeat_zh_unit(match: re.Match[str], before: str) -> Meanings:
     if match["year_end"]:
         return [Meaning("repeat", Repetition("year", months=(12,), monthdays=(31,)))]
     if match["alternate"]:
+        # 隔天, every other day.
         return [Meaning("repeat", Repetition("day", Fraction(2)))]
     if match["daily"]:
         return [Meaning("repeat", Repetition("day"))]
-    unit = match["unit"]
-    is_time = unit in ("小时", "钟头", "分钟", "秒钟", "秒", "刻钟")
-    is_single = match["count"] in (None, "一", "1")
-    if match["gap"] and is_time == is_single:
-        # 每隔两天 is every second or every third day, 每隔一小时 every hour or every other one
+    if match["gap"] and _is_gap_unclear(match):
         return UNCLEAR
+
+    unit = match["unit"]
     interval = interval_of(match)
     if unit == "工作日":
+        # No rule of ours says "every third working day".
         if interval != 1:
             return []
         return [Meaning("repeat", Repetition("week", interval, WORKDAYS))]
-    if unit in "早晚":
-        if unit == "早":
-            part = "morning"
-        else:
-            part = "night"
+    part = _PARTS_OF_DAY.get(unit)
+    if part:
         return [Meaning("repeat", Repetition("day", interval)), Meaning("part", part)]
     return [Meaning("repeat", Repetition(units()[unit], interval))]
+
+
+def _is_gap_unclear(match: re.Match[str]) -> bool:
+    """Whether a repetition with 隔, which leaves some units out, may mean two intervals.
+
+    每隔两天 is every second or every third day, but 每隔一天 is every second one. With hours it is the
+    reverse: 每隔一小时 is every hour or every other one, but 每隔两小时 is every two hours.
+    """
+    counts_hours = match["unit"] in ("小时", "钟头", "分钟", "秒钟", "秒", "刻钟")
+    is_single = match["count"] in (None, "一", "1")
+    return is_single if counts_hours else not is_single
 
 
 def read_times(match: re.Match[str], before: str) -> Meanings:

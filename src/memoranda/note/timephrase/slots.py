@@ -57,8 +57,9 @@ class DaySlot:
 def without_range_ends(sentence: Sentence) -> list[Part]:
     """Return the parts of a sentence, except those that say when a range ends.
 
-    "from 2 to 3pm" keeps only the part for 2. Raises UnusedWords for an end without a beginning
-    beside a time of another kind: "tomorrow until 5pm".
+    A reminder comes at the beginning of a range: "from 2 to 3pm" keeps only the part for 2. An end
+    without a beginning is itself the time: "until Friday" keeps it. Raises UnusedWords for the end
+    of hours on a day without their beginning: "tomorrow until 5pm".
     """
     remaining: list[Part] = []
     for part in sentence.parts:
@@ -85,14 +86,15 @@ def day_slots(parts: Sequence[Part]) -> list[DaySlot]:
     Words that belong to one day share a slot; days joined by "and" or "or" get a slot each.
     """
     slots: list[DaySlot] = []
-    is_new = True
+    # "and" and "or" announce a further day, even if a clock follows them: "and at 3 on Friday".
+    begins_slot = True
     for position, part in enumerate(parts):
-        is_new = is_new or part.link in ("and", "or")
+        begins_slot = begins_slot or part.link in ("and", "or")
         if not part.is_day or part.is_loose:
             continue
-        if is_new:
+        if begins_slot:
             slots.append(DaySlot(position=position))
-            is_new = False
+            begins_slot = False
         slots[-1].lexemes.append(part.lexeme)
     return slots
 
@@ -103,15 +105,15 @@ def clock_slots(sentence: Sentence, parts: Sequence[Part]) -> list[ClockSlot]:
     Raises UnusedWords for two clocks side by side without a link: "doors 19:00, show 20:00".
     """
     slots: list[ClockSlot] = []
-    # "and" and "or" announce a further time of day.
-    is_new = True
+    # "and" and "or" announce a further time of day, even if a day follows them.
+    begins_slot = True
     for position, part in enumerate(parts):
-        is_new = is_new or part.link in ("and", "or")
+        begins_slot = begins_slot or part.link in ("and", "or")
         if not part.is_clock or part.is_loose:
             continue
-        if is_new or _begins_clock(parts, position, slots):
+        if begins_slot or _begins_clock(parts, position, slots):
             slots.append(ClockSlot(position=position))
-            is_new = False
+            begins_slot = False
         is_taken = slots[-1].add(part)
         if not is_taken:
             raise sentence.unused(part)
@@ -131,8 +133,11 @@ def _begins_clock(parts: Sequence[Part], position: int, slots: Sequence[ClockSlo
     position: the index of the part of the day.
     slots: the times before it. A complete one has a part of the day and a clock.
     """
-    is_complete = bool(slots) and bool(slots[-1].clocks) and bool(slots[-1].day_parts)
-    if parts[position].kind != "part" or not is_complete or position + 1 == len(parts):
+    if not slots or parts[position].kind != "part":
+        return False
+    is_complete = bool(slots[-1].clocks) and bool(slots[-1].day_parts)
+    has_following = position + 1 < len(parts)
+    if not is_complete or not has_following:
         return False
     following = parts[position + 1]
     return following.kind == "clock" and following.link == "beside"
@@ -154,8 +159,11 @@ def pair_slots(
 ) -> list[tuple[DaySlot | None, ClockSlot | None]] | None:
     """Return (day, clock) pairs, one for each time that the days and clocks name.
 
-    A pair has None in place of a day or clock that the text does not name. Returns None if several
-    days and several clocks do not alternate, so that nobody can tell which belong together.
+    "Monday and Tuesday at 3" gives two, of both days with the one clock. "Monday at 3 and Tuesday
+    at 5" gives two as well. "Monday and Tuesday at 3 and 5" gives None, as nobody can tell which of
+    several belong together unless days and clocks alternate.
+
+    A pair has None in place of a day or clock that the text does not name.
     """
     if len(days) > 1 and len(clocks) > 1:
         if len(days) != len(clocks) or not _are_alternating(days, clocks):

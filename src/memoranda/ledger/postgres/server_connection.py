@@ -236,8 +236,9 @@ class Connection:
             with self._connected() as db:
                 return work(db)
         except DatabaseAway:
-            # A new connection failed already: another would, too
-            if not had_connection or self._away_reason:
+            # If it was a new connection that failed, another would fail, too
+            is_new_connection = not had_connection or self._away_reason != ""
+            if is_new_connection:
                 raise
         with self._connected() as db:
             return work(db)

@@ -467,6 +467,8 @@ class SpaceDatabase(Connection):
             if not was_free:
                 block_for(self._wait_for_lock, LOCK_WAITS)
             self._lock_connection = self._connection
+            # The state came with the lock, in one round trip. It is None only without a space:
+            # then `newest` raises the error that says so.
             state = self._state or self.newest()
             self._check_readable(state)
             if state.writes > SCHEMA:

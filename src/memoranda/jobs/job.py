@@ -223,11 +223,12 @@ def states_of(
 def merged_into(survivor: MemoryState, merged_states: Iterable[MemoryState]) -> MemoryState:
     """Return the survivor as it is after other memories were merged into it, in their order.
 
-    The survivor keeps id, content and category. In the inbox, it takes category and phase of the
-    first organized memory. Tags and links are united, its own first. Access counts are summed, and
-    `created` is the earliest. `expires` is None if any memory is organized, or else the latest.
-    `merged` gains the ids of the merged memories, and the ids in their `merged`.
-    Source: contract 001, 5, "Merging".
+    The survivor keeps its id, content and category. But if it is in the inbox, it takes the
+    category and the phase of the first memory that is organized. Tags and links are united, its own
+    first. Access counts are summed, and `created` is the earliest.
+
+    `expires` is None if any memory is organized, or else the latest. `merged` gains the ids of the
+    merged memories, and the ids in their `merged`. Source: contract 001, 5, "Merging".
 
     merged_states: the other memories.
     """
@@ -281,9 +282,11 @@ def linked_pairs(memories: Sequence[MemoryState], key: str = "links") -> set[tup
     pairs: set[tuple[int, int]] = set()
     for position, memory in enumerate(memories):
         for id in getattr(memory, key):
-            other_position = positions.get(id, position)
-            if other_position != position:
-                pairs.add((min(position, other_position), max(position, other_position)))
+            other_position = positions.get(id)
+            # A memory outside of `memories`, or one that was merged into this memory
+            if other_position is None or other_position == position:
+                continue
+            pairs.add((min(position, other_position), max(position, other_position)))
     return pairs
 
 
@@ -511,7 +514,8 @@ def _without_undone(
     # The ids that each memory consists of, once the actions before are done.
     joined_ids = {id: [id, *state.merged] for id, state in states.items()}
     for action in actions:
-        if action.verb not in (MERGE, LINK):
+        is_about_two = action.verb in (MERGE, LINK)
+        if not is_about_two:
             # A new reminder is recorded with the memory that it was made from.
             changed_id = (action.target or "") if action.verb == REMIND else action.id
             if not states[changed_id].is_kept_from(action.verb):
@@ -522,6 +526,7 @@ def _without_undone(
         if _is_kept_apart(action.verb, own_ids, target_ids, states):
             continue
         if action.verb == MERGE:
+            # From here on, the target consists of this memory, too
             target_ids += own_ids
         yield action
 
@@ -555,6 +560,7 @@ def _states_after(
         state = states[id]
         has_changed = info is not state.info
         if has_changed:
+            # `targets` are wikilinks to notes that the memory is not linked to yet
             targets = tuple(target for target in state.targets if target not in info.links)
             state = MemoryState.of(info, state.content, targets, state.used)
         states_after.append(state)
@@ -610,7 +616,9 @@ def organize_all(
     _, first_action = planned[0]
     set_by = first_action.set_by
     verb = first_action.verb
-    if set_by or any(SET_BY in info.header for info, _ in planned):
+    has_former_author = any(SET_BY in info.header for info, _ in planned)
+    if set_by or has_former_author:
+        # If the classifier chose, the header must not name the person who chose before
         keys[SET_BY] = set_by or REMOVE
 
     # All memories change together, so that one undo brings all back.

@@ -150,11 +150,10 @@ class NoteImport:
             if new.verb in ("unchanged", "skipped"):
                 setattr(tally, new.verb, getattr(tally, new.verb) + 1)
                 continue
-            # A batch is one change of one project
-            is_batch_complete = len(batch) >= PAGE or (
-                bool(batch) and batch[0].project != new.project
-            )
-            if is_batch_complete:
+            # A batch is one change, so all of its notes are of one project
+            is_full = len(batch) >= PAGE
+            begins_project = bool(batch) and batch[0].project != new.project
+            if is_full or begins_project:
                 self._write(batch, tally, say)
                 batch = []
             batch.append(new)

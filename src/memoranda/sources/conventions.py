@@ -459,6 +459,7 @@ def _zk(folder: Path, conventions: Conventions) -> None:
     for key in ("ignore", "exclude"):
         conventions.patterns += gitignore_patterns(_texts(note.get(key)), f"zk's note.{key}")
 
+    # Without this setting, zk writes `[Title](path)`, not `[[path]]`
     markdown = _table(_table(settings, "format"), "markdown")
     conventions.has_markdown_links = markdown.get("link-format") in (None, "markdown")
     # By default zk drops the extension, and such a link does not show that it leads to a note

@@ -564,6 +564,7 @@ def _form_features(text: str) -> list[str]:
     }
     features = list(compress(forms, forms.values()))
     features += map("#".__add__, dict.fromkeys(_MARK.findall(text)))
+    # Texts of about the same length have one feature: `#words0` is for less than 4 words.
     if latin_words:
         features.append(f"#words{min(4, len(latin_words) // 4)}")
     else:

@@ -428,7 +428,8 @@ class Round:
             infos: list[NoteInfo] = []
             self._excluded_categories = set()
             for info in all_infos:
-                if info.locked or info.is_broken or id_counts[info.id] > 1:
+                claims_taken_id = id_counts[info.id] > 1
+                if info.locked or info.is_broken or claims_taken_id:
                     self._excluded_categories.add(info.category or "")
                 else:
                     infos.append(info)

@@ -228,12 +228,11 @@ def _decays_after(
 def _unread(memories: Sequence[MemoryState], settings: Settings) -> Iterator[MemoryState]:
     """Yield the organized memories that were never read and that may decay."""
     for memory in memories:
-        is_exempt = (
-            memory.category in settings.decay_exempt
-            or memory.is_pinned
-            or memory.is_kept_from("decay")
-        )
-        if memory.phase != ORGANIZED or memory.access_count > 0 or is_exempt:
+        is_unread = memory.phase == ORGANIZED and memory.access_count == 0
+        if not is_unread:
+            continue
+        is_exempt = memory.category in settings.decay_exempt or memory.is_pinned
+        if is_exempt or memory.is_kept_from("decay"):
             continue
         if memory.category == REMINDERS:
             reminder = Reminder.of(memory.header)

@@ -116,12 +116,14 @@ def name_words(text: str) -> tuple[dict[str, str], set[str]]:
         lower_name = match[0].lower()
         is_stop_word = lower_name in _stop_words()
         is_of_calendar = lower_name.removesuffix("s") in _calendar()
-        if len(lower_name) > 2 and not is_stop_word and not is_of_calendar:
-            spelling_by_name.setdefault(lower_name, match[0])
-            # `_BEGINNING` needs only a few characters before the word.
-            text_before = text[max(0, match.start() - 6) : match.start()]
-            if not _BEGINNING.search(text_before):
-                sure_names.add(lower_name)
+        is_too_short = len(lower_name) <= 2
+        if is_too_short or is_stop_word or is_of_calendar:
+            continue
+        spelling_by_name.setdefault(lower_name, match[0])
+        # `_BEGINNING` needs only a few characters before the word.
+        text_before = text[max(0, match.start() - 6) : match.start()]
+        if not _BEGINNING.search(text_before):
+            sure_names.add(lower_name)
     return spelling_by_name, sure_names
 
 
@@ -332,7 +334,8 @@ class _Pairs:
                 # A phrase is as rare as its rarest pair.
                 pairs_of_phrase = map(add, phrase, phrase[1:])
                 terms.append((min(self._term_counts[pair] for pair in pairs_of_phrase), phrase))
-                if len(phrase) > 3:
+                is_long = len(phrase) >= 4
+                if is_long:
                     long_phrase_count += 1
 
         rarest_terms = [f'term "{term}"' for _, term in nsmallest(MOST_TERMS, terms)]

@@ -521,7 +521,10 @@ class Execution:
     def _remove_own_file(self, step: Step, place: Entry) -> None:
         """Remove a file that the step wrote, unless somebody saved over it meanwhile."""
         status = stat_in(place.name, place.folder)
-        if status is not None and step.stamp and status.st_ino == step.stamp.inode:
+        if status is None or step.stamp is None:
+            return
+        is_file_of_step = status.st_ino == step.stamp.inode
+        if is_file_of_step:
             os.unlink(place.name, dir_fd=place.folder)
 
     # --- after a writer died

@@ -552,7 +552,10 @@ def _folder(value: object) -> str:
     "" for the project's own folder, for folders outside of it, and for any other value.
     """
     text = _text(value).replace("\\", "/").strip("/")
-    if text in ("", ".") or text.startswith(("./", "../")) or "/../" in text:
+    is_project = text in ("", ".")
+    # `./` is the folder of the present note in Obsidian, which is no fixed folder
+    is_relative = text.startswith(("./", "../")) or "/../" in text
+    if is_project or is_relative:
         return ""
     return text
 

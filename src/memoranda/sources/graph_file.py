@@ -310,7 +310,8 @@ class GraphFileSource:
         self._other_form = None
         shape = graph_lines.shape_of(data, all_lines)
         self._refusal = NotAGraphFile(self.root, shape) if shape else None
-        if not shape and (new_lines or not old_lines):
+        has_nothing_new = bool(old_lines) and not new_lines
+        if not shape and not has_nothing_new:
             self._read(all_lines, first=len(old_lines))
 
     def _unchanged_lines(self, data: bytes) -> Sequence[bytes]:

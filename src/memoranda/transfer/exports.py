@@ -809,7 +809,8 @@ def _claude_talk(row: Mapping[str, Any]) -> Exported | None:
 def _claude_project(row: Mapping[str, Any]) -> Exported | None:
     """Read a project, with its instructions and documents as turns. None for another row."""
     docs = row.get("docs")
-    if not row.get("uuid") or not (isinstance(docs, list) or "prompt_template" in row):
+    seems_to_be_project = isinstance(docs, list) or "prompt_template" in row
+    if not row.get("uuid") or not seems_to_be_project:
         return None
     turns: list[Turn] = []
     instructions = str(row.get("prompt_template") or row.get("description") or "")

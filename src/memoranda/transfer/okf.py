@@ -40,6 +40,8 @@ _RESERVED = ("index.md", "log.md")
 _PLAIN_TYPE = "Note"
 _DIFFERS = "another text is there"
 _TOO_LARGE = "larger than 64 MB"
+# The header of an index is within this number of bytes.
+_INDEX_HEAD_BYTES = 200
 # Bytes of one document.
 _MOST_FILE_BYTES = 64 << 20
 
@@ -361,8 +363,10 @@ def write_bundle(memory: MemorySession, folder: Path, projects: Sequence[str] = 
 
     Raises InvalidInput for any other folder, StorageError.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InvalidInput(f"{folder} is not empty", "Give a folder that is not there yet.")
+    if folder.exists():
+        is_empty_folder = folder.is_dir() and not any(folder.iterdir())
+        if not is_empty_folder:
+            raise InvalidInput(f"{folder} is not empty", "Give a folder that is not there yet.")
     listed: dict[str, list[tuple[str, str]]] = {}
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -446,7 +450,9 @@ def _files(folder: Path, plan: MovePlan) -> Iterator[tuple[str, bytes]]:
         except OSError as error:
             plan.skipped.append((path, reason(error)))
             continue
-        if path != _INDEX or b"okf_version" not in data[:200]:
+        # Another program may have a note of this name
+        is_our_index = path == _INDEX and b"okf_version" in data[:_INDEX_HEAD_BYTES]
+        if not is_our_index:
             yield path, data
 
 

@@ -46,7 +46,6 @@ class NewSpace(SpaceDatabase):
 
     def __init__(self, url: str, space: str, source: str):
         super().__init__(url, space)
-        self._suffix = sha256(space.encode())[:12]
         # The comment on the table of notes names the home, so that another home does not continue
         # this move.
         self._move_mark = json.dumps({"moved from": source})

@@ -123,7 +123,9 @@ class ReplicaLedger(Ledger):
                 raise
             # The server cannot be reached. Every call then says that it answers from the copy.
             return
-        if state is None and self._serves and self._database.has_more_than(_LARGE):
+        # A process that ends soon, such as a command, fills the copy itself.
+        may_fill_in_thread = state is None and self._serves
+        if may_fill_in_thread and self._database.has_more_than(_LARGE):
             self._cold_start.start()
             return
         was_restarted = state is not None and state.boot != self._boot

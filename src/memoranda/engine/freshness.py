@@ -78,7 +78,7 @@ class NoteReader(Protocol):
     def load(
         self, source: Source, path: str, ahead: ReadAhead | None = None
     ) -> tuple[Note, Stamp] | None:
-        """Return the note at a path, with the stamp of its file. None if it is no note.
+        """Return the note at a path, with the stamp of its file. None if it is not a note.
 
         ahead: what `read_ahead` returned for this path, if it was called.
         """

@@ -303,6 +303,7 @@ def _planned_links(
         # A link is on both sides, so both memories must be writable.
         if info.locked or target.locked:
             continue
+        # An action is shown at the memory with the wikilink. The ids are added on both sides.
         if target.id not in links_by_row[info.row]:
             plan.actions.append(LinkAction(info.id, target.id, f"[[{name}]]", info.path))
             rows_with_new_links.add(info.row)

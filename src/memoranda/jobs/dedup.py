@@ -645,11 +645,16 @@ class _RareTerms:
             self._positions_by_rank[rank].discard(position)
 
     def candidates(self, ranks: list[int]) -> list[int]:
-        """Return the positions of the sets that may overlap with a set that is not smaller."""
+        """Return the positions of the sets that may overlap with a set that is not smaller.
+
+        These sets share two of their rarest terms with it.
+
+        ranks: the ranks of the terms of the larger set, the rarest first.
+        """
         shared_counts = Counter[int]()
         for rank in ranks[: len(ranks) // 5 + 2]:
             shared_counts.update(self._positions_by_rank.get(rank, ()))
-        return [position for position, count in shared_counts.items() if count > 1]
+        return [position for position, count in shared_counts.items() if count >= 2]
 
 
 def pairs_to_ask(memories: Sequence[MemoryState]) -> list[ScoredPair]:
@@ -765,6 +770,24 @@ def _counts_of_links(
     return link_counts
 
 
+def _similar_to(
+    own_terms: frozenset[str], candidates: Iterable[int], term_sets: Sequence[frozenset[str]]
+) -> list[tuple[float, int]]:
+    """Return (overlap, position) of the memories that are similar to one, the most similar first.
+
+    own_terms: the terms of the one.
+    candidates: the positions of the memories to compare it with.
+    term_sets: the terms of all memories, by their positions.
+    """
+    similar: list[tuple[float, int]] = []
+    for position in candidates:
+        share = overlap(own_terms, term_sets[position])
+        is_similar = share > 0
+        if is_similar:
+            similar.append((share, position))
+    return sorted(similar, key=_best_first)
+
+
 def _similar_pairs_in(block: list[_Terms]) -> list[ScoredPair]:
     """Choose the memories of one block that are linked as similar.
 
@@ -785,19 +808,14 @@ def _similar_pairs_in(block: list[_Terms]) -> list[ScoredPair]:
         if link_counts[position] >= MOST_LINKS:
             continue
         ranks = sorted(map(ranks_by_term.__getitem__, own_terms))
-        # (overlap, position) of each similar memory.
-        similar: list[tuple[float, int]] = []
-        for other_position in smaller_sets.candidates(ranks):
-            if (other_position, position) in excluded_pairs:
-                continue
-            share = overlap(own_terms, term_sets[other_position])
-            is_similar = share > 0
-            if is_similar:
-                similar.append((share, other_position))
-
+        candidates = [
+            other_position
+            for other_position in smaller_sets.candidates(ranks)
+            if (other_position, position) not in excluded_pairs
+        ]
         # Link the most similar ones, as long as this memory may have more links.
-        similar.sort(key=_best_first)
         remaining_links = MOST_LINKS - link_counts[position]
+        similar = _similar_to(own_terms, candidates, term_sets)
         for share, other_position in similar[:remaining_links]:
             a, b = sorted((memories[position].id, memories[other_position].id))
             pairs.append(ScoredPair(share, a, b))

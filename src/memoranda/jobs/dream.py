@@ -671,13 +671,7 @@ def report_lines(parts: dict[str, Any], zone: tzinfo | None) -> list[str]:
         limit = MOST_SKIPPED if part == "skipped" else len(rows)
         lines.append(f"{title}: {len(rows)}")
         for row in rows[:limit]:
-            shown_row = dict(row)
-            # People see ids short.
-            for key in _IDS[part]:
-                if key in row:
-                    shown_row[key] = row[key][:8]
-            if part == "reminders":
-                shown_row["due_at"] = parse_stamp(row["due_at"]).astimezone(zone)
+            shown_row = _row_for_people(part, row, zone)
             lines.append("  " + form.format_map(shown_row))
         if len(rows) > limit:
             lines.append(f"  … {len(rows) - limit} more")
@@ -685,3 +679,17 @@ def report_lines(parts: dict[str, Any], zone: tzinfo | None) -> list[str]:
         *lines,
         f"Categories without a memory: {', '.join(parts['empty_categories']) or 'none'}",
     ]
+
+
+def _row_for_people(part: str, row: Mapping[str, Any], zone: tzinfo | None) -> dict[str, Any]:
+    """Return a row of a report with short ids, and with its time in a time zone.
+
+    part: the part of the report that has the row.
+    """
+    shown_row = dict(row)
+    for key in _IDS[part]:
+        if key in row:
+            shown_row[key] = row[key][:8]
+    if part == "reminders":
+        shown_row["due_at"] = parse_stamp(row["due_at"]).astimezone(zone)
+    return shown_row

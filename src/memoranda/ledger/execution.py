@@ -540,12 +540,13 @@ class Execution:
         """
         if step.do == StepKind.SET:
             return
+        # For PUT and REMOVE, this also sets `step.old` to the present file.
         is_done = self._is_done(step, touched)
-        may_stay = is_done
         if step.do in (StepKind.PUT, StepKind.REMOVE):
-            # `_is_done` has set `step.old` to the present file, so this looks at its bytes
-            may_stay = _may_stay(step, touched, is_done=is_done, lost_power=lost_power)
-        if may_stay:
+            is_settled = _may_stay(step, touched, is_done=is_done, lost_power=lost_power)
+        else:
+            is_settled = is_done
+        if is_settled:
             return
         if step.do == StepKind.PUT:
             self._write_again(step, touched)

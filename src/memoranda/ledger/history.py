@@ -416,10 +416,11 @@ class History:
         undone_by_undo = self._undos_around(change)
         # number of a change -> number of the undo that took it back
         undo_of: dict[int, int] = {}
-        # Only a later undo can take an undo back. So from the latest on, each one is known to count
-        # or not before its own changes are looked at.
+        # From the latest undo on. Only a later one can take an undo back, so it is known by then
+        # whether that happened.
         for undo in sorted(undone_by_undo, reverse=True):
-            if undo in undo_of:
+            was_taken_back = undo in undo_of
+            if was_taken_back:
                 continue
             for number in undone_by_undo[undo]:
                 undo_of.setdefault(number, undo)

@@ -774,7 +774,7 @@ class Ledger:
         """
         is_other_file = self.database.refresh()
         if is_other_file:
-            # Its table of these folders is empty
+            # The new file does not have the folders that were recorded in the old one
             self._temp_folders.clear()
         if not self.database.is_writable:
             return

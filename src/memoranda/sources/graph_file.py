@@ -296,13 +296,20 @@ class GraphFileSource:
 
         # The graph may be one JSON document instead of lines.
         lines_of_other_form = graph_lines.as_lines(data)
-        if lines_of_other_form is not None:
-            self._refusal = None
-            self._other_form = data
-            self._read(lines_of_other_form)
+        if lines_of_other_form is None:
+            self._load_lines(data)
             return
+        self._refusal = None
+        self._other_form = data
+        self._read(lines_of_other_form)
 
-        # Only the lines that were added since the last call are read, if nothing else changed.
+    def _load_lines(self, data: bytes) -> None:
+        """Read a file that has one object a line, or set `_refusal` if it is not a graph.
+
+        If the file only grew, the lines that were read before are not parsed again.
+
+        data: the bytes of the file.
+        """
         old_lines = self._unchanged_lines(data)
         old_size = sum(map(len, old_lines))
         new_lines = _lines_of(data[old_size:])

@@ -142,6 +142,7 @@ def _packed_text(text: str, about: About) -> bytes:
     rows = [_MARK, *(f"{key}: {_flow(value)}" for key, value in new_keys.items())]
     newline = "\r\n" if "\r\n" in head else "\n"
     new_rows = "".join(f"{row}{newline}" for row in rows)
+    # The rows go right above the last line of the header, `---`.
     last_line_start = len(above_last_line) + 1
     return (head[:last_line_start] + new_rows + head[last_line_start:] + body).encode()
 

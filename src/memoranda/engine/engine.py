@@ -340,12 +340,15 @@ class Engine:
             vars(self).pop("gate", None)
             has_same_projects = self.settings.projects == former_settings.projects
             has_same_access = self.settings.access == former_settings.access
-            if has_same_projects and has_same_access:
-                return
-            self._open_sources()
-            self.freshness.sources = self.sources
-            self.freshness.scopes = self._scopes()
-            self.freshness.forget()
+            if not (has_same_projects and has_same_access):
+                self._open_changed_sources()
+
+    def _open_changed_sources(self) -> None:
+        """Open the sources of the present projects, and have all projects compared with the disk."""
+        self._open_sources()
+        self.freshness.sources = self.sources
+        self.freshness.scopes = self._scopes()
+        self.freshness.forget()
 
     def _scopes(self) -> dict[str, str]:
         """Return the scope of each project that only some agents may use, by the project's name."""

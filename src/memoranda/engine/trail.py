@@ -822,11 +822,9 @@ def search(
     # The ledger also has older texts of other notes. If it has a needle, these texts are looked at
     # one by one.
     if any(_is_of_history(name) for name in words_of_ours):
-        for digest, kept_text in engine.ledger.history.texts_with_data():
-            new_words = needles.found_in(kept_text) - place_words
-            shared_words |= new_words
-            if needles.names_in(kept_text, new_words):
-                mentions.append(Mention(MentionKind.OLDER_TEXT, digest))
+        older_words, older_mentions = _search_older_texts(engine, needles, place_words)
+        shared_words |= older_words
+        mentions += older_mentions
 
     shared_words |= {word.lower() for word in shared_words}
     findings.remains = [name for name, words in words_of_ours.items() if words - shared_words]
@@ -864,6 +862,23 @@ def _searched_files(
 def _is_of_history(name: str) -> bool:
     """Whether a file of the home belongs to the ledger, which has the texts of other notes, too."""
     return "/ledger.db" in name
+
+
+def _search_older_texts(
+    engine: Engine, needles: Needles, place_words: set[bytes]
+) -> tuple[set[bytes], list[Mention]]:
+    """Return the needles in the texts that the ledger keeps, and the texts that have one as a word.
+
+    place_words: needles that do not count.
+    """
+    words: set[bytes] = set()
+    mentions: list[Mention] = []
+    for digest, kept_text in engine.ledger.history.texts_with_data():
+        new_words = needles.found_in(kept_text) - place_words
+        words |= new_words
+        if needles.names_in(kept_text, new_words):
+            mentions.append(Mention(MentionKind.OLDER_TEXT, digest))
+    return words, mentions
 
 
 class _SearchResult(NamedTuple):

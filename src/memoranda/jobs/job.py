@@ -638,11 +638,7 @@ def after_actions(
     now: the new `updated` of changed memories. None leaves `updated` as it is.
     """
     states = {memory.id: memory for memory in memories}
-    # The effects of links and merges on the memories that remain, by their ids.
-    new_links = defaultdict[str, list[str]](list)
-    merged_states = defaultdict[str, list[MemoryState]](list)
-    # The id of the survivor of each merged memory.
-    survivors: dict[str, str] = {}
+    effects = _Effects()
     # Merges come last, because a merged memory may be organized by another action.
     for action in sorted(actions, key=lambda action: action.verb == MERGE):
         target = action.target or ""
@@ -651,25 +647,49 @@ def after_actions(
         elif action.verb in _ORGANIZING:
             states[action.id] = _organized(states[action.id], action, now)
         elif action.verb == LINK:
-            new_links[action.id].append(target)
-            new_links[target].append(action.id)
+            effects.link(action.id, target)
         elif action.verb == MERGE:
-            survivors[action.id] = target
-            merged_states[target].append(states[action.id])
+            effects.merge(states[action.id], target)
+    remaining_states = [state for state in states.values() if state.id not in effects.survivors]
+    return [effects.on(state, now) for state in remaining_states]
 
-    # Apply merges and links to the memories that remain.
-    remaining_states = [state for state in states.values() if state.id not in survivors]
-    states_after = []
-    for state in remaining_states:
+
+class _Effects:
+    """The effects of links and merges on the memories that remain.
+
+    survivors: the id of the survivor of each merged memory, by the merged memory's id.
+    """
+
+    def __init__(self) -> None:
+        self.survivors: dict[str, str] = {}
+        # By the id of a memory, the ids of the memories to link it with.
+        self._new_links = defaultdict[str, list[str]](list)
+        # By the id of a survivor, the memories that are merged into it.
+        self._merged_states = defaultdict[str, list[MemoryState]](list)
+
+    def link(self, a: str, b: str) -> None:
+        """Link the memories with these ids in both directions."""
+        self._new_links[a].append(b)
+        self._new_links[b].append(a)
+
+    def merge(self, merged_state: MemoryState, survivor: str) -> None:
+        """Merge a memory into the one with the id `survivor`."""
+        self.survivors[merged_state.id] = survivor
+        self._merged_states[survivor].append(merged_state)
+
+    def on(self, state: MemoryState, now: datetime | None) -> MemoryState:
+        """Return a memory that remains, as it is with these effects.
+
+        now: its new `updated` if it changes. None leaves `updated` as it is.
+        """
         new_state = state
-        if state.id in merged_states:
-            new_state = merged_into(state, merged_states[state.id])
-        new_state = _relinked(new_state, survivors, new_links.get(state.id, ()))
+        if state.id in self._merged_states:
+            new_state = merged_into(state, self._merged_states[state.id])
+        new_state = _relinked(new_state, self.survivors, self._new_links.get(state.id, ()))
         has_changed = new_state is not state
         if now is not None and has_changed:
-            new_state = replace(new_state, updated=now)
-        states_after.append(new_state)
-    return states_after
+            return replace(new_state, updated=now)
+        return new_state
 
 
 def _organized(state: MemoryState, action: Action, now: datetime | None) -> MemoryState:

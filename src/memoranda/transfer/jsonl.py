@@ -609,13 +609,7 @@ class Import:
         batch: list[tuple[int, ParsedRecord]] = []
         batch_ids: set[str] = set()
         batch_bytes = 0
-        for number, line in self._record_lines():
-            try:
-                ttl = self._memory.settings.short_term_ttl
-                parsed = read(line, now=self._now, ttl=ttl, sees=self._memory.sees)
-            except InvalidInput as error:
-                self._refuse(BadRecord(number, str(error)), tally, warn)
-                continue
+        for number, parsed, size in self._records(tally, warn):
             is_full = len(batch) >= PAGE or batch_bytes > _PAGE_BYTES
             # A second record with an id must see the first one written.
             is_repeated_id = "id" in parsed.fields and parsed.record.id in batch_ids
@@ -626,8 +620,25 @@ class Import:
                 batch_bytes = 0
             batch.append((number, parsed))
             batch_ids.add(parsed.record.id)
-            batch_bytes += len(line)
+            batch_bytes += size
         yield from self._plan_batch(batch, tally, warn)
+
+    def _records(self, tally: Tally, warn: Say | None) -> Iterator[tuple[int, ParsedRecord, int]]:
+        """Yield the number of each record of the input, the record, and the bytes of its line.
+
+        Bad records are refused.
+
+        tally: counts the records that are left out.
+        warn: is called with a sentence for each of these. None means no warnings.
+        """
+        for number, line in self._record_lines():
+            try:
+                ttl = self._memory.settings.short_term_ttl
+                parsed = read(line, now=self._now, ttl=ttl, sees=self._memory.sees)
+            except InvalidInput as error:
+                self._refuse(BadRecord(number, str(error)), tally, warn)
+                continue
+            yield number, parsed, len(line)
 
     def _record_lines(self) -> Iterator[tuple[int, bytes]]:
         """Yield each line of the input with a record, and its number. Blank lines do not count."""

@@ -698,16 +698,33 @@ def plan_agent_memory(memory: MemorySession, path: Path, *, skip_bad: bool = Fal
                 ) from None
             plan.skipped.append((f"{stem}.json", "it is no list of entries"))
             continue
-        for row in content.rows:
-            incoming = _Incoming(entry_of(row, stem, content), unknown_of(row, stem))
-            why_unusable = _why_unusable(incoming.entry, memory.clock())
-            if why_unusable:
-                plan.skipped.append((incoming.name, why_unusable))
-            else:
-                _take_newest(incoming, newest, plan)
+        incoming_entries = [
+            _Incoming(entry_of(row, stem, content), unknown_of(row, stem)) for row in content.rows
+        ]
+        _take_usable(incoming_entries, newest, plan, memory.clock())
     for incoming in newest.values():
         _decide(incoming, entries, plan)
     return plan
+
+
+def _take_usable(
+    incoming_entries: Iterable[_Incoming],
+    newest: dict[tuple[str, str], _Incoming],
+    plan: MovePlan,
+    now: datetime,
+) -> None:
+    """Put the usable entries of a file into `newest`, unless an entry with their key is newer.
+
+    newest: the newest entry so far for each key, by namespace and key.
+    plan: gets a skipped entry for each of the others.
+    now: the present time, at which some entries are over.
+    """
+    for incoming in incoming_entries:
+        why_unusable = _why_unusable(incoming.entry, now)
+        if why_unusable:
+            plan.skipped.append((incoming.name, why_unusable))
+        else:
+            _take_newest(incoming, newest, plan)
 
 
 def _take_newest(

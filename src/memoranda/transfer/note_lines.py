@@ -137,16 +137,7 @@ class NoteImport:
             imports the lines.
         """
         batch: list[_NewFile] = []
-        for number, values in self._lines():
-            try:
-                new = self._plan_line(values)
-            except MemorandaError as error:
-                bad = BadRecord(number, str(error))
-                if not self._skip_bad:
-                    raise bad from None
-                warn(f"warning: {bad}")
-                tally.skipped += 1
-                continue
+        for new in self._planned_files(tally, warn):
             if new.verb in ("unchanged", "skipped"):
                 setattr(tally, new.verb, getattr(tally, new.verb) + 1)
                 continue
@@ -159,6 +150,24 @@ class NoteImport:
             batch.append(new)
         if batch:
             self._write(batch, tally, say)
+
+    def _planned_files(self, tally: Tally, warn: Callable[[str], None]) -> Iterator[_NewFile]:
+        """Yield what to do with each line. Raises BadRecord, unless bad lines are to be left out.
+
+        tally: counts the lines that are left out.
+        warn: called with a sentence for each of these.
+        """
+        for number, values in self._lines():
+            try:
+                new = self._plan_line(values)
+            except MemorandaError as error:
+                bad = BadRecord(number, str(error))
+                if not self._skip_bad:
+                    raise bad from None
+                warn(f"warning: {bad}")
+                tally.skipped += 1
+                continue
+            yield new
 
     def _write(
         self, batch: Sequence[_NewFile], tally: Tally, say: Callable[[str], None] | None

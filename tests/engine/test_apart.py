@@ -482,7 +482,7 @@ class ReadApart:
                     self.results.append(future.result(SECONDS))
             return ahead
 
-        monkeypatch.setattr(memory.engine.freshness, "_read_ahead", read)
+        monkeypatch.setattr(memory.engine, "read_ahead", read)
 
 
 def titles(memory: MemorySession, words: str) -> list[str]:

@@ -154,7 +154,8 @@ def attachments_in(
     for attachment in attachments:
         is_too_deep = attachment.path.count("/") >= folder_level + depth
         name = posixpath.basename(attachment.path)
-        if not is_too_deep and (not glob or fnmatch.fnmatch(name, glob)):
+        has_such_name = not glob or fnmatch.fnmatch(name, glob)
+        if has_such_name and not is_too_deep:
             matching.append(attachment)
     return matching
 
@@ -254,10 +255,11 @@ def symlink_to_note(
             is_left_out = bool(source.rules.reason(path))
             if leads_out or is_left_out or not Path(source.root, path).is_symlink():
                 continue
+            # This symlink is meant, even if others have the same name in other projects
             symlink = symlink_at(source, path)
-            if symlink.is_inside:
-                return source.name, symlink.target
-            return None
+            if not symlink.is_inside:
+                return None
+            return source.name, symlink.target
     return None
 
 

@@ -113,14 +113,17 @@ class _Following:
             if step.do == StepKind.MOVE:
                 place = _place_after_move(step, place)
                 continue
-            if step.path != path:
+            is_at_place = step.path == path
+            if not is_at_place:
                 continue
             if step.do == StepKind.REMOVE:
                 # A memory whose category changes is removed and made again.
                 arrival = self._made_again(change, step)
                 if arrival is not None:
                     place = (arrival.project, arrival.path, arrival.root)
-            elif _makes_file(step) and step is not arrival:
+                continue
+            makes_another_file = _makes_file(step) and step is not arrival
+            if makes_another_file:
                 return None
         return place
 
@@ -149,6 +152,7 @@ def _place_after_move(moved: Touched, place: Location) -> Location:
     """Return the place of a file after a step that moved a file or a folder."""
     project, path, root = place
     is_folder = moved.old is None
-    if path == moved.path or (is_folder and path.startswith(f"{moved.path}/")):
+    is_in_folder = is_folder and path.startswith(f"{moved.path}/")
+    if path == moved.path or is_in_folder:
         return (project, moved.to + path[len(moved.path) :], root)
     return place

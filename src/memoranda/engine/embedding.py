@@ -37,6 +37,9 @@ THOROUGH_AT_ONCE = 32
 THOROUGH_CHARACTERS = 8_000
 # How many notes are cut into passages while the lock is held once.
 _NOTES_AT_ONCE = 10
+# In the background, unneeded vectors are removed once they are this share of all: removing them
+# writes the whole file of vectors again.
+_LEAST_SHARE_OF_UNNEEDED = 0.25
 # How many of the nearest passages a search puts in order, in addition to those found by words.
 _NEAREST_PASSAGES = 60
 
@@ -331,7 +334,8 @@ class Embedding:
         with engine.ledger.lock, engine.index.transaction():
             vectors.forget_gone()
         if not engine.extra:
-            vectors.collect(engine.layout.indexes(), least_share=0.0 if thorough else 0.25)
+            least_share = 0.0 if thorough else _LEAST_SHARE_OF_UNNEEDED
+            vectors.collect(engine.layout.indexes(), least_share=least_share)
 
     def _give_up(self, error: NoModel) -> None:
         """Work without vectors from now on, and remember the reason for `trouble`."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
@@ -27,6 +26,7 @@ from memoranda.clock import CALL_WAITS, Clock, waits_at_most
 from memoranda.config import Settings, absolute
 from memoranda.engine.freshness import NOT_UTF8, UTF16, Freshness, ReadAhead
 from memoranda.engine.guard import Guard, RepeatAlone
+from memoranda.engine.long_notes import LongNotes
 from memoranda.errors import (
     CannotRead,
     ConfigError,
@@ -40,7 +40,6 @@ from memoranda.errors import (
     StorageError,
 )
 from memoranda.index.index import Index
-from memoranda.index.placing import PASSAGES_AT_ONCE, has_parts
 from memoranda.index.rows import NoteInfo, NotIndexable, at_note
 from memoranda.ledger.ledger import Ledger
 from memoranda.ledger.planned_change import PlannedChange, accepted, end
@@ -67,7 +66,6 @@ if TYPE_CHECKING:
     from memoranda.engine.write_gate import DayUse, Gate
     from memoranda.index.sync import BulkSource, Progress, Result
     from memoranda.index.vectors.nearest import Vectors
-    from memoranda.index.writer import Indexed
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -103,6 +101,36 @@ class Engine:
     Raises ProjectRefused if `extra` is given for a home whose notes are in PostgreSQL.
     """
 
+    # What has happened in this process since the home was opened.
+    vectors: Vectors | None = None
+    """The vectors by which notes are found by meaning, once they are opened (`Embedding`)."""
+    no_vectors = ""
+    """The reason why there are no vectors; "" if there are, or if nobody has looked yet."""
+    vectors_collected = False
+    """Whether this process has removed the vectors that no passage needs."""
+    commits = 0
+    """How many changes this process has made."""
+    config_trouble = ""
+    """Why the configuration on disk is not in force; "" if it is."""
+    is_writing = False
+    """Whether this process is in a section of `writing`."""
+    is_closed = False
+    # How many verbs are running inside each other on the thread that has the guard.
+    _depth = 0
+
+    # How calls are answered. Callers set these.
+    call_waits = CALL_WAITS
+    """How many seconds a call waits for the home at most."""
+    follows_disk = True
+    """Whether verbs bring the index up to date with the disk first. Otherwise they answer from the
+    index as it is, unless it is empty.
+    """
+    looks_once = False
+    """Whether only the first verb compares the index with the disk, and the others rely on it. This
+    saves a short command that calls several verbs the time of comparing all files again and again.
+    The first verb that writes ends it.
+    """
+
     def __init__(
         self,
         settings: Settings,
@@ -135,63 +163,28 @@ class Engine:
             self.index = Index(self.layout.index_for(self.extra, only), self.ledger.lock)
             with closed_on_error(self.index):
                 self._open_sources()
+        self.long_notes = LongNotes(
+            self.index, self.guard, self.home_released_if_allowed, self.handle_index_error
+        )
         self.freshness = Freshness(
             self.index,
             self.ledger,
             self.sources,
-            self.load,
-            self.read_ahead,
-            self.home_released_if_allowed,
-            self.bulk_source_of,
-            clock,
-            watch,
-            serving,
-            self.layout.socket,
-            self.place_what_is_left,
-            self.replacing,
+            reader=self,
+            long_notes=self.long_notes,
+            clock=clock,
+            watch=watch,
+            may_be_late=serving,
+            socket=self.layout.socket,
         )
         self.freshness.scopes = self._scopes()
-        # The rows of the long notes whose passages a thread is inserting now.
-        self._being_placed: set[int] = set()
-        # By the row of a long note, the number of changes that are about to replace it.
-        self._being_replaced: Counter[int] = Counter()
-        # How many threads are about to place passages, once their change is in the index.
-        self._will_place = 0
-        self._catching_up: threading.Thread | None = None
-        """The thread that compares the late projects with the disk."""
-        self._ended = threading.Event()
-        """Set when the home is closed. It ends that thread."""
-        self.vectors: Vectors | None = None
-        self.no_vectors = ""
-        """The reason why there are no vectors; "" if there are, or if nobody has looked yet."""
-        self.vectors_collected = False
 
-        # What happened since the home was opened.
-        self.commits = 0
-        """How many changes this process has made."""
+        # The thread that compares the late projects with the disk, and the event that ends it.
+        self._catching_up: threading.Thread | None = None
+        self._ended = threading.Event()
+
         self.changed_projects: set[str] = set()
         """The projects changed since `memory.md` was last made."""
-        self.config_trouble = ""
-        """Why the configuration on disk is not in force; "" if it is."""
-
-        # How calls are answered. The callers set these.
-        self.call_waits = CALL_WAITS
-        """How many seconds a call waits for the home at most."""
-        self.follows_disk = True
-        """Whether verbs bring the index up to date with the disk first. Otherwise they answer from
-        the index as it is, unless it is empty.
-        """
-        self.looks_once = False
-        """Whether only the first verb compares the index with the disk, and the others rely on it.
-        This saves a short command that calls several verbs the time of comparing all files again
-        and again. The first verb that writes ends it.
-        """
-        # The state of the call that runs now.
-        self._depth = 0
-        """How many verbs are running inside each other on the thread that has the guard."""
-        self.is_writing = False
-        """Whether this process is in a section of `writing`."""
-        self.is_closed = False
         self.before_close: list[Callable[[], None]] = []
         """Functions that `close` calls first, while the home is still open."""
 
@@ -307,9 +300,10 @@ class Engine:
         if self.settings.url is not None:
             return FolderSource(name, place, optional=True)
         open_source = self.sources.get(name)
-        is_open_graph_file = open_source is not None and open_source.holds_entities
-        if open_source is not None and is_open_graph_file and open_source.root == str(place):
-            return open_source
+        if open_source is not None and open_source.holds_entities:
+            is_at_same_place = open_source.root == str(place)
+            if is_at_same_place:
+                return open_source
         # A graph file that does not exist yet is recognized by its name.
         is_new_graph_file = place.suffix == GRAPH_FILE_SUFFIX and not place.is_dir()
         if place.is_file() or is_new_graph_file:
@@ -346,12 +340,15 @@ class Engine:
             vars(self).pop("gate", None)
             has_same_projects = self.settings.projects == former_settings.projects
             has_same_access = self.settings.access == former_settings.access
-            if has_same_projects and has_same_access:
-                return
-            self._open_sources()
-            self.freshness.sources = self.sources
-            self.freshness.scopes = self._scopes()
-            self.freshness.forget()
+            if not (has_same_projects and has_same_access):
+                self._open_changed_sources()
+
+    def _open_changed_sources(self) -> None:
+        """Open the sources of the present projects, and have all projects compared with the disk."""
+        self._open_sources()
+        self.freshness.sources = self.sources
+        self.freshness.scopes = self._scopes()
+        self.freshness.forget()
 
     def _scopes(self) -> dict[str, str]:
         """Return the scope of each project that only some agents may use, by the project's name."""
@@ -431,12 +428,13 @@ class Engine:
         if self.looks_once and self.freshness.is_current:
             # Another process may have replaced the index since the first verb.
             self.freshness.is_current = self.freshness.has_this_index
-        if self.freshness.is_current and not (whole and self.freshness.late):
+        is_still_incomplete = whole and bool(self.freshness.late)
+        if self.freshness.is_current and not is_still_incomplete:
             return result
         if not whole and self._may_use_index_as_it_is():
             return result
 
-        if self._has_seen_all() and not whole:
+        if not whole and self._has_seen_all():
             # The files need no second look, but time has passed, so entries may have expired.
             self.freshness.retire_expired()
         else:
@@ -901,112 +899,6 @@ class Engine:
         finally:
             self._depth = depth
             self.freshness.is_current = False
-
-    def place_what_is_left(self) -> None:
-        """Insert the words of long notes that a process left out because it ended.
-
-        It does nothing while a thread of this process makes a change, and inserts them after it.
-        """
-        if not self._will_place:
-            self.place_passages()
-
-    def place_passages(self) -> None:
-        """Insert the missing words of long notes into the index (`index/placing.py`).
-
-        This is done in parts, and others may use the home between them, if the call allows it.
-        Notes that another thread works at are left to that thread. If the index refuses, the next
-        comparison with the disk goes on.
-
-        Raises StorageError if the home was closed in between.
-        """
-        for note_row in self._notes_to_place():
-            self._being_placed.add(note_row)
-            try:
-                self._place_passages_of(note_row)
-            finally:
-                self._being_placed.discard(note_row)
-
-    def _place_passages_of(self, note_row: int) -> None:
-        """Insert the missing passages of one long note, in parts.
-
-        This ends early if another change is about to replace the note.
-        """
-        while note_row not in self._being_replaced:
-            has_more = self._do_part(partial(self.index.place, note_row))
-            if not has_more:
-                return
-            self._let_others_in()
-
-    def _notes_to_place(self) -> list[int]:
-        """Return the rows of the notes that lack words and at which no other thread works."""
-        try:
-            note_rows = self.index.unplaced()
-        except (sqlite3.Error, OSError, StorageError) as error:
-            self.handle_index_error(error)
-            return []
-        rows_in_work = self._being_placed | self._being_replaced.keys()
-        return [row for row in note_rows if row not in rows_in_work]
-
-    @contextmanager
-    def replacing(self, notes: Sequence[tuple[str, Indexed]]) -> Iterator[None]:
-        """Take passages and stems of long notes out of the index, for a block that replaces the
-        notes.
-
-        This is done in parts, and others may use the home between them, if the call allows it.
-        After the block, the index gets the ones of the new notes, or of the old notes if the block
-        did not replace them.
-
-        notes: the notes, each with the name of its project before it.
-        """
-        long_notes = [(project, note) for project, note in notes if has_parts(note.passages)]
-        rows = {note.row for _, note in long_notes}
-        # Without this record, other threads would put the passages back. It counts, because another
-        # change of the same note may end before this one.
-        self._being_replaced.update(rows)
-        self._will_place += 1
-        try:
-            for project, note in long_notes:
-                self._withdraw(project, note)
-            yield
-        finally:
-            self._being_replaced -= Counter(rows)
-            try:
-                self.place_passages()
-            finally:
-                self._will_place -= 1
-
-    def _withdraw(self, project: str, note: Indexed) -> None:
-        """Take the words of a long note out of the index, in parts, before the note is replaced.
-
-        Words that are not taken out here are removed when the note is replaced.
-        """
-        # Between two parts, another thread may replace the note and put in the words of its new
-        # text. The limit keeps this loop from taking out those words for ever.
-        most_parts = note.passages // PASSAGES_AT_ONCE + 2
-        for _ in range(most_parts):
-            has_more = self._do_part(partial(self.index.withdraw, project, note.path))
-            if not has_more:
-                return
-            self._let_others_in()
-
-    def _do_part(self, work: Callable[[], bool]) -> bool:
-        """Do a part of the work on the index, in its own transaction.
-
-        work: returns False if nothing was left to do.
-
-        Returns what `work` returns. False if the index refuses.
-        """
-        try:
-            with self.guard, self.index.write_lock, self.index.transaction():
-                return work()
-        except (sqlite3.Error, OSError, MemorandaError) as error:
-            self.handle_index_error(error)
-            return False
-
-    def _let_others_in(self) -> None:
-        """Give the home to the threads that wait for it, if the running call allows it."""
-        with self.home_released_if_allowed():
-            pass
 
     def handle_index_error(self, error: Exception) -> None:
         """Prepare for the next call after the index could not take up a change that is on disk.

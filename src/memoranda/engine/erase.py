@@ -221,8 +221,10 @@ class Erasure:
 
         Raises InvalidInput, and NotFound for a note that neither the disk nor the ledger knows.
         """
-        if observation is not None and (len(refs) != 1 or agent or project or source):
-            raise InvalidInput("An observation is erased from one note: give one reference.")
+        if observation is not None:
+            names_one_note = len(refs) == 1 and not (agent or project or source)
+            if not names_one_note:
+                raise InvalidInput("An observation is erased from one note: give one reference.")
         with self.engine.writing():
             finish(self.memory)
             self.engine.fresh(whole=True)
@@ -379,8 +381,9 @@ class Erasure:
         search_result = search(self.engine, needles, folders)
 
         # The notes are still there, so the search finds them, too. They must not be listed as
-        # mentions. The search names a note by its place, a file in a folder without a project by
-        # its absolute path, and a text of the history by its hash.
+        # mentions, which are other things with the same words. The search names a note by its
+        # place, a file in a folder without a project by its absolute path, and a text of the history
+        # by its hash.
         own_texts = {sha256(text) for text in trail.texts}
         own_places = {(file.project, file.path) for file in plan.files}
         own_names = set(own_texts)

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from memoranda.clock import Clock, microseconds, waits_at_most
+from memoranda.engine.long_notes import LongNotes
 from memoranda.errors import Busy, MemorandaError, ProjectWarning, StorageError
 from memoranda.index.index import Index
 from memoranda.index.rows import NotIndexable
@@ -71,8 +72,31 @@ class ReadAhead(NamedTuple):
         return has_same_rules and self.rows.stamp == stamp
 
 
-Loader = Callable[[Source, str, ReadAhead | None], tuple[Note, Stamp] | None]
-AheadReader = Callable[[Source, str, int], ReadAhead | None]
+class NoteReader(Protocol):
+    """Reads notes from disk for the index. The engine does so."""
+
+    def load(
+        self, source: Source, path: str, ahead: ReadAhead | None = None
+    ) -> tuple[Note, Stamp] | None:
+        """Return the note at a path, with the stamp of its file. None if it is not a note.
+
+        ahead: what `read_ahead` returned for this path, if it was called.
+        """
+        ...
+
+    def read_ahead(self, source: Source, path: str, project_id: int) -> ReadAhead | None:
+        """Read a note without the home, so that others may use the home meanwhile."""
+        ...
+
+    def home_released_if_allowed(self) -> AbstractContextManager[bool]:
+        """Let other threads use the home during a `with` block, if the running call allows it."""
+        ...
+
+    def bulk_source_of(self, source: Source) -> BulkSource | None:
+        """Return the functions with which other processes read many files. None if they cannot."""
+        ...
+
+
 # Device and inode of a folder or file. None if nothing is at the path.
 _Identity = tuple[int, int] | None
 METHOD = "fresh"
@@ -122,65 +146,59 @@ class Freshness:
     """Finds the changes on disk that the index lacks. The caller must hold the engine's guard.
 
     sources: the sources of all projects. The engine sets them again when the projects change.
-    load: returns the note at a path of a source. It may use what `read_ahead` returned.
-    read_ahead: reads a note without the home, so that others may use the home meanwhile.
-    home_released: a context that lets other threads use the home. It yields False if the running
-        call does not allow that.
-    bulk_source_of: returns the functions with which other processes read many files of a source.
-        None if they cannot.
+    reader: reads the notes.
+    long_notes: inserts the words of long notes that the index still lacks.
     watch: whether to let the operating system report changes.
     may_be_late: whether large projects are swept between calls. Then the caller has to call
         `catch_up` until `late` is empty.
     socket: where the daemon listens. Before this process sweeps projects, it asks the daemon, and
         it need not sweep the projects that the daemon watches.
-    place_passages: inserts the passages of long notes that the index still lacks.
-    replacing: a context in which notes of the index are replaced. It first takes the passages of
-        long notes out of the index, in parts.
     """
+
+    # Whether the next update must also finish the sweeps of large projects.
+    _must_be_whole = False
+    # The watch, None while there is none. `_wants_watch` says whether to open one.
+    _watch: Watch | None = None
+    # The number of the opening of the index (`Index.openings`) that was last brought up to date.
+    _openings = 0
+    # When the last complete update began (time.monotonic). 0 means that it failed, or that `forget`
+    # was called, so the next update must look at the disk.
+    _looked = 0.0
+
+    is_current = False
+    """Whether the present call of a verb has looked at the disk already."""
+    behind = ""
+    """The reason why the index may lack the last changes. Empty if it has them."""
+    elsewhere = ""
+    """The reason why changes of other machines may be missing. Empty if none is missing."""
 
     def __init__(
         self,
         index: Index,
         ledger: Ledger,
         sources: Mapping[str, Source],
-        load: Loader,
-        read_ahead: AheadReader,
-        home_released: Callable[[], AbstractContextManager[bool]],
-        bulk_source_of: Callable[[Source], BulkSource | None],
+        *,
+        reader: NoteReader,
+        long_notes: LongNotes,
         clock: Clock,
         watch: bool,
         may_be_late: bool,
         socket: Path,
-        place_passages: Callable[[], None],
-        replacing: Callable[[Sequence[tuple[str, Indexed]]], AbstractContextManager[None]],
     ):
         self._index = index
         self._ledger = ledger
         self.sources = sources
-        self._load = load
-        self._read_ahead = read_ahead
-        self._home_released = home_released
-        self._bulk_source_of = bulk_source_of
+        self._reader = reader
+        self._long_notes = long_notes
         self._clock = clock
         self._wants_watch = watch
         self._may_be_late = may_be_late
         self._socket = socket
-        self._place_passages = place_passages
-        self._replacing = replacing
 
-        # What the next update has to do.
-        # Whether the next update must also finish the sweeps of large projects.
-        self._must_be_whole = False
-        self._watch: Watch | None = None
-        # The folders of the projects when the watch began, to notice when one is replaced.
-        self._roots: dict[str, _Identity] = {}
         # The projects that have to be swept.
         self._pending: set[str] = set(self.sources)
-        # The number of the opening of the index (`Index.openings`) that was last brought up to date.
-        self._openings = 0
-        # When the last complete update began (time.monotonic). 0 means that it failed, or that
-        # `forget` was called, so the next update must look at the disk.
-        self._looked = 0.0
+        # The folders of the projects when the watch began, to notice when one is replaced.
+        self._roots: dict[str, _Identity] = {}
 
         # Which files need care.
         # (project, path) of the large files that threads are reading while others use the home.
@@ -205,12 +223,6 @@ class Freshness:
         """The running sweep of each late project. Each `next` compares a few more files."""
         self.unreadable: dict[tuple[str, str], str] = {}
         """By (project, path), the reason why a file was left out: it cannot be read."""
-        self.is_current = False
-        """Whether the present call of a verb has looked at the disk already."""
-        self.behind = ""
-        """The reason why the index may lack the last changes. Empty if it has them."""
-        self.elsewhere = ""
-        """The reason why changes of other machines may be missing. Empty if none is missing."""
 
     def close(self) -> None:
         """Stop watching, and end the sweeps of late projects. The next update opens a new watch."""
@@ -284,6 +296,7 @@ class Freshness:
         begun_at = time.monotonic()
         # If this update fails, the next one must look at the disk.
         self._looked = 0.0
+        # The index is opened again if another process replaced it
         openings_before = self._openings
         whole = whole or self._must_be_whole
         # This call waits for the late projects. So their sweeps in small pieces end here, and these
@@ -330,8 +343,8 @@ class Freshness:
             self._open_watch(self._may_be_late and not whole)
 
         troubled_before = set(self._troubles)
-        # The update of another thread may also fail meanwhile. Then it puts a new set in
-        # `_pending`, which must stay as it is.
+        # The projects to sweep that this update knows of. The update of another thread may fail
+        # meanwhile. Then it puts a new set in `_pending`, which must stay as it is.
         pending = self._pending
 
         if changes is None:
@@ -341,15 +354,10 @@ class Freshness:
             swept_projects = self._beyond_the_watch() - self.late.keys()
             self._look_at_changes(changes, sources.keys() - swept_projects, result)
 
-        # The configuration may have changed while another thread had its turn (`_home_released`).
-        known_projects = swept_projects & self.sources.keys()
-        covered_by_daemon = self._shown_by_daemon(known_projects, daemon_seconds)
-        for project in sorted(known_projects - covered_by_daemon):
-            source = self.sources.get(project)
-            if source is not None:
-                self._sweep(source, result, progress)
+        self._sweep_projects(swept_projects, result, progress, daemon_seconds)
 
-        if troubled_before - self._troubles.keys():
+        has_lost_troubles = bool(troubled_before - self._troubles.keys())
+        if has_lost_troubles:
             # Folders that can be read again are not watched yet, so open the watch again.
             self.close()
         # `pending` is empty unless projects had to be swept. That also happens after a change of the
@@ -358,6 +366,25 @@ class Freshness:
             pending -= swept_projects
             self._forget_removed_projects()
         self.retire_expired()
+
+    def _sweep_projects(
+        self, projects: Set[str], result: Result, progress: Progress | None, daemon_seconds: float
+    ) -> None:
+        """Compare projects with the index, except those that the daemon keeps up to date.
+
+        projects: their names.
+        result: the numbers of changes so far; the new changes are added.
+        progress: called to report how far a sweep has got.
+        daemon_seconds: how long to wait for the daemon's answer.
+        """
+        # The configuration may have changed while another thread had its turn, before this and at
+        # each sweep (`NoteReader.home_released_if_allowed`).
+        known_projects = projects & self.sources.keys()
+        covered_by_daemon = self._shown_by_daemon(known_projects, daemon_seconds)
+        for project in sorted(known_projects - covered_by_daemon):
+            source = self.sources.get(project)
+            if source is not None:
+                self._sweep(source, result, progress)
 
     def _prepare_for_changed_surroundings(self) -> None:
         """Find the projects that have to be swept for other reasons than a change of their files.
@@ -373,7 +400,7 @@ class Freshness:
         if self._pending:
             self._forget_other_scopes()
             # A process may have ended before it had inserted them.
-            self._place_passages()
+            self._long_notes.place_what_is_left()
 
     def _begin_with_this_index(self) -> None:
         """Prepare a sweep of all projects, because another process has replaced the index."""
@@ -621,7 +648,10 @@ class Freshness:
         """Whether a project is so large that calls should not wait until it is compared with the
         index.
         """
-        if self._index.is_copy or source.name in _NEVER_LATE or self._index.seen(source.name):
+        may_be_late = not self._index.is_copy and source.name not in _NEVER_LATE
+        # The index has seen a version only of a project that was a graph file before.
+        was_graph_file = bool(self._index.seen(source.name))
+        if not may_be_late or was_graph_file:
             return False
         return self._index.notes.number_in(source.name) > LARGE
 
@@ -639,15 +669,12 @@ class Freshness:
         end = time.monotonic() + seconds
         index.pin()
         try:
+            # If another process replaced the index, the next update begins the sweeps again.
             while self.late and index.openings == self._openings:
                 name = next(iter(self.late))
-                for _ in self.late[name]:
-                    if time.monotonic() >= end:
-                        return
-                # The project has been compared as a whole. But if its sweep had to give up, it has
-                # closed the watch, and no project is late any more.
-                if self.late.pop(name, None) is not None:
-                    self._pending.discard(name)
+                is_swept = self._continue_sweep(name, end)
+                if not is_swept:
+                    return
         except BaseException:
             # A generator that has raised an error is at its end. The next update makes a new one.
             self.close()
@@ -662,6 +689,24 @@ class Freshness:
 
             source = self.sources[project]
             self._apply(source, self._differences_of_file(source, path), Result())
+
+    def _continue_sweep(self, name: str, end: float) -> bool:
+        """Continue the sweep of a late project. Returns whether the sweep is finished.
+
+        Then the project is no longer late.
+
+        end: when to stop, as a value of time.monotonic.
+        """
+        for _ in self.late[name]:
+            if time.monotonic() >= end:
+                return False
+        # A sweep that had to give up has closed the watch, and with it ended all late sweeps. Then
+        # the project still has to be swept.
+        was_given_up = name not in self.late
+        if not was_given_up:
+            del self.late[name]
+            self._pending.discard(name)
+        return True
 
     def _sweep_in_pieces(self, source: FolderSource, watch: Watch) -> Iterator[None]:
         """Compare a late project with the index, and apply the differences. Yields often.
@@ -825,10 +870,12 @@ class Freshness:
             if self._ledger.has_line_change():
                 self._ledger.try_to_recover()
                 version = source.version()
-        elif name in self._pending and not source.holds_entities and index.seen(name):
-            # The project was a graph file before, and is a folder now.
-            with index.write_lock, index.transaction():
-                index.forget_project(name)
+        elif not source.holds_entities:
+            # The index has seen a version only of a project that was a graph file before.
+            was_graph_file = name in self._pending and index.seen(name)
+            if was_graph_file:
+                with index.write_lock, index.transaction():
+                    index.forget_project(name)
 
         try:
             changes = self._changes_in(source, folder)
@@ -924,7 +971,7 @@ class Freshness:
         """
         if not changes:
             # The usual case. Passages may be missing from an earlier change.
-            self._place_passages()
+            self._long_notes.place_what_is_left()
             return
         # Other threads apply the changes of the files that they are reading now.
         if self._being_read:
@@ -987,7 +1034,7 @@ class Freshness:
             # The words that are computed while others use the home are remembered for `_apply_now`.
             with remembering():
                 ahead = self._read_while_released(source, changes, replaced_notes)
-                with self._replacing([(name, note) for note in replaced_notes]):
+                with self._long_notes.replacing([(name, note) for note in replaced_notes]):
                     is_same_source = self.sources.get(name) is source
                     is_same_index = self._index.openings == self._openings
                     if is_same_source and is_same_index:
@@ -1027,7 +1074,7 @@ class Freshness:
 
         project_id = self._index.project_ids().get(source.name.casefold(), 0)
         ahead: dict[str, ReadAhead] = {}
-        with self._home_released() as is_released:
+        with self._reader.home_released_if_allowed() as is_released:
             # The running call holds a lock, so reading here would gain nothing.
             if not is_released:
                 return ahead
@@ -1047,7 +1094,7 @@ class Freshness:
         None if the note cannot be read, or if it changed during every attempt.
         """
         for _ in range(_MOST_READINGS):
-            note_read = self._read_ahead(source, path, project_id)
+            note_read = self._reader.read_ahead(source, path, project_id)
             if note_read is None or note_read.rows.stamp == source.stamp(path):
                 return note_read
         return None
@@ -1074,7 +1121,7 @@ class Freshness:
 
         application = _Application(self, source, changes, result, progress, ahead)
         # Other processes read many files ahead.
-        bulk_source = self._bulk_source_of(source)
+        bulk_source = self._reader.bulk_source_of(source)
         while application.applied < len(changes):
             try:
                 application.apply_rest(bulk_source)
@@ -1084,7 +1131,7 @@ class Freshness:
                 begin = application.applied
                 for change in changes[begin : begin + BATCH]:
                     application.apply_or_leave_out(change)
-        self._place_passages()
+        self._long_notes.place_what_is_left()
 
     def load_for_index(
         self, source: Source, path: str, ahead: ReadAhead | None
@@ -1093,7 +1140,7 @@ class Freshness:
 
         ahead: the note as it was read before; None if it was not.
         """
-        loaded = self._load(source, path, ahead)
+        loaded = self._reader.load(source, path, ahead)
         # A file that is new to this comparison may be in the index by now: another process may
         # have indexed it in the meantime.
         if loaded is not None:

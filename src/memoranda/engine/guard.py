@@ -177,8 +177,9 @@ class Guard(ThreadLock):
         self._end()
         while not planned.is_over.is_set():
             self._let_in(planned)
+            # This thread is inside again.
             self._depth = depth
-            # No other call has made the changes in time, so this call does.
+            # If no other call has made the changes in time, this call does.
             if not planned.is_over.is_set():
                 self._make_what_waits()
         self._begin(asked_at, may_repeat=may_repeat)

@@ -130,11 +130,12 @@ class _RunGroups:
         # An undo has the number of the run that it undoes, but is listed alone.
         run = change.run if change.undoes is None else None
         group = run or change.number
-        if group not in self.groups and self._is_full:
+        is_new_group = group not in self.groups
+        if is_new_group and self._is_full:
             return
         self.groups.setdefault(group, []).append(change)
-        if run and (self._oldest_run is None or run < self._oldest_run):
-            self._oldest_run = run
+        if run:
+            self._oldest_run = min(run, self._oldest_run or run)
 
 
 class HistoryVerbs(NoteVerbs):
@@ -289,7 +290,8 @@ class HistoryVerbs(NoteVerbs):
             return change.files
         if change.verb in _DELETING:
             return own_files
-        if change.undoes is not None:
+        is_undo = change.undoes is not None
+        if is_undo:
             # An undo of a deletion puts links back into other memories, which do not count either.
             # A file without an old text is one that the undo brought back.
             return [file for file in change.files if file in own_files or file.old is None]

@@ -298,9 +298,12 @@ def _planned_links(
                 plan.unresolved.append((info.id, name))
             continue
         target = infos_by_row.get(target_row)
-        # A link is on both sides, so both memories must be writable, and not the same.
-        if target is None or target.row == info.row or info.locked or target.locked:
+        if target is None or target.row == info.row:
             continue
+        # A link is on both sides, so both memories must be writable.
+        if info.locked or target.locked:
+            continue
+        # An action is shown at the memory with the wikilink. The ids are added on both sides.
         if target.id not in links_by_row[info.row]:
             plan.actions.append(LinkAction(info.id, target.id, f"[[{name}]]", info.path))
             rows_with_new_links.add(info.row)
@@ -327,7 +330,8 @@ def with_validity(session: ReadVerbs, draft: Draft, old: Sequence[NoteInfo]) -> 
     keys: dict[str, Any] = {}
     times = {"valid_from": draft.valid_from, "valid_until": draft.valid_until}
     begin_in_metadata = draft.metadata.get("valid_from")
-    if old and not draft.valid_from and begin_in_metadata:
+    is_begin_only_in_metadata = not draft.valid_from and bool(begin_in_metadata)
+    if old and is_begin_only_in_metadata:
         times["valid_from"] = str(begin_in_metadata)
     for key, text in times.items():
         if text:
@@ -499,7 +503,9 @@ def end_validity(
         if not note.own_id:
             # The new note names the old one by its id, which must not change with the path.
             keys["id"] = note.id
-        if keys and (note.valid_until is None or note.valid_until > parse_stamp(ends)):
+        new_end = parse_stamp(ends)
+        ends_by_then = note.valid_until is not None and note.valid_until <= new_end
+        if keys and not ends_by_then:
             set_keys(session, change, info, keys, file, text)
 
 

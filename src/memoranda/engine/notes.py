@@ -139,7 +139,8 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             archive.
         """
         note = super().read(ref, project=project, count=count)
-        if count and note.project == ARCHIVE_PROJECT and not self.only_reads:
+        may_bring_back = count and not self.only_reads
+        if may_bring_back and note.project == ARCHIVE_PROJECT:
             with suppress(MemorandaError):
                 return self.bring_back(note)
         return note
@@ -567,7 +568,8 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             if self.sees(info.scope):
                 if not _is_other_title(info, path, title):
                     return _Place(place, info, source.read(info.path))
-                if links.file_name(title or "") == f"{title}.md":
+                is_name_of_file = links.file_name(title or "") == f"{title}.md"
+                if is_name_of_file:
                     raise InvalidInput(
                         f'The file {info.path} is that of the note "{info.title}". '
                         "Choose another title or directory."

@@ -320,9 +320,11 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         if not slash:
             return
         for name in self.engine.sources:
-            is_other_project = name != project and name not in BUILT_IN_PROJECTS
-            is_named = is_other_project and name.lower() == first_folder.lower()
-            if is_named and self.engine.source(project).place(first_folder).kind != "folder":
+            is_own_or_built_in = name == project or name in BUILT_IN_PROJECTS
+            if is_own_or_built_in or name.lower() != first_folder.lower():
+                continue
+            has_such_folder = self.engine.source(project).place(first_folder).kind == "folder"
+            if not has_such_folder:
                 raise InvalidInput(
                     f"A move stays inside its project {project}; {name} is another one.",
                     advice=_TO_ANOTHER_PROJECT,
@@ -420,7 +422,8 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         if data is None and not has_permalink:
             change.move(project, path, to, old=file, **step_fields)
             return
-        text = (file.data if data is None else data).decode("utf-8", "surrogateescape")
+        new_data = file.data if data is None else data
+        text = new_data.decode("utf-8", "surrogateescape")
         if has_permalink:
             from memoranda.note.edit import SetKeys
 

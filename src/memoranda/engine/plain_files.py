@@ -480,8 +480,11 @@ class Files:
             source = self._place(path)
             target = self._place(to)
             is_hidden = self._is_hidden(target)
-            # `to` is "" for the folder of these files itself.
-            if not to or (not is_hidden and self._is_taken(target, source)):
+            is_own_folder = to == ""
+            if is_own_folder:
+                raise Exists(to)
+            # What happens at a place that the caller may not see is decided below.
+            if not is_hidden and self._is_taken(target, source):
                 raise Exists(to)
             if source.kind == "missing" or not self._shows(source):
                 raise NotFound(path, self._project)

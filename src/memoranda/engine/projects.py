@@ -331,13 +331,16 @@ class ProjectVerbs(ReadVerbs, WritingSession):
         why = self._refusal(real, hidden)
         if why:
             raise ProjectRefused(shown_path, why)
-        if not real.is_dir() and (real.exists() or not make):
+        may_be_made = make and not real.exists()
+        if not real.is_dir() and not may_be_made:
             raise NotAFolder(shown_path)
         for name, source in self.engine.sources.items():
             if source.holds_entities:
                 continue
             other_root = _real(source.root)
-            if other_root == real or other_root in real.parents or real in other_root.parents:
+            is_inside_other = other_root in (real, *real.parents)
+            contains_other = real in other_root.parents
+            if is_inside_other or contains_other:
                 raise ProjectOverlaps(shown_path, name)
 
     def _refusal(self, real: Path, hidden: bool) -> str:
@@ -348,21 +351,26 @@ class ProjectVerbs(ReadVerbs, WritingSession):
         """
         user_home = user_folder()
         user = _real(user_home) if user_home else None
+        # The home of the memory, which has a folder for projects of its own.
         home = _real(self.engine.layout.root)
         is_inside_home = home in (real, *real.parents)
+        is_own_project = home / OWN_FOLDER in real.parents
 
         if real == Path("/"):
             return "it is the whole file system"
         if real == user:
             return "it is your home folder"
+        # `storage.state` may put the private folder outside of the home.
         private = _real(self.engine.layout.private)
         if private in (real, *real.parents):
             return "it lies in the memory home"
-        if is_inside_home and home / OWN_FOLDER not in real.parents:
+        if is_inside_home and not is_own_project:
             return "it lies in the memory home"
         if real in home.parents:
             return "the memory home lies in it"
-        if not (hidden or is_inside_home) and _is_hidden_below(real, user):
+        # The home itself is hidden, as `~/.memory`.
+        may_be_hidden = hidden or is_inside_home
+        if not may_be_hidden and _is_hidden_below(real, user):
             return "it is hidden below your home folder"
         return ""
 

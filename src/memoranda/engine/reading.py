@@ -320,10 +320,12 @@ class ReadVerbs(ProjectList):
         source_name = self.engine.source(project).name
         self.engine.freshness.look_at(source_name, path)
         info = self.index.notes.get(source_name, path)
-        if info is None and project in MEMORY_PROJECTS and not isinstance(ref, tuple):
-            # The memory was moved to its category, or merged, since the caller found it.
-            return self._memory_of_id(ref.id)
-        if info is None or not self.sees(info.scope):
+        if info is None:
+            if project in MEMORY_PROJECTS and not isinstance(ref, tuple):
+                # The memory was moved to its category, or merged, since the caller found it.
+                return self._memory_of_id(ref.id)
+            raise NotFound(path, project)
+        if not self.sees(info.scope):
             raise NotFound(path, project)
         return info
 
@@ -448,11 +450,12 @@ class ReadVerbs(ProjectList):
             # An id consists of ASCII characters, so no memory has this id.
             raise NotFound(reference, CATEGORY_PROJECT)
         note: NoteInfo | None = None
-        if len(text) == _ID_LENGTH and not self.engine.freshness.is_swept:
+        is_whole_id = len(text) == _ID_LENGTH
+        # Comparing all files takes long before the first sweep, and little time after it.
+        if is_whole_id and not self.engine.freshness.is_swept:
             with suppress(NotFound):
                 note = self.index.notes.find_id(text, viewer=self.agent)
-        is_certain = note is not None and self._is_unchanged(note)
-        if note is not None and is_certain:
+        if note is not None and self._is_unchanged(note):
             return note
         self.engine.fresh()
         try:

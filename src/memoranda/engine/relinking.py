@@ -85,8 +85,9 @@ def moved_note(info: NoteInfo, path: str, permalink: str | None = None) -> Moved
         without one, the permalink that is made from the new path.
     """
     title = info.title
-    is_named_by_file = title == _file_title(info.path) and not info.header.get("title")
-    if is_named_by_file and info.project not in MEMORY_PROJECTS:
+    has_title_of_file = title == _file_title(info.path) and not info.header.get("title")
+    # The title of a memory is its first line, even if its file has the same name.
+    if has_title_of_file and info.project not in MEMORY_PROJECTS:
         title = _file_title(path)
     if permalink is None:
         own_permalink = info.header.get("permalink")

@@ -152,18 +152,22 @@ class HomeSession:
         return note
 
     def as_indexed(self, note: Note) -> Note:
-        """Add the facts to a note that only the index has, and return it.
+        """Add the facts to a note that its file does not have, and return the note.
 
-        They are the permalink and, if the index has the same text, the marks of suspicious text and
-        the provenance. Reads that the header does not count yet are added to the access count.
+        They are the permalink, the marks of suspicious text, the provenance (who wrote the text),
+        and the reads that the header does not count yet.
         """
         info = self.index.notes.get(note.project, note.path)
-        if info:
+        if info is not None:
             note.permalink = info.permalink
-            if info.etag == note.etag:
+            # The marks and the provenance are facts about the text that the index has. Another
+            # program may have written another text since.
+            has_same_text = info.etag == note.etag
+            if has_same_text:
                 note.suspicious = info.suspicious
                 note.provenance = info.provenance
-        note.access_count += self.engine.reads.counts([note.id])[note.id]
+        uncounted_reads = self.engine.reads.counts([note.id])[note.id]
+        note.access_count += uncounted_reads
         return note
 
 

@@ -33,6 +33,7 @@ from memoranda.sources import beside_sqlite
 from memoranda.sources.graph_lines import graph_object_in
 from memoranda.sources.json_rows import namespace_in, stem_of
 from memoranda.sources.layout import PRIVATE, TEMP_PREFIX, Layout
+from memoranda.sources.line_change import KeptLines
 from memoranda.sources.source import Source
 from memoranda.sources.step import StepKind
 from memoranda.sources.walking import walk
@@ -379,21 +380,32 @@ class Trail:
         if touched.do != StepKind.LINES:
             return touched
         line_tests = self._line_tests.get(os.path.realpath(touched.file))
+        # No line of this file is to be erased.
         if line_tests is None:
             return touched
         # The step removed the whole file, and the lines to erase with it.
         is_whole_file = touched.new is None
         if is_whole_file:
             return None
-
-        lines = self._engine.ledger.lines
         try:
-            kept_lines = lines.kept(touched)
+            kept_lines = self._engine.ledger.lines.kept(touched)
         except (NotFound, StorageError, ValueError):
             # The lines are lost or damaged. So the step cannot be undone anyway, and it may hold
             # erased lines.
             return None
-        is_erased = partial(_passes_any, line_tests)
+        return self._without_lines(touched, kept_lines, partial(_passes_any, line_tests))
+
+    def _without_lines(
+        self, touched: Touched, kept_lines: KeptLines, is_erased: Callable[[bytes], bool]
+    ) -> Touched | None:
+        """Return a step without the lines to erase. None if no line remains.
+
+        The erased lines are added to `texts`, and the notes that have them to `met`.
+
+        touched: the step.
+        kept_lines: its lines, as the history has them.
+        is_erased: whether a line must be erased.
+        """
         erased_lines = [line for line in kept_lines.all() if is_erased(line)]
         if not erased_lines:
             return touched
@@ -402,7 +414,7 @@ class Trail:
         remaining = kept_lines.without(is_erased)
         if not any(remaining):
             return None
-        return lines.keep(touched, remaining)
+        return self._engine.ledger.lines.keep(touched, remaining)
 
     def _drop_folders(self) -> None:
         """Remove the names of folders from the history that disappeared together with the notes.
@@ -605,6 +617,15 @@ _PIECE_BYTES = 4 << 20
 _MAX_MENTIONS = 20
 
 
+def _lines_by_people(texts: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the lines of texts, without blanks around them and without headers that we write."""
+    for text in texts:
+        for text_line in text.splitlines():
+            line = text_line.strip()
+            if not _OUR_KEYS.fullmatch(line):
+                yield line
+
+
 @dataclass(slots=True)
 class Needles:
     """The words and lines of erased texts to search for.
@@ -621,20 +642,17 @@ class Needles:
     @classmethod
     def of(cls, texts: Iterable[bytes], names: Sequence[str]) -> Needles:
         """Return needles with the long words and lines of `texts`, and with all `names`."""
+        encoded_names = [name.encode() for name in names]
         words = set[bytes]()
+        for name in encoded_names:
+            words.update(_telling_words(name))
         # The names come first. The keys of a dictionary keep the order, and have no line twice.
-        lines = dict.fromkeys(name.encode() for name in names)
-        for text in texts:
-            for text_line in text.splitlines():
-                line = text_line.strip()
-                if _OUR_KEYS.fullmatch(line):
-                    continue
-                words.update(_telling_words(line))
-                is_telling = len(line) >= _MIN_LINE_CHARACTERS and not line.startswith(_SHARED)
-                if is_telling:
-                    lines[line] = None
-        for name in names:
-            words.update(_telling_words(name.encode()))
+        lines = dict.fromkeys(encoded_names)
+        for line in _lines_by_people(texts):
+            words.update(_telling_words(line))
+            is_telling = len(line) >= _MIN_LINE_CHARACTERS and not line.startswith(_SHARED)
+            if is_telling:
+                lines[line] = None
         # The index has the words in lower case.
         words |= {word.lower() for word in words}
         # If there are too many lines, only every second or third one, and so on, is searched for.
@@ -659,11 +677,7 @@ class Needles:
         """
         for line in self.lines:
             if line not in self._inner_words:
-                matches = _WORD.finditer(line)
-                # A word at an end of the line may be part of a longer word in the text.
-                self._inner_words[line] = {
-                    match[0] for match in matches if match.start() and match.end() < len(line)
-                }
+                self._inner_words[line] = _inner_words_of(line)
             if self._inner_words[line] <= data_words:
                 yield line
 
@@ -678,21 +692,45 @@ class Needles:
         return any(needle in self.words or _is_whole(data, needle) for needle in needles_in_data)
 
 
+def _inner_words_of(line: bytes) -> set[bytes]:
+    """Return the long words of a line that are not at one of its ends.
+
+    A word at an end may be a part of a longer word in a text that has the line.
+    """
+    words: set[bytes] = set()
+    for match in _WORD.finditer(line):
+        is_at_end = match.start() == 0 or match.end() == len(line)
+        if not is_at_end:
+            words.add(match[0])
+    return words
+
+
 def _is_whole(data: bytes | mmap.mmap, needle: bytes) -> bool:
     """Whether the needle is somewhere in `data` and is not part of a longer word or address."""
-    begins_with_word = _ADDRESS_SIGN.match(needle[:1]) is not None
-    ends_with_word = _ADDRESS_SIGN.match(needle[-1:]) is not None
     position = data.find(needle)
     while position >= 0:
-        end = position + len(needle)
-        sign_before = data[max(position - 1, 0) : position]
-        sign_after = data[end : end + 1]
-        is_continued_before = begins_with_word and _ADDRESS_SIGN.match(sign_before)
-        is_continued_after = ends_with_word and _ADDRESS_SIGN.match(sign_after)
-        if not is_continued_before and not is_continued_after:
+        if not _is_continued(data, needle, position):
             return True
         position = data.find(needle, position + 1)
     return False
+
+
+def _is_continued(data: bytes | mmap.mmap, needle: bytes, position: int) -> bool:
+    """Whether the needle at a position is a part of a longer word or address.
+
+    Only a needle that ends with a sign of words can be continued by another one: `c-1` continues
+    `c`, but nothing continues `c.`.
+    """
+    sign_before = data[max(position - 1, 0) : position]
+    end = position + len(needle)
+    sign_after = data[end : end + 1]
+    return _are_of_one_word(sign_before, needle[:1]) or _are_of_one_word(needle[-1:], sign_after)
+
+
+def _are_of_one_word(first_sign: bytes, second_sign: bytes) -> bool:
+    """Whether two neighbouring signs belong to one word or address. An empty one does not."""
+    has_first = _ADDRESS_SIGN.match(first_sign) is not None
+    return has_first and _ADDRESS_SIGN.match(second_sign) is not None
 
 
 class MentionKind(Enum):
@@ -784,11 +822,9 @@ def search(
     # The ledger also has older texts of other notes. If it has a needle, these texts are looked at
     # one by one.
     if any(_is_of_history(name) for name in words_of_ours):
-        for digest, kept_text in engine.ledger.history.texts_with_data():
-            new_words = needles.found_in(kept_text) - place_words
-            shared_words |= new_words
-            if needles.names_in(kept_text, new_words):
-                mentions.append(Mention(MentionKind.OLDER_TEXT, digest))
+        older_words, older_mentions = _search_older_texts(engine, needles, place_words)
+        shared_words |= older_words
+        mentions += older_mentions
 
     shared_words |= {word.lower() for word in shared_words}
     findings.remains = [name for name, words in words_of_ours.items() if words - shared_words]
@@ -826,6 +862,23 @@ def _searched_files(
 def _is_of_history(name: str) -> bool:
     """Whether a file of the home belongs to the ledger, which has the texts of other notes, too."""
     return "/ledger.db" in name
+
+
+def _search_older_texts(
+    engine: Engine, needles: Needles, place_words: set[bytes]
+) -> tuple[set[bytes], list[Mention]]:
+    """Return the needles in the texts that the ledger keeps, and the texts that have one as a word.
+
+    place_words: needles that do not count.
+    """
+    words: set[bytes] = set()
+    mentions: list[Mention] = []
+    for digest, kept_text in engine.ledger.history.texts_with_data():
+        new_words = needles.found_in(kept_text) - place_words
+        words |= new_words
+        if needles.names_in(kept_text, new_words):
+            mentions.append(Mention(MentionKind.OLDER_TEXT, digest))
+    return words, mentions
 
 
 class _SearchResult(NamedTuple):

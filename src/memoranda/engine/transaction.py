@@ -125,7 +125,7 @@ class WritingSession(HomeSession):
             self._commit_large(transaction, fresh=fresh)
         else:
             transaction.finish()
-            self.engine.place_passages()
+            self.engine.long_notes.place_passages()
 
     @contextmanager
     def _critical(self, *, fresh: bool) -> Iterator[None]:
@@ -149,15 +149,9 @@ class WritingSession(HomeSession):
         """
         # Closed when the change is made: until then, computed words are remembered.
         with ExitStack() as contexts:
-            with self.engine.home_released():
-                # Many small notes have few words in common, so remembering all of them would only
-                # take memory.
-                if not transaction.has_many_files:
-                    contexts.enter_context(remembering())
-                transaction.foresee()
-                contexts.enter_context(remembering())
-                transaction.foresee_removals()
-            contexts.enter_context(self.engine.replacing(transaction.replaced_notes))
+            self._compute_words(transaction, contexts)
+            long_notes = self.engine.long_notes
+            contexts.enter_context(long_notes.replacing(transaction.replaced_notes))
 
             files_ahead = ExitStack()
             execution = None
@@ -175,6 +169,22 @@ class WritingSession(HomeSession):
                     # the change again.
                     raise Conflict(error.path, "of another note", "none") from error
             transaction.finish()
+
+    def _compute_words(self, transaction: Transaction, contexts: ExitStack) -> None:
+        """Check the texts of a large change and compute their words, while others use the home.
+
+        The words of the texts that the change removes are computed, too.
+
+        contexts: the words are remembered until this is closed.
+        """
+        with self.engine.home_released():
+            # Many small notes have few words in common, so remembering all of them would only take
+            # memory.
+            if not transaction.has_many_files:
+                contexts.enter_context(remembering())
+            transaction.foresee()
+            contexts.enter_context(remembering())
+            transaction.foresee_removals()
 
     @contextmanager
     def _files_ahead(self, transaction: Transaction, *, fresh: bool) -> Iterator[Execution]:

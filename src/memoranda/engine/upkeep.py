@@ -46,6 +46,8 @@ T = TypeVar("T")
 
 # How many notes get their counts of reads in one change.
 FOLDED_AT_ONCE = 100
+# How often the work on named memories is tried, as other programs may change these meanwhile.
+_TRIES = 5
 INGEST = "ingest"
 # The folder of the archive for notes of other projects.
 _ARCHIVED_NOTES = "knowledge"
@@ -207,7 +209,7 @@ class Upkeep:
         `MemorySession.find_memory` raises.
         """
         refs = list(refs)
-        remaining_tries = 5
+        remaining_tries = _TRIES
         while True:
             named_infos = [self.memory.find_memory(ref) for ref in refs]
             infos_by_id = {info.id: info for info in named_infos}
@@ -919,7 +921,9 @@ class Ingested:
                 is_moved = file.path.rpartition("/")[2] in names_put
                 if file.do != StepKind.REMOVE or is_moved:
                     continue
-                if file.kept and file.old and self.memory.sees(file.scope):
+                if not file.kept or not file.old:
+                    continue
+                if self.memory.sees(file.scope):
                     yield file.old, file.path
 
     @verb

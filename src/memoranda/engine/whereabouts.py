@@ -151,7 +151,9 @@ def _by_id_in_name(memory: HistoryVerbs, place: Place, only_same: bool) -> NoteI
         return None
     with suppress(MemorandaError):
         info = memory.memory_id(match[1])
-        if info.id.startswith(match[1]) or not only_same:
+        # An id of a memory that was merged leads to the memory that it is in now.
+        is_same = info.id.startswith(match[1])
+        if is_same or not only_same:
             return info
     return None
 

@@ -535,7 +535,10 @@ class _DailyLimit(NamedTuple):
 
     def check(self, agent: str) -> None:
         """Raise LimitExceeded if the agent would write more than it may."""
-        if self.limit and self.added and self.used + self.added > self.limit:
+        # A limit of 0 allows any number. A change that adds nothing is allowed beyond a limit, too.
+        if self.limit == 0 or self.added == 0:
+            return
+        if self.used + self.added > self.limit:
             raise LimitExceeded(
                 f"Agent {agent} wrote {self.used:,} of the {self.limit:,} {self.unit} it may write"
                 f" a day; this is {self.added:,} more. "

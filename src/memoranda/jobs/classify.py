@@ -134,12 +134,13 @@ class Classifier:
         # In `tastes like tea`, the word `like` compares, and says nothing about a preference. If it is
         # the only word of the table, the category is doubtful.
         is_comparison = classified.words == ("like",) and LIKING.search(text) is None
-        is_single_word = best_score == _WEIGHTS["normal"]
-        if is_single_word and examples().nearest(text, limit=1, least=_LIKENESS_TO_OUTWEIGH):
-            # A very similar example outweighs a single ordinary word of the table.
-            by_examples = self._by_examples(text, classified.category)
+        # A very similar example outweighs a single ordinary word of the table.
+        has_one_ordinary_word = best_score == _WEIGHTS["normal"]
+        if has_one_ordinary_word and examples().nearest(text, limit=1, least=_LIKENESS_TO_OUTWEIGH):
+            by_examples = self._by_examples(text, leaning=classified.category)
             return replace(by_examples, is_doubtful=by_examples.is_doubtful or is_comparison)
-        if best_score > _WEIGHTS["weak"]:
+        has_more_than_weak_words = best_score > _WEIGHTS["weak"]
+        if has_more_than_weak_words:
             return replace(_by_table(classified, best_score), is_doubtful=is_comparison)
 
         # The table has no word of the text, or only weak ones, which say less than a time.
@@ -185,20 +186,18 @@ class Classifier:
         is_timeless: whether the text names no time. Then examples of `date` have no vote.
         """
         excluded_category = "date" if is_timeless else None
-        # Twice the number, as some may be excluded.
-        by_words = examples().nearest(text, limit=2 * _VOTING_EXAMPLES, least=0.0)
-        by_words = [neighbour for neighbour in by_words if neighbour.category != excluded_category]
-        by_words = by_words[:_VOTING_EXAMPLES]
+        by_words = _nearest_in_words(text, excluded_category)
         by_meaning = self._nearest_in_meaning(text, excluded_category)
-        if not by_meaning and (not by_words or by_words[0].likeness < _LEAST_LIKENESS):
+        best_likeness_by_words = by_words[0].likeness if by_words else 0.0
+        if not by_meaning and best_likeness_by_words < _LEAST_LIKENESS:
             return CategoryChoice(FALLBACK, "fallback", f"{FALLBACK} (nothing like it is known)")
 
-        # Count the votes.
+        # Count the votes. An example that is nearly the text itself gets more than all others.
         votes = _votes(by_words, _POWER_BY_WORDS)
         is_nearly_an_example = False
         if by_meaning:
             votes = _sum_of_votes(votes, _votes(by_meaning, _POWER_BY_MEANING))
-        elif by_words[0].likeness >= _LIKENESS_TO_DECIDE_ALONE:
+        elif best_likeness_by_words >= _LIKENESS_TO_DECIDE_ALONE:
             is_nearly_an_example = True
             votes[by_words[0].category] = float("inf")
         if leaning is not None:
@@ -344,6 +343,17 @@ def _votes(neighbours: Iterable[Neighbour], power: float) -> defaultdict[str, fl
     return votes
 
 
+def _nearest_in_words(text: str, excluded_category: str | None) -> list[Neighbour]:
+    """Return the examples that are nearest in words, the best first, except for one category.
+
+    excluded_category: a category that does not count; None for none.
+    """
+    # Twice the number, as some may be excluded.
+    nearest = examples().nearest(text, limit=2 * _VOTING_EXAMPLES, least=0.0)
+    neighbours = [neighbour for neighbour in nearest if neighbour.category != excluded_category]
+    return neighbours[:_VOTING_EXAMPLES]
+
+
 def _sum_of_votes(
     by_words: Mapping[str, float], by_meaning: Mapping[str, float]
 ) -> defaultdict[str, float]:
@@ -422,15 +432,18 @@ class Examples:
         self._unknown_rarity = log(2 * (len(all_counts) + 1))
         # (index, weight) of the examples with a feature.
         self._weights_by_feature = defaultdict[str, list[tuple[int, float]]](list)
-        # Loops instead of small functions, for speed: there are a thousand examples.
+        # The weights of an example are a vector of length 1, so that `nearest` gets the cosine of
+        # two texts by adding products. Loops instead of small functions, for speed: there are a
+        # thousand examples.
         for example_index, features in enumerate(all_counts):
             weights = {}
-            squares = 0.0
+            sum_of_squares = 0.0
             for feature, count in features.items():
                 weight = (1 + log(count)) * self._rarity[feature]
                 weights[feature] = weight
-                squares += weight * weight
-            length = sqrt(squares) or 1.0
+                sum_of_squares += weight * weight
+            # An example without features has no direction, and is like no text
+            length = sqrt(sum_of_squares) or 1.0
             for feature, weight in weights.items():
                 self._weights_by_feature[feature].append((example_index, weight / length))
 
@@ -440,6 +453,18 @@ class Examples:
         limit: the number of examples.
         least: the likeness that an example must exceed.
         """
+        likenesses = self._likenesses(text)
+        best_indexes = sorted(range(len(likenesses)), key=likenesses.__getitem__, reverse=True)
+        neighbours = []
+        for example_index in best_indexes[:limit]:
+            likeness = likenesses[example_index]
+            if likeness > least:
+                example, category = self.labelled[example_index]
+                neighbours.append(Neighbour(likeness, category, example))
+        return neighbours
+
+    def _likenesses(self, text: str) -> list[float]:
+        """Return how like each example is to a text: the cosine of their features, from 0 to 1."""
         likenesses = [0.0] * len(self.labelled)
         (counts,) = _counted_features([text])
         weights = {
@@ -450,14 +475,7 @@ class Examples:
         for feature, weight in weights.items():
             for example_index, example_weight in self._weights_by_feature.get(feature, ()):
                 likenesses[example_index] += weight / length * example_weight
-        best_indexes = sorted(range(len(likenesses)), key=likenesses.__getitem__, reverse=True)
-        neighbours = []
-        for example_index in best_indexes[:limit]:
-            likeness = likenesses[example_index]
-            if likeness > least:
-                example, category = self.labelled[example_index]
-                neighbours.append(Neighbour(likeness, category, example))
-        return neighbours
+        return likenesses
 
 
 @cache
@@ -496,6 +514,9 @@ def _counted_features(texts: Iterable[str]) -> list[Counter[str]]:
 
 def _word_features(text: str) -> list[str]:
     """Return the words of a text without endings, and its first word once more as `^word`.
+
+    `She likes tea` has `she`, `^she`, `like` and `tea`. The first word says much about the kind of
+    a sentence.
 
     The characters and pairs of Chinese words count as words. Numbers are not told apart: they have
     no feature here, and together the feature `#number` (`_form_features`).
@@ -543,6 +564,7 @@ def _form_features(text: str) -> list[str]:
     }
     features = list(compress(forms, forms.values()))
     features += map("#".__add__, dict.fromkeys(_MARK.findall(text)))
+    # Texts of about the same length have one feature: `#words0` is for less than 4 words.
     if latin_words:
         features.append(f"#words{min(4, len(latin_words) // 4)}")
     else:
@@ -601,36 +623,48 @@ def classify(text: str) -> Classified:
     """Return the category with the highest score in the table of words, and all scores.
 
     If several categories have the highest score, the first of them in the table counts. If no word
-    of the table is in the text, the category is `knowledge`.
-
-    An entry counts once. A match inside a longer match does not count. Source: contract 001, 7.
+    of the table is in the text, the category is `knowledge`. Source: contract 001, 7.
     """
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text.replace("’", "'"))
-    text = " ".join(text.split())
-    lowered = _lowered(text)
-    categories, table = _table()
-    matched: dict[_Entry, None] = {}
-    matched_until = 0
-    for match in _WORD_START.finditer(lowered):
-        position = match.start()
-        for entry in table.get(match[0], ()):
-            if entry.is_at(position, text if entry.is_exact else lowered):
-                end = position + len(entry.letters)
-                is_inside_longer_match = end <= matched_until
-                if not is_inside_longer_match:
-                    matched_until = end
-                    matched[entry] = None
-                break
+    entries = _entries_in(" ".join(text.split()))
 
     # Sum the weights of the entries by category.
     totals = Counter[str]()
-    for entry in matched:
+    for entry in entries:
         totals[entry.category] += entry.weight
+    categories, _ = _table()
     scores = {name: totals[name] for name in categories if name in totals}
     best = max(scores, key=scores.__getitem__, default=FALLBACK)
-    words = tuple(entry.word for entry in matched if entry.category == best)
+    words = tuple(entry.word for entry in entries if entry.category == best)
     return Classified(best, words, scores)
+
+
+def _entries_in(text: str) -> list[_Entry]:
+    """Return the entries of the table of words that are in a text, in the order of the text.
+
+    An entry counts once. An entry inside a longer one does not count: of `each day`, the entry
+    `day` does not.
+    """
+    lowered = _lowered(text)
+    _, table = _table()
+    # A dict keeps the order of its keys
+    entries: dict[_Entry, None] = {}
+    end_of_last = 0
+    for match in _WORD_START.finditer(lowered):
+        start = match.start()
+        # The longest entries come first, so the first one that is there is the longest
+        for entry in table.get(match[0], ()):
+            is_there = entry.is_at(start, text if entry.is_exact else lowered)
+            if not is_there:
+                continue
+            end = start + len(entry.letters)
+            is_inside_last = end <= end_of_last
+            if not is_inside_last:
+                end_of_last = end
+                entries[entry] = None
+            break
+    return list(entries)
 
 
 def _lowered(text: str) -> str:

@@ -155,6 +155,7 @@ def _pairs_of(info: NoteInfo, subject: str, lines: list[Line]) -> Iterator[LineP
     lines: the lines about it. They are sorted here.
     """
     lines.sort(key=lambda line: line.number)
+    # Of lines with the same value, the last counts
     by_value = {_fold_text(line.value): line for line in lines}
     # A thing with so many values is a list, such as a diary.
     if len(by_value) > _MOST_VALUES:
@@ -263,9 +264,11 @@ def _weights(pair: Contradiction) -> str:
     descriptions = []
     for side in (pair.old, pair.new):
         infos = _agreeing(pair, side)
-        counts.append(len({info.id for info in infos}))
-        descriptions.append(_count_of_sources(counts[-1], infos))
-    if counts == [1, 1]:
+        note_count = len({info.id for info in infos})
+        counts.append(note_count)
+        descriptions.append(_count_of_sources(note_count, infos))
+    has_one_note_each = counts == [1, 1]
+    if has_one_note_each:
         return ""
     return f" The first: {descriptions[0]}; the second: {descriptions[1]}."
 

@@ -169,10 +169,12 @@ def _groups_of(memories: Iterable[MemoryState]) -> Iterable[list[MemoryState]]:
 def plan_duplicates(memories: Sequence[MemoryState], job: str = "consolidate") -> list[Action]:
     """Plan to merge each memory whose lines another memory of its block also has, in their order.
 
-    The survivor may have further lines between these. It is the memory with more lines, then the
-    longer one, the pinned one, the one with the higher `access_count`, the older one, the one with
-    the smaller id. Pinned memories and memories without text are not merged into another. The plan
-    does not depend on the order of `memories`. Source: contract 001, 18.6.
+    The other memory survives. It may have further lines between these. Of two memories with the
+    same lines, the longer one survives, or else the pinned one, the one that was read more often,
+    the older one, the one with the smaller id (`_Text.rank`).
+
+    Pinned memories and memories without text are not merged into another. The plan does not depend
+    on the order of `memories`. Source: contract 001, 18.6.
 
     job: the job that the actions name.
     """
@@ -208,19 +210,23 @@ class _Merge(NamedTuple):
 
 
 def _merges_in(group: Iterable[MemoryState]) -> list[_Merge]:
-    """Return the merges to make between the memories of one block."""
+    """Return the merges to make between the memories of one block.
+
+    The holder of a memory is another memory that has all of its lines.
+    """
     merges: list[_Merge] = []
     # The survivor of each memory, by its id. A memory that stays is its own survivor.
     survivors: dict[str, _Text] = {}
-    # The texts so far, in which a text that contains the present one is looked for.
+    # The texts so far, in which a holder of the present one is looked for.
     first_by_key: dict[tuple[str, ...], _Text] = {}
     texts_by_line = defaultdict[str, list[_Text]](list)
     texts = [text for text in map(_Text, group) if text.lines]
-    # Longer texts come first, so a text that contains this one was seen before.
+    # Longer texts come first, so a holder of this one was seen before.
     for text in sorted(texts, key=lambda candidate: candidate.rank):
-        # Texts with one key have the same lines, so only the first of them is looked up.
+        # Texts with one key have the same lines, so the first of them holds the others.
         holder = first_by_key.get(text.key)
-        if holder is None:
+        is_first_of_key = holder is None
+        if is_first_of_key:
             holder = _holder_of(text, texts_by_line)
             first_by_key[text.key] = text
             for line in {*text.lines, *text.unended_lines}:
@@ -440,11 +446,14 @@ def _nearness(a: _Statement, b: _Statement) -> float:
     has_long_text = max(len(a.words), len(b.words)) > _MOST_COMPARED_WORDS
     if len(shared) < _LEAST_SHARED_WORDS or has_long_text:
         return 0.0
+    # The Dice coefficient
     score = 2 * len(shared) / (len(a.content) + len(b.content))
     if score < _LEAST_SHARE_OF_NEAR:
         return 0.0
     # Equal texts are duplicates, which are merged.
-    if _numbers_and_negations(a.words) != _numbers_and_negations(b.words) or a.words == b.words:
+    are_duplicates = a.words == b.words
+    differ_in_facts = _numbers_and_negations(a.words) != _numbers_and_negations(b.words)
+    if are_duplicates or differ_in_facts:
         return 0.0
     if _swaps_compared_things(a.words, b.words, shared) or _replaces_word(a, b):
         return 0.0
@@ -481,14 +490,21 @@ def _replaces_word(a: _Statement, b: _Statement) -> bool:
     a, b: the texts as words and content.
     """
     for kind, start_a, end_a, start_b, end_b in changes(a.words, b.words):
-        if kind != "replace" or end_a - start_a != end_b - start_b:
+        if kind != "replace":
             continue
-        pairs = zip(a.words[start_a:end_a], b.words[start_b:end_b], strict=True)
-        for word_a, word_b in pairs:
+        words_a = a.words[start_a:end_a]
+        words_b = b.words[start_b:end_b]
+        # Only of two runs of the same length, it is known which word replaces which
+        if len(words_a) != len(words_b):
+            continue
+        for word_a, word_b in zip(words_a, words_b, strict=True):
             stem_a = _content(word_a)
             stem_b = _content(word_b)
+            # A stop word has no content, so its stem is empty
+            are_content = stem_a != "" and stem_b != ""
+            # A word that the other text has elsewhere was only moved
             is_new_in_both = stem_a not in b.content and stem_b not in a.content
-            if stem_a and stem_b and is_new_in_both:
+            if are_content and is_new_in_both:
                 return True
     return False
 
@@ -543,7 +559,8 @@ def near_pairs(memories: Sequence[MemoryState], *, linked: bool = False) -> list
     pair_counts = Counter[str]()
     best_pairs = []
     for pair in sorted(all_pairs, key=ScoredPair.order):
-        if max(pair_counts[pair.a], pair_counts[pair.b]) < MOST_LINKS:
+        may_have_more = pair_counts[pair.a] < MOST_LINKS and pair_counts[pair.b] < MOST_LINKS
+        if may_have_more:
             pair_counts.update((pair.a, pair.b))
             best_pairs.append(pair)
     return best_pairs
@@ -628,11 +645,16 @@ class _RareTerms:
             self._positions_by_rank[rank].discard(position)
 
     def candidates(self, ranks: list[int]) -> list[int]:
-        """Return the positions of the sets that may overlap with a set that is not smaller."""
+        """Return the positions of the sets that may overlap with a set that is not smaller.
+
+        These sets share two of their rarest terms with it.
+
+        ranks: the ranks of the terms of the larger set, the rarest first.
+        """
         shared_counts = Counter[int]()
         for rank in ranks[: len(ranks) // 5 + 2]:
             shared_counts.update(self._positions_by_rank.get(rank, ()))
-        return [position for position, count in shared_counts.items() if count > 1]
+        return [position for position, count in shared_counts.items() if count >= 2]
 
 
 def pairs_to_ask(memories: Sequence[MemoryState]) -> list[ScoredPair]:
@@ -654,18 +676,19 @@ def pairs_to_ask(memories: Sequence[MemoryState]) -> list[ScoredPair]:
             continue
         a = statements_by_id[pair.a]
         b = statements_by_id[pair.b]
-        rare_words = [
-            word for word in a.content & b.content if memory_counts[word] <= most_memories
-        ]
+        shared_words = a.content & b.content
+        rare_words = [word for word in shared_words if memory_counts[word] <= most_memories]
+        has_rare_words = len(rare_words) >= _LEAST_RARE_WORDS
         # One of the texts has at most one word that the other lacks.
         has_nearly_all = min(len(a.content - b.content), len(b.content - a.content)) <= 1
-        if len(rare_words) < _LEAST_RARE_WORDS or not has_nearly_all:
+        if not (has_rare_words and has_nearly_all):
             continue
 
         # A merge of texts about two things would mix these things up.
-        has_two_names = _have_names_of_their_own(texts_by_id[pair.a], texts_by_id[pair.b])
-        if not has_two_names and not _are_about_two_things(a, b):
-            pairs.append(pair)
+        names_differ = _have_names_of_their_own(texts_by_id[pair.a], texts_by_id[pair.b])
+        if names_differ or _are_about_two_things(a, b):
+            continue
+        pairs.append(pair)
     return pairs
 
 
@@ -718,12 +741,18 @@ def _names_thing(different_words: Sequence[str], words_before: Sequence[str]) ->
     different_words: these words in one of the texts.
     words_before: the words before them in this text.
     """
+    # Chinese has no such words before a thing, so any words may name one
     if any(map(is_cjk, different_words)):
         return True
-    if not _WORDS_BEFORE_THINGS.isdisjoint([*words_before[-1:], *different_words]):
+    # `the importer`: the word before the thing is before the difference, or a part of it
+    has_word_before_thing = not _WORDS_BEFORE_THINGS.isdisjoint(
+        [*words_before[-1:], *different_words]
+    )
+    if has_word_before_thing:
         return True
     # A text mostly begins with its subject, but in `we live` that is a pronoun.
-    return not words_before and bool(_content(different_words[0]))
+    is_beginning = not words_before
+    return is_beginning and _content(different_words[0]) != ""
 
 
 def _counts_of_links(
@@ -741,6 +770,24 @@ def _counts_of_links(
     return link_counts
 
 
+def _similar_to(
+    own_terms: frozenset[str], candidates: Iterable[int], term_sets: Sequence[frozenset[str]]
+) -> list[tuple[float, int]]:
+    """Return (overlap, position) of the memories that are similar to one, the most similar first.
+
+    own_terms: the terms of the one.
+    candidates: the positions of the memories to compare it with.
+    term_sets: the terms of all memories, by their positions.
+    """
+    similar: list[tuple[float, int]] = []
+    for position in candidates:
+        share = overlap(own_terms, term_sets[position])
+        is_similar = share > 0
+        if is_similar:
+            similar.append((share, position))
+    return sorted(similar, key=_best_first)
+
+
 def _similar_pairs_in(block: list[_Terms]) -> list[ScoredPair]:
     """Choose the memories of one block that are linked as similar.
 
@@ -753,24 +800,22 @@ def _similar_pairs_in(block: list[_Terms]) -> list[ScoredPair]:
     excluded_pairs = linked | linked_pairs(memories, "unlinked")
     link_counts = _counts_of_links(linked, term_sets)
     ranks_by_term = _ranks_by_rarity(term_sets)
-    # The smaller sets of terms, without those of memories that have all their links.
+    # The sets of terms before the present one. None of them is larger, since the block is sorted by
+    # size. Sets of memories that have all their links are taken out.
     smaller_sets = _RareTerms()
     pairs: list[ScoredPair] = []
     for position, own_terms in enumerate(term_sets):
         if link_counts[position] >= MOST_LINKS:
             continue
         ranks = sorted(map(ranks_by_term.__getitem__, own_terms))
-        # (overlap, position) of each similar memory.
-        similar: list[tuple[float, int]] = []
-        for other_position in smaller_sets.candidates(ranks):
-            if (other_position, position) not in excluded_pairs:
-                share = overlap(own_terms, term_sets[other_position])
-                if share:
-                    similar.append((share, other_position))
-
+        candidates = [
+            other_position
+            for other_position in smaller_sets.candidates(ranks)
+            if (other_position, position) not in excluded_pairs
+        ]
         # Link the most similar ones, as long as this memory may have more links.
-        similar.sort(key=_best_first)
         remaining_links = MOST_LINKS - link_counts[position]
+        similar = _similar_to(own_terms, candidates, term_sets)
         for share, other_position in similar[:remaining_links]:
             a, b = sorted((memories[position].id, memories[other_position].id))
             pairs.append(ScoredPair(share, a, b))

@@ -157,7 +157,8 @@ def _store_report(memory: MemorySession, report: Report) -> None:
     """
     stored = report
     report_before = load_report(memory.home)
-    if report_before and not report["actions"] and report["level"] < DEEP:
+    says_nothing_new = report["level"] < DEEP and not report["actions"]
+    if report_before and says_nothing_new:
         stored = report_before | {"last_dream": report["last_dream"]}
     path = Layout(memory.home).dream_report
     text = json.dumps(stored, ensure_ascii=False, indent=2) + "\n"
@@ -319,9 +320,12 @@ class _LinkLimits:
 
         a, b: the ids of the memories.
         """
-        if self._link_count >= MOST_LINKS_PER_RUN or frozenset((a, b)) in self._excluded_pairs:
+        has_all_links_of_run = self._link_count >= MOST_LINKS_PER_RUN
+        is_excluded = frozenset((a, b)) in self._excluded_pairs
+        if has_all_links_of_run or is_excluded:
             return False
-        if max(self._counts_by_id[a], self._counts_by_id[b]) >= MOST_LINKS:
+        has_all_links_of_memory = max(self._counts_by_id[a], self._counts_by_id[b]) >= MOST_LINKS
+        if has_all_links_of_memory:
             return False
         self._count(a, b)
         return True
@@ -443,6 +447,7 @@ def _checked_link(row: Any, shown_ids: set[str], new_ids: set[str]) -> _Proposed
         raise ValueError("it links a memory that was not shown")
     a = row.get("a")
     b = row.get("b")
+    # Anything else may be unhashable, and cannot be looked up in the sets
     are_ids = isinstance(a, str) and isinstance(b, str)
     if not are_ids or a not in shown_ids or b not in shown_ids or a == b:
         raise ValueError("it links a memory that was not shown")
@@ -666,13 +671,7 @@ def report_lines(parts: dict[str, Any], zone: tzinfo | None) -> list[str]:
         limit = MOST_SKIPPED if part == "skipped" else len(rows)
         lines.append(f"{title}: {len(rows)}")
         for row in rows[:limit]:
-            shown_row = dict(row)
-            # People see ids short.
-            for key in _IDS[part]:
-                if key in row:
-                    shown_row[key] = row[key][:8]
-            if part == "reminders":
-                shown_row["due_at"] = parse_stamp(row["due_at"]).astimezone(zone)
+            shown_row = _row_for_people(part, row, zone)
             lines.append("  " + form.format_map(shown_row))
         if len(rows) > limit:
             lines.append(f"  … {len(rows) - limit} more")
@@ -680,3 +679,17 @@ def report_lines(parts: dict[str, Any], zone: tzinfo | None) -> list[str]:
         *lines,
         f"Categories without a memory: {', '.join(parts['empty_categories']) or 'none'}",
     ]
+
+
+def _row_for_people(part: str, row: Mapping[str, Any], zone: tzinfo | None) -> dict[str, Any]:
+    """Return a row of a report with short ids, and with its time in a time zone.
+
+    part: the part of the report that has the row.
+    """
+    shown_row = dict(row)
+    for key in _IDS[part]:
+        if key in row:
+            shown_row[key] = row[key][:8]
+    if part == "reminders":
+        shown_row["due_at"] = parse_stamp(row["due_at"]).astimezone(zone)
+    return shown_row

@@ -223,11 +223,12 @@ def states_of(
 def merged_into(survivor: MemoryState, merged_states: Iterable[MemoryState]) -> MemoryState:
     """Return the survivor as it is after other memories were merged into it, in their order.
 
-    The survivor keeps id, content and category. In the inbox, it takes category and phase of the
-    first organized memory. Tags and links are united, its own first. Access counts are summed, and
-    `created` is the earliest. `expires` is None if any memory is organized, or else the latest.
-    `merged` gains the ids of the merged memories, and the ids in their `merged`.
-    Source: contract 001, 5, "Merging".
+    The survivor keeps its id, content and category. But if it is in the inbox, it takes the
+    category and the phase of the first memory that is organized. Tags and links are united, its own
+    first. Access counts are summed, and `created` is the earliest.
+
+    `expires` is None if any memory is organized, or else the latest. `merged` gains the ids of the
+    merged memories, and the ids in their `merged`. Source: contract 001, 5, "Merging".
 
     merged_states: the other memories.
     """
@@ -281,9 +282,11 @@ def linked_pairs(memories: Sequence[MemoryState], key: str = "links") -> set[tup
     pairs: set[tuple[int, int]] = set()
     for position, memory in enumerate(memories):
         for id in getattr(memory, key):
-            other_position = positions.get(id, position)
-            if other_position != position:
-                pairs.add((min(position, other_position), max(position, other_position)))
+            other_position = positions.get(id)
+            # A memory outside of `memories`, or one that was merged into this memory
+            if other_position is None or other_position == position:
+                continue
+            pairs.add((min(position, other_position), max(position, other_position)))
     return pairs
 
 
@@ -425,7 +428,8 @@ class Round:
             infos: list[NoteInfo] = []
             self._excluded_categories = set()
             for info in all_infos:
-                if info.locked or info.is_broken or id_counts[info.id] > 1:
+                claims_taken_id = id_counts[info.id] > 1
+                if info.locked or info.is_broken or claims_taken_id:
                     self._excluded_categories.add(info.category or "")
                 else:
                     infos.append(info)
@@ -511,7 +515,8 @@ def _without_undone(
     # The ids that each memory consists of, once the actions before are done.
     joined_ids = {id: [id, *state.merged] for id, state in states.items()}
     for action in actions:
-        if action.verb not in (MERGE, LINK):
+        is_about_two = action.verb in (MERGE, LINK)
+        if not is_about_two:
             # A new reminder is recorded with the memory that it was made from.
             changed_id = (action.target or "") if action.verb == REMIND else action.id
             if not states[changed_id].is_kept_from(action.verb):
@@ -522,6 +527,7 @@ def _without_undone(
         if _is_kept_apart(action.verb, own_ids, target_ids, states):
             continue
         if action.verb == MERGE:
+            # From here on, the target consists of this memory, too
             target_ids += own_ids
         yield action
 
@@ -555,6 +561,7 @@ def _states_after(
         state = states[id]
         has_changed = info is not state.info
         if has_changed:
+            # `targets` are wikilinks to notes that the memory is not linked to yet
             targets = tuple(target for target in state.targets if target not in info.links)
             state = MemoryState.of(info, state.content, targets, state.used)
         states_after.append(state)
@@ -610,7 +617,9 @@ def organize_all(
     _, first_action = planned[0]
     set_by = first_action.set_by
     verb = first_action.verb
-    if set_by or any(SET_BY in info.header for info, _ in planned):
+    has_former_author = any(SET_BY in info.header for info, _ in planned)
+    if set_by or has_former_author:
+        # If the classifier chose, the header must not name the person who chose before
         keys[SET_BY] = set_by or REMOVE
 
     # All memories change together, so that one undo brings all back.
@@ -629,11 +638,7 @@ def after_actions(
     now: the new `updated` of changed memories. None leaves `updated` as it is.
     """
     states = {memory.id: memory for memory in memories}
-    # The effects of links and merges on the memories that remain, by their ids.
-    new_links = defaultdict[str, list[str]](list)
-    merged_states = defaultdict[str, list[MemoryState]](list)
-    # The id of the survivor of each merged memory.
-    survivors: dict[str, str] = {}
+    effects = _Effects()
     # Merges come last, because a merged memory may be organized by another action.
     for action in sorted(actions, key=lambda action: action.verb == MERGE):
         target = action.target or ""
@@ -642,25 +647,49 @@ def after_actions(
         elif action.verb in _ORGANIZING:
             states[action.id] = _organized(states[action.id], action, now)
         elif action.verb == LINK:
-            new_links[action.id].append(target)
-            new_links[target].append(action.id)
+            effects.link(action.id, target)
         elif action.verb == MERGE:
-            survivors[action.id] = target
-            merged_states[target].append(states[action.id])
+            effects.merge(states[action.id], target)
+    remaining_states = [state for state in states.values() if state.id not in effects.survivors]
+    return [effects.on(state, now) for state in remaining_states]
 
-    # Apply merges and links to the memories that remain.
-    remaining_states = [state for state in states.values() if state.id not in survivors]
-    states_after = []
-    for state in remaining_states:
+
+class _Effects:
+    """The effects of links and merges on the memories that remain.
+
+    survivors: the id of the survivor of each merged memory, by the merged memory's id.
+    """
+
+    def __init__(self) -> None:
+        self.survivors: dict[str, str] = {}
+        # By the id of a memory, the ids of the memories to link it with.
+        self._new_links = defaultdict[str, list[str]](list)
+        # By the id of a survivor, the memories that are merged into it.
+        self._merged_states = defaultdict[str, list[MemoryState]](list)
+
+    def link(self, a: str, b: str) -> None:
+        """Link the memories with these ids in both directions."""
+        self._new_links[a].append(b)
+        self._new_links[b].append(a)
+
+    def merge(self, merged_state: MemoryState, survivor: str) -> None:
+        """Merge a memory into the one with the id `survivor`."""
+        self.survivors[merged_state.id] = survivor
+        self._merged_states[survivor].append(merged_state)
+
+    def on(self, state: MemoryState, now: datetime | None) -> MemoryState:
+        """Return a memory that remains, as it is with these effects.
+
+        now: its new `updated` if it changes. None leaves `updated` as it is.
+        """
         new_state = state
-        if state.id in merged_states:
-            new_state = merged_into(state, merged_states[state.id])
-        new_state = _relinked(new_state, survivors, new_links.get(state.id, ()))
+        if state.id in self._merged_states:
+            new_state = merged_into(state, self._merged_states[state.id])
+        new_state = _relinked(new_state, self.survivors, self._new_links.get(state.id, ()))
         has_changed = new_state is not state
         if now is not None and has_changed:
-            new_state = replace(new_state, updated=now)
-        states_after.append(new_state)
-    return states_after
+            return replace(new_state, updated=now)
+        return new_state
 
 
 def _organized(state: MemoryState, action: Action, now: datetime | None) -> MemoryState:

@@ -228,12 +228,11 @@ def _decays_after(
 def _unread(memories: Sequence[MemoryState], settings: Settings) -> Iterator[MemoryState]:
     """Yield the organized memories that were never read and that may decay."""
     for memory in memories:
-        is_exempt = (
-            memory.category in settings.decay_exempt
-            or memory.is_pinned
-            or memory.is_kept_from("decay")
-        )
-        if memory.phase != ORGANIZED or memory.access_count > 0 or is_exempt:
+        is_unread = memory.phase == ORGANIZED and memory.access_count == 0
+        if not is_unread:
+            continue
+        is_exempt = memory.category in settings.decay_exempt or memory.is_pinned
+        if is_exempt or memory.is_kept_from("decay"):
             continue
         if memory.category == REMINDERS:
             reminder = Reminder.of(memory.header)
@@ -311,15 +310,19 @@ def upgrade_named(
     # The classifier learns from the categories that the owner chooses, but not from those of agents.
     set_by = OWNER if memory.agent is None else None
 
+    def out_of_archive(info: NoteInfo) -> NoteInfo:
+        """Restore a memory if it is archived. Returns its index entry afterwards."""
+        if info.phase != ARCHIVED or dry_run:
+            return info
+        return memory.find(memory.bring_back(info, category))
+
     def organized(infos: list[NoteInfo]) -> tuple[list[NoteInfo], list[Action | None], set[str]]:
-        """Organize memories as they are now. `retried` calls this again if they change meanwhile."""
-        restored_ids: set[str] = set()
-        present_infos: list[NoteInfo] = []
-        for info in infos:
-            if info.phase == ARCHIVED and not dry_run:
-                restored_ids.add(info.id)
-                info = memory.find(memory.bring_back(info, category))
-            present_infos.append(info)
+        """Do the work for memories as they are now, and return what `upgrade_named` returns.
+
+        `retried` calls this again if somebody changes one of them meanwhile.
+        """
+        restored_ids = {info.id for info in infos if info.phase == ARCHIVED and not dry_run}
+        present_infos = list(map(out_of_archive, infos))
         states = states_of(memory, present_infos)
         actions = [plan_upgrade_of(state, classifier, category, set_by) for state in states]
         if not dry_run:
@@ -628,10 +631,7 @@ class Scheduler:
         Raises the error that ended the job.
         """
         if name == _FIRST_JOB:
-            # Read before the jobs look, so that a text written in the meantime counts as a change.
-            self._state = Upkeep(self.memory).state()
-            if self._idle is not None and self._idle.is_over(self._state, turn.now):
-                self._idle = None
+            self._end_idleness(turn)
         if self._idle is not None:
             return 0
         outcome = turn.run(name, plan)
@@ -640,16 +640,25 @@ class Scheduler:
             findings.number += 1
             raise outcome.error
         findings.number += len(outcome.actions) + outcome.skipped
-        if name == _LAST_JOB and not findings.number and not self.stop():
+        has_found_nothing = name == _LAST_JOB and findings.number == 0
+        # A stopped round has not looked at everything
+        if has_found_nothing and not self.stop():
             due = next_due(turn.memories, self.memory.settings, turn.now)
             self._idle = _Idle(self._state, due)
         return len(outcome.actions)
+
+    def _end_idleness(self, turn: Round) -> None:
+        """Let the jobs run again if a memory has changed since they found nothing, or is due."""
+        # Read before the jobs look, so that a text written in the meantime counts as a change.
+        self._state = Upkeep(self.memory).state()
+        if self._idle is not None and self._idle.is_over(self._state, turn.now):
+            self._idle = None
 
     def level(self) -> int:
         """Return the level of the dream that is due now. 0 means none.
 
         While nothing changes, each level comes once: 1 after five minutes, 2 after half an hour, 3
-        after two hours.
+        after two hours (`IDLE`). After a change, they come again.
         """
         if not self.memory.settings.dream:
             return 0

@@ -116,12 +116,14 @@ def name_words(text: str) -> tuple[dict[str, str], set[str]]:
         lower_name = match[0].lower()
         is_stop_word = lower_name in _stop_words()
         is_of_calendar = lower_name.removesuffix("s") in _calendar()
-        if len(lower_name) > 2 and not is_stop_word and not is_of_calendar:
-            spelling_by_name.setdefault(lower_name, match[0])
-            # `_BEGINNING` needs only a few characters before the word.
-            text_before = text[max(0, match.start() - 6) : match.start()]
-            if not _BEGINNING.search(text_before):
-                sure_names.add(lower_name)
+        is_too_short = len(lower_name) <= 2
+        if is_too_short or is_stop_word or is_of_calendar:
+            continue
+        spelling_by_name.setdefault(lower_name, match[0])
+        # `_BEGINNING` needs only a few characters before the word.
+        text_before = text[max(0, match.start() - 6) : match.start()]
+        if not _BEGINNING.search(text_before):
+            sure_names.add(lower_name)
     return spelling_by_name, sure_names
 
 
@@ -231,14 +233,19 @@ class _Pairs:
                     self._positions[marked_memory.memory.scope, kind, mark].append(position)
         linked = linked_pairs(self.memories)
         self._excluded_pairs = linked | linked_pairs(self.memories, "unlinked")
-        self.related = [
-            (a, b)
-            for a, b in linked
-            if self.memories[a].scope == self.memories[b].scope
-            and self.memories[a].category != self.memories[b].category
-            and self.evidence(a, b).score >= LEAST_SCORE
-        ]
+        self.related = [(a, b) for a, b in linked if self._are_related(a, b)]
         self.links = Counter(chain.from_iterable(self.related))
+
+    def _are_related(self, a: int, b: int) -> bool:
+        """Whether two memories would be linked if they were not linked yet.
+
+        a, b: the positions of the memories.
+        """
+        memory_a = self.memories[a]
+        memory_b = self.memories[b]
+        if memory_a.scope != memory_b.scope or memory_a.category == memory_b.category:
+            return False
+        return self.evidence(a, b).score >= LEAST_SCORE
 
     def count_linked_at(self, time: datetime) -> int:
         """Return how many related pairs were linked at `time`: both memories were updated then."""
@@ -271,9 +278,10 @@ class _Pairs:
                 best_score = mark_scores[later_position] + TERM * counted_terms
                 if best_score < LEAST_SCORE:
                     continue
+                if (position, later_position) in self._excluded_pairs:
+                    continue
                 other_category = self.memories[later_position].category
-                is_excluded = (position, later_position) in self._excluded_pairs
-                if marked_memory.memory.category != other_category and not is_excluded:
+                if marked_memory.memory.category != other_category:
                     pairs.append((-best_score, position, later_position))
         return pairs
 
@@ -326,7 +334,8 @@ class _Pairs:
                 # A phrase is as rare as its rarest pair.
                 pairs_of_phrase = map(add, phrase, phrase[1:])
                 terms.append((min(self._term_counts[pair] for pair in pairs_of_phrase), phrase))
-                if len(phrase) > 3:
+                is_long = len(phrase) >= 4
+                if is_long:
                     long_phrase_count += 1
 
         rarest_terms = [f'term "{term}"' for _, term in nsmallest(MOST_TERMS, terms)]
@@ -347,25 +356,36 @@ def phrases(content: str, pairs: Iterable[str]) -> list[str]:
 
     With the pairs `喝绿` and `绿茶`, the text `他喝绿茶` has the phrase `喝绿茶`. No pair is used twice.
     """
-    pair_set = set(pairs)
-    # The last piece is the one that is being made
-    pieces = [""]
-    for run in han_runs(without_wikilinks(lower_form(content))):
-        for pair in map(add, run, run[1:]):
-            if pair not in pair_set:
-                pieces.append("")
-            else:
-                # A pair begins with the last character of the piece so far.
-                pieces[-1] += pair[1] if pieces[-1] else pair
-        pieces.append("")
     phrase_list = []
     used_pairs = set[str]()
-    for piece in sorted(filter(None, pieces), key=len, reverse=True):
+    pieces = _pieces_of(content, set(pairs))
+    for piece in sorted(pieces, key=len, reverse=True):
         piece_pairs = set(map(add, piece, piece[1:]))
         if used_pairs.isdisjoint(piece_pairs):
             phrase_list.append(piece)
         used_pairs |= piece_pairs
     return phrase_list
+
+
+def _pieces_of(content: str, pairs: Container[str]) -> list[str]:
+    """Return the pieces of a text in which each two neighbouring Han characters are one of `pairs`.
+
+    With the pairs `喝绿` and `绿茶`, the text `他喝绿茶` has the piece `喝绿茶`.
+    """
+    pieces: list[str] = []
+    for run in han_runs(without_wikilinks(lower_form(content))):
+        piece = ""
+        for pair in map(add, run, run[1:]):
+            if pair not in pairs:
+                pieces.append(piece)
+                piece = ""
+            elif piece:
+                # A pair begins with the last character of the piece so far.
+                piece += pair[1]
+            else:
+                piece = pair
+        pieces.append(piece)
+    return [piece for piece in pieces if piece]
 
 
 def _rare_marks(memories: Sequence[MemoryState]) -> tuple[list[_Marked], Counter[str]]:

@@ -48,7 +48,11 @@ def is_past(sentence: str, phrase: str) -> bool:
     has_chinese_past = _PAST_ZH.search(after) or _PAST_ZH.search(before)
     if has_chinese_past:
         return not _ARRANGING_ZH.search(sentence)
+    # In English, the verb is in the same clause, before the day: "We met her on Thursday"
     clause_before = _CLAUSE_END.split(before)[-1]
-    if _AIM.search(clause_before) or re.match(r"(?:next|coming)\b", phrase, re.I):
+    # "We worked for Thursday", "we spoke about next Thursday"
+    is_aim = _AIM.search(clause_before) or re.match(r"(?:next|coming)\b", phrase, re.I)
+    if is_aim:
         return False
-    return bool(_PAST.search(clause_before)) and not _ARRANGING.search(clause_before)
+    is_arranged = _ARRANGING.search(clause_before) is not None
+    return _PAST.search(clause_before) is not None and not is_arranged

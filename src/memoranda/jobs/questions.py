@@ -276,17 +276,29 @@ def _remind(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
     Raises NotFound if the question is no longer open.
     """
     if item.key.startswith(_OUTDATED_PREFIX):
-        open_keys = {other_item.key for other_item in _outdated(memory)}
-        if item.key not in open_keys:
-            raise NotFound(item.key, "the open questions")
-        if choice == "n":
-            memory.delete(memory.memory_id(item.refs[0]))
-        return choice == "n"
-
+        return _settle_outdated(memory, item, choice)
     actions_by_key = {other_item.key: action for other_item, action in _doubtful(memory)}
     if item.key not in actions_by_key:
         raise NotFound(item.key, "the open questions")
-    return choice == "y" and _carry_out(memory, actions_by_key[item.key])
+    is_wanted = choice == "y"
+    return is_wanted and _carry_out(memory, actions_by_key[item.key])
+
+
+def _settle_outdated(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
+    """Keep or delete a reminder whose memory no longer asks for it. Returns whether it was deleted.
+
+    item: the question.
+    choice: `y` keeps the reminder, `n` deletes it.
+
+    Raises NotFound if the question is no longer open.
+    """
+    open_keys = {other_item.key for other_item in _outdated(memory)}
+    if item.key not in open_keys:
+        raise NotFound(item.key, "the open questions")
+    is_unwanted = choice == "n"
+    if is_unwanted:
+        memory.delete(memory.memory_id(item.refs[0]))
+    return is_unwanted
 
 
 def _merge(memory: MemorySession, item: ReviewItem, choice: str) -> bool:

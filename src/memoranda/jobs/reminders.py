@@ -131,11 +131,11 @@ def acknowledge(memory: MemorySession, ref: str) -> NoteInfo:
         new_keys = dict[str, Any]()
         is_due_but_not_fired = not reminder.has_fired and reminder.is_due(now)
         if reminder.repeat and is_due_but_not_fired:
-            # It will not fire any more, so its next time is set here
+            # Firing sets the next time. This occurrence will not fire any more, so it is set here.
             new_keys = reminder.once_fired(now, memory.settings.reading_zone)
         new_keys["acked_at"] = stamp(now)
-        is_put_off = reminder.snoozed is not None and not reminder.has_fired
-        if is_put_off:
+        is_still_put_off = reminder.snoozed is not None and not reminder.has_fired
+        if is_still_put_off:
             new_keys[SNOOZED] = REMOVE
         return new_keys
 
@@ -168,6 +168,8 @@ def reschedule(memory: MemorySession, ref: str, when: str) -> NoteInfo:
     It fires again, even if it was acknowledged. Raises the errors of `snooze`.
     """
     reading = read_time(memory, when)
+    # These say when the reminder fired, and how its former time repeats. They go, unless the new
+    # time has them, too.
     former_keys = ("fired_at", "acked_at", "all_day", "repeat", SNOOZED, FIRED_FOR)
 
     def keys(reminder: Reminder) -> dict[str, Any]:

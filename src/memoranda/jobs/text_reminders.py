@@ -112,10 +112,11 @@ class _Plan:
 
         An ambiguous or past time is added to the skipped ones, unless it got a reminder earlier.
         """
-        # Sure times are read in a plan of doubtful times, too, since their subjects are then known.
         is_to_plan = time.doubt == self._doubt
+        # A plan of doubtful times looks at the sure ones, too: a doubtful time for the same thing
+        # gets no second reminder.
         is_sure = time.doubt == ""
-        if not is_to_plan and not is_sure:
+        if not (is_to_plan or is_sure):
             return None
         # A reminder of a merged memory is a reminder of the survivor.
         ids = [reminder_id(source, time.phrase) for source in (memory.id, *memory.merged)]
@@ -126,16 +127,26 @@ class _Plan:
                 self._skipped.append(Skipped(memory.id, time.phrase, outcome.code))
             return None
 
-        # Two texts about the same thing at the same time get one reminder. If this text gets none
-        # because it has one, a later text about the same thing must not get one either.
-        subject = _subject(time.paragraph, outcome.phrase)
-        subjects_then = self._subjects[memory.scope, outcome.due]
-        is_known = any(_is_same(subject, other_subject) for other_subject in subjects_then)
-        subjects_then.append(subject)
-        if is_made or is_known or not is_to_plan:
+        # This also counts if the text gets no reminder, because it has one already: a later text
+        # about the same thing must not get one either.
+        is_new_event = self._add_event(memory.scope, time, outcome)
+        if is_made or not is_new_event or not is_to_plan:
             return None
         self._made_ids.add(ids[0])
         return self._reminder(ids[0], memory, time.paragraph, outcome)
+
+    def _add_event(self, scope: str, time: TextTime, reading: Reading) -> bool:
+        """Count the event that a text names as known. Returns whether it was not known before.
+
+        Two texts of one scope about the same thing at the same time name one event.
+
+        reading: the time of the event, or its next time.
+        """
+        subject = _subject(time.paragraph, reading.phrase)
+        subjects_then = self._subjects[scope, reading.due]
+        is_known = any(_is_same(subject, other_subject) for other_subject in subjects_then)
+        subjects_then.append(subject)
+        return not is_known
 
     def _ahead(self, outcome: Reading | TimeRefused) -> Reading | TimeRefused:
         """Return a reading with its next time. PastTime if it is over and does not repeat.
@@ -369,12 +380,18 @@ class _MemoryText:
 def _may_be_same(subject: frozenset[str], words: frozenset[str]) -> bool:
     """Whether a paragraph may be about a subject, once the words of its time are left out.
 
+    This is decided without reading the time. A yes may be wrong, a no is not.
+
     words: the words of the paragraph, its time included. A time has at most 16 words.
     """
-    if subject and subject <= words:
-        return True
-    if subject and subject.isdisjoint(words):
-        return False
+    if subject:
+        has_all_words = subject <= words
+        if has_all_words:
+            return True
+        has_none = subject.isdisjoint(words)
+        if has_none:
+            return False
+    # All words that the subject lacks may belong to the time
     return len(words - subject) <= _MOST_TIME_WORDS
 
 

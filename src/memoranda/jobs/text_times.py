@@ -195,6 +195,9 @@ class _MemoryText:
     def hours_of(self, index: int, day: Reading, place: _Place) -> dict[int, datetime]:
         """Return the hours that the sentence names after a day, as moments, by the index of a group.
 
+        In "Flight on 10 March, BA 117, at 7 am", the day has the hour `7 am`. Groups are the times
+        in the order of the text.
+
         index: the group of the day.
         """
         from memoranda.note import timephrase
@@ -234,12 +237,14 @@ class _MemoryText:
         from memoranda.note import timephrase
 
         settings = self._settings
+        # Read as if it were the year 1000, so that the day of a birth in 1961 is not over
         try:
             reading = timephrase.read(outcome.phrase, _LONG_AGO, self._zone, settings.day_hour)
         except TimeRefused:
             return None
         due = reading.due if isinstance(outcome, PastTime) else getattr(outcome, "due", None)
-        if due is None or reading.repeat or not reading.all_day:
+        is_single_day = reading.all_day and not reading.repeat
+        if due is None or not is_single_day:
             return None
         # Words such as "next Friday" name another day of the year if they are read at another time
         is_same_day = (due.month, due.day) == (reading.due.month, reading.due.day)
@@ -293,16 +298,18 @@ def _doubt(sentence: str, reading: Reading, place: _Place) -> str:
 
     "" for an explicit date or a named deadline that nothing in its sentence negates.
     """
-    is_yearly = place.is_birthday and "FREQ=YEARLY" in (reading.repeat or "")
-    if not is_yearly and (reading.repeat or _HABIT.search(sentence)):
+    is_birthday = place.is_birthday and "FREQ=YEARLY" in (reading.repeat or "")
+    is_habit = reading.repeat or _HABIT.search(sentence)
+    if is_habit and not is_birthday:
         return "a repeat"
     # "Cancel the subscription by 3 May" is a task, not a negation.
     if place.is_deadline:
         sentence = _TO_CANCEL.sub(" ", sentence)
     if _NEGATION.search(_NO_NEGATION.sub(" ", sentence)):
         return "a negation"
-    is_deadline_day = place.is_deadline and not _MONTHDAY.search(reading.phrase)
-    if is_yearly or reading.is_explicit or is_deadline_day:
+    # "By Friday" is sure. "By the 3rd" may be of any month.
+    is_sure_deadline = place.is_deadline and not _MONTHDAY.search(reading.phrase)
+    if is_birthday or reading.is_explicit or is_sure_deadline:
         return ""
     if is_past(sentence, reading.phrase):
         return "the past"

@@ -132,14 +132,16 @@ class Change(ValueObject):
     def count_of_others(self) -> int:
         """Return how many notes this change wrote, removed or moved, without counting the first.
 
-        A note that came to another place counts once, although it was removed at one place and made
-        at another. A note from which a deletion only removed links does not count.
+        The page shows the first note and this count. A deletion also writes the notes that had
+        links to the deleted one. These do not count.
         """
         files = list(self.texts())
         removed_count = sum(file.do == StepKind.REMOVE for file in files)
         if self.verb == "delete":
             note_count = removed_count
         else:
+            # A note that came to another project is one note, although it was removed at one place
+            # and made at another
             new_count = sum(file.do == StepKind.PUT and file.old is None for file in files)
             moved_count = min(removed_count, new_count)
             note_count = len(files) - moved_count
@@ -200,12 +202,17 @@ class Standing:
         self._runs_taken_back: set[int] = set()
 
     def counts(self, change: Change) -> bool:
-        """Whether a change counts. It must be asked of the changes in order, the newest first."""
-        is_of_run = change.undoes is None and change.run in self._runs_taken_back
-        if change.number in self._taken_back or is_of_run:
+        """Whether a change counts. It must be asked of the changes in order, the newest first.
+
+        An undo is newer than the changes that it takes back. So it is known already when these are
+        asked about.
+        """
+        if change.number in self._taken_back:
             return False
-        if change.undoes is None:
-            return True
+        is_undo = change.undoes is not None
+        if not is_undo:
+            return change.run not in self._runs_taken_back
+        # This undo was not taken back itself, so it takes back its changes
         if change.run is not None:
             self._runs_taken_back.add(change.run)
         self._taken_back.update(undone_numbers(change.undoes, change.details))

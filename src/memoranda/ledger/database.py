@@ -93,8 +93,11 @@ class LedgerDatabase:
             inode = os.stat(self.path).st_ino
         except FileNotFoundError:
             inode = 0
-        is_other_file = inode != self._inode or not inode
-        if is_other_file or not self.is_writable:
+        is_gone = inode == 0
+        is_other_file = is_gone or inode != self._inode
+        # A ledger that could only be read may have become writable
+        may_be_writable_now = not self.is_writable
+        if is_other_file or may_be_writable_now:
             with self.mutex:
                 connection = self._open()
                 self._connection.close()
@@ -111,13 +114,14 @@ class LedgerDatabase:
             check_own(f"{self.path}{suffix}")
         try:
             return self._open_writable()
+        except sqlite3.OperationalError:
+            # The disk is full or may not be written, or another process holds the file
+            return self._open_read_only()
         except sqlite3.DatabaseError as error:
             if code_of(error) in _NOT_A_LEDGER:
                 self.begin_again()
                 return self._open_writable()
-            if not isinstance(error, sqlite3.OperationalError):
-                raise self.refusal(error) from None
-            return self._open_read_only()
+            raise self.refusal(error) from None
         except OSError:
             return self._open_read_only()
 
@@ -157,10 +161,13 @@ class LedgerDatabase:
         """
         self.is_writable = False
         self._inode = 0
+        # Even a reader makes a file beside a ledger with a write-ahead log. Where that fails, the
+        # ledger is opened as immutable, which needs no further file.
         for option in ("mode=ro", "immutable=1"):
             with suppress(sqlite3.Error):
                 connection = _connect(f"file:{quote(str(self.path))}?{option}", uri=True)
                 with closed_on_error(connection):
+                    # Only a query shows whether the file can be read
                     connection.execute("select number from change limit 1").fetchone()
                 return connection
         connection = _connect(":memory:")
@@ -169,24 +176,34 @@ class LedgerDatabase:
         return connection
 
     def begin_again(self) -> None:
-        """Set a damaged file aside."""
+        """Set a damaged file aside, so that the next `_open` makes a new one. Raises OSError."""
         number = len(self._damaged_files()) + 1
         os.replace(self.path, self.path.with_name(f"{DAMAGED}-{number}"))
+        # A new file must not meet the write-ahead log of the old one
         for suffix in _SUFFIXES[1:]:
             with suppress(FileNotFoundError):
                 os.unlink(f"{self.path}{suffix}")
 
     def refusal(self, error: sqlite3.Error) -> LedgerRefused:
-        """Return the LedgerRefused for an SQLite error. A damaged file is replaced by a new one."""
+        """Return the LedgerRefused for an SQLite error.
+
+        If the error says that the file is damaged, a new file is begun first. So the caller can
+        repeat the call.
+        """
         code = code_of(error)
-        if code in _NOT_A_LEDGER:
-            with self.mutex, suppress(OSError, sqlite3.Error):
-                self._connection.close()
-                if is_damaged(self.path):
-                    self.begin_again()
-                self._connection = self._open()
-            return LedgerRefused("it was damaged and begins again; repeat the call")
-        return LedgerRefused(_REASONS.get(code, str(error)))
+        if code not in _NOT_A_LEDGER:
+            return LedgerRefused(_REASONS.get(code, str(error)))
+        self._reopen_damaged()
+        return LedgerRefused("it was damaged and begins again; repeat the call")
+
+    def _reopen_damaged(self) -> None:
+        """Open the file again after SQLite found it damaged. If it is, a new one is begun."""
+        with self.mutex, suppress(OSError, sqlite3.Error):
+            self._connection.close()
+            # Another process may have begun a new file in between
+            if is_damaged(self.path):
+                self.begin_again()
+            self._connection = self._open()
 
     def rows(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[sqlite3.Row]:
         """Return all rows of a query. Raises StorageError."""
@@ -288,9 +305,11 @@ class LedgerDatabase:
     def _reader_of_short_log(self) -> sqlite3.Connection | None:
         """Open a connection that only reads, if there is a short write-ahead log; else None."""
         with suppress(OSError, sqlite3.Error):
-            size = os.stat(f"{self.path}-wal").st_size
-            if 0 < size <= _SMALL_LOG_BYTES:
+            log_size = os.stat(f"{self.path}-wal").st_size
+            has_short_log = 0 < log_size <= _SMALL_LOG_BYTES
+            if has_short_log:
                 reader = _connect(f"file:{quote(str(self.path))}?mode=ro", uri=True)
+                # SQLite opens the file only when it is first read
                 reader.execute("select 1 from change limit 1").fetchone()
                 return reader
         return None

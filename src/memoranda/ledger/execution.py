@@ -36,6 +36,8 @@ OPEN_FOLDERS = 200
 _MAX_GIVE_BACKS = 100
 # The errors of a folder that cannot be removed because it is not empty
 _NOT_EMPTY = {errno.ENOTEMPTY, errno.EEXIST}
+# The steps that make something at their place. All others take something away from there.
+_MAKING = (StepKind.PUT, StepKind.MKDIR, StepKind.SYMLINK)
 
 
 class _Reversal(Enum):
@@ -519,7 +521,10 @@ class Execution:
     def _remove_own_file(self, step: Step, place: Entry) -> None:
         """Remove a file that the step wrote, unless somebody saved over it meanwhile."""
         status = stat_in(place.name, place.folder)
-        if status is not None and step.stamp and status.st_ino == step.stamp.inode:
+        if status is None or step.stamp is None:
+            return
+        is_file_of_step = status.st_ino == step.stamp.inode
+        if is_file_of_step:
             os.unlink(place.name, dir_fd=place.folder)
 
     # --- after a writer died
@@ -535,14 +540,17 @@ class Execution:
         """
         if step.do == StepKind.SET:
             return
-        # This sets `step.old` to the present file
+        # For PUT and REMOVE, this also sets `step.old` to the present file.
         is_done = self._is_done(step, touched)
         if step.do in (StepKind.PUT, StepKind.REMOVE):
-            is_done = _may_stay(step, touched, is_done=is_done, lost_power=lost_power)
-        if is_done:
+            is_settled = _may_stay(step, touched, is_done=is_done, lost_power=lost_power)
+        else:
+            is_settled = is_done
+        if is_settled:
             return
         if step.do == StepKind.PUT:
             self._write_again(step, touched)
+        # Somebody may save a file there at this moment. It stays.
         with suppress(Conflict, Exists):
             self.run(step)
 
@@ -576,7 +584,8 @@ class Execution:
         for step, touched in zip(steps, files, strict=True):
             if step.do == StepKind.SET:
                 continue
-            if step.do not in (StepKind.PUT, StepKind.REMOVE):
+            is_of_folder_or_link = step.do not in (StepKind.PUT, StepKind.REMOVE)
+            if is_of_folder_or_link:
                 if self._was_done(step, touched):
                     return False
                 continue
@@ -587,8 +596,8 @@ class Execution:
             is_done = present_etag == new_etag
             if is_done:
                 return False
-            if present_etag != touched.old:
-                has_edit = True
+            is_edited = present_etag != touched.old
+            has_edit = has_edit or is_edited
         return has_edit
 
     def _was_done(self, step: Step, touched: Touched) -> bool:
@@ -621,30 +630,37 @@ class Execution:
         try:
             folder, name = self._at(step)
         except NotFound:
-            if step.do in (StepKind.PUT, StepKind.MKDIR, StepKind.SYMLINK):
+            if step.do in _MAKING:
                 raise
             # The folder is gone, and with it whatever the step removes or moves.
             return True
-        status = stat_in(name, folder.fd)
+        place = Entry(folder.fd, name)
+        if step.do in _MAKING:
+            return _is_made(step, touched, place)
+        return self._is_taken_away(step, touched, place)
 
-        # Steps that make something at this place.
-        if step.do == StepKind.PUT:
-            step.old = read_file(name, folder.fd) if status is not None else None
-            return step.old is not None and step.old.etag == touched.new
-        if step.do in (StepKind.MKDIR, StepKind.SYMLINK):
-            return status is not None
+    def _is_taken_away(self, step: Step, touched: Touched, place: Entry) -> bool:
+        """Whether the file, folder or link that a step takes away is gone from its place.
 
-        # All other steps take something away from this place.
+        For REMOVE, `step.old` is set to a file that is at the place now.
+
+        touched: the record of the step in the ledger.
+        place: the place of the step.
+        """
+        status = stat_in(place.name, place.folder)
         if status is None:
             return True
-        if step.do == StepKind.REMOVE:
-            step.old = read_file(name, folder.fd)
-            return step.old.etag != touched.old
-        if step.do == StepKind.UNLINK:
-            return not stat.S_ISLNK(status.st_mode)
-        if step.do == StepKind.RMDIR:
-            return False
-        return self._is_moved(step, touched)
+        match step.do:
+            case StepKind.REMOVE:
+                # A file with another text was saved there after the removal, or instead of it
+                step.old = read_file(place.name, place.folder)
+                return step.old.etag != touched.old
+            case StepKind.UNLINK:
+                return not stat.S_ISLNK(status.st_mode)
+            case StepKind.RMDIR:
+                return False
+            case _:
+                return self._is_moved(step, touched)
 
     def _is_moved(self, step: Step, touched: Touched) -> bool:
         """Whether the writer that died had moved the file or folder to the step's destination.
@@ -679,6 +695,21 @@ class Execution:
         for folder in self._folders.values():
             folder.close()
         self._folders.clear()
+
+
+def _is_made(step: Step, touched: Touched, place: Entry) -> bool:
+    """Whether the file, folder or link that a step makes is at its place.
+
+    For PUT, `step.old` is set to the present file, None if no file exists.
+
+    touched: the record of the step in the ledger.
+    place: the place of the step.
+    """
+    is_there = stat_in(place.name, place.folder) is not None
+    if step.do != StepKind.PUT:
+        return is_there
+    step.old = read_file(place.name, place.folder) if is_there else None
+    return step.old is not None and step.old.etag == touched.new
 
 
 def _sync_files(files: Iterable[Entry]) -> None:

@@ -66,18 +66,18 @@ class FileSync:
             self._numbers += numbers
             self._places.update(places)
             is_full = len(self._numbers) >= CHANGES
-            is_running = (
-                self._thread is not None
-                and self._thread.is_alive()
-                and self._process == os.getpid()
-            )
-            if not is_running:
+            if not self._is_running():
                 self._process = os.getpid()
                 self._wake = threading.Event()
                 self._thread = threading.Thread(target=self._run, name="file-sync", daemon=True)
                 self._thread.start()
         if is_full:
             self._wake.set()
+
+    def _is_running(self) -> bool:
+        """Whether this process has a thread that syncs. A process that was forked has none."""
+        is_of_this_process = self._process == os.getpid()
+        return is_of_this_process and self._thread is not None and self._thread.is_alive()
 
     def _run(self) -> None:
         """Sync what was added, until the object is closed or nothing was added for a while."""

@@ -221,13 +221,15 @@ class History:
         absolute: steps on the file with this absolute path come next. They are in projects whose
             folder is outside of the home.
         """
+        # Steps from the file, then moves to it. `dest` is empty for a step that moves nothing.
         for where in ("s.path = :path", "s.dest = :path and s.dest <> ''"):
             yield from self._placed(f"{where} order by s.change desc", {"path": path})
         for root in self._roots_above(absolute):
-            below = {"root": root, "path": os.path.relpath(absolute, os.fsdecode(root))}
+            path_in_root = os.path.relpath(absolute, os.fsdecode(root))
+            values = {"root": root, "path": path_in_root}
             for column in ("path", "dest"):
                 where = f"s.{column} = :path and s.root = :root and s.{column} <> ''"
-                yield from self._placed(f"{where} order by s.change desc", below)
+                yield from self._placed(f"{where} order by s.change desc", values)
 
     def _roots_above(self, absolute: str) -> list[Any]:
         """Return the project folders outside of the home that contain a path, as they are stored.
@@ -414,10 +416,11 @@ class History:
         undone_by_undo = self._undos_around(change)
         # number of a change -> number of the undo that took it back
         undo_of: dict[int, int] = {}
-        # Only a later undo can take an undo back. So from the latest on, each one is known to count
-        # or not before its own changes are looked at.
+        # From the latest undo on. Only a later one can take an undo back, so it is known by then
+        # whether that happened.
         for undo in sorted(undone_by_undo, reverse=True):
-            if undo in undo_of:
+            was_taken_back = undo in undo_of
+            if was_taken_back:
                 continue
             for number in undone_by_undo[undo]:
                 undo_of.setdefault(number, undo)
@@ -578,15 +581,12 @@ class History:
         etag: the SHA-256 of the text.
         """
         # The rows are newest first
-        latest_anywhere: Provenance | None = None
-        for row in self.database.rows(_ALL_WRITERS, (etag,)):
-            provenance = _writer_of(row).provenance(touched_of(row))
-            if (row["project"], row["path"]) == (project, path):
-                return provenance
-            if latest_anywhere is None:
-                latest_anywhere = provenance
-        if latest_anywhere is not None:
-            return latest_anywhere
+        writers = self.database.rows(_ALL_WRITERS, (etag,))
+        writers_here = [row for row in writers if (row["project"], row["path"]) == (project, path)]
+        best_writers = writers_here or writers
+        if best_writers:
+            latest = best_writers[0]
+            return _writer_of(latest).provenance(touched_of(latest))
         # The change may be purged. Then its origin is kept.
         sql = "select * from origin where new = ? order by project = ? and path = ? desc"
         origin = self.database.row(sql, (etag, project, path))

@@ -85,6 +85,8 @@ _PENDING_STEP = (
     "insert into pending_step (change, position, root, temp, temp_folder, mode, data) "
     "values (?, ?, ?, ?, ?, ?, ?)"
 )
+# Seconds to wait for a lock whose holder may have died.
+_RECOVERY_WAITS = 0.5
 # A change that was set aside is named by its number: `change-17`.
 _WAITING_PREFIX = "change-"
 
@@ -226,7 +228,7 @@ class Ledger:
         nothing can be completed.
         """
         # Whenever the lock is taken, `_complete_interrupted` is called
-        with suppress(Busy, OSError, StorageError), waits_at_most(0.5), self.lock:
+        with suppress(Busy, OSError, StorageError), waits_at_most(_RECOVERY_WAITS), self.lock:
             pass
 
     def close(self) -> None:
@@ -624,7 +626,10 @@ class Ledger:
             execution.sync_temps(puts, threads)
             sync_places({os.path.join(step.root, step.temp_folder) for step in puts})
         for step in steps:
-            if _keeps_old(step) and step.old is not None and len(step.old.data) >= LARGE:
+            if step.old is None or not _keeps_old(step):
+                continue
+            is_large = len(step.old.data) >= LARGE
+            if is_large:
                 with execution.opened(step) as (folder, name):
                     self.history.keep_large(step.old, name, folder)
 
@@ -769,7 +774,7 @@ class Ledger:
         """
         is_other_file = self.database.refresh()
         if is_other_file:
-            # Its table of these folders is empty
+            # The new file does not have the folders that were recorded in the old one
             self._temp_folders.clear()
         if not self.database.is_writable:
             return

@@ -61,10 +61,11 @@ class LineChanges:
             touched.old = self._history.keep_text(connection, b"".join(lines.old))
         new = _new_lines(lines.numbers, lines.new, lines.added)
         touched.new = self._history.keep_text(connection, new)
-        if not lines.write.whole:
+        old_whole_text = lines.write.whole
+        if not old_whole_text:
             return [touched]
-        whole = self._history.keep_text(connection, lines.write.whole)
-        return [replace(touched, old=whole, new=None, size=0), touched]
+        old_digest = self._history.keep_text(connection, old_whole_text)
+        return [replace(touched, old=old_digest, new=None, size=0), touched]
 
     def begin(self, connection: Connection, number: int, lines: LineChange) -> None:
         """Record how the lines of a change get into their file, before they are written.

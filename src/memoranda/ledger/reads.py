@@ -106,7 +106,8 @@ class Reads:
     def _write(self, *, may_wait: bool) -> None:
         """Write the waiting reads to the ledger, if possible. Otherwise they go on waiting.
 
-        may_wait: whether to wait for another thread or process that writes.
+        may_wait: whether to wait for another thread or process that writes. If not, only for a
+            tenth of a second, and not at all soon after a wait in vain.
         """
         if not self._waiting:
             return
@@ -118,17 +119,24 @@ class Reads:
         if not has_mutex:
             return
         try:
-            with self._guard:
-                rows = self._waiting
-                self._waiting = []
-            if self._has_stored(rows, may_wait, patience):
-                return
-            self._impatient_until = time.monotonic() + _IMPATIENT_SECONDS
-            # Other threads may have added reads meanwhile, which are newer.
-            with self._guard:
-                self._waiting = [*rows, *self._waiting]
+            self._write_with_mutex(may_wait, patience)
         finally:
             self._database.mutex.release()
+
+    def _write_with_mutex(self, may_wait: bool, patience: float) -> None:
+        """Do `_write`, when no other thread uses the database.
+
+        patience: how many seconds to wait for another process if `may_wait` is False.
+        """
+        with self._guard:
+            rows = self._waiting
+            self._waiting = []
+        if self._has_stored(rows, may_wait, patience):
+            return
+        self._impatient_until = time.monotonic() + _IMPATIENT_SECONDS
+        # Other threads may have added reads meanwhile, which are newer.
+        with self._guard:
+            self._waiting = [*rows, *self._waiting]
 
     def _has_stored(
         self, rows: Iterable[tuple[str, ReadRow]], may_wait: bool, patience: float
@@ -168,8 +176,11 @@ class Reads:
         keys: return only the reads of these keys. None means all keys.
         """
         rows = self._written_rows(keys)
-        for key, row in [*self._waiting]:
-            if keys is None or key in keys:
+        # A copy, since other threads may add reads meanwhile
+        waiting = [*self._waiting]
+        for key, row in waiting:
+            is_asked_for = keys is None or key in keys
+            if is_asked_for:
                 rows[key] = sum_of(rows.get(key, ReadRow()), row)
         return rows
 
@@ -181,6 +192,7 @@ class Reads:
         }
 
     def _stored_rows(self, keys: Collection[str] | None) -> Iterable[Row]:
+        """Return the rows of the table `read` with these keys. For many keys, return all rows."""
         if keys is None or len(keys) > _MAX_KEYS_IN_QUERY:
             return self._database.rows("select * from read")
         marks = ",".join("?" * len(keys))
@@ -222,7 +234,9 @@ class Reads:
         )
         if row is None:
             return (0, 0)
-        return (int(row["reads"]) + len(self._waiting), row["latest"] or 0)
+        # The waiting reads are not in the table yet. Each changes the sum by one at least.
+        count = int(row["reads"]) + len(self._waiting)
+        return (count, row["latest"] or 0)
 
     # --- taking away
 

@@ -28,6 +28,8 @@ _MAX_SESSION_AGE = timedelta(days=30)
 _FULL_CHARACTERS = 64_000
 # `last_seen` looks at this number of the latest sessions of a client.
 _LATEST_SESSIONS = 20
+# A hook that only reads waits this long for a writer, and then goes without the records.
+_READ_SECONDS = 0.05
 # Shorter lines occur too often to show that a session received them.
 _MIN_LINE_CHARACTERS = 12
 _ITEMS = "select kind, value from session_item where client = ? and session = ?"
@@ -157,7 +159,7 @@ def texts_given(path: Path, client: str, session: str) -> set[str]:
     """
     with suppress(sqlite3.Error):
         name = f"file:{quote(str(path))}?mode=ro"
-        with closing(sqlite3.connect(name, uri=True, timeout=0.05)) as connection:
+        with closing(sqlite3.connect(name, uri=True, timeout=_READ_SECONDS)) as connection:
             rows = connection.execute(_ITEMS, (client, session_hash(session))).fetchall()
             return {value for kind, value in rows if kind == TEXT}
     return set()

@@ -105,17 +105,25 @@ class File(ValueObject):
         # The import takes 8 ms, and a search that finds nothing new reads no file
         from memoranda.note.markdown import parse_note
 
+        # Only an entity of a graph file has a time beside its stamp
         is_entity = self.changed_ns is not None
-        if changed is None:
-            nanoseconds = self.stamp.mtime_ns if self.changed_ns is None else self.changed_ns
-            # `datetime.fromtimestamp` would round
-            changed = EPOCH + timedelta(microseconds=nanoseconds // 1000)
         born = datetime.fromtimestamp(self.born, UTC) if self.born else None
         note = parse_note(
-            text, project=project, path=path, changed=changed, born=born, entity=is_entity
+            text,
+            project=project,
+            path=path,
+            changed=changed or self._changed(),
+            born=born,
+            entity=is_entity,
         )
         note.etag = self.etag
         return note
+
+    def _changed(self) -> datetime:
+        """Return when the file or entity was changed last."""
+        nanoseconds = self.stamp.mtime_ns if self.changed_ns is None else self.changed_ns
+        # `datetime.fromtimestamp` would round
+        return EPOCH + timedelta(microseconds=nanoseconds // 1000)
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -459,6 +459,7 @@ def _zk(folder: Path, conventions: Conventions) -> None:
     for key in ("ignore", "exclude"):
         conventions.patterns += gitignore_patterns(_texts(note.get(key)), f"zk's note.{key}")
 
+    # Without this setting, zk writes `[Title](path)`, not `[[path]]`
     markdown = _table(_table(settings, "format"), "markdown")
     conventions.has_markdown_links = markdown.get("link-format") in (None, "markdown")
     # By default zk drops the extension, and such a link does not show that it leads to a note
@@ -551,7 +552,10 @@ def _folder(value: object) -> str:
     "" for the project's own folder, for folders outside of it, and for any other value.
     """
     text = _text(value).replace("\\", "/").strip("/")
-    if text in ("", ".") or text.startswith(("./", "../")) or "/../" in text:
+    is_project = text in ("", ".")
+    # `./` is the folder of the present note in Obsidian, which is no fixed folder
+    is_relative = text.startswith(("./", "../")) or "/../" in text
+    if is_project or is_relative:
         return ""
     return text
 

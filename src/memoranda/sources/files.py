@@ -421,18 +421,19 @@ def take_lock(fd: int, how: int) -> None:
     as long as a call may.
     """
     try:
-        return fcntl.flock(fd, how | fcntl.LOCK_NB)
+        fcntl.flock(fd, how | fcntl.LOCK_NB)
+        return
     except BlockingIOError:
         owner = _owner(fd)
 
-    def is_taken() -> bool:
+    def has_taken() -> bool:
         """Try to take the lock. Returns whether it is ours now."""
         with suppress(BlockingIOError):
             fcntl.flock(fd, how | fcntl.LOCK_NB)
             return True
         return False
 
-    while not wait_for(is_taken, _seconds_left_of(owner)):
+    while not wait_for(has_taken, _seconds_left_of(owner)):
         former_owner = owner
         owner = _owner(fd)
         # With many callers the lock goes from holder to holder. Only a holder that keeps it too
@@ -545,6 +546,7 @@ def lock_owner(path: Path | str) -> Owner | None:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
         return None
+    # The only way to ask is to try. If that succeeds, closing the file ends our lock.
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -620,19 +622,27 @@ class ThreadLock:
 
     def __enter__(self) -> None:
         """Wait for the lock, after the threads that came before, and enter. Raises Busy."""
-        this_thread = threading.get_ident()
-        turn = None
-        if self._owner != this_thread:
-            with self._counting:
-                if self._owner:
-                    turn = threading.Lock()
-                    turn.acquire()
-                    self._queue.append((this_thread, turn))
-                else:
-                    self._owner = this_thread
-        if turn is not None:
-            self._wait_for(turn)
+        if not self.is_mine:
+            turn = self._take_or_queue()
+            if turn is not None:
+                self._wait_for(turn)
         self._depth += 1
+
+    def _take_or_queue(self) -> threading.Lock | None:
+        """Take the lock if no thread holds it. Otherwise put this thread into the queue.
+
+        Returns None, or the lock that is released when the turn of this thread comes.
+        """
+        this_thread = threading.get_ident()
+        with self._counting:
+            is_free = self._owner == 0
+            if is_free:
+                self._owner = this_thread
+                return None
+            turn = threading.Lock()
+            turn.acquire()
+            self._queue.append((this_thread, turn))
+            return turn
 
     def _wait_for(self, turn: threading.Lock) -> None:
         """Wait until the thread that holds the lock passes it on to this thread. Raises Busy.

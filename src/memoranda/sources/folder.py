@@ -195,12 +195,14 @@ class FolderSource:
         below: the path of the folder. "" for all notes.
         listing: takes the notes, and the folders that cannot be read.
         """
-        # Files behind a link are listed only at their real place
-        if below and (has_link(self.root, below) or self.rules.reason(below, is_folder=True)):
-            waiting = []
-        else:
-            waiting = [below]
+        waiting = [below]
+        if below:
+            # Files behind a link are listed only at their real place
+            is_behind_link = has_link(self.root, below)
+            if is_behind_link or self.rules.reason(below, is_folder=True):
+                waiting = []
         while waiting:
+            # This adds the folders in it to `waiting`
             for _ in self.portions(waiting.pop(), listing, waiting, _PORTION_FILES):
                 if len(listing.stamps) >= _PORTION_FILES:
                     yield

@@ -296,13 +296,20 @@ class GraphFileSource:
 
         # The graph may be one JSON document instead of lines.
         lines_of_other_form = graph_lines.as_lines(data)
-        if lines_of_other_form is not None:
-            self._refusal = None
-            self._other_form = data
-            self._read(lines_of_other_form)
+        if lines_of_other_form is None:
+            self._load_lines(data)
             return
+        self._refusal = None
+        self._other_form = data
+        self._read(lines_of_other_form)
 
-        # Only the lines that were added since the last call are read, if nothing else changed.
+    def _load_lines(self, data: bytes) -> None:
+        """Read a file that has one object a line, or set `_refusal` if it is not a graph.
+
+        If the file only grew, the lines that were read before are not parsed again.
+
+        data: the bytes of the file.
+        """
         old_lines = self._unchanged_lines(data)
         old_size = sum(map(len, old_lines))
         new_lines = _lines_of(data[old_size:])
@@ -310,7 +317,8 @@ class GraphFileSource:
         self._other_form = None
         shape = graph_lines.shape_of(data, all_lines)
         self._refusal = NotAGraphFile(self.root, shape) if shape else None
-        if not shape and (new_lines or not old_lines):
+        has_nothing_new = bool(old_lines) and not new_lines
+        if not shape and not has_nothing_new:
             self._read(all_lines, first=len(old_lines))
 
     def _unchanged_lines(self, data: bytes) -> Sequence[bytes]:
@@ -331,19 +339,22 @@ class GraphFileSource:
     def _read(self, lines: list[bytes], first: int = 0) -> None:
         """Parse `lines`, which are the lines of the file from now on.
 
-        first: the number of the first new line. The lines before it were parsed already.
+        first: the number of the first new line. The lines before it were parsed already. With 0,
+            the whole file is parsed, and entities that are still there keep their `order`.
         """
         self.lines = lines
         # name -> the orders of its entities so far, which they keep
         orders: dict[str, list[int]] = {}
         highest_order = self._last_order
-        if first == 0:
+        is_whole_file = first == 0
+        if is_whole_file:
             for entity in self.entities.values():
                 orders.setdefault(entity.name, []).append(entity.order)
             self._forget()
             self._last_order = 0
         for number in range(first, len(lines)):
             self._parse(number, orders)
+        # An entity that comes later must not get the order of one that is gone
         self._last_order = max(highest_order, self._last_order)
         self.changes += 1
         if self._logs:
@@ -381,11 +392,12 @@ class GraphFileSource:
             this entity gets is removed.
         """
         next_order = self._last_order + 1
-        earlier_orders = orders.get(entity.name)
-        order = earlier_orders.pop(0) if earlier_orders else next_order
+        orders_of_name = orders.get(entity.name)
+        # Of twins, the first in the file gets the first order
+        order = orders_of_name.pop(0) if orders_of_name else next_order
         is_new_line = number not in self.entities
         if is_new_line:
-            # Entities of later lines have greater orders
+            # Entities of later lines have greater orders, even if the lines changed places
             order = max(order, next_order)
             self._last_order = order
             self.named.setdefault(entity.name, []).append(number)
@@ -486,30 +498,37 @@ class GraphFileSource:
         return ()
 
     def _lines_after(self, edit: LineEdit) -> list[bytes]:
-        """Return the lines after an edit. A removed line is empty, unless lines are inserted."""
+        """Return the lines after an edit.
+
+        A removed line stays as an empty one, so that the others keep their numbers. If lines are
+        inserted, the numbers change anyway, and there are no empty lines.
+        """
         lines = [*self.lines]
         for number, line in edit.lines.items():
             lines[number] = line
-        last = _last_line(lines)
         has_new_lines = bool(edit.added or edit.inserted)
-        if has_new_lines and last is not None and not lines[last].endswith(b"\n"):
-            lines[last] += b"\n"
+        if has_new_lines:
+            # The last line of a file may lack its line break
+            last = _last_line(lines)
+            if last is not None and not lines[last].endswith(b"\n"):
+                lines[last] += b"\n"
         if edit.inserted:
             lines = _with_insertions(lines, edit.inserted)
         return lines + edit.added
 
     def _line_change(self, fd: int, edit: LineEdit, lines: list[bytes]) -> LineChange:
-        """Return the change that makes an edit.
+        """Return the change that makes an edit, as the ledger records and writes it.
 
         fd: the descriptor of the file.
         lines: the lines after the edit.
         """
         numbers = sorted(edit.lines)
         inserted = chain.from_iterable(edit.inserted[number] for number in sorted(edit.inserted))
+        # The file does not have the lines that were removed since it was read. Here they are empty.
+        numbers_in_file = [number - self.lines[:number].count(b"") for number in numbers]
         return LineChange(
             place=self._file.target,
-            # The file does not have the lines that are empty here
-            numbers=[number - self.lines[:number].count(b"") for number in numbers],
+            numbers=numbers_in_file,
             old=[self.lines[number] for number in numbers],
             new=[edit.lines[number] for number in numbers],
             added=[*inserted, *edit.added],
@@ -526,9 +545,10 @@ class GraphFileSource:
         last = _last_line(self.lines)
         if last is not None and not self.lines[last].endswith(b"\n"):
             data = b"\n" + data
-        # New lines can be appended if no other line changes.
-        is_addition = not edit.lines and not edit.inserted and self._other_form is None
-        if is_addition and len(data) < MAX_APPEND:
+        # New lines can be appended if no other line changes, and if the file has lines at all.
+        changes_other_lines = bool(edit.lines or edit.inserted)
+        can_append = not changes_other_lines and self._other_form is None
+        if can_append and len(data) < MAX_APPEND:
             return Append(self._file, fd, data)
         content = b"".join(lines)
         return Replacement(self._file, fd, content, self._other_form, may_overwrite=True)
@@ -561,17 +581,25 @@ class GraphFileSource:
         self.lines = lines
         self.changes += 1
         for number, line in edit.lines.items():
-            entity_before = self.entities.get(number)
-            if entity_before is not None and not line:
-                self._drop_entity(entity_before)
-            self._drop_relation(number)
-            if line:
-                orders: dict[str, list[int]] = {}
-                if entity_before is not None:
-                    orders[entity_before.name] = [entity_before.order]
-                self._parse(number, orders)
-        for number in range(len(lines) - len(edit.added), len(lines)):
+            self._follow_line(number, line)
+        first_added = len(lines) - len(edit.added)
+        for number in range(first_added, len(lines)):
             self._parse(number, orders={})
+
+    def _follow_line(self, number: int, line: bytes) -> None:
+        """Take up the new text of a line. An empty text removes the line's entity or relation."""
+        entity_before = self.entities.get(number)
+        is_removed = line == b""
+        if is_removed and entity_before is not None:
+            self._drop_entity(entity_before)
+        self._drop_relation(number)
+        if is_removed:
+            return
+        # An entity that is only edited keeps its order
+        orders: dict[str, list[int]] = {}
+        if entity_before is not None:
+            orders[entity_before.name] = [entity_before.order]
+        self._parse(number, orders)
 
     def path(self, name: str, twin: int = 0) -> str:
         """Return the path of the note of an entity. It stays the same while the object exists.

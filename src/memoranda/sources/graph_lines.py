@@ -328,9 +328,11 @@ def _member_line(kind: str, member: dict[str, Any]) -> bytes:
     member: the element.
     """
     own_type = member.get("type")
-    if kind == "entity" and "entityType" not in member and own_type not in (None, kind):
+    if kind == "entity" and "entityType" not in member:
         # Some programs write the type of an entity as `type` in such lists
-        member = member | {"entityType": own_type}
+        is_type_of_entity = own_type not in (None, kind)
+        if is_type_of_entity:
+            member = member | {"entityType": own_type}
     # `type` comes first, and replaces the element's own
     return _raw_line({"type": kind} | member | {"type": kind})
 
@@ -358,8 +360,11 @@ def shape_of(data: bytes, lines: Sequence[bytes]) -> str:
     if not first_lines:
         return ""
     first_value = json_value(first_lines[0])
-    if isinstance(first_value, dict) and (len(first_lines) > 1 or "type" in first_value):
-        return ""
+    if isinstance(first_value, dict):
+        # A single object may be another JSON file, unless it says that it is an entity or relation
+        has_second_line = len(first_lines) > 1
+        if has_second_line or "type" in first_value:
+            return ""
     return _shape_of_lines(data, [*first_lines, *full_lines])
 
 

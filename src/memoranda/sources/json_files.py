@@ -207,6 +207,7 @@ class JsonFile:
                 self._fd = fd
                 yield
         except OSError as error:
+            # `make` may write while it opens the file. A full disk is no trouble of this file.
             is_about_opening = not is_open and error.errno not in _FULL_DISK_ERRORS
             error_class = CannotOpen if is_about_opening else StorageError
             raise error_class(self._file.name, files.reason(error)) from None

@@ -52,8 +52,11 @@ def namespace_in(row: Row, stem: str) -> str:
     It is the row's field `namespace`, if that belongs into this file, or else the stem.
     """
     namespace = row.get("namespace")
-    if isinstance(namespace, str) and namespace and stem_of(namespace) == stem:
-        return namespace
+    if isinstance(namespace, str) and namespace:
+        # A row that names the namespace of another file is read as one of its own file
+        is_of_file = stem_of(namespace) == stem
+        if is_of_file:
+            return namespace
     return stem
 
 

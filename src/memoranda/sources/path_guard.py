@@ -57,18 +57,15 @@ def clean(path: str, project: str, *, hidden: bool = False) -> str:
     Raises OutsideError for `..` in any form, absolute paths, NUL, line breaks and hidden names.
     Raises InvalidInput for names or paths that are too long, or not valid Unicode.
     """
+    # `~1a2b3c4d5e` is a name, `~/notes` leads to the user's folder
     is_in_user_folder = path.startswith("~") and not _NAMELESS.match(path)
-    is_forbidden = (
-        path.startswith("/")
-        or is_in_user_folder
-        or "\0" in path
-        or "\n" in path
-        or "\r" in path
-        or climbs(path)
-    )
+    is_absolute = path.startswith("/") or is_in_user_folder
+    has_forbidden_sign = any(sign in path for sign in "\0\n\r")
+    if is_absolute or has_forbidden_sign or climbs(path):
+        raise OutsideError(path, project)
     parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".")]
     has_hidden_name = any(part.startswith(".") for part in parts)
-    if is_forbidden or (has_hidden_name and not hidden):
+    if has_hidden_name and not hidden:
         raise OutsideError(path, project)
     for part in parts:
         check_name(part)
@@ -189,10 +186,12 @@ def open_folder(root: str, path: str, project: str, *, links: bool = False) -> F
         raise StorageError(path or project, reason(error)) from None
     try:
         folder_path = real_path(fd)
+        # Where the folder is below the project, None if it is outside
         inner_path: str | None = ""
         if path:
             inner_path = _path_below(_real_root(root), folder_path)
-        # On a file system that ignores case, the real spelling may differ without any symlink.
+        # Another real path mostly means a symlink. But on a file system that ignores case, only the
+        # spelling may differ.
         has_refused_link = not links and inner_path != path and has_link(root, path)
         if inner_path is None or has_refused_link:
             raise OutsideError(path, project)

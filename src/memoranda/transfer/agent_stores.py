@@ -148,16 +148,24 @@ def _rows(text: str) -> Iterator[dict[str, Any]]:
     except (ValueError, RecursionError):
         values = [_json(line) for line in text.splitlines() if line.strip()]
 
-    # Each value is a list of objects, an object with such a list, or one object.
     for value in values:
-        rows = value if isinstance(value, list) else [value]
-        if isinstance(value, dict):
-            inner_list = value.get("data", value.get("memories"))
-            if isinstance(inner_list, list):
-                rows = inner_list
-        for row in rows:
+        for row in _rows_of_value(value):
             if isinstance(row, dict):
                 yield row
+
+
+def _rows_of_value(value: Any) -> list[Any]:
+    """Return the rows in a value of JSON: a list, an object with a list, or one object.
+
+    `{"data": [{"path": "/a"}]}` has the row `{"path": "/a"}`.
+    """
+    if isinstance(value, list):
+        return value
+    if isinstance(value, dict):
+        inner_list = value.get("data", value.get("memories"))
+        if isinstance(inner_list, list):
+            return inner_list
+    return [value]
 
 
 def _json(line: str) -> Any:

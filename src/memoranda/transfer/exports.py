@@ -234,17 +234,19 @@ def _newest_copies(kind: str, items: Found, plan: MovePlan) -> list[Exported]:
             plan.skipped.append(item)
             continue
         reason_to_skip = _unfit(item)
-        earlier_copy = newest.get(item.ref)
         if reason_to_skip:
             plan.skipped.append((item.label(kind), reason_to_skip))
-        elif earlier_copy is None:
+            continue
+        earlier_copy = newest.setdefault(item.ref, item)
+        # This is the first copy, or it says the same
+        if earlier_copy == item:
+            continue
+        older_copy = item
+        is_newer = item.age() > earlier_copy.age()
+        if is_newer:
             newest[item.ref] = item
-        elif earlier_copy != item:
-            older_copy = item
-            if item.age() > earlier_copy.age():
-                newest[item.ref] = item
-                older_copy = earlier_copy
-            plan.skipped.append((older_copy.label(kind), "the export holds a newer copy of it"))
+            older_copy = earlier_copy
+        plan.skipped.append((older_copy.label(kind), "the export holds a newer copy of it"))
     return list(newest.values())
 
 
@@ -317,23 +319,9 @@ def _plan_note(
     day = created.date().isoformat() if created else "undated"
     digest = sha256(item.ref.encode("utf-8", "replace")).hexdigest()[:8]
     path = paths_by_digest.get(digest) or f"{kind}/{file_name(f'{day} {digest}')}"
-    keys = {"source": kind, SOURCE_REF: f"{kind}:{item.ref}"}
-    if changed:
-        keys["updated_at"] = stamp(changed)
+    data = _note_data(kind, item, permalink_for(project, path))
 
-    note = compose_note(
-        "\n" + "\n".join(map(_turn_text, item.turns)),
-        title=item.text or "Conversation",
-        type=item.kind,
-        tags=(kind, *item.tags),
-        permalink=permalink_for(project, path),
-        created=created,
-        metadata=keys,
-    )
-    data = note.encode("utf-8", "replace")
-
-    name = f"{project}/{path}"
-    label = f"{name} ({item.text})"
+    label = f"{project}/{path} ({item.text})"
     existing = exchange.file(project, path)
     if existing is None:
         note_file = _NoteFile(path, data, None)
@@ -366,6 +354,28 @@ def _updated(file: File) -> datetime:
         return datetime.max.replace(tzinfo=UTC)
 
 
+def _note_data(kind: str, item: Exported, permalink: str) -> bytes:
+    """Return the bytes of the note for a conversation.
+
+    kind: the program that made the export.
+    item: the conversation.
+    """
+    keys = {"source": kind, SOURCE_REF: f"{kind}:{item.ref}"}
+    changed = item.changed()
+    if changed:
+        keys["updated_at"] = stamp(changed)
+    note = compose_note(
+        "\n" + "\n".join(map(_turn_text, item.turns)),
+        title=item.text or "Conversation",
+        type=item.kind,
+        tags=(kind, *item.tags),
+        permalink=permalink,
+        created=item.begun(),
+        metadata=keys,
+    )
+    return note.encode("utf-8", "replace")
+
+
 def _members(path: Path, pattern: str) -> Iterator[tuple[str, bytes]]:
     """Yield the name and bytes of each file of an export whose name matches. Raises WrongStore.
 
@@ -375,11 +385,13 @@ def _members(path: Path, pattern: str) -> Iterator[tuple[str, bytes]]:
     """
     if path.is_dir():
         for member_path in sorted(path.rglob("*")):
-            if member_path.is_file() and not member_path.is_symlink():
-                if re.fullmatch(pattern, member_path.name):
-                    yield str(member_path.relative_to(path)), read_bytes(member_path)
-                elif _PART.fullmatch(member_path.name):
-                    yield from _zipped(member_path, pattern)
+            if not member_path.is_file() or member_path.is_symlink():
+                continue
+            if re.fullmatch(pattern, member_path.name):
+                yield str(member_path.relative_to(path)), read_bytes(member_path)
+            elif _PART.fullmatch(member_path.name):
+                # One of the several zips of a large export
+                yield from _zipped(member_path, pattern)
     elif zipfile.is_zipfile(path):
         yield from _zipped(path, pattern)
     else:
@@ -397,10 +409,12 @@ def _zipped(file: Path | BytesIO, pattern: str) -> Iterator[tuple[str, bytes]]:
     """
     try:
         with zipfile.ZipFile(file) as archive:
+            is_outermost = isinstance(file, Path)
             for name in sorted(archive.namelist()):
-                if re.fullmatch(pattern, name.rpartition("/")[2]):
+                file_name = name.rpartition("/")[2]
+                if re.fullmatch(pattern, file_name):
                     yield name, archive.read(name)
-                elif isinstance(file, Path) and _PART.fullmatch(name.rpartition("/")[2]):
+                elif is_outermost and _PART.fullmatch(file_name):
                     yield from _zipped(BytesIO(archive.read(name)), pattern)
     except (OSError, zipfile.BadZipFile, RuntimeError) as error:
         name = str(file) if isinstance(file, Path) else "a zip in the zip"
@@ -656,6 +670,7 @@ def _branch(mapping: Mapping[str, Any], last: Any) -> list[tuple[str, dict[str, 
     nodes = {name: node for name, node in mapping.items() if isinstance(node, dict)}
     parents = _parents(nodes)
     names = list(nodes)
+    # Each edit of a question, and each new try of an answer, begins a branch
     if parents:
         has_last = isinstance(last, str) and last in nodes
         end = last if has_last else _newest_leaf(nodes, parents)
@@ -794,7 +809,8 @@ def _claude_talk(row: Mapping[str, Any]) -> Exported | None:
 def _claude_project(row: Mapping[str, Any]) -> Exported | None:
     """Read a project, with its instructions and documents as turns. None for another row."""
     docs = row.get("docs")
-    if not row.get("uuid") or not (isinstance(docs, list) or "prompt_template" in row):
+    seems_to_be_project = isinstance(docs, list) or "prompt_template" in row
+    if not row.get("uuid") or not seems_to_be_project:
         return None
     turns: list[Turn] = []
     instructions = str(row.get("prompt_template") or row.get("description") or "")

@@ -87,25 +87,34 @@ class ParsedRecord:
         the existing record: its further header keys are added to the existing ones, and the change
         gets the time `now`.
         """
-        fields_of_existing = set(Record.__slots__) - self.fields - {"further"}
-        if "category" in self.fields and "phase" not in self.fields:
-            # The phase follows from the category: only `inbox` is not organized.
-            fields_of_existing.remove("phase")
-            if self.record.phase == ORGANIZED:
-                # An organized memory does not expire, unless the line says when.
-                fields_of_existing.discard("expires")
-        existing_values = {name: getattr(existing, name) for name in fields_of_existing}
-        if "updated" in self.fields:
+        existing_values = {name: getattr(existing, name) for name in self._missing_fields()}
+        is_whole = "updated" in self.fields
+        if is_whole:
             return replace(self.record, **existing_values)
 
-        # Without a time of its own, the line only changes some fields of the record.
         further = existing.further | self.record.further
         record = replace(self.record, **existing_values, further=further)
         if record != existing:
             record = replace(record, updated=now)
-        if record.content != existing.content and "version" not in self.fields:
+        has_new_text = record.content != existing.content
+        if has_new_text and "version" not in self.fields:
             record = replace(record, version=existing.version + 1)
         return record
+
+    def _missing_fields(self) -> set[str]:
+        """Return the names of the fields that the line does not say anything about.
+
+        A category says something about two further fields.
+        """
+        # `over` decides about the further header keys
+        missing_fields = set(Record.__slots__) - self.fields - {"further"}
+        if "category" in self.fields and "phase" in missing_fields:
+            # The phase follows from the category: only `inbox` is not organized.
+            missing_fields.remove("phase")
+            if self.record.phase == ORGANIZED:
+                # An organized memory does not expire, unless the line says when.
+                missing_fields.discard("expires")
+        return missing_fields
 
 
 def row(memory: MemorySession, note: Note | NoteInfo, content: str) -> dict[str, Any]:
@@ -600,6 +609,28 @@ class Import:
         batch: list[tuple[int, ParsedRecord]] = []
         batch_ids: set[str] = set()
         batch_bytes = 0
+        for number, parsed, size in self._records(tally, warn):
+            is_full = len(batch) >= PAGE or batch_bytes > _PAGE_BYTES
+            # A second record with an id must see the first one written.
+            is_repeated_id = "id" in parsed.fields and parsed.record.id in batch_ids
+            if is_full or is_repeated_id:
+                yield from self._plan_batch(batch, tally, warn)
+                batch = []
+                batch_ids = set()
+                batch_bytes = 0
+            batch.append((number, parsed))
+            batch_ids.add(parsed.record.id)
+            batch_bytes += size
+        yield from self._plan_batch(batch, tally, warn)
+
+    def _records(self, tally: Tally, warn: Say | None) -> Iterator[tuple[int, ParsedRecord, int]]:
+        """Yield the number of each record of the input, the record, and the bytes of its line.
+
+        Bad records are refused.
+
+        tally: counts the records that are left out.
+        warn: is called with a sentence for each of these. None means no warnings.
+        """
         for number, line in self._record_lines():
             try:
                 ttl = self._memory.settings.short_term_ttl
@@ -607,17 +638,7 @@ class Import:
             except InvalidInput as error:
                 self._refuse(BadRecord(number, str(error)), tally, warn)
                 continue
-            # A second record with an id must see the first one written.
-            is_repeated_id = "id" in parsed.fields and parsed.record.id in batch_ids
-            if len(batch) >= PAGE or batch_bytes > _PAGE_BYTES or is_repeated_id:
-                yield from self._plan_batch(batch, tally, warn)
-                batch = []
-                batch_ids = set()
-                batch_bytes = 0
-            batch.append((number, parsed))
-            batch_ids.add(parsed.record.id)
-            batch_bytes += len(line)
-        yield from self._plan_batch(batch, tally, warn)
+            yield number, parsed, len(line)
 
     def _record_lines(self) -> Iterator[tuple[int, bytes]]:
         """Yield each line of the input with a record, and its number. Blank lines do not count."""
@@ -689,9 +710,10 @@ class Import:
             return self._after_earlier_record(record)
         if record.id in known_records:
             return self._against(parsed, *known_records[record.id])
-        if record.id in survivors:
-            # The memory was merged into another one. If that has all lines of the record, the record
-            # would only bring back a duplicate.
+        was_merged = record.id in survivors
+        if was_merged:
+            # If the other memory has all lines of the record, the record would only bring back a
+            # duplicate.
             survivor_lines = set(compared_lines(survivors[record.id]))
             if survivor_lines.issuperset(compared_lines(record.content)):
                 return _Action(SKIP, record)

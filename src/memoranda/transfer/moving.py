@@ -57,6 +57,8 @@ BANKS = "banks"
 BANK_KINDS = ("global", "projects", "code")
 """The folders of a root of banks, one for each kind."""
 _NO_BANK_ID = "its name cannot be a bank's id"
+# The reason for a file that is not copied, and not skipped either: it counts as unchanged.
+_SAME_FILE = "the same file is there"
 EXPIRED = "its time to live is over"
 # Files that the bank server makes from the other files.
 _BANK_CACHES = ("cache.json", "cache_memory_dump.json")
@@ -115,7 +117,10 @@ class MovePlan:
     done: int = 0
 
     def count(self, verb: str) -> int:
-        """Return the number of items with a verb."""
+        """Return how many items the plan imports, updates or keeps in the history.
+
+        verb: IMPORT, UPDATE or KEEP.
+        """
         return sum(1 for item in self.items if item.verb == verb)
 
     def lines(self) -> Iterator[str]:
@@ -434,16 +439,16 @@ class _Copying:
             if refusal == "":
                 copy = _FileCopy(source, path)
                 self.plan.items.append(MoveAction(IMPORT, name, file.size, copy))
-            elif refusal is None:
+            elif refusal == _SAME_FILE:
                 self.plan.unchanged += 1
             else:
                 self.plan.skipped.append((name, refusal))
         return self.plan
 
-    def _refusal(self, source: Path, path: str) -> str | None:
-        """Return the reason why a file is not copied.
+    def _refusal(self, source: Path, path: str) -> str:
+        """Return the reason why a file is not copied, "" if it is copied.
 
-        "" means that it is copied, None that the project has the same file already.
+        The reason is `_SAME_FILE` if the project has the same file already.
         """
         try:
             hidden = path.endswith(f"/{BANK_RECORD}") or self._project == "memories"
@@ -459,12 +464,15 @@ class _Copying:
             return self._difference(existing.data, data)
         return self._collision(path) or self._refused_note(path, data)
 
-    def _difference(self, existing: bytes, data: bytes) -> str | None:
-        """Say how a file differs from an existing one at its path. None if both are equal."""
+    def _difference(self, existing: bytes, data: bytes) -> str:
+        """Say how a file differs from an existing one at its path. `_SAME_FILE` if both are equal.
+
+        The caller does not learn whether a file is equal to one that it may not see.
+        """
         if not self._memory.sees(scope_of(existing)):
             return "something else is there"
         if existing == data:
-            return None
+            return _SAME_FILE
         return "another text is there"
 
     def _collision(self, path: str) -> str:
@@ -613,9 +621,12 @@ class _Lacking:
         # The names of entities that would gain unknown keys. A graph file stores these elsewhere.
         self._gaining = set[str]()
         if isinstance(graph, NoteGraph):
-            with_keys = [key for key in existing if key.name in entities and entities[key.name][1]]
-            pairs = [(key, entities[key.name][1]) for key in with_keys]
-            for key, lacks in zip(with_keys, graph.lacking(pairs), strict=True):
+            pairs = []
+            for key in existing:
+                _, unknown_keys = entities.get(key.name, (None, {}))
+                if unknown_keys:
+                    pairs.append((key, unknown_keys))
+            for (key, _), lacks in zip(pairs, graph.lacking(pairs), strict=True):
                 if lacks:
                     self._gaining.add(key.name)
 
@@ -687,16 +698,33 @@ def plan_agent_memory(memory: MemorySession, path: Path, *, skip_bad: bool = Fal
                 ) from None
             plan.skipped.append((f"{stem}.json", "it is no list of entries"))
             continue
-        for row in content.rows:
-            incoming = _Incoming(entry_of(row, stem, content), unknown_of(row, stem))
-            why_unusable = _why_unusable(incoming.entry, memory.clock())
-            if why_unusable:
-                plan.skipped.append((incoming.name, why_unusable))
-            else:
-                _take_newest(incoming, newest, plan)
+        incoming_entries = [
+            _Incoming(entry_of(row, stem, content), unknown_of(row, stem)) for row in content.rows
+        ]
+        _take_usable(incoming_entries, newest, plan, memory.clock())
     for incoming in newest.values():
         _decide(incoming, entries, plan)
     return plan
+
+
+def _take_usable(
+    incoming_entries: Iterable[_Incoming],
+    newest: dict[tuple[str, str], _Incoming],
+    plan: MovePlan,
+    now: datetime,
+) -> None:
+    """Put the usable entries of a file into `newest`, unless an entry with their key is newer.
+
+    newest: the newest entry so far for each key, by namespace and key.
+    plan: gets a skipped entry for each of the others.
+    now: the present time, at which some entries are over.
+    """
+    for incoming in incoming_entries:
+        why_unusable = _why_unusable(incoming.entry, now)
+        if why_unusable:
+            plan.skipped.append((incoming.name, why_unusable))
+        else:
+            _take_newest(incoming, newest, plan)
 
 
 def _take_newest(
@@ -709,10 +737,15 @@ def _take_newest(
     """
     key = (incoming.entry.namespace, incoming.entry.key)
     earlier = newest.get(key)
-    if earlier is None or earlier.entry.created <= incoming.entry.created:
+    if earlier is None:
         newest[key] = incoming
-    if earlier is not None:
-        plan.skipped.append((incoming.name, "another with its key is newer"))
+        return
+    # Of two equally old ones, the later in the files counts
+    is_newer = incoming.entry.created >= earlier.entry.created
+    if is_newer:
+        newest[key] = incoming
+    # Entries with one key have one name, so it does not matter which of the two is named
+    plan.skipped.append((incoming.name, "another with its key is newer"))
 
 
 def _store_entries(entries: NoteEntries, items: Sequence[MoveAction]) -> None:

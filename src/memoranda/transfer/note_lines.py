@@ -137,6 +137,26 @@ class NoteImport:
             imports the lines.
         """
         batch: list[_NewFile] = []
+        for new in self._planned_files(tally, warn):
+            if new.verb in ("unchanged", "skipped"):
+                setattr(tally, new.verb, getattr(tally, new.verb) + 1)
+                continue
+            # A batch is one change, so all of its notes are of one project
+            is_full = len(batch) >= PAGE
+            begins_project = bool(batch) and batch[0].project != new.project
+            if is_full or begins_project:
+                self._write(batch, tally, say)
+                batch = []
+            batch.append(new)
+        if batch:
+            self._write(batch, tally, say)
+
+    def _planned_files(self, tally: Tally, warn: Callable[[str], None]) -> Iterator[_NewFile]:
+        """Yield what to do with each line. Raises BadRecord, unless bad lines are to be left out.
+
+        tally: counts the lines that are left out.
+        warn: called with a sentence for each of these.
+        """
         for number, values in self._lines():
             try:
                 new = self._plan_line(values)
@@ -147,19 +167,7 @@ class NoteImport:
                 warn(f"warning: {bad}")
                 tally.skipped += 1
                 continue
-            if new.verb in ("unchanged", "skipped"):
-                setattr(tally, new.verb, getattr(tally, new.verb) + 1)
-                continue
-            # A batch is one change of one project
-            is_batch_complete = len(batch) >= PAGE or (
-                bool(batch) and batch[0].project != new.project
-            )
-            if is_batch_complete:
-                self._write(batch, tally, say)
-                batch = []
-            batch.append(new)
-        if batch:
-            self._write(batch, tally, say)
+            yield new
 
     def _write(
         self, batch: Sequence[_NewFile], tally: Tally, say: Callable[[str], None] | None

@@ -40,6 +40,8 @@ _RESERVED = ("index.md", "log.md")
 _PLAIN_TYPE = "Note"
 _DIFFERS = "another text is there"
 _TOO_LARGE = "larger than 64 MB"
+# The header of an index is within this number of bytes.
+_INDEX_HEAD_BYTES = 200
 # Bytes of one document.
 _MOST_FILE_BYTES = 64 << 20
 
@@ -121,25 +123,27 @@ def _packed_text(text: str, about: About) -> bytes:
     about: the facts about the note.
     """
     parts = split(text)
-    if parts.yaml is None or text.startswith("\ufeff"):
-        # The note has no header, or begins with a byte order mark: all of it becomes the body.
+    has_byte_order_mark = text.startswith("\ufeff")
+    if parts.yaml is None or has_byte_order_mark:
+        # All of the note becomes the body.
         return _enclosed("", text, about, more_keys={})
-    body = text[parts.body_at :]
+    # The head is the header with the lines `---` around it
     head = text[: parts.body_at]
+    body = text[parts.body_at :]
     header = _header(parts.yaml)
-    head_above, _, last_line = head.rstrip("\r\n").rpartition("\n")
+    above_last_line, _, last_line = head.rstrip("\r\n").rpartition("\n")
     ends_as_usual = last_line.rstrip("\r") == "---" and parts.yaml.endswith("\n")
     if header is None or not ends_as_usual or not _fits(header):
         # Keys cannot be added without a change of the note itself.
         return _enclosed(head, body, about, more_keys={})
 
-    # The keys go right above the last line of the header.
-    newline = "\r\n" if "\r\n" in head else "\n"
     new_keys = {key: value for key, value in about.keys().items() if key not in header}
     new_keys[_META] = {"project": about.project, "path": about.path}
     rows = [_MARK, *(f"{key}: {_flow(value)}" for key, value in new_keys.items())]
+    newline = "\r\n" if "\r\n" in head else "\n"
     new_rows = "".join(f"{row}{newline}" for row in rows)
-    last_line_start = len(head_above) + 1
+    # The rows go right above the last line of the header, `---`.
+    last_line_start = len(above_last_line) + 1
     return (head[:last_line_start] + new_rows + head[last_line_start:] + body).encode()
 
 
@@ -360,8 +364,10 @@ def write_bundle(memory: MemorySession, folder: Path, projects: Sequence[str] = 
 
     Raises InvalidInput for any other folder, StorageError.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InvalidInput(f"{folder} is not empty", "Give a folder that is not there yet.")
+    if folder.exists():
+        is_empty_folder = folder.is_dir() and not any(folder.iterdir())
+        if not is_empty_folder:
+            raise InvalidInput(f"{folder} is not empty", "Give a folder that is not there yet.")
     listed: dict[str, list[tuple[str, str]]] = {}
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -445,7 +451,9 @@ def _files(folder: Path, plan: MovePlan) -> Iterator[tuple[str, bytes]]:
         except OSError as error:
             plan.skipped.append((path, reason(error)))
             continue
-        if path != _INDEX or b"okf_version" not in data[:200]:
+        # Another program may have a note of this name
+        is_our_index = path == _INDEX and b"okf_version" in data[:_INDEX_HEAD_BYTES]
+        if not is_our_index:
             yield path, data
 
 

@@ -118,31 +118,38 @@ def move(
     Raises StorageError, and InvalidInput if the move is impossible. Then the target is not a home,
     and the move can be run again.
     """
-    if target.startswith(DATABASE):
-        if source.startswith(DATABASE):
-            raise InvalidInput(
-                "Move from one database to another by way of a folder, or with pg_dump."
-            )
-        with open_session(_home_at(Path(source)), watch=False) as home:
-            database_move = IntoDatabase(home, target)
-            database_move.run(dry_run=dry_run, progress=progress)
-            return HomeMoved(
-                files=len(database_move.digests),
-                bytes=database_move.size,
-                changes=database_move.changes,
-                texts=database_move.texts,
-                checksum="" if dry_run else checksum(database_move.digests),
-                outside=database_move.outside,
-                left=database_move.left,
-            )
+    is_from_database = source.startswith(DATABASE)
+    is_to_database = target.startswith(DATABASE)
+    if is_from_database and is_to_database:
+        raise InvalidInput("Move from one database to another by way of a folder, or with pg_dump.")
+    if is_to_database:
+        return _move_to_database(Path(source), target, dry_run=dry_run, progress=progress)
     with ExitStack() as locks:
         memory = None
         source_folder = Path(source)
-        if source.startswith(DATABASE):
+        if is_from_database:
             memory = locks.enter_context(open_session(source, watch=False))
             source_folder = memory.home
         folder_move = FolderMove(source_folder, Path(target), memory)
         return folder_move.run(dry_run=dry_run, progress=progress)
+
+
+def _move_to_database(
+    source: Path, address: str, *, dry_run: bool, progress: Progress | None
+) -> HomeMoved:
+    """Do `move` from a folder to the database with this address."""
+    with open_session(_home_at(source), watch=False) as home:
+        database_move = IntoDatabase(home, address)
+        database_move.run(dry_run=dry_run, progress=progress)
+        return HomeMoved(
+            files=len(database_move.digests),
+            bytes=database_move.size,
+            changes=database_move.changes,
+            texts=database_move.texts,
+            checksum="" if dry_run else checksum(database_move.digests),
+            outside=database_move.outside,
+            left=database_move.left,
+        )
 
 
 def back_up(memory: MemorySession, target: Path, progress: Progress | None = None) -> HomeMoved:
@@ -400,9 +407,13 @@ class FolderMove:
                     names.append(f"{name}/")
                 elif entry.is_file(follow_symlinks=False) or entry.is_symlink():
                     names.append(name)
-        # A home with its state in another folder has no `.memoranda`, but its copy has.
-        if not folder and self._layout.is_apart:
-            names = [*(name for name in names if name != f"{PRIVATE}/"), f"{PRIVATE}/"]
+        is_home = folder == ""
+        if is_home and self._layout.is_apart:
+            # The state is in another folder. In the copy, it is in `.memoranda`, in place of a
+            # former one.
+            private_folder = f"{PRIVATE}/"
+            names = [name for name in names if name != private_folder]
+            names.append(private_folder)
         return names
 
     def _place(self, name: str) -> Path:
@@ -596,12 +607,15 @@ def _stays(entry: os.DirEntry[str], folder: str) -> bool:
     folder: the path below the home of the folder with the entry.
     """
     parts = folder.rstrip("/").split("/")
-    patterns = _DERIVED_NAMES if PRIVATE in parts else _NAMES_OF_PROGRAMS
+    is_below_private = PRIVATE in parts
+    patterns = _DERIVED_NAMES if is_below_private else _NAMES_OF_PROGRAMS
     has_such_name = any(fnmatch(entry.name, pattern) for pattern in patterns)
     if not has_such_name:
         return False
+    is_directly_in_private = parts[-1] == PRIVATE
+    is_move = entry.name == MOVING
     is_file = entry.is_file(follow_symlinks=False)
-    return is_file or parts[-1] == PRIVATE or entry.name == MOVING
+    return is_file or is_directly_in_private or is_move
 
 
 def _is_ledger(name: str) -> bool:

@@ -46,7 +46,6 @@ class NewSpace(SpaceDatabase):
 
     def __init__(self, url: str, space: str, source: str):
         super().__init__(url, space)
-        self._suffix = sha256(space.encode())[:12]
         # The comment on the table of notes names the home, so that another home does not continue
         # this move.
         self._move_mark = json.dumps({"moved from": source})
@@ -65,7 +64,7 @@ class NewSpace(SpaceDatabase):
             raise InvalidInput(
                 f"The space {self.space} of {self.server} is not empty; name another: ?space=NAME"
             )
-        # None if no move has begun
+        # The comment on the move's table of notes, which names its home. None without a move.
         mark = single_value(
             db,
             "select obj_description(to_regclass(%s), 'pg_class')",
@@ -76,7 +75,8 @@ class NewSpace(SpaceDatabase):
                 f"Another home is being moved to the space {self.space} of {self.server} ({mark}). End that move, or "
                 "name another space: ?space=NAME"
             )
-        return mark is not None
+        has_begun = mark is not None
+        return has_begun
 
     def _has_contents(self, db: psycopg.Connection[Any]) -> bool:
         """Whether the space exists, and has changes or shared files."""

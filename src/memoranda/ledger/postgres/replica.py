@@ -153,7 +153,8 @@ class ReplicaFolder:
             raise StorageError(path, str(error)) from None
         # Of the private folder, the space has only these files
         private_files = (self._layout.review.name, self._layout.requests.name)
-        if not is_clean or (project == PRIVATE and path not in private_files):
+        is_allowed = project != PRIVATE or path in private_files
+        if not (is_clean and is_allowed):
             raise StorageError(path, str(OutsideError(path, project)))
         return self.root(project) / path
 
@@ -419,14 +420,18 @@ class ReplicaHistory(History):
     def _ends(self, before: int | None) -> tuple[int, int]:
         """Return below which numbers the changes are that come before a change.
 
-        The first number is for the shared changes, the second for the changes of this machine.
+        The first number is for the shared changes, the second for the changes of this machine. In
+        the series of the change itself, these are the smaller numbers. In the other series, they
+        are the changes that were made earlier.
 
         before: the number of the change. None for all changes.
         """
         if before is None:
             return _SHARED.stop, _OF_MACHINE.stop
-        # If a change of each series has the same time, `merge` yields the one of this machine first
-        if before in _OF_MACHINE:
+        # Of two changes of the same time, `_read_back` yields the one of this machine first, as the
+        # newer one. So the shared one counts as earlier.
+        is_of_this_machine = before in _OF_MACHINE
+        if is_of_this_machine:
             moment = self._earliest_from(_OF_MACHINE, before)
             return self._end_at(_SHARED, "<=", moment), before
         moment = self._earliest_from(_SHARED, before)
@@ -502,11 +507,13 @@ class ReplicaHistory(History):
         try:
             return super().text(digest, path)
         except LedgerRefused:
+            # Without the ledger, it is unknown whether the text is here
             raise
         except StorageError:
             # The text here is damaged
             self.forget_text(digest)
         except NotFound:
+            # This machine has not needed the text before
             pass
         data = self._server.text(digest)
         if data is None or sha256(data) != digest:
@@ -572,9 +579,10 @@ class ReplicaHistory(History):
             super()._forget(numbers, origins)
             return
         # In the database, change 0 has all origins: the earlier ones and the new ones
-        all_origins = [*origins]
-        for earlier_origins in self._origins():
-            all_origins = [*earlier_origins.files, *origins]
+        all_origins: list[Touched] = []
+        for change_zero in self._origins():
+            all_origins += change_zero.files
+        all_origins += origins
         revised: list[Change] = []
         if all_origins:
             revised.append(origins_change(all_origins))

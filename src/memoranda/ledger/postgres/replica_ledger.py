@@ -123,7 +123,9 @@ class ReplicaLedger(Ledger):
                 raise
             # The server cannot be reached. Every call then says that it answers from the copy.
             return
-        if state is None and self._serves and self._database.has_more_than(_LARGE):
+        # A process that ends soon, such as a command, fills the copy itself.
+        may_fill_in_thread = state is None and self._serves
+        if may_fill_in_thread and self._database.has_more_than(_LARGE):
             self._cold_start.start()
             return
         was_restarted = state is not None and state.boot != self._boot
@@ -162,9 +164,10 @@ class ReplicaLedger(Ledger):
         Then the changes of other replicas are fetched. Raises Busy, DatabaseAway, DatabaseRefused,
         OSError.
         """
-        if self._depth:
+        is_nested_call = self._depth > 0
+        if is_nested_call:
+            # The locks are held already
             yield
-            # This is a nested call, and the locks are held already.
             return
         # While changes are queued, the lock that was taken for them is still held.
         if not self.queue.changes:
@@ -293,6 +296,10 @@ class ReplicaLedger(Ledger):
         return (*remaining_copies, *self._database.keeps_elsewhere())
 
     def lag(self) -> int | None:
+        """Return how many changes of other machines are still missing after a try to fetch them.
+
+        None if the server cannot be asked. Raises DatabaseRefused.
+        """
         try:
             newest = self._database.newest().last
         except DatabaseAway:
@@ -363,14 +370,16 @@ class ReplicaLedger(Ledger):
         own_state = recorded_state
         if recorded_state is not None and recorded_state.boot != self._boot:
             own_state = None
-        if last and own_state is not None and self._apply_news(own_state, last):
+        has_history = last > 0
+        if has_history and own_state is not None and self._apply_news(own_state, last):
             return
 
         with self._database.snapshot() as snapshot:
             state = snapshot.state()
-            # The copy may be of an earlier space of this name.
-            if own_state is not None and (own_state.id != state.id or last > state.last):
-                own_state = None
+            if own_state is not None:
+                is_of_earlier_space = own_state.id != state.id or last > state.last
+                if is_of_earlier_space:
+                    own_state = None
             if own_state is None or own_state.epoch != state.epoch:
                 # The copy is incomplete, or earlier changes were revised, which began an epoch.
                 self._update_whole_folder(snapshot, state, own_state)

@@ -40,6 +40,9 @@ _AWAY_FACTOR = 5.0
 _STATEMENT_SECONDS = 60
 _LOCK_SECONDS = 10
 _IDLE_SECONDS = 300
+# Sent bytes that the server's machine does not confirm by then end the connection.
+_UNANSWERED_MILLISECONDS = 5_000
+_MAX_PROGRAM_CHARACTERS = 16
 _MAX_REASON_CHARACTERS = 200
 SETTINGS = {
     "statement_timeout": f"{_STATEMENT_SECONDS}s",
@@ -173,14 +176,15 @@ class Connection:
         """Open a new connection, without `settings`. Raises psycopg.Error."""
         import psycopg
 
-        program = os.path.basename(sys.argv[0])[:16]
+        # The server cuts `application_name` to 63 bytes
+        program = os.path.basename(sys.argv[0])[:_MAX_PROGRAM_CHARACTERS]
         return psycopg.connect(
             self._url,
             autocommit=True,
             connect_timeout=_CONNECT_SECONDS,
             application_name=f"memoranda {socket.gethostname()} {os.getpid()} {program}",
             client_encoding="utf8",
-            tcp_user_timeout=5000,
+            tcp_user_timeout=_UNANSWERED_MILLISECONDS,
         )
 
     def _check_for_pooler(self, db: psycopg.Connection[Any]) -> None:
@@ -236,8 +240,9 @@ class Connection:
             with self._connected() as db:
                 return work(db)
         except DatabaseAway:
-            # A new connection failed already: another would, too
-            if not had_connection or self._away_reason:
+            # If it was a new connection that failed, another would fail, too
+            is_new_connection = not had_connection or self._away_reason != ""
+            if is_new_connection:
                 raise
         with self._connected() as db:
             return work(db)

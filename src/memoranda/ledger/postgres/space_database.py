@@ -92,10 +92,14 @@ class SpaceDatabase(Connection):
         super().__init__(url, space)
         # The connection that took the lock of the writers. It may be closed by now.
         self._lock_connection: psycopg.Connection[Any] | None = None
+        # The end of the names of the space's partitions: a table is `note_0a1b2c3d4e5f`. A name of
+        # a space may be longer than PostgreSQL allows, so it is 12 digits of a hash.
+        self._suffix = sha256(space.encode())[:12]
         # The state of the space when the lock was taken
         self._state: SpaceState | None = None
         self._has_jobs = False
-        # The keys of the two advisory locks: of the writers, and of the replica that does the upkeep
+        # The keys of the two advisory locks: of the writers, and of the replica that does the
+        # upkeep. A key is a number of 8 bytes.
         digest = bytes.fromhex(sha256(f"memoranda\0{space}".encode()))
         self._writers = int.from_bytes(digest[:8], signed=True)
         self._jobs = int.from_bytes(digest[8:16], signed=True)
@@ -134,7 +138,6 @@ class SpaceDatabase(Connection):
         state = self._read_state(self._db)
         if state is not None:
             return state
-        suffix = sha256(self.space.encode())[:12]
         with self._connected() as db, db.transaction():
             db.execute("select pg_advisory_xact_lock(hashtext('memoranda migrations'))")
             # Another process may have made the space before this one got the lock
@@ -143,7 +146,7 @@ class SpaceDatabase(Connection):
                 return state
             for table in _PARTITIONED:
                 parent = sql.Identifier("memoranda", table)
-                table_name = sql.Identifier("memoranda", f"{table}_{suffix}")
+                table_name = sql.Identifier("memoranda", f"{table}_{self._suffix}")
                 db.execute(
                     sql.SQL("create table {} (like {} including all)").format(table_name, parent)
                 )
@@ -389,7 +392,7 @@ class SpaceDatabase(Connection):
         names = {
             "shared": [*_SHARED],
             "partitioned": [*_PARTITIONED],
-            "suffix": sha256(self.space.encode())[:12],
+            "suffix": self._suffix,
         }
         remaining: list[str] = []
         with self._connected() as db:
@@ -467,6 +470,8 @@ class SpaceDatabase(Connection):
             if not was_free:
                 block_for(self._wait_for_lock, LOCK_WAITS)
             self._lock_connection = self._connection
+            # The state came with the lock, in one round trip. It is None only without a space:
+            # then `newest` raises the error that says so.
             state = self._state or self.newest()
             self._check_readable(state)
             if state.writes > SCHEMA:

@@ -233,9 +233,11 @@ def of_change(
 ) -> Iterator[SqlStatement]:
     """Yield the SQL that inserts a change and its steps into the history.
 
+    space: the name of the space.
     change_id: the id by which a writer that lost its connection finds out whether the change was
         committed.
-    epoch: the epoch of the space that began when the change was revised. 0 for a new change.
+    epoch: the epoch that began when the change was revised. 0 for a new change. A space begins a
+        new epoch whenever earlier changes are revised, so that replicas fetch them again.
     """
     values = [space, change_id, epoch, *change_values(change)]
     yield SqlStatement(_INSERT_CHANGE, values)

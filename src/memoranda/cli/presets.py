@@ -145,13 +145,18 @@ def graph_file(
     """
     variables = _GRAPH_VARIABLES
     if like == "server-memory":
+        # That server reads only the last of these variables, so its value comes first.
         variables = variables[::-1]
     places_in_environment = [os.environ.get(variable) for variable in variables]
     for place in (option, *places_in_environment, configured):
         if place:
             return Path(absolute_path(place))
+
+    # No path is named. Only thoughtbox makes its file if it is missing.
     usual_file = Path(os.path.abspath(_THOUGHTBOX_FILE))
-    if like == "thoughtbox" or (like is None and usual_file.exists()):
+    is_thoughtbox = like == "thoughtbox"
+    has_file_of_thoughtbox = like is None and usual_file.exists()
+    if is_thoughtbox or has_file_of_thoughtbox:
         return usual_file
     return None
 

@@ -451,18 +451,28 @@ def _nearest(memory: ReadVerbs, query: Query, text: str) -> list[NoteInfo]:
 
     Archived notes are only included if the query asks for them.
     """
-    from memoranda.text.tokens import pairs, words
-
+    # In a ranked search, an unset `archived` would include archived notes.
     if query.archived is None and not query.lists_archived:
         query = query.replace(archived=False)
     hits = memory.search(query.replace(text=text), limit=_NEAREST_NOTES)
     if not hits.hits:
-        parts = chain.from_iterable(pairs(word) for word in words(text))
-        any_part = " OR ".join(f'"{part}"' for part in parts)
-        if not any_part:
+        any_word = _any_word_of(text)
+        if not any_word:
             return []
-        hits = memory.search(query.replace(text=any_part), limit=_NEAREST_NOTES)
+        hits = memory.search(query.replace(text=any_word), limit=_NEAREST_NOTES)
     return [hit.note for hit in hits]
+
+
+def _any_word_of(text: str) -> str:
+    """Return a query for any word of a text: `"tea" OR "cake"` for `tea with cake`.
+
+    "" if all words are stop words. A run of Chinese has no blanks, so each pair of its characters
+    counts as a word: `"記憶" OR "憶術"` for `記憶術`.
+    """
+    from memoranda.text.tokens import pairs, words
+
+    parts = chain.from_iterable(pairs(word) for word in words(text))
+    return " OR ".join(f'"{part}"' for part in parts)
 
 
 @command(

@@ -118,16 +118,16 @@ def _daemon(memory: MemorySession) -> dict[str, Any]:
     from memoranda.sources.layout import Layout
 
     layout = Layout(memory.home)
-    lock_lines: list[str] = []
+    not_running = {"running": False, "pid": None}
     try:
         owner = lock_owner(layout.daemon_lock)
-        if owner:
-            lock_lines = layout.daemon_lock.read_text().splitlines()
+        if owner is None:
+            return not_running
+        lock_lines = layout.daemon_lock.read_text().splitlines()
     except OSError:
-        owner = None
-    if owner is None:
-        return {"running": False, "pid": None}
+        return not_running
     state = {"running": True, "pid": int(owner.pid) if owner.pid else None}
+    # Without a socket, the daemon cannot be asked.
     if not layout.socket.exists():
         return state
     try:
@@ -485,8 +485,6 @@ def reindex(call: Invocation) -> None:
 def embed(call: Invocation) -> None:
     """Compute the missing vectors of search by meaning now."""
     from memoranda.engine.embedding import Embedding, NoModel
-    from memoranda.jobs.classify import learn
-    from memoranda.llm import NoAnswer
 
     start = time.perf_counter()
     with call.memory(watch=True) as memory:
@@ -495,10 +493,7 @@ def embed(call: Invocation) -> None:
             raise NoModel(embedding.trouble)
         with output.progress("Embedding") as progress:
             embedded = embedding.some(math.inf, progress=progress, thorough=True)
-            # If the model does not answer here, the daemon asks it again later.
-            with suppress(NoAnswer):
-                while learn(memory.settings):
-                    continue
+            _embed_examples(memory)
         row = _semantic(memory) | {
             "done": embedded,
             "seconds": round(time.perf_counter() - start, 3),
@@ -508,3 +503,17 @@ def embed(call: Invocation) -> None:
             f"Embedded {embedded} passages with {row['model']} ({total})",
             **{key: row[key] for key in _EMBED_KEYS},
         )
+
+
+def _embed_examples(memory: MemorySession) -> None:
+    """Compute the vectors of the example texts, by which the inbox is sorted into categories."""
+    from memoranda.jobs.classify import learn
+    from memoranda.llm import NoAnswer
+
+    # If the model does not answer here, the daemon asks it again later.
+    with suppress(NoAnswer):
+        while True:
+            # Each call computes the vectors of some examples.
+            new_vectors = learn(memory.settings)
+            if not new_vectors:
+                return

@@ -133,14 +133,17 @@ class Vault:
                 continue
             address = address.strip()
             first, _, path_in_project = address.removeprefix("memory://").partition("/")
+            # A single word is the name of a note, even if a project has the same name.
             known_name = self.known_name(memory, first) if path_in_project else None
             if known_name is None:
                 continue
-            ours = self.projects(memory)[known_name].name
-            if ours != memory.default_project:
-                if address.startswith("memory://"):
-                    args[key] = f"memory://{path_in_project}"
-                return ours
+            our_name = self.projects(memory)[known_name].name
+            if our_name == memory.default_project:
+                # The tools look there anyway. A later argument may name another project.
+                continue
+            if address.startswith("memory://"):
+                args[key] = f"memory://{path_in_project}"
+            return our_name
         return None
 
     def shown(self, name: str) -> str:

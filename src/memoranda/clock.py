@@ -177,20 +177,21 @@ waited = Waited()
 def waits_at_most(seconds: float) -> Iterator[None]:
     """Limit the seconds that this thread waits inside the block, for all locks together.
 
-    If the block is inside another one with less time left, that time is the limit.
+    If the block is inside another one with less time left, that time is the limit. A block of 2
+    seconds that has waited for 1.5 leaves 3.5 of 5 seconds to the block around it.
     """
-    outer = _waits.seconds_left
-    limit = seconds if outer is None else min(seconds, outer)
+    outer_seconds = _waits.seconds_left
+    limit = seconds if outer_seconds is None else min(seconds, outer_seconds)
     _waits.seconds_left = limit
     try:
         yield
     finally:
-        if outer is None:
+        if outer_seconds is None:
             _waits.seconds_left = None
         else:
             # The time that the block waited counts for the outer block, too.
             seconds_waited = limit - (_waits.seconds_left or 0.0)
-            _waits.seconds_left = outer - seconds_waited
+            _waits.seconds_left = outer_seconds - seconds_waited
 
 
 @contextmanager

@@ -106,11 +106,11 @@ def read_file(
             miner_state = state if format.grows else {}
             rows, new_successes = _rows(session_turns, mask, miner_state)
             sessions.append(rows)
-            for term, time in new_successes.items():
-                successes[term] = max(time, successes.get(term, 0))
+            _add_latest(successes, new_successes)
             batch_turns += len(rows.turns)
             # A file that grows is one batch: its state says how far it was read only at the end.
-            if batch_turns >= _BATCH_TURNS and not format.grows:
+            is_batch_full = batch_turns >= _BATCH_TURNS and not format.grows
+            if is_batch_full:
                 # Without the stamp, the file is read again if this process dies before the end.
                 yield ReadFile(file, "", dict(state), sessions, successes)
                 sessions = []
@@ -124,6 +124,15 @@ def read_file(
     except RecursionError:
         trouble = "not understood: nested too deeply"
     yield ReadFile(file, stamp, state, sessions, successes, trouble)
+
+
+def _add_latest(times: dict[int, int], new_times: dict[int, int]) -> None:
+    """Add the times of commands to `times`. If a command has two times, the later one counts.
+
+    times, new_times: hash of a command -> when it worked, in seconds since 1970.
+    """
+    for term, time in new_times.items():
+        times[term] = max(time, times.get(term, 0))
 
 
 def _rows(

@@ -100,8 +100,8 @@ def at_start(memory: MemorySession, event: HookEvent, session: SessionRows) -> T
     """
     now = memory.clock()
     teller = _Teller(memory, START_TOKENS, session.notes, event.cwd)
-    if session.is_known:
-        # The session continues.
+    continues = session.is_known
+    if continues:
         last_told = session.saw
     else:
         last_told = session.last_seen()
@@ -109,13 +109,14 @@ def at_start(memory: MemorySession, event: HookEvent, session: SessionRows) -> T
 
     if last_told is not None:
         _tell_news(teller, memory, last_told, now)
-    elif not session.is_known:
+    elif not continues:
+        # This is the first session of the client.
         _tell_latest(teller, memory, now)
     teller.end()
 
     # A session that continues knows the introduction, so without notes it is told nothing.
-    is_empty = not teller.sections and session.is_known
-    if is_empty or not teller.lines:
+    has_nothing_new = continues and not teller.sections
+    if has_nothing_new or not teller.lines:
         return ToldText()
     return ToldText(fenced("\n".join(teller.lines)), tuple(teller.sections))
 

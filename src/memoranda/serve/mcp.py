@@ -288,14 +288,22 @@ class ClientConnection(ObjectSendStream[SessionMessage]):
         metadata = None
         if isinstance(message, JSONRPCRequest):
             self.unanswered += 1
-            # A client that gave up on its probe begins again, so its requests get a new stream.
-            has_only_probed = self._methods_received == {_PROBE}
-            if message.method == "initialize" and has_only_probed:
-                self._inbox.close()
-                self._inbox, self.requests = anyio.create_memory_object_stream(math.inf)
+            self._begin_again_after_probe(message.method)
             self._methods_received.add(message.method)
             metadata = ServerMessageMetadata(on_request_unanswered=self._settle)
         self._inbox.send_nowait(SessionMessage(message, metadata))
+
+    def _begin_again_after_probe(self, method: str) -> None:
+        """Replace `requests` if the client gave up on its probe, and begins as an older client.
+
+        Its requests then get a new stream, for which `converse` runs the SDK's server again.
+
+        method: the method of the request that the client has just sent.
+        """
+        has_only_probed = self._methods_received == {_PROBE}
+        if method == "initialize" and has_only_probed:
+            self._inbox.close()
+            self._inbox, self.requests = anyio.create_memory_object_stream(math.inf)
 
     def end(self) -> None:
         """Record that the client sends nothing more, or that its connection is gone."""
@@ -344,12 +352,14 @@ def message_of(line: bytes) -> JSONRPCMessage:
     """
     try:
         message = jsonrpc_message_adapter.validate_json(line)
-        # A request whose `id` is invalid is read as a notification, and would get no answer.
+        # A request whose `id` is invalid is read as a notification, and would get no answer. It is
+        # parsed once more below, where the `id` is checked.
         may_be_request = isinstance(message, JSONRPCNotification) and b'"id"' in line
         if not may_be_request:
             return message
     except ValidationError:
-        # The steps below find out what is wrong.
+        # The line may still be a message in a less strict sense. The steps below find out, or find
+        # what is wrong.
         pass
     value = _json_of(line)
     if not isinstance(value, dict):
@@ -357,7 +367,9 @@ def message_of(line: bytes) -> JSONRPCMessage:
             INVALID_REQUEST, "A JSON-RPC message is an object; send one per line, no batches."
         )
     id = value.get("id")
-    if "id" in value and (isinstance(id, bool) or not isinstance(id, str | int)):
+    # In Python, but not in JSON, a truth value is a whole number.
+    is_valid_id = isinstance(id, str | int) and not isinstance(id, bool)
+    if "id" in value and not is_valid_id:
         raise NoMessage(INVALID_REQUEST, "The `id` of a request must be a text or a whole number.")
     try:
         return jsonrpc_message_adapter.validate_python(value)

@@ -242,9 +242,9 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
             clients = rows.setdefault("clients", {})
             ids_in_use = {grant["client"] for grant in rows.get("grants", ())}
             ids_in_use |= _clients_awaiting_consent(rows)
-            for client_id in [*clients]:
-                is_old = parse_stamp(clients[client_id]["made"]) + UNUSED_LASTS < now
-                if is_old and client_id not in ids_in_use:
+            unused_ids = clients.keys() - ids_in_use
+            for client_id in unused_ids:
+                if parse_stamp(clients[client_id]["made"]) + UNUSED_LASTS < now:
                     del clients[client_id]
             # If there are still too many, clients that nobody uses go before their time.
             has_room = make_room(clients, CLIENTS, clients.keys() - ids_in_use)

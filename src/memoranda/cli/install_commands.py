@@ -145,11 +145,12 @@ def install(
     texts = [_result_line(client, row) for client, row in zip(clients, rows, strict=True)]
     started = None
     changes_nothing = dry_run or print_
-    if _is_any_connected(rows) and not changes_nothing:
-        # A server at an address runs elsewhere, so it cannot be started here.
-        if not http:
-            started = _start(server.argv)
-            texts.append(_start_line(started))
+    is_in_use_now = _is_any_connected(rows) and not changes_nothing
+    # A server at an address runs elsewhere, so it cannot be started here.
+    if is_in_use_now and not http:
+        started = _start(server.argv)
+        texts.append(_start_line(started))
+    if is_in_use_now:
         texts += _lines_about_records(call)
         texts += _switch_transcripts(call, transcripts)
     texts += former_name.advice()

@@ -341,22 +341,35 @@ def project_access(
         access = present_access
         if is_read_only or is_writable:
             access = replace(access, is_read_only=is_read_only)
-        if agents is not None:
-            agent_names = tuple(split_list(agents.lower()))
-            # In the settings, an empty list means all agents.
-            if agent_names == ("all",):
-                agent_names = ()
-            access = replace(access, agents=agent_names)
-        if write_folder is not None:
-            access = replace(access, write_folder=write_folder)
-        if patterns:
-            ignored_patterns = () if patterns == ("none",) else patterns
-            access = replace(access, ignore=ignored_patterns)
+        access = _with_options(access, agents, write_folder, patterns)
         if access != present_access:
             access = memory.set_access(name, access)
         project = memory.project(name)
         lines = _access_lines(access) or ["All agents may read and write all of it."]
         call.answer("\n".join(lines), access=_facts(memory, project)["access"])
+
+
+def _with_options(
+    access: ProjectAccess, agents: Text, write_folder: Text, patterns: tuple[str, ...]
+) -> ProjectAccess:
+    """Return the access with the values of the options that are given.
+
+    agents: the option `--agents`, such as `claude,codex` or `all`.
+    write_folder: the option `--write-folder`.
+    patterns: the options `--ignore`; `("none",)` leaves nothing out.
+    """
+    if agents is not None:
+        agent_names = tuple(split_list(agents.lower()))
+        # In the settings, an empty list means all agents.
+        if agent_names == ("all",):
+            agent_names = ()
+        access = replace(access, agents=agent_names)
+    if write_folder is not None:
+        access = replace(access, write_folder=write_folder)
+    if patterns:
+        ignored_patterns = () if patterns == ("none",) else patterns
+        access = replace(access, ignore=ignored_patterns)
+    return access
 
 
 @command(

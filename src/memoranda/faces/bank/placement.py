@@ -312,11 +312,8 @@ def _checked_answer(answer: Any, kind: str, texts: Mapping[str, str], content: s
     target = answer["target_file"]
     category = answer["category"].strip()
     text = answer["content"]
-    is_allowed = target in template_files(kind) or target.startswith(_FREE_FOLDERS)
-    if not is_target(target) or not is_allowed:
-        raise ValueError("its target_file is none of this bank")
-    if not category or len(category) > _MAX_CATEGORY_CHARACTERS or not category.isprintable():
-        raise ValueError("its category is no name")
+    _check_target(target, kind)
+    _check_category(category)
     if not _distinct_lines(content) <= _distinct_lines(text):
         raise ValueError("it leaves out lines of the text")
     if has_surrogate(text):
@@ -326,6 +323,23 @@ def _checked_answer(answer: Any, kind: str, texts: Mapping[str, str], content: s
     operation, position = _safe_operation(answer, texts.get(target, ""))
     confidence = _confidence_in(answer)
     return Placement(target, text, operation, position, category, confidence, BY_LLM)
+
+
+def _check_target(target: str, kind: str) -> None:
+    """Raise ValueError unless a model may choose this file of a bank: one of its template, or a note.
+
+    kind: the kind of bank, such as `project`.
+    """
+    is_allowed = target in template_files(kind) or target.startswith(_FREE_FOLDERS)
+    if not is_target(target) or not is_allowed:
+        raise ValueError("its target_file is none of this bank")
+
+
+def _check_category(category: str) -> None:
+    """Raise ValueError unless a text can be a category: short, on one line and not empty."""
+    is_short = 1 <= len(category) <= _MAX_CATEGORY_CHARACTERS
+    if not is_short or not category.isprintable():
+        raise ValueError("its category is no name")
 
 
 def _safe_operation(answer: Mapping[str, Any], text_before: str) -> tuple[str, str]:

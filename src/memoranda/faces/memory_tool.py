@@ -146,30 +146,34 @@ class MemoryCommands:
 
     def run(self, memory: MemorySession, arguments: Any) -> Reply:
         """Carry out one command. Every MemorandaError becomes an error reply."""
+        try:
+            return Reply(self._answer(memory, arguments))
+        except MemorandaError as error:
+            return plain_error_reply(error)
+
+    def _answer(self, memory: MemorySession, arguments: Any) -> str:
+        """Carry out one command, and return the text of the reply. Raises MemorandaError."""
         # The first call imports the engine: a server must answer the handshake quickly.
         from memoranda.engine.plain_files import Files
 
-        try:
-            command = arguments.get("command") if isinstance(arguments, dict) else None
-            if not isinstance(command, str) or command not in COMMANDS:
-                raise InvalidInput(f"Parameter `command` must be one of {', '.join(COMMANDS)}.")
-            # As in all other commands, the file may also be named by `path`.
-            if command == "rename" and arguments.get("old_path") is None:
-                arguments = arguments | {"old_path": arguments.get("path")}
-            files = Files(memory, PROJECT, self.folder)
-            arguments = _with_names_on_disk(files, arguments)
-            if command == "create" and arguments.get("file_text") is None:
-                arguments = _as_empty_file(files, arguments)
-            args = check(arguments, _definition()["commands"][command], "memory", command)
-            if command == "view":
-                with files.reading():
-                    return Reply(self._view(files, args["path"], arguments.get("view_range")))
-            if command == "create":
-                return Reply(self._create(files, args))
-            # What is changed is compared with what was read, so others may come in between.
-            return Reply(_COMMANDS[command](files, args))
-        except MemorandaError as error:
-            return plain_error_reply(error)
+        command = arguments.get("command") if isinstance(arguments, dict) else None
+        if not isinstance(command, str) or command not in COMMANDS:
+            raise InvalidInput(f"Parameter `command` must be one of {', '.join(COMMANDS)}.")
+        # As in all other commands, the file may also be named by `path`.
+        if command == "rename" and arguments.get("old_path") is None:
+            arguments = arguments | {"old_path": arguments.get("path")}
+        files = Files(memory, PROJECT, self.folder)
+        arguments = _with_names_on_disk(files, arguments)
+        if command == "create" and arguments.get("file_text") is None:
+            arguments = _as_empty_file(files, arguments)
+        args = check(arguments, _definition()["commands"][command], "memory", command)
+        if command == "view":
+            with files.reading():
+                return self._view(files, args["path"], arguments.get("view_range"))
+        if command == "create":
+            return self._create(files, args)
+        # What is changed is compared with what was read, so others may come in between.
+        return _COMMANDS[command](files, args)
 
     def clear(self, memory: MemorySession) -> Reply:
         """Delete all files as one change, which the owner can undo."""

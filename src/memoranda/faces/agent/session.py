@@ -222,15 +222,15 @@ def read_batch(data: bytes | str) -> Batch:
         value = parse_json(data) if data.strip() else {}
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"parse tool calls: {error}") from None
+    # An array has only calls. An object may also have a prompt.
     if isinstance(value, list):
-        value = {"tool_calls": value}
+        return Batch(_read_calls(value))
     if not isinstance(value, dict):
         raise InvalidInput("parse tool calls: neither an array nor an object")
-
-    # An array has only calls. An object may also have a prompt.
     prompt = value.get("prompt")
     if prompt is not None and not isinstance(prompt, str):
         raise InvalidInput("parse tool calls: prompt must be a string")
+    # The calls have one of two keys. A null is the same as no key.
     calls = value.get("tool_calls")
     if calls is None:
         calls = value.get("calls")

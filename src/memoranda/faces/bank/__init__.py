@@ -401,22 +401,26 @@ def activate(state: ServerState, memory: MemorySession, arguments: Arguments) ->
     # A later update that names no bank is about this one.
     state.active[kind] = id
     state.last = (kind, id)
-    count = token_count(files.texts.values())
-    origin = "in memory" if is_cached else "read from disk"
-    _log.debug("activated %s, about %d tokens, %s", bank.key, count, origin)
-    cache = {
-        "cache_hit": is_cached,
-        "approximate_tokens": count,
-        "optimization_recommended": count > banks.MANY_TOKENS,
-    }
     last_updated = bank.last_change(files.stamps.values())
     document = documents.opened_bank(kind, id, files.texts, last_updated)
     return {
         "status": "success",
-        "bank_info": document | {"cache_info": cache},
+        "bank_info": document | {"cache_info": _cache_info(bank, files, is_cached)},
         "content": dict(files.texts),
         "custom_instructions": _instructions(bank, repository),
         "previous_errors": state.failures_of(bank.key),
+    }
+
+
+def _cache_info(bank: Bank, files: BankFiles, is_cached: bool) -> dict[str, Any]:
+    """Return the size of a bank that was activated, and whether its files were in memory."""
+    count = token_count(files.texts.values())
+    origin = "in memory" if is_cached else "read from disk"
+    _log.debug("activated %s, about %d tokens, %s", bank.key, count, origin)
+    return {
+        "cache_hit": is_cached,
+        "approximate_tokens": count,
+        "optimization_recommended": count > banks.MANY_TOKENS,
     }
 
 

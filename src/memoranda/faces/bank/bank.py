@@ -94,10 +94,12 @@ def repository_id(name: str) -> str:
     text = text.replace("..", "__")
     if text[:1] in ("", "."):
         text = f"_{text[1:]}"
+    # A character may take several bytes, so both lengths are limited.
     while len(text) > _MAX_ID_CHARACTERS or len(text.encode()) > NAME_BYTES:
         text = text[:-1]
     if is_bank_id(text):
         return text
+    # The memory skips a folder with this name, such as `node_modules`.
     return f"_{text}"
 
 

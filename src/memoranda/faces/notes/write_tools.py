@@ -453,15 +453,19 @@ def move_note(memory: MemorySession, args: Arguments) -> Reply:
     if moved.updated:
         data["updated_links"] = moved.updated
     data |= _folder_warning(memory, moved.project, moved.new_path, moved.notes)
+    return Reply(_moved_text(memory, moved, is_folder=args["is_directory"]), data)
 
-    if args["is_directory"]:
+
+def _moved_text(memory: MemorySession, moved: Moved, *, is_folder: bool) -> str:
+    """Return the text of the reply to a move: what was moved where, and what became of links."""
+    if is_folder:
         noun = "folder"
         last_row = f"notes: {moved.notes}"
     else:
         noun = "note"
         permalink = memory.find((moved.project, moved.new_path)).permalink
         last_row = f"permalink: {flat(permalink)}"
-    text = lines(
+    return lines(
         f"# Moved {noun}",
         f"project: {project_title(moved.project)}",
         f"from: {flat(moved.old_path)}",
@@ -469,7 +473,6 @@ def move_note(memory: MemorySession, args: Arguments) -> Reply:
         last_row,
         *_links_lines(moved.updated, moved.broken),
     )
-    return Reply(text, data)
 
 
 def _move(memory: MemorySession, args: Arguments, destination: str) -> Moved:

@@ -417,19 +417,28 @@ class RowSearch:
 
     def rows_of(self, hit: Hit) -> Iterator[Row]:
         """Yield the rows of one note."""
-        note = hit.note
         if "entity" in self.kinds:
             yield self._as_shown(hit, entity_row(self.memory, hit))
         if "observation" in self.kinds:
-            for observation in self.memory.observations(note):
-                category = observation.category or "note"
-                is_wanted = not self.categories or category.casefold() in self.categories
-                if is_wanted and self._has_query_word(observation.content, category):
-                    yield self._as_shown(hit, _observation_row(hit, observation))
+            for row in self._observation_rows(hit):
+                yield self._as_shown(hit, row)
         if "relation" in self.kinds:
-            for edge in self.memory.outgoing(note):
-                if self._has_query_word(f"{note.title} → {edge.target}", edge.type):
-                    yield self._as_shown(hit, _relation_row(hit, edge))
+            for row in self._relation_rows(hit):
+                yield self._as_shown(hit, row)
+
+    def _observation_rows(self, hit: Hit) -> Iterator[Row]:
+        """Yield the rows of a note's observations that are asked for."""
+        for observation in self.memory.observations(hit.note):
+            category = observation.category or "note"
+            is_wanted = not self.categories or category.casefold() in self.categories
+            if is_wanted and self._has_query_word(observation.content, category):
+                yield _observation_row(hit, observation)
+
+    def _relation_rows(self, hit: Hit) -> Iterator[Row]:
+        """Yield the rows of a note's relations that are asked for."""
+        for edge in self.memory.outgoing(hit.note):
+            if self._has_query_word(f"{hit.note.title} → {edge.target}", edge.type):
+                yield _relation_row(hit, edge)
 
     def _has_query_word(self, *texts: str) -> bool:
         """Whether one of the texts has a word of the query. True for a query without words."""
@@ -542,9 +551,10 @@ def build_context(vault: Vault, memory: MemorySession, args: Arguments) -> Reply
         infos, total = read_tools.notes_at(memory, url, args["project"], page)
     except NotFound:
         infos, total = [], 0
+    if args.get("output_format") == "text" and not total:
+        return text_reply(f"No note is at {url}. Find one with search_notes.")
     if args.get("output_format") == "text":
-        if not total:
-            return text_reply(f"No note is at {url}. Find one with search_notes.")
+        # The text is that of our own tool, without the time frame.
         our_arguments = args | {"url": url, "depth": depth, "as_json": False}
         our_arguments.pop("timeframe", None)
         return text_reply(read_tools.build_context(memory, our_arguments).text)
@@ -677,9 +687,11 @@ def recent_activity(vault: Vault, memory: MemorySession, args: Arguments) -> Rep
     if unknown_kinds:
         names = ", ".join(unknown_kinds)
         raise InvalidInput(f"Invalid type: {names}. Valid types: entity, observation, relation.")
+    # The text is that of our own tool, which knows no `type`, with the facts below it.
     our_arguments = args | {"timeframe": frame, "as_json": False}
     our_arguments.pop("type", None)
     text = read_tools.recent_activity(memory, our_arguments).text
+
     query = Query(projects=(args["project"],), after=memory.since(frame))
     infos, _ = memory.list(query, limit=page.size, offset=page.offset)
     rows = [_recent_row(info) for info in infos if "entity" in kinds]

@@ -191,16 +191,20 @@ def _settings(environ: Mapping[str, str]) -> dict[str, Any]:
     try:
         settings = json.loads(file.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
-        # The folder that the program uses without a configuration
-        root = os.path.expanduser(environ.get("BASIC_MEMORY_HOME") or "~/basic-memory")
-        projects = {"main": root} if os.path.isdir(root) else {}
-        return {"projects": projects, "default_project": "main"}
+        return _default_settings(environ)
     except (OSError, ValueError) as error:
         reason = str(getattr(error, "strerror", None) or error)
         raise ConfigFileError(file, reason) from None
     if not isinstance(settings, dict) or not isinstance(settings.get("projects"), dict):
         raise ConfigFileError(file, "it names no projects")
     return settings
+
+
+def _default_settings(environ: Mapping[str, str]) -> dict[str, Any]:
+    """Return the settings of the program without a configuration: its one folder, if it is there."""
+    root = os.path.expanduser(environ.get("BASIC_MEMORY_HOME") or "~/basic-memory")
+    projects = {"main": root} if os.path.isdir(root) else {}
+    return {"projects": projects, "default_project": "main"}
 
 
 def _local_path(entry: Any) -> str | None:

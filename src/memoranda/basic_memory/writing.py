@@ -257,6 +257,7 @@ def _edit(memory: MemorySession, args: Arguments) -> dict[str, Any]:
     if operation not in _OPERATIONS:
         names = ", ".join(_OPERATIONS)
         raise InvalidInput(f"Invalid operation '{operation}'. Must be one of: {names}")
+    # For the program, these two always mean the whole note.
     if operation in ("append", "prepend"):
         args.pop("section", None)
     metadata = _checked_metadata(args)
@@ -402,10 +403,15 @@ def _check_destination(path: str, folder: str, is_folder: bool) -> None:
     if folder and is_folder:
         message = "destination_folder is for notes; give destination_path for a folder."
         raise Refused("DESTINATION_FOLDER_NOT_FOR_DIRECTORIES", message)
-    target = (path or folder).replace("\\", "/")
-    is_outside = target.startswith(("/", "~")) or ".." in target.split("/")
-    if is_outside or target[1:3] == ":/":
-        raise Refused("SECURITY_VALIDATION_ERROR", str(OutsideError(path or folder)))
+    destination = path or folder
+    if _leads_outside(destination.replace("\\", "/")):
+        raise Refused("SECURITY_VALIDATION_ERROR", str(OutsideError(destination)))
+
+
+def _leads_outside(path: str) -> bool:
+    """Whether a path leads out of its project: `/etc`, `~/notes`, `../other` or `C:/notes`."""
+    is_on_drive = path[1:3] == ":/"
+    return path.startswith(("/", "~")) or ".." in path.split("/") or is_on_drive
 
 
 def _check_project(
@@ -415,6 +421,7 @@ def _check_project(
 
     If the note's own project has a folder of that name, the folder is meant.
     """
+    # Without a folder, the path is a file directly in the note's own project.
     if "/" not in path and not folder:
         return
     first = (folder or path).strip("/").partition("/")[0]

@@ -312,6 +312,14 @@ def duration(text: str) -> timedelta:
         raise InvalidInput(f'Duration too long: "{text}". Use at most 999999999d.') from None
 
 
+def _seconds_before(now: datetime, seconds: int) -> datetime:
+    """Return the moment so many seconds before `now`, but not before the calendar begins."""
+    try:
+        return (now - timedelta(seconds=seconds)).astimezone(UTC)
+    except OverflowError:
+        return datetime.min.replace(tzinfo=UTC)
+
+
 def since(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
     """Return the moment at which a time frame begins, in UTC.
 
@@ -328,17 +336,14 @@ def since(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
     written = " ".join(text.lower().split())
     frame = _without_opening(written)
 
-    # An amount of time: a number and a unit.
+    # An amount of time: a number and a unit, such as `2h`, `3daysago` or `3天`.
     amount = re.fullmatch(r"([0-9]+)([a-z]+|[\u4e00-\u9fff]+)", frame)
     if amount:
         seconds = int(amount[1]) * _UNITS.get(amount[2].removesuffix("ago"), 0)
         # The unit is unknown, or the amount is zero.
         if not seconds:
             raise TimeframeError(text)
-        try:
-            return (now - timedelta(seconds=seconds)).astimezone(UTC)
-        except OverflowError:
-            return datetime.min.replace(tzinfo=UTC)
+        return _seconds_before(now, seconds)
 
     # The name of a frame: its function returns the beginning, given the midnight of today.
     begin_of = _BEGINS.get(frame)

@@ -343,7 +343,7 @@ def goose_parts(role: str, content: Any) -> Iterator[Part]:
         elif entry_type == "toolResponse":
             result = as_object(block.get("toolResult"))
             value = result.get("value") or result.get("error")
-            # A tool that ran and failed is a success of the request.
+            # The request of a tool may succeed although the tool itself fails.
             has_error = bool(as_object(value).get("isError"))
             failed = failure(result.get("status") == "error" or has_error)
             yield from tool_result(value, call, failed)

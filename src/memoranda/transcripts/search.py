@@ -345,14 +345,7 @@ def _with_answers(
     concepts: its words with their synonyms.
     scores: the scores by exchange.
     """
-    count = index.last_turn()
-    sizes = index.frequencies([concept.word for concept in concepts])
-    wanted_words = []
-    for concept in concepts:
-        weight = _weight(count, sizes.get(concept.word, 0))
-        wanted_words.append(wanted(concept.word, (*concept.synonyms, *concept.related), weight))
-    question = Question(text, wanted_words, _SYNONYM_WEIGHT)
-
+    question = _question(index, text, concepts)
     # Only the best exchanges are read, and only so many bytes of them.
     best = sorted(scores, key=scores.__getitem__, reverse=True)[:_MAX_READ_EXCHANGES]
     bytes_left = _MAX_READ_BYTES
@@ -382,6 +375,22 @@ def _bytes_to_read(turn: TurnRow) -> int:
         return Path(turn.path).stat().st_size
     except OSError:
         return 0
+
+
+def _question(index: TraceIndex, text: str, concepts: Sequence[Concept]) -> Question:
+    """Return the question whose answers are looked for in sentences. A rare word counts more.
+
+    index: the transcripts, which tell how rare a word is.
+    text: the question.
+    concepts: its words with their synonyms.
+    """
+    count = index.last_turn()
+    sizes = index.frequencies([concept.word for concept in concepts])
+    wanted_words = []
+    for concept in concepts:
+        weight = _weight(count, sizes.get(concept.word, 0))
+        wanted_words.append(wanted(concept.word, (*concept.synonyms, *concept.related), weight))
+    return Question(text, wanted_words, _SYNONYM_WEIGHT)
 
 
 def _weight(count: int, size: int) -> float:
@@ -757,11 +766,14 @@ def shown(
     if len({turn.session for turn in turns}) != 1:
         return []
     exchange = index.exchange(turns[0].exchange)
+    most_hits = len(exchange)
     if turns_after is not None:
         exchange = _from_turn(exchange, ref)
+        # The turn itself, and those after it
+        most_hits = 1 + turns_after
     hits: list[TraceHit] = []
     for turn in exchange:
-        if turns_after is not None and len(hits) > turns_after:
+        if len(hits) >= most_hits:
             break
         text = text_of(turn, mask)
         if text is None:

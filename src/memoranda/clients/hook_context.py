@@ -59,6 +59,8 @@ PROMPT_TOKENS = 600
 # About as many of them are left for the marks around the text, the opening and the marks of stale
 # notes.
 _TOKENS_BESIDE_PASSAGES = 120
+# The text for a prompt stays at least this many tokens below its limit.
+_SPARE_TOKENS = 2
 FLOOR = 0.65
 """The lowest relevance of a passage that is shown for a prompt.
 
@@ -205,7 +207,7 @@ def for_prompt(
     line_texts = without_marks("\n".join(line.text for line in lines)).split("\n")
 
     # Tell as many lines as there is room for.
-    room = PROMPT_TOKENS - tokens_in(fenced(opening)) - 2
+    room = PROMPT_TOKENS - _SPARE_TOKENS - tokens_in(fenced(opening))
     told_lines = [opening] if opening else []
     told_notes = []
     for line, line_text in zip(lines, line_texts, strict=False):

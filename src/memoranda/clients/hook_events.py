@@ -253,12 +253,12 @@ def event_in(
         return None
     dialect = CLIENTS[client]
     name = _text(payload, "hook_event_name", _NAME_CHARACTERS) or name
-    cwd = _working_folder(dialect, payload)
     kind = dialect.events.get(name)
+    cwd = _working_folder(dialect, payload)
     session = _text(payload, dialect.keys.get("session", "session_id"), _NAME_CHARACTERS)
-    if client == "copilot-cli":
-        # Older versions of this client send no session id. The folder then identifies the session.
-        session = session or cwd
+    # Older versions of this client send no session id. The folder then identifies the session.
+    if client == "copilot-cli" and not session:
+        session = cwd
     if kind is None or not session:
         return None
     if kind in (TOOL, FAILED):
@@ -299,6 +299,7 @@ def _sender(client: str, payload: Mapping[str, Any], environ: Mapping[str, str])
     # Codex runs the hooks of Claude Code's plugins.
     if "turn_id" in payload or "/rollout-" in str(payload.get("transcript_path")):
         return "codex"
+    # Claude Code itself always names its transcript.
     return client if payload.get("transcript_path") else ""
 
 

@@ -223,26 +223,33 @@ class Homes:
         """
         if space is None and not projects:
             return self._memory
-        from memoranda.engine import open_session
-
         # Calls with the same space and projects share one open memory.
         key = (space.place if space else None, tuple(sorted(projects)))
         with self._lock:
             if key not in self._open:
-                home = str(space.home if space else self._memory.home)
-                if space and space.database:
-                    home = self._memory.settings.address_of(space.database)
-                session = open_session(
-                    home,
-                    # A space has its own configuration.
-                    config=None if space else self._memory.settings,
-                    face="mcp",
-                    clock=self._memory.clock,
-                    only=projects,
-                    serving=True,
-                )
+                session = self._session(space, projects)
                 self._open[key] = self._open_contexts.enter_context(session)
             return self._open[key]
+
+    def _session(
+        self, space: Space | None, projects: tuple[str, ...]
+    ) -> AbstractContextManager[MemorySession]:
+        """Return a memory to open. The arguments are those of `memory`."""
+        from memoranda.engine import open_session
+
+        settings = self._memory.settings
+        home = str(space.home if space else self._memory.home)
+        if space and space.database:
+            home = settings.address_of(space.database)
+        return open_session(
+            home,
+            # A space has its own configuration.
+            config=None if space else settings,
+            face="mcp",
+            clock=self._memory.clock,
+            only=projects,
+            serving=True,
+        )
 
     def registry(self, space: Space | None) -> Registry:
         """Return all tools of a space, or of the home if `space` is None."""

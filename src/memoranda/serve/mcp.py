@@ -54,6 +54,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from memoranda.errors import InvalidInput, MemorandaError
+from memoranda.faces.reply import Reply
 from memoranda.faces.sizes import check_sizes
 from memoranda.faces.tool import Prompt, Registry, Resource, Template
 from memoranda.note.model import TAKEN_AGENTS
@@ -139,6 +140,22 @@ class ServerIdentity:
     clients: Mapping[str, str]
     met: Callable[[str, str], None] | None = None
     """Called after each request with the agent that made it, and the name its client gave."""
+
+
+def _tool_result(reply: Reply) -> Result:
+    """Return the reply of a tool as MCP's result of a call."""
+    texts = [reply.text]
+    if reply.hint:
+        texts.append(reply.hint)
+    result = _FINAL | {
+        "content": [{"type": "text", "text": text} for text in texts],
+        "isError": reply.is_error,
+    }
+    if reply.data is not None:
+        result["structuredContent"] = reply.data
+    if reply.meta:
+        result["_meta"] = reply.meta
+    return result
 
 
 def agent_of(client: str, own_names: Mapping[str, str] | None = None) -> str:
@@ -710,18 +727,7 @@ class Handlers:
             )
         except MemorandaError as error:
             reply = self._registry.refusal(params.name, error)
-        texts = [reply.text]
-        if reply.hint:
-            texts.append(reply.hint)
-        result = _FINAL | {
-            "content": [{"type": "text", "text": text} for text in texts],
-            "isError": reply.is_error,
-        }
-        if reply.data is not None:
-            result["structuredContent"] = reply.data
-        if reply.meta:
-            result["_meta"] = reply.meta
-        return result
+        return _tool_result(reply)
 
     async def list_prompts(self, ctx: Any, params: Any) -> Result:
         """Return all prompts with their arguments.

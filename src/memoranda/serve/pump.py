@@ -126,7 +126,7 @@ def _connect(settings: Settings, params: Mapping[str, Any]) -> int | None:
     import os
     import socket
 
-    from memoranda.engine import daemon_client, daemon_peer
+    from memoranda.engine import daemon_client
     from memoranda.sources.layout import Layout
 
     path = Layout(settings.home).socket
@@ -146,15 +146,24 @@ def _connect(settings: Settings, params: Mapping[str, Any]) -> int | None:
             except OSError:
                 # The socket is left over from a daemon that has ended.
                 continue
-            try:
-                # A process that was stopped (SIGSTOP) would never answer.
-                is_stopped = daemon_peer.is_stopped(daemon_peer.peer_of(daemon))
-                if is_stopped or not _grants(daemon, params):
-                    return None
-            except (OSError, ValueError):
-                return None
-            return daemon.detach()
+            return daemon.detach() if _serves(daemon, params) else None
     return None
+
+
+def _serves(daemon: socket, params: Mapping[str, Any]) -> bool:
+    """Whether a daemon runs and grants a session. A daemon that gives no valid answer does not.
+
+    daemon: the connection to it.
+    params: the parameters of the request for a session.
+    """
+    from memoranda.engine import daemon_peer
+
+    try:
+        # A process that was stopped (SIGSTOP) would never answer.
+        is_stopped = daemon_peer.is_stopped(daemon_peer.peer_of(daemon))
+        return not is_stopped and _grants(daemon, params)
+    except (OSError, ValueError):
+        return False
 
 
 def _grants(daemon: socket, params: Mapping[str, Any]) -> bool:
@@ -524,16 +533,19 @@ class Pump:
         if not block:
             self._lose_daemon()
         for line in self._daemon_lines.feed(block):
-            if line == ALIVE:
-                continue
-            self._is_heard = True
-            id = answered_by(line)
-            if id is not None:
-                self._open_requests.pop(id, None)
-            if id is not None and id in self._not_for_client:
-                self._not_for_client.discard(id)
-            else:
-                self._output += line
+            if line != ALIVE:
+                self._is_heard = True
+                self._take_answer(line)
+
+    def _take_answer(self, line: bytes) -> None:
+        """Queue a line of the daemon for the client, unless it answers a request of this process."""
+        id = answered_by(line)
+        if id is not None:
+            self._open_requests.pop(id, None)
+        if id is not None and id in self._not_for_client:
+            self._not_for_client.discard(id)
+        else:
+            self._output += line
 
     def _lose_daemon(self) -> None:
         """Close the connection to a daemon that is gone, silent or has ended the session.

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from memoranda.config import Settings
     from memoranda.engine import MemorySession
     from memoranda.faces.tool import Registry
+    from memoranda.serve.auth import Access
     from memoranda.serve.daemon import Web
     from memoranda.serve.http import HttpServer, Place
     from memoranda.serve.sessions import McpSessions
@@ -553,6 +554,15 @@ def _port(place: Place, any_port: bool) -> socket:
     return replace(place, port=0).listen()
 
 
+def _warn_without_token(access: Access) -> None:
+    """Warn if no token is valid, because then nobody can call over HTTP."""
+    # `by_id` finds a token only if it is still valid.
+    if not any(access.by_id(token.id) for token in access.tokens()):
+        output.notice(
+            "No token is valid, so nobody can call over HTTP. Make one: memory token add NAME"
+        )
+
+
 def _web(call: Invocation, memory: MemorySession, service: Service, port: socket) -> Web:
     """Return the factory of the HTTP server. With a public address, the server has OAuth.
 
@@ -575,11 +585,8 @@ def _web(call: Invocation, memory: MemorySession, service: Service, port: socket
     access = Access(memory.home, memory.clock)
     # A service with `show` gives its owner a code for the page, so it works without tokens.
     needs_token = service.show is None and not place.is_open
-    # `by_id` finds a token only if it is still valid.
-    if needs_token and not any(access.by_id(token.id) for token in access.tokens()):
-        output.notice(
-            "No token is valid, so nobody can call over HTTP. Make one: memory token add NAME"
-        )
+    if needs_token:
+        _warn_without_token(access)
 
     # A space offers the same toolsets as the home.
     offered = service.offered

@@ -810,14 +810,8 @@ def ingest(call: Invocation, *, source_names: str, path: Text, dry_run: bool, ag
     if not call.json:
         _warn_of_ingestion(outcomes)
         # All sources read the one folder, so the same file may be read several times.
-        is_read_often = path is not None and source_names == _ALL_SOURCES and len(outcomes) > 1
-        if is_read_often:
-            names = ", ".join(outcomes)
-            output.notice(
-                f"warning: {names} each read this folder in their own way, "
-                "so a file may be several memories"
-            )
-            output.notice("Name the one whose notes these are, e.g. --source obsidian.")
+        if path is not None and source_names == _ALL_SOURCES and len(outcomes) > 1:
+            _warn_of_several_readers(list(outcomes))
     total = sum(outcome.ingested for outcome in done_outcomes)
     lines = _planned_lines(plans) if dry_run else _ingested_lines(outcomes, total)
     call.answer(
@@ -825,6 +819,15 @@ def ingest(call: Invocation, *, source_names: str, path: Text, dry_run: bool, ag
         sources={name: asdict(outcome) for name, outcome in outcomes.items()},
         total=total,
     )
+
+
+def _warn_of_several_readers(sources: Sequence[str]) -> None:
+    """Warn that several sources read the files of one folder."""
+    output.notice(
+        f"warning: {', '.join(sources)} each read this folder in their own way, "
+        "so a file may be several memories"
+    )
+    output.notice("Name the one whose notes these are, e.g. --source obsidian.")
 
 
 def _warn_of_ingestion(outcomes: Mapping[str, Ingestion]) -> None:

@@ -358,15 +358,17 @@ def undo(
     changes of an agent, use `memory log --agent NAME -p`. To undo them as one change, use `memory
     undo --by NAME`.
     """
-    if by is not None:
-        if number is not None or run is not None:
-            raise Usage("N, --run and --by exclude each other")
-        return _undo_agent(call, by, since, project)
-    if since is not None or project is not None:
+    names_change = number is not None
+    names_run = run is not None
+    if by is not None and (names_change or names_run):
+        raise Usage("N, --run and --by exclude each other")
+    if by is None and (since is not None or project is not None):
         raise Usage("--since and --project go with --by")
+    if names_change and names_run:
+        raise Usage("N and --run exclude each other")
+    if by is not None:
+        return _undo_agent(call, by, since, project)
     if run is not None:
-        if number is not None:
-            raise Usage("N and --run exclude each other")
         return _undo_run(call, run)
     _undo_change(call, number)
 

@@ -216,10 +216,9 @@ def _page(content: str) -> bool:
     import subprocess
 
     size = shutil.get_terminal_size()
-    screen_lines = 0
-    for line in content.split("\n"):
-        # The terminal breaks a long line into several.
-        screen_lines += 1 + len(line) // max(size.columns, 1)
+    columns = max(size.columns, 1)
+    # The terminal breaks a long line into several.
+    screen_lines = sum(1 + len(line) // columns for line in content.split("\n"))
     if screen_lines < size.lines:
         return False
     # `PAGER=cat`, or an empty PAGER, means that the user wants no pager.

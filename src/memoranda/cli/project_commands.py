@@ -34,7 +34,7 @@ from memoranda.text.user_path import absolute_path
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
-    from memoranda.engine.attachments import Conventions, Inventory, LeftOut
+    from memoranda.engine.attachments import Conventions, Inventory, LeftOut, UnresolvedLink
     from memoranda.engine.project_list import Project
 
 _FOUND_KEYS = ("notes", "attachments", "left_out", "symlinks", "unreadable")
@@ -119,6 +119,7 @@ def project_add(
         if action == "unchanged":
             raise Failure(f"project exists: {project.name}", "exists")
         (row,) = documents.projects(memory, [project])
+        # An agent cannot add a folder itself: the owner is asked.
         if action == "asked":
             text = f"Asked the owner for {project.root}: see memory review"
             return call.answer(text, project=row)
@@ -403,16 +404,23 @@ def project_check(call: Invocation, name: str, limit: int) -> None:
 
         # The last line says to run this command, so it is left out.
         lines = _findings_lines(memory, project)[:-1]
-        if len(links) == 1:
-            lines.append("One link leads nowhere.")
-        else:
-            lines.append(f"{len(links):,} links lead nowhere.")
-        for link in shown_links:
-            text = f"{link.path}, line {link.line}: [[{link.target}]]: {link.reason}"
-            lines.append(one_line(text))
-        if len(links) > len(shown_links):
-            lines.append(f"… and {len(links) - len(shown_links):,} more: --limit 0")
+        lines += _links_lines(shown_links, len(links))
         call.answer("\n".join(lines), **facts, links=rows, total=len(links))
+
+
+def _links_lines(shown_links: Sequence[UnresolvedLink], count: int) -> list[str]:
+    """Return lines about the links of a project that lead nowhere.
+
+    shown_links: the links that are listed.
+    count: the number of all such links.
+    """
+    lines = ["One link leads nowhere." if count == 1 else f"{count:,} links lead nowhere."]
+    for link in shown_links:
+        text = f"{link.path}, line {link.line}: [[{link.target}]]: {link.reason}"
+        lines.append(one_line(text))
+    if count > len(shown_links):
+        lines.append(f"… and {count - len(shown_links):,} more: --limit 0")
+    return lines
 
 
 @command("list", keys={"projects": documents.PROJECT_KEYS}, example="memory project list")

@@ -255,11 +255,10 @@ def search(
     note contains the words, notes with some of them are shown, below a line on stderr. With --ranked
     and --limit, JSON has `total_is_lower_bound` if more than 10,000 notes match.
     """
-    if not ranked:
-        if max_tokens is not None:
-            raise Usage("--max-tokens needs --ranked")
-        if explain:
-            raise Usage("--explain needs --ranked")
+    if max_tokens is not None and not ranked:
+        raise Usage("--max-tokens needs --ranked")
+    if explain and not ranked:
+        raise Usage("--explain needs --ranked")
     typed_query = " ".join(words)
     query = memory_query(**filters, archived=archived or None).replace(by=by, client=client)
     with call.reading() as memory:
@@ -542,6 +541,7 @@ def backlinks(call: Invocation, ref: str, *, projects: tuple[str, ...]) -> None:
         if project_names:
             infos = [source for source in infos if source.project in project_names]
         else:
+            # Traces of sessions are listed only if their project is named.
             infos = [source for source in infos if source.project != TRACE_PROJECT]
         if call.json:
             return call.document(id=info.id, memories=documents.notes(memory, infos).rows)

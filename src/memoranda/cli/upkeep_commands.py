@@ -21,6 +21,7 @@ from memoranda.text.unicode import flat
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
+    from memoranda.engine.attachments import UnresolvedLink
     from memoranda.engine.doctor import Finding
 
 # The daemon may take this many seconds to report its state.
@@ -382,17 +383,21 @@ def _link_findings(memory: MemorySession) -> list[Finding]:
         links = unresolved_links(memory, project.name)
         if not links:
             continue
-        first = ", ".join(
-            f"{link.path} line {link.line} [[{link.target}]]" for link in links[:_MOST_LINKS_NAMED]
-        )
-        if len(links) == 1:
-            text = f"one link leads nowhere: {first}"
-        else:
-            text = f"{len(links):,} links lead nowhere: {first}"
+        text = _links_text(links)
         if len(links) > _MOST_LINKS_NAMED:
             text += f"; `memory project check {project.name}` shows all"
         findings.append(Finding("info", "broken_links", project.name, text))
     return findings
+
+
+def _links_text(links: Sequence[UnresolvedLink]) -> str:
+    """Return the number of links that lead nowhere, and the first of them."""
+    first = ", ".join(
+        f"{link.path} line {link.line} [[{link.target}]]" for link in links[:_MOST_LINKS_NAMED]
+    )
+    if len(links) == 1:
+        return f"one link leads nowhere: {first}"
+    return f"{len(links):,} links lead nowhere: {first}"
 
 
 def _citation_findings(memory: MemorySession, folders: Sequence[str]) -> list[Finding]:

@@ -23,6 +23,7 @@ from memoranda.text.unicode import flat, json_escape, one_line, visible
 if TYPE_CHECKING:
     import logging
 
+# Further warnings are only counted.
 _MOST_WARNINGS = 10
 _GAP = "  "
 # The last cell of a table has at least this many columns, even on a narrow terminal.

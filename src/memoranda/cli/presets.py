@@ -123,6 +123,7 @@ def json_entries(folder: str | None) -> AbstractContextManager[JsonFolder | None
 
 # Characters that the name of a project cannot have.
 _NOT_IN_NAMES = re.compile(r"[^\w .\-]+")
+# The name of a graph file is cut to this before it becomes the name of a project.
 _MAX_NAME_CHARACTERS = 40
 # The environment variables with the file of the graph, in the order in which thoughtbox reads them.
 _GRAPH_VARIABLES = ("THOUGHTBOX_MEMORY_PATH", "MEMORY_FILE_PATH")

@@ -119,7 +119,7 @@ def project_add(
         if action == "unchanged":
             raise Failure(f"project exists: {project.name}", "exists")
         (row,) = documents.projects(memory, [project])
-        # An agent cannot add a folder itself: the owner is asked.
+        # An agent may add only a folder that the owner has allowed.
         if action == "asked":
             text = f"Asked the owner for {project.root}: see memory review"
             return call.answer(text, project=row)

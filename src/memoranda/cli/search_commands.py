@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from memoranda.engine.reading import ReadVerbs
     from memoranda.transcripts.search import TraceHit
 
+# The tokens of the passages that `context` prints, if it is called without a number.
 DEFAULT_TOKENS = 2_000
 # A limit that is higher than the number of notes of any home.
 NO_LIMIT = 1 << 30

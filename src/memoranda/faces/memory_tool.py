@@ -504,7 +504,7 @@ def _errors_in_our_words(
     except (CountMismatch, LineOutOfRange):
         raise
     except MemorandaError as error:
-        # The engine is imported by now, see `run`.
+        # The engine is imported by now, see `_answer`.
         from memoranda.engine.plain_files import NotADirectory
 
         if isinstance(error, NotADirectory):

@@ -91,6 +91,7 @@ _PROBE = "server/discover"
 _FIRST_REQUESTS = ("initialize", _PROBE)
 # A client with one of these tools may read any note of the profile, so it may see the profile.
 _READING_TOOLS = frozenset(("memory", "read_note"))
+# An introduction that takes longer is left out, so that a client can connect.
 _MAX_INTRODUCTION_SECONDS = 1.0
 _MAX_AGENT_NAME_CHARACTERS = 64
 # An error quotes a name or an address that the client sent, so it may be long. It is cut to this.

@@ -222,6 +222,7 @@ def kind_of(sentence: str, signs: Sequence[str] | None = None) -> LessonKind | N
     has_beginning = lower.startswith(_table()["beginnings"])
     if not has_beginning and not any(sign in lower for sign in signs):
         return None
+    # A sentence may fit several kinds: the first of them counts.
     for kind in (LessonKind.CORRECTION, LessonKind.DECISION, LessonKind.REQUEST):
         if _rule_of(kind).search(sentence):
             return kind
@@ -247,19 +248,32 @@ def against(sentence: str) -> list[str]:
 
     "Never use moment or dayjs" gives `t:moment` and `t:dayjs`, "don't run npm ci" `c:npm ci`.
     """
-    result: list[str] = []
+    terms = [*_terms_against(sentence), *_forbidden_commands(sentence)]
+    return list(dict.fromkeys(terms))
+
+
+def _terms_against(sentence: str) -> Iterator[str]:
+    """Yield the terms of the names that a sentence speaks against, by the rules of lessons.toml."""
     lower = sentence.lower()
     for rule in against_rules():
+        # Most sentences have no sign of a rule, and looking for one is cheaper than matching it.
         if not any(sign in lower for sign in rule.signs):
             continue
         for match in rule.pattern.finditer(sentence):
             for name in _forbidden_names(match):
-                result += _name_terms(name)
+                yield from _name_terms(name)
+
+
+def _forbidden_commands(sentence: str) -> Iterator[str]:
+    """Yield the terms of the commands that a sentence forbids to run.
+
+    "Don't run npm ci here" gives `c:npm ci` and `c:npm ci here`, because it does not say where the
+    command ends.
+    """
     for match in _FORBIDDEN_COMMAND.finditer(sentence):
-        # The command may be shorter than what follows "don't run": `npm ci` in `npm ci here`.
         words = match[1].split()
-        result += [command_term(words[:count]) for count in range(2, len(words) + 1)]
-    return list(dict.fromkeys(result))
+        for count in range(2, len(words) + 1):
+            yield command_term(words[:count])
 
 
 def _name_terms(name: str) -> list[str]:

@@ -234,7 +234,7 @@ class Homes:
     def _session(
         self, space: Space | None, projects: tuple[str, ...]
     ) -> AbstractContextManager[MemorySession]:
-        """Return a memory to open. The arguments are those of `memory`."""
+        """Return a memory to open. `memory` says what the arguments are."""
         from memoranda.engine import open_session
 
         settings = self._memory.settings

@@ -184,7 +184,7 @@ def packages(words: list[str]) -> list[str]:
     if name in ("python", "python3") and arguments[:2] == ["-m", "pip"]:
         name = "pip"
         arguments = arguments[2:]
-    # `uv pip install X` installs like `uv add X`.
+    # uv has a subcommand `pip`, whose own subcommand `install` names packages, as `add` does.
     if name == "uv" and arguments[:1] == ["pip"]:
         arguments = arguments[1:]
     verbs = _INSTALL.get(name)

@@ -95,6 +95,8 @@ def _async_method(name: str) -> Any:
 class MemoryTool(_Commands, BetaAbstractMemoryTool):
     """The memory tool for synchronous clients. It may be called from several threads.
 
+    Close it when it is no longer used (`close`).
+
     home: the folder of the memory, or the address of a space in a database. None means the usual
         home (`open_memory`).
     agent: the name of the agent that uses the memory. None means the owner.

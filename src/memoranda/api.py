@@ -118,7 +118,9 @@ class Memory:
         checksum: the checksum of the note as it was read. If the file has changed since, nothing is
             written. None replaces any text.
 
-        Raises Exists, InvalidInput, Conflict, Locked, OutsideError, SecretRefused, StorageError.
+        Raises Exists, Conflict, Locked, OutsideError, ProjectNotFound, LimitExceeded, StorageError.
+        Raises InvalidInput for a property that a note cannot have, such as an unknown category;
+        SecretRefused and NotWritable are kinds of it.
         """
         stored = self._session.store(_as_draft(draft), overwrite=overwrite, checksum=checksum)
         return stored.note
@@ -154,7 +156,9 @@ class Memory:
         create: whether `Append` and `Prepend` make a note that is missing.
         project: the project in which `ref` is looked up. None means all projects.
 
-        Raises NotFound, Ambiguous, Locked, Conflict, CountMismatch, SectionError.
+        Raises NotFound, Ambiguous, Locked, Conflict, CountMismatch, SectionError, LimitExceeded,
+        StorageError. Raises InvalidInput for an edit that is not possible; LineOutOfRange and
+        SecretRefused are kinds of it.
         """
         changed = self._session.edit(ref, edit, checksum=checksum, create=create, project=project)
         return changed.note
@@ -297,7 +301,7 @@ class Memory:
         project: the project in which `ref` is looked up. None means all projects.
         count: whether this counts as a use of the note.
 
-        Raises NotFound, Ambiguous, NotText.
+        Raises NotFound, Ambiguous, ProjectNotFound, NotText, CannotRead.
         """
         return self._session.read(ref, project=project, count=count)
 
@@ -328,6 +332,9 @@ class Memory:
         offset: how many notes to skip.
         order: `changed` or `created` (the newest first), `path` or `address`. None means the order
             of the query.
+
+        Raises ProjectNotFound for a project of the query that does not exist, and InvalidInput for
+        an unknown order or a wrong condition in `Query.metadata`.
         """
         if order is not None:
             query = self._session.query_of(query).replace(order=order)
@@ -348,12 +355,16 @@ class Memory:
         `Query.as_of` searches for the notes that were valid on another day. At most 10,000 matches
         are counted (`Hits.is_lower_bound`).
 
-        query: words, which may include filters such as `tag:ui` and `after:7d`; or a `Query`.
-        limit: how many hits the page has at most.
+        query: words, which may include filters such as `tag:ui` and `after:7d`; or a `Query`. Without
+            words, all notes that pass the filters are hits, the latest change first.
+        limit: how many hits the page has at most. 0 only counts the matches.
         offset: how many hits to skip.
-        explain: whether each hit says how its score came about.
-        max_tokens: the most tokens that all passages together have; a token is 4 characters. None
-            means any number.
+        explain: whether each hit says how its score came about (`Hit.shares`).
+        max_tokens: the most tokens that all titles and passages together have; a token is 4
+            characters. The first hit is returned in any case. None means any number.
+
+        Raises ProjectNotFound for a project of the query that does not exist, and InvalidInput for a
+        wrong condition in `Query.metadata`.
         """
         return self._session.search(
             query, limit=limit, offset=offset, explain=explain, max_tokens=max_tokens
@@ -371,11 +382,11 @@ class Memory:
 
         timeframe: since when, such as `2h`, `7d`, `3 weeks`, `yesterday` or a day.
         projects: the names of the projects; None means all projects.
-        limit: how many notes the page has at most.
+        limit: how many notes the page has at most; 0 means all.
         offset: how many notes to skip.
 
         Returns one page of the notes, the number of all such notes, and the time at which
-        `timeframe` begins.
+        `timeframe` begins, in UTC.
 
         Raises TimeframeError, ProjectNotFound.
         """
@@ -404,7 +415,8 @@ class Memory:
         limit: how many entries the page has at most; 0 means all.
         offset: how many entries to skip.
 
-        Raises NotFound, ProjectNotFound, OutsideError.
+        Raises NotFound, ProjectNotFound, OutsideError, and InvalidInput for a pattern of more than
+        2,048 characters.
         """
         return self._session.directory(
             project, folder, depth=depth, glob=glob, limit=limit, offset=offset
@@ -424,10 +436,11 @@ class Memory:
 
         question: a question, a task, or the last turns of a conversation.
         max_tokens: the most tokens that the text has; a token is 4 characters. None means 2000.
-        projects: the names of the projects; None means all projects.
-        as_of: the time at which the evidence was valid; None means now.
+        projects: the names of the projects; None means all projects. A project that does not exist
+            has no evidence, and is not an error.
+        as_of: the time at which the evidence was valid, aware; None means now.
 
-        Raises InvalidInput, ProjectNotFound.
+        Raises InvalidInput for a `max_tokens` below 1.
         """
         return self._session.context_for(
             question, max_tokens=max_tokens, projects=_names(projects), as_of=as_of
@@ -447,10 +460,10 @@ class Memory:
         ref: the note.
         depth: how many relations away the other notes may be.
         since: only return other notes that changed since this time. None returns all.
-        limit: how many other notes to return at most.
+        limit: how many other notes to return at most. 0 returns none.
         project: the project in which `ref` is looked up. None means all projects.
 
-        Raises NotFound, Ambiguous.
+        Raises NotFound, Ambiguous, ProjectNotFound.
         """
         return self._session.context(ref, depth=depth, since=since, limit=limit, project=project)
 
@@ -490,7 +503,7 @@ class Memory:
         change: the number of the change in `log`.
         limit: how many notes to return at most; 0 means all.
 
-        Raises NotFound.
+        Raises NotInHistory if there is no such change.
         """
         return self._session.revisions(change, limit=limit)
 
@@ -501,7 +514,8 @@ class Memory:
 
         change: the number of the change in `log`. None means the latest change that is not undone.
 
-        Raises CannotUndo, NotFound.
+        Raises CannotUndo if there is no such change, a later one touched the same note, or the text
+        before it is not kept, for example (`CannotUndo.obstacle`).
         """
         return self._session.undo(change)
 
@@ -695,6 +709,8 @@ class Memory:
     def export(self, *, category: str | None = None, scope: str | None = None) -> Iterator[str]:
         """Return an iterator over the memories as lines of JSON, the oldest first.
 
+        The lines have no line breaks. Notes of other projects are not among them.
+
         category: only memories of this category. None means all.
         scope: only memories of this scope. None means all.
 
@@ -711,7 +727,8 @@ class Memory:
         lines: the lines. All of them are checked before anything is written.
         skip_bad: whether to leave out bad lines.
 
-        Raises InvalidInput for a bad line, unless `skip_bad` is set.
+        Raises BadRecord (memoranda.transfer.jsonl), with the number of the line, unless `skip_bad` is
+        set.
         """
         from tempfile import TemporaryFile
 
@@ -739,7 +756,10 @@ class Memory:
         return self._session.reindex(progress)
 
     def stats(self) -> HomeCounts:
-        """Return the numbers of notes by project, phase and category."""
+        """Return the number of notes of each project, and of memories by (phase, category).
+
+        Only notes that the caller may see count.
+        """
         return self._session.stats()
 
 

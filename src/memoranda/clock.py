@@ -177,20 +177,21 @@ waited = Waited()
 def waits_at_most(seconds: float) -> Iterator[None]:
     """Limit the seconds that this thread waits inside the block, for all locks together.
 
-    If the block is inside another one with less time left, that time is the limit.
+    If the block is inside another one with less time left, that time is the limit. A block of 2
+    seconds that has waited for 1.5 leaves 3.5 of 5 seconds to the block around it.
     """
-    outer = _waits.seconds_left
-    limit = seconds if outer is None else min(seconds, outer)
+    outer_seconds = _waits.seconds_left
+    limit = seconds if outer_seconds is None else min(seconds, outer_seconds)
     _waits.seconds_left = limit
     try:
         yield
     finally:
-        if outer is None:
+        if outer_seconds is None:
             _waits.seconds_left = None
         else:
             # The time that the block waited counts for the outer block, too.
             seconds_waited = limit - (_waits.seconds_left or 0.0)
-            _waits.seconds_left = outer - seconds_waited
+            _waits.seconds_left = outer_seconds - seconds_waited
 
 
 @contextmanager
@@ -311,6 +312,14 @@ def duration(text: str) -> timedelta:
         raise InvalidInput(f'Duration too long: "{text}". Use at most 999999999d.') from None
 
 
+def _seconds_before(now: datetime, seconds: int) -> datetime:
+    """Return the moment so many seconds before `now`, but not before the calendar begins."""
+    try:
+        return (now - timedelta(seconds=seconds)).astimezone(UTC)
+    except OverflowError:
+        return datetime.min.replace(tzinfo=UTC)
+
+
 def since(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
     """Return the moment at which a time frame begins, in UTC.
 
@@ -327,17 +336,14 @@ def since(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
     written = " ".join(text.lower().split())
     frame = _without_opening(written)
 
-    # An amount of time: a number and a unit.
+    # An amount of time: a number and a unit, such as `2h`, `3daysago` or `3天`.
     amount = re.fullmatch(r"([0-9]+)([a-z]+|[\u4e00-\u9fff]+)", frame)
     if amount:
         seconds = int(amount[1]) * _UNITS.get(amount[2].removesuffix("ago"), 0)
         # The unit is unknown, or the amount is zero.
         if not seconds:
             raise TimeframeError(text)
-        try:
-            return (now - timedelta(seconds=seconds)).astimezone(UTC)
-        except OverflowError:
-            return datetime.min.replace(tzinfo=UTC)
+        return _seconds_before(now, seconds)
 
     # The name of a frame: its function returns the beginning, given the midnight of today.
     begin_of = _BEGINS.get(frame)

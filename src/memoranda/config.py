@@ -777,25 +777,31 @@ class _File(NamedTuple):
         """Return the address of the language model, its name and its key, from `llm.*`.
 
         Without that section, the three variables of the memory-bank server count if all are set
-        (contract 003, 9).
+        (contract 003, 9). Returns {} if no model is set.
         """
         section = self.section("llm")
+        if not section:
+            return self._bank_server_llm(environ)
         texts = {
             key: self.text(f"llm.{key}", value, is_web=key == "base_url")
             for key, value in section.items()
         }
         url = texts.get("base_url")
         model = texts.get("model")
-        key = environ.get(texts.get("api_key_env") or "MEMORY_LLM_API_KEY")
-        if not section:
-            url = environ.get("LLM_API_URL")
-            model = environ.get("LLM_MODEL")
-            key = environ.get("OPENROUTER_API_KEY")
-            if not key or not url or not url.startswith(_WEB):
-                return {}
-        if url and model:
-            return {"llm_base_url": url, "llm_model": model, "llm_key": key or None}
-        return {}
+        if not url or not model:
+            return {}
+        key = environ.get(texts.get("api_key_env") or "MEMORY_LLM_API_KEY") or None
+        return {"llm_base_url": url, "llm_model": model, "llm_key": key}
+
+    @staticmethod
+    def _bank_server_llm(environ: Mapping[str, str]) -> dict[str, Any]:
+        """Return the same as `llm` from the variables of the memory-bank server."""
+        url = environ.get("LLM_API_URL", "")
+        model = environ.get("LLM_MODEL")
+        key = environ.get("OPENROUTER_API_KEY")
+        if not key or not model or not url.startswith(_WEB):
+            return {}
+        return {"llm_base_url": url, "llm_model": model, "llm_key": key}
 
     def semantic(self, environ: Mapping[str, str]) -> dict[str, Any]:
         """Return the embedding model and the reranking model, from `semantic.*`.

@@ -253,20 +253,35 @@ class Reranker(_LlmEndpoint):
 
 
 def _order(body: bytes, count: int) -> list[int]:
-    """Read the order that a reply gives to `count` documents, the best first. Raises ValueError."""
-    try:
-        reply = json.loads(body)
-        rows = reply["results"] if isinstance(reply, dict) else reply
-        scores = {row["index"]: row.get("relevance_score", row.get("score")) for row in rows}
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise ValueError("it is no list of results") from None
-    if not scores:
-        raise ValueError("it holds no results")
+    """Read the order that a reply gives to `count` documents, the best first. Raises ValueError.
+
+    Each document is named by its number, from 0. Documents that the reply leaves out come last.
+    """
+    scores = _scores(body)
     for number, score in scores.items():
         is_number = type(number) is int and 0 <= number < count
         # NaN is not equal to itself.
         is_score = type(score) in (int, float) and score == score
         if not is_number or not is_score:
             raise ValueError("a result has no document or no score")
+    # Of two documents with the same score, the one that was sent first is first.
     best_first = sorted(scores, key=lambda number: (-scores[number], number))
-    return best_first + [number for number in range(count) if number not in scores]
+    without_score = [number for number in range(count) if number not in scores]
+    return best_first + without_score
+
+
+def _scores(body: bytes) -> dict[Any, Any]:
+    """Return the scores in a reply: number of a document -> score. Neither of them is checked.
+
+    The reply is a list of results, or an object with this list. Raises ValueError.
+    """
+    try:
+        reply = json.loads(body)
+        rows = reply["results"] if isinstance(reply, dict) else reply
+        # Servers name the score in one of two ways.
+        scores = {row["index"]: row.get("relevance_score", row.get("score")) for row in rows}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise ValueError("it is no list of results") from None
+    if not scores:
+        raise ValueError("it holds no results")
+    return scores

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoranda.basic_memory.documents import (
     UNNAMED,
@@ -231,28 +231,67 @@ def search_notes(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
         prefixes=_prefixes(vault, memory, search_arguments),
     )
     if search.kinds == {"entity"}:
-        hits = memory.search(search.query, limit=page.size, offset=page.offset)
-        rows = list(chain.from_iterable(map(search.rows_of, hits)))
-        total = hits.total
-        is_exact = not hits.is_lower_bound
-        has_more = page.end < total or not is_exact
-        text = read_tools.search_text(memory, hits, words, page)
+        found_page = _page_of_notes(search, words, page)
     else:
-        all_facts, is_exact = search.facts(page.end)
-        rows = all_facts[page.offset : page.end]
-        total = len(all_facts)
-        has_more = page.end < total
-        lines = [f"- {short(row['title'])} ({row['permalink']})" for row in rows]
-        text = "\n".join([f"# {total} found", *lines])
+        found_page = _page_of_facts(search, page)
     data = {
-        "results": rows,
+        "results": found_page.rows,
         "current_page": page.number,
         "page_size": page.size,
-        "total": total,
-        "total_is_exact": is_exact,
-        "has_more": has_more,
+        "total": found_page.total,
+        "total_is_exact": found_page.is_exact,
+        "has_more": found_page.has_more,
     }
-    return either(args, data, text)
+    return either(args, data, found_page.text)
+
+
+class _FoundPage(NamedTuple):
+    """A page of the results of search_notes.
+
+    rows: the results on this page.
+    total: how many results there are on all pages.
+    is_exact: whether there are no more results than `total`.
+    has_more: whether another page follows.
+    text: the page as text.
+    """
+
+    rows: list[Row]
+    total: int
+    is_exact: bool
+    has_more: bool
+    text: str
+
+
+def _page_of_notes(search: RowSearch, words: str, page: Page) -> _FoundPage:
+    """Return a page of the notes that a search finds.
+
+    words: the words of the query.
+    """
+    hits = search.memory.search(search.query, limit=page.size, offset=page.offset)
+    is_exact = not hits.is_lower_bound
+    return _FoundPage(
+        rows=list(chain.from_iterable(map(search.rows_of, hits))),
+        total=hits.total,
+        is_exact=is_exact,
+        has_more=page.end < hits.total or not is_exact,
+        text=read_tools.search_text(search.memory, hits, words, page),
+    )
+
+
+def _page_of_facts(search: RowSearch, page: Page) -> _FoundPage:
+    """Return a page of the observations and relations that a search finds."""
+    # These are the facts of all pages up to this one, and at least one more if there is one.
+    facts, is_exact = search.facts(page.end)
+    rows = facts[page.offset : page.end]
+    total = len(facts)
+    lines = [f"- {short(row['title'])} ({row['permalink']})" for row in rows]
+    return _FoundPage(
+        rows=rows,
+        total=total,
+        is_exact=is_exact,
+        has_more=page.end < total,
+        text="\n".join([f"# {total} found", *lines]),
+    )
 
 
 def _search_arguments(vault: Vault, memory: MemorySession, args: Arguments) -> Arguments:
@@ -354,19 +393,21 @@ class RowSearch:
     def facts(self, needed: int) -> tuple[list[Row], bool]:
         """Return the rows of observations or relations, and whether these are all rows.
 
-        needed: no further notes are searched once more rows than this are found.
+        Notes are searched in batches, the best first, because a note that matches may have no row
+        of these kinds. At most MOST_READ notes are searched.
 
-        At most MOST_READ notes are searched.
+        needed: no further notes are searched once more rows than this are found.
         """
         rows: list[Row] = []
-        offset = 0
+        notes_read = 0
         while True:
-            hits, batch = self.memory.at_once(partial(self._batch, offset))
+            hits, batch = self.memory.at_once(partial(self._batch, notes_read))
             rows += batch
-            offset += len(hits)
-            if len(hits) < _BATCH_NOTES:
+            notes_read += len(hits)
+            is_last_batch = len(hits) < _BATCH_NOTES
+            if is_last_batch:
                 return rows, True
-            if len(rows) > needed or offset >= MOST_READ:
+            if len(rows) > needed or notes_read >= MOST_READ:
                 return rows, False
 
     def _batch(self, offset: int) -> tuple[Hits, list[Row]]:
@@ -376,19 +417,28 @@ class RowSearch:
 
     def rows_of(self, hit: Hit) -> Iterator[Row]:
         """Yield the rows of one note."""
-        note = hit.note
         if "entity" in self.kinds:
             yield self._as_shown(hit, entity_row(self.memory, hit))
         if "observation" in self.kinds:
-            for observation in self.memory.observations(note):
-                category = observation.category or "note"
-                is_wanted = not self.categories or category.casefold() in self.categories
-                if is_wanted and self._has_query_word(observation.content, category):
-                    yield self._as_shown(hit, _observation_row(hit, observation))
+            for row in self._observation_rows(hit):
+                yield self._as_shown(hit, row)
         if "relation" in self.kinds:
-            for edge in self.memory.outgoing(note):
-                if self._has_query_word(f"{note.title} → {edge.target}", edge.type):
-                    yield self._as_shown(hit, _relation_row(hit, edge))
+            for row in self._relation_rows(hit):
+                yield self._as_shown(hit, row)
+
+    def _observation_rows(self, hit: Hit) -> Iterator[Row]:
+        """Yield the rows of a note's observations that are asked for."""
+        for observation in self.memory.observations(hit.note):
+            category = observation.category or "note"
+            is_wanted = not self.categories or category.casefold() in self.categories
+            if is_wanted and self._has_query_word(observation.content, category):
+                yield _observation_row(hit, observation)
+
+    def _relation_rows(self, hit: Hit) -> Iterator[Row]:
+        """Yield the rows of a note's relations that are asked for."""
+        for edge in self.memory.outgoing(hit.note):
+            if self._has_query_word(f"{hit.note.title} → {edge.target}", edge.type):
+                yield _relation_row(hit, edge)
 
     def _has_query_word(self, *texts: str) -> bool:
         """Whether one of the texts has a word of the query. True for a query without words."""
@@ -493,35 +543,38 @@ def build_context(vault: Vault, memory: MemorySession, args: Arguments) -> Reply
     """Show the notes at an address with related notes. The reply is JSON unless text is asked for."""
     url = args["url"].strip()
     _check_url(url)
-    project = args["project"]
     page = Page(args["page"], args["page_size"])
     depth = max(args["depth"], 1)
-    max_related = args["max_related"]
     frame = args.get("timeframe")
     since = memory.since(at_least_a_day(frame)) if frame else None
     try:
-        infos, total = read_tools.notes_at(memory, url, project, page)
+        infos, total = read_tools.notes_at(memory, url, args["project"], page)
     except NotFound:
         infos, total = [], 0
+    if args.get("output_format") == "text" and not total:
+        return text_reply(f"No note is at {url}. Find one with search_notes.")
     if args.get("output_format") == "text":
-        if not total:
-            return text_reply(f"No note is at {url}. Find one with search_notes.")
+        # The text is that of our own tool, without the time frame.
         our_arguments = args | {"url": url, "depth": depth, "as_json": False}
         our_arguments.pop("timeframe", None)
         return text_reply(read_tools.build_context(memory, our_arguments).text)
+
     is_compact = bool(args.get("compact"))
     entries = [
-        _context_entry(memory, info, depth, since, max_related, is_compact) for info in infos
+        _context_entry(memory, info, depth, since, args["max_related"], is_compact)
+        for info in infos
     ]
-    related = sum(len(entry["related_results"]) for entry in entries)
+    related_count = sum(len(entry["related_results"]) for entry in entries)
+    # A compact entry has no observations.
+    observation_count = sum(len(entry.get("observations", ())) for entry in entries)
     metadata = {
         "uri": url.removeprefix("memory://"),
         "depth": depth,
         "timeframe": frame,
         "primary_count": len(entries),
-        "related_count": related,
-        "total_results": len(entries) + related,
-        "total_observations": sum(len(entry.get("observations", ())) for entry in entries),
+        "related_count": related_count,
+        "total_results": len(entries) + related_count,
+        "total_observations": observation_count,
     }
     paging = {"page": page.number, "page_size": page.size, "has_more": page.end < total}
     return json_reply({"results": entries, "metadata": metadata, **paging})
@@ -634,9 +687,11 @@ def recent_activity(vault: Vault, memory: MemorySession, args: Arguments) -> Rep
     if unknown_kinds:
         names = ", ".join(unknown_kinds)
         raise InvalidInput(f"Invalid type: {names}. Valid types: entity, observation, relation.")
+    # The text is that of our own tool, which knows no `type`, with the facts below it.
     our_arguments = args | {"timeframe": frame, "as_json": False}
     our_arguments.pop("type", None)
     text = read_tools.recent_activity(memory, our_arguments).text
+
     query = Query(projects=(args["project"],), after=memory.since(frame))
     infos, _ = memory.list(query, limit=page.size, offset=page.offset)
     rows = [_recent_row(info) for info in infos if "entity" in kinds]

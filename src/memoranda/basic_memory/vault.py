@@ -133,14 +133,17 @@ class Vault:
                 continue
             address = address.strip()
             first, _, path_in_project = address.removeprefix("memory://").partition("/")
+            # A single word is the name of a note, even if a project has the same name.
             known_name = self.known_name(memory, first) if path_in_project else None
             if known_name is None:
                 continue
-            ours = self.projects(memory)[known_name].name
-            if ours != memory.default_project:
-                if address.startswith("memory://"):
-                    args[key] = f"memory://{path_in_project}"
-                return ours
+            our_name = self.projects(memory)[known_name].name
+            if our_name == memory.default_project:
+                # The tools look there anyway. A later argument may name another project.
+                continue
+            if address.startswith("memory://"):
+                args[key] = f"memory://{path_in_project}"
+            return our_name
         return None
 
     def shown(self, name: str) -> str:
@@ -188,16 +191,20 @@ def _settings(environ: Mapping[str, str]) -> dict[str, Any]:
     try:
         settings = json.loads(file.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
-        # The folder that the program uses without a configuration
-        root = os.path.expanduser(environ.get("BASIC_MEMORY_HOME") or "~/basic-memory")
-        projects = {"main": root} if os.path.isdir(root) else {}
-        return {"projects": projects, "default_project": "main"}
+        return _default_settings(environ)
     except (OSError, ValueError) as error:
         reason = str(getattr(error, "strerror", None) or error)
         raise ConfigFileError(file, reason) from None
     if not isinstance(settings, dict) or not isinstance(settings.get("projects"), dict):
         raise ConfigFileError(file, "it names no projects")
     return settings
+
+
+def _default_settings(environ: Mapping[str, str]) -> dict[str, Any]:
+    """Return the settings of the program without a configuration: its one folder, if it is there."""
+    root = os.path.expanduser(environ.get("BASIC_MEMORY_HOME") or "~/basic-memory")
+    projects = {"main": root} if os.path.isdir(root) else {}
+    return {"projects": projects, "default_project": "main"}
 
 
 def _local_path(entry: Any) -> str | None:

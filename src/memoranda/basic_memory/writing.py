@@ -77,9 +77,9 @@ def _write(vault: Vault, memory: MemorySession, args: Arguments) -> dict[str, An
     if args.get("expected_checksum") and not args["overwrite"]:
         raise InvalidInput("expected_checksum requires overwrite=True.")
     file = _set_file(vault, memory, args)
+    is_new = not write_tools.sees_note(memory, project, file)
     # The permalink in the header of the content, if it has one.
     content_permalink = own_permalink(args["content"].lstrip("\n"))
-    is_new = not write_tools.sees_note(memory, project, file)
     permalink = content_permalink or _derived_permalink(vault, project, file)
     # The note to overwrite may have moved, so that its file is missing here. Or the content names
     # the permalink of another note.
@@ -88,6 +88,7 @@ def _write(vault: Vault, memory: MemorySession, args: Arguments) -> dict[str, An
         _check_not_elsewhere(memory, project, permalink, file)
     if is_new:
         _set_permalink(vault, memory, args, permalink)
+
     reply = write_tools.write_note(memory, args)
     assert reply.data is not None
     data = {**reply.data, "text": reply.text}
@@ -256,6 +257,7 @@ def _edit(memory: MemorySession, args: Arguments) -> dict[str, Any]:
     if operation not in _OPERATIONS:
         names = ", ".join(_OPERATIONS)
         raise InvalidInput(f"Invalid operation '{operation}'. Must be one of: {names}")
+    # For the program, these two always mean the whole note.
     if operation in ("append", "prepend"):
         args.pop("section", None)
     metadata = _checked_metadata(args)
@@ -331,19 +333,21 @@ def move_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
         args["is_directory"] = bool(args.get("is_directory"))
         reply = write_tools.move_note(memory, args)
     except Refused as error:
+        # In Basic Memory, such a reply is not an error for the client.
         return either(args, data | error_fields(error), str(error))
     except NotFound as error:
         data["error"] = f"Entity not found: {name}"
         return either(args, data, str(error), is_error=True)
     except MemorandaError as error:
         return either(args, data | error_fields(error), str(error), is_error=True)
+
     assert reply.data is not None
     our_data = reply.data
     data["moved"] = True
     if args["is_directory"]:
-        number = our_data["notes"]
+        note_count = our_data["notes"]
         data |= {"destination": args["destination_path"], "is_directory": True}
-        data |= {"total_files": number, "successful_moves": number, "failed_moves": 0}
+        data |= {"total_files": note_count, "successful_moves": note_count, "failed_moves": 0}
     else:
         note = memory.find((our_data["project"], our_data["new_path"]))
         data |= {**identity(note), "destination": our_data["new_path"]}
@@ -399,10 +403,15 @@ def _check_destination(path: str, folder: str, is_folder: bool) -> None:
     if folder and is_folder:
         message = "destination_folder is for notes; give destination_path for a folder."
         raise Refused("DESTINATION_FOLDER_NOT_FOR_DIRECTORIES", message)
-    target = (path or folder).replace("\\", "/")
-    is_outside = target.startswith(("/", "~")) or ".." in target.split("/")
-    if is_outside or target[1:3] == ":/":
-        raise Refused("SECURITY_VALIDATION_ERROR", str(OutsideError(path or folder)))
+    destination = path or folder
+    if _leads_outside(destination.replace("\\", "/")):
+        raise Refused("SECURITY_VALIDATION_ERROR", str(OutsideError(destination)))
+
+
+def _leads_outside(path: str) -> bool:
+    """Whether a path leads out of its project: `/etc`, `~/notes`, `../other` or `C:/notes`."""
+    is_on_drive = path[1:3] == ":/"
+    return path.startswith(("/", "~")) or ".." in path.split("/") or is_on_drive
 
 
 def _check_project(
@@ -412,6 +421,7 @@ def _check_project(
 
     If the note's own project has a folder of that name, the folder is meant.
     """
+    # Without a folder, the path is a file directly in the note's own project.
     if "/" not in path and not folder:
         return
     first = (folder or path).strip("/").partition("/")[0]
@@ -479,20 +489,16 @@ def _delete_folder(memory: MemorySession, args: Arguments) -> Reply:
 
 def create_memory_project(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     """Add a folder as a project. For an existing project, the reply describes it."""
-    name = args["project_name"]
     if vault.only is not None:
         return _one_project_reply(vault, args)
     if args.get("workspace"):
         raise InvalidInput("Cloud workspaces are not used here. Leave `workspace` out.")
-    projects = vault.projects(memory)
-    # Names are compared without regard to case. Of several equal names, the first counts.
-    names_by_key = {existing.casefold(): existing for existing in reversed(projects)}
-    existing = names_by_key.get(name.strip().casefold())
-    if existing is not None:
-        project = projects[existing]
-        row = _project_row(memory, existing, project.name, str(project.root))
+    existing_name = _existing_name(vault, memory, args["project_name"])
+    if existing_name is not None:
+        project = vault.projects(memory)[existing_name]
+        row = _project_row(memory, existing_name, project.name, str(project.root))
         row |= {"created": False, "already_exists": True}
-        text = f"Project {existing} is there already."
+        text = f"Project {existing_name} is there already."
     else:
         reply = write_tools.create_memory_project(memory, {"set_default": False, **args})
         if reply.is_error:
@@ -507,8 +513,20 @@ def create_memory_project(vault: Vault, memory: MemorySession, args: Arguments) 
         row |= {"created": True, "already_exists": False}
     our_name = vault.names.get(row["name"], row["name"])
     total = memory.list(Query(projects=(our_name,)), limit=1).total
+    # Basic Memory indexes a new project behind the call. Here, it is indexed already.
     row["indexing"] = {"state": "completed", "total_files": total, "enqueued_files": total}
     return either(args, row, text)
+
+
+def _existing_name(vault: Vault, memory: MemorySession, name: str) -> str | None:
+    """Return the program's name of the project that has a name in any case. None if none has it.
+
+    If several names differ only in case, the first one counts.
+    """
+    for existing_name in vault.projects(memory):
+        if existing_name.casefold() == name.strip().casefold():
+            return existing_name
+    return None
 
 
 def _waiting_project(reply: Reply) -> dict[str, Any]:

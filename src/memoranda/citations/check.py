@@ -310,6 +310,18 @@ class CitationCheck:
         assert repository is not None
         commit = repository.commit(citation.commit, moment)
         new_path = repository.name_now(commit, path)
+        return self._state_after_rename(root, new_path, citation, past_place)
+
+    def _state_after_rename(
+        self, root: Path, new_path: str, citation: Citation, past_place: Expectation
+    ) -> Verdict:
+        """Return the state of a citation whose file has another name now.
+
+        root: the folder in which the citation is looked for.
+        new_path: the present path of the file in this folder. "" if the file is gone.
+        citation: the place as the note names it.
+        past_place: the cited place as it was when the note was written.
+        """
         new_text = self._text(root / new_path) if new_path else None
         if new_text is None:
             return Verdict(State.GONE)

@@ -121,11 +121,13 @@ def _run_usual_hook(arguments: list[str]) -> None:
         _end_with(answer)
     # Other options, an agent that the environment names, and other encodings need the usual way
     # through the code that parses command lines.
-    usual = hook_relay.usual_arguments(arguments)
-    is_utf8 = sys.getfilesystemencoding() == "utf-8"
-    if usual is None or os.environ.get("MEMORY_AGENT") or not is_utf8:
+    usual_arguments = hook_relay.usual_arguments(arguments)
+    if usual_arguments is None:
         return
-    home, client, name = usual
+    is_utf8 = sys.getfilesystemencoding() == "utf-8"
+    if os.environ.get("MEMORY_AGENT") or not is_utf8:
+        return
+    home, client, name = usual_arguments
     gc.set_threshold(_OBJECTS)
     _end_at_interrupt()
     from memoranda.cli.hook_run import run_hook, settings_of
@@ -233,15 +235,28 @@ def _run(arguments: list[str], invocation: Invocation) -> int:
     except click.Abort:
         return _INTERRUPTED
     except click.UsageError as error:
-        from memoranda.cli.syntax import usage_words
-
-        # Words after `--` are text, even if they look like options.
-        options = arguments[: arguments.index("--")] if "--" in arguments else arguments
-        invocation.json = invocation.json or "--json" in options
-        message, hint = usage_words(error)
-        return _failed(invocation, message, "usage", 2, hint)
+        return _report_usage(invocation, error, arguments)
     except MemorandaError as error:
         return _report_error(invocation, error)
+
+
+def _report_usage(invocation: Invocation, error: click.UsageError, arguments: list[str]) -> int:
+    """Report a command line that cannot be understood. Return the exit status 2.
+
+    invocation: the run of the command. It may not know yet that `--json` is on the command line,
+        because parsing ended at the error.
+    arguments: the command line without the name of the program.
+    """
+    from memoranda.cli.syntax import usage_words
+
+    # Words after `--` are text, even if they look like options.
+    options = arguments
+    if "--" in arguments:
+        options = arguments[: arguments.index("--")]
+    if "--json" in options:
+        invocation.json = True
+    message, hint = usage_words(error)
+    return _failed(invocation, message, "usage", 2, hint)
 
 
 def _invoke(arguments: list[str], invocation: Invocation) -> int:

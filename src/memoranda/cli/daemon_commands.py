@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from memoranda.config import Settings
     from memoranda.engine import MemorySession
     from memoranda.faces.tool import Registry
+    from memoranda.serve.auth import Access
     from memoranda.serve.daemon import Web
     from memoranda.serve.http import HttpServer, Place
     from memoranda.serve.sessions import McpSessions
@@ -365,31 +366,27 @@ def _serve(call: Invocation, settings: Settings, service: Service) -> int:
     from memoranda.engine import open_session
     from memoranda.jobs import dream
     from memoranda.jobs.lifecycle import FACE, Scheduler
-    from memoranda.serve.daemon import Daemon, http_noted
+    from memoranda.serve.daemon import Daemon
     from memoranda.serve.turns import collect_garbage
     from memoranda.sources.layout import Layout
 
     layout = Layout(settings.home)
     served = service.served
-    place = service.place
     with ExitStack() as stack:
         # Ports and sockets are opened first: if another program has one of them, this ends before
         # the memory is opened.
         has_upkeep = _becomes_daemon(stack, layout, service)
         port = None
-        if place is not None:
-            port = stack.enter_context(closing(_port(place, service.takes_any_port)))
+        if service.place is not None:
+            port = stack.enter_context(closing(_port(service.place, service.takes_any_port)))
         listener = _listener(stack, layout, service) if has_upkeep else None
 
         memory = stack.enter_context(open_session(config=settings, face=FACE, serving=True))
-        address = ""
         web = None
-        if served is not None and place is not None and port is not None:
-            shows_page = service.show is not None
-            web = _web(call, memory, served, place, service.offered, port, shows_page)
-            # The port may be another one than the port of `place`.
-            address = place.address(port.getsockname()[1])
-            stack.enter_context(http_noted(layout.http, address))
+        address = ""
+        if port is not None:
+            web = _web(call, memory, service, port)
+            address = _published_address(stack, layout, service, port)
         callers = memory.as_caller(call.caller, "socket")
         sessions = None
         if served is not None and listener is not None:
@@ -409,11 +406,28 @@ def _serve(call: Invocation, settings: Settings, service: Service) -> int:
             idle=service.ends_after,
         )
         if service.is_once:
-            return 0 if daemon.round() else 1
+            is_round_done = daemon.round()
+            return 0 if is_round_done else 1
         collect_garbage()
         ready = partial(_show_ready, service, listener, address)
         daemon.serve(ready, partial(_show_stopping, service))
     return 0
+
+
+def _published_address(stack: ExitStack, layout: Layout, service: Service, port: socket) -> str:
+    """Return the address of HTTP, and write it to the home until `stack` is closed.
+
+    `memory page` reads it there, to open the page of a server that already runs.
+
+    port: the open port, which may be another one than the port of `service.place`.
+    """
+    from memoranda.serve.daemon import http_noted
+
+    assert service.place is not None
+    port_number = port.getsockname()[1]
+    address = service.place.address(port_number)
+    stack.enter_context(http_noted(layout.http, address))
+    return address
 
 
 def _home_methods() -> Methods:
@@ -517,8 +531,10 @@ def _only_daemon(lock: Path, is_autostarted: bool) -> ExitStack:
     try:
         stack.enter_context(daemon_lock(lock, is_autostarted))
     except Running as running:
-        if is_autostarted or not running.is_autostarted:
+        may_replace_it = running.is_autostarted and not is_autostarted
+        if not may_replace_it:
             raise
+        # A daemon that does not end in time still has the lock. Then the next line raises.
         with suppress(TimeoutError):
             daemon_client.stop(lock, _SECONDS_TO_END)
         stack.enter_context(daemon_lock(lock))
@@ -538,41 +554,42 @@ def _port(place: Place, any_port: bool) -> socket:
     return replace(place, port=0).listen()
 
 
-def _web(
-    call: Invocation,
-    memory: MemorySession,
-    served: Registry,
-    place: Place,
-    offered: Sequence[str],
-    port: socket,
-    shows_page: bool = False,
-) -> Web:
+def _warn_without_token(access: Access) -> None:
+    """Warn if no token is valid, because then nobody can call over HTTP."""
+    # `by_id` finds a token only if it is still valid.
+    if not any(access.by_id(token.id) for token in access.tokens()):
+        output.notice(
+            "No token is valid, so nobody can call over HTTP. Make one: memory token add NAME"
+        )
+
+
+def _web(call: Invocation, memory: MemorySession, service: Service, port: socket) -> Web:
     """Return the factory of the HTTP server. With a public address, the server has OAuth.
 
     memory: the memory of the home's owner.
-    served: the tools for callers that name no toolset.
-    place: the address to serve, and who may call there.
-    offered: the toolsets that a caller may choose from.
+    service: a service that serves HTTP, and tools there.
     port: the socket at which the server listens.
-    shows_page: whether this process serves the page to its owner. Then no token is needed.
     """
     from memoranda import __version__
+    from memoranda.clients.preview import installed_programs, preview
     from memoranda.faces import registry
     from memoranda.serve.auth import Access
     from memoranda.serve.http import Homes, HttpServer
     from memoranda.serve.mcp import ServerIdentity
     from memoranda.serve.page.routes import page_routes
 
+    served = service.served
+    place = service.place
+    assert served is not None
+    assert place is not None
     access = Access(memory.home, memory.clock)
-    needs_token = not shows_page and not place.is_open
-    # `by_id` finds a token only if it is still valid.
-    if needs_token and not any(access.by_id(token.id) for token in access.tokens()):
-        output.notice(
-            "No token is valid, so nobody can call over HTTP. Make one: memory token add NAME"
-        )
-    from memoranda.clients.preview import installed_programs, preview
+    # A service with `show` gives its owner a code for the page, so it works without tokens.
+    needs_token = service.show is None and not place.is_open
+    if needs_token:
+        _warn_without_token(access)
 
     # A space offers the same toolsets as the home.
+    offered = service.offered
     homes = Homes(memory, served, lambda space: registry(offered, space.settings, served.hooks))
     identity = ServerIdentity("memoranda", __version__, call.caller, memory.settings.agents)
     routes = []

@@ -337,22 +337,36 @@ def import_(
     Everything is checked before anything is written. If a memory exists already, its newer text
     stays, and the older one goes into the history.
     """
-    if file_argument is not None and file is not None:
+    _check_import(file_argument, file, store, project)
+    if store is None:
+        lines_file = file if file_argument is None else file_argument
+        return _import_lines(call, lines_file, dry_run=dry_run, skip_bad=skip_bad)
+    kind, path = store
+    return _move_in(call, kind, path, project=project, dry_run=dry_run, skip_bad=skip_bad)
+
+
+def _check_import(
+    file_argument: Text, input_file: Text, store: tuple[str, str] | None, project: Text
+) -> None:
+    """Raise Usage for arguments of `import` that do not go together.
+
+    file_argument: the argument FILE.
+    input_file: the option `--input`, which names the same file.
+    store: the two words of `--from`, KIND and PATH.
+    project: the option `--project`.
+    """
+    if file_argument is not None and input_file is not None:
         raise Usage("FILE and --input exclude each other")
-    if file_argument is not None:
-        file = file_argument
-    if store is not None and file is not None:
+    has_file = file_argument is not None or input_file is not None
+    if store is not None and has_file:
         raise Usage("--from names its own PATH: leave out --input")
-    kind, path = store or ("", "")
+    kind = store[0] if store is not None else ""
     if project is not None and kind not in _WITH_PROJECT:
         raise Usage(
             f"--project needs --from {', '.join(_WITH_PROJECT[:-1])} or {_WITH_PROJECT[-1]}"
         )
-    if store is None:
-        return _import_lines(call, file, dry_run=dry_run, skip_bad=skip_bad)
-    if kind not in _KINDS:
+    if store is not None and kind not in _KINDS:
         raise Usage(f'invalid value "{kind}" for --from: must be one of {", ".join(_KINDS)}')
-    return _move_in(call, kind, path, project=project, dry_run=dry_run, skip_bad=skip_bad)
 
 
 def _import_lines(call: Invocation, file: Text, *, dry_run: bool, skip_bad: bool) -> None:
@@ -471,32 +485,47 @@ def _move_in(
     """
     with call.memory(watch=True) as memory:
         if kind == "graph-jsonl":
-            from memoranda.transfer.moving import plan_graph
-
-            lines = _read_graph(path)
-            plan = plan_graph(_graph_to_fill(memory, path), lines)
-            text = _graph_counts_text(_graph_counts(lines))
+            plan, text = _plan_of_graph(memory, path)
         else:
             target = project or memory.default_project
             plan = _plan(memory, kind, user_path(path), target, skip_bad=skip_bad)
+            text = _plan_counts(kind, plan)
             for name, why in plan.skipped:
                 output.notice(flat(f"skipped {name}: {why}"))
-            text = _plan_counts(kind, plan)
-
-        # Show or carry out the plan, and say what happened.
-        if dry_run and not call.json:
-            for line in plan.lines():
-                output.text(flat(line))
-        if not dry_run:
+        if dry_run:
+            _show_plan(call, plan)
+            done = f"Would import {text}"
+        else:
             with _importing(lambda: plan.done, f"of {len(plan.items)}") as progress:
                 plan.carry_out(progress)
+            done = f"Imported {text}"
         call.answer(
-            f"{'Would import' if dry_run else 'Imported'} {text}",
+            done,
             imported=plan.count("import"),
             updated=plan.count("update"),
             unchanged=plan.unchanged,
             skipped=len(plan.skipped),
         )
+
+
+def _plan_of_graph(memory: MemorySession, path: str) -> tuple[MovePlan, str]:
+    """Return (plan, numbers in words) for importing a file with the lines of a graph.
+
+    path: the path of the file. `-` means stdin.
+    """
+    from memoranda.transfer.moving import plan_graph
+
+    lines = _read_graph(path)
+    plan = plan_graph(_graph_to_fill(memory, path), lines)
+    return plan, _graph_counts_text(_graph_counts(lines))
+
+
+def _show_plan(call: Invocation, plan: MovePlan) -> None:
+    """Print what a plan would do, a line for each note. With `--json`, only the answer is printed."""
+    if call.json:
+        return
+    for line in plan.lines():
+        output.text(flat(line))
 
 
 def _plan_counts(kind: str, plan: MovePlan) -> str:
@@ -781,14 +810,8 @@ def ingest(call: Invocation, *, source_names: str, path: Text, dry_run: bool, ag
     if not call.json:
         _warn_of_ingestion(outcomes)
         # All sources read the one folder, so the same file may be read several times.
-        is_read_often = path is not None and source_names == _ALL_SOURCES and len(outcomes) > 1
-        if is_read_often:
-            names = ", ".join(outcomes)
-            output.notice(
-                f"warning: {names} each read this folder in their own way, "
-                "so a file may be several memories"
-            )
-            output.notice("Name the one whose notes these are, e.g. --source obsidian.")
+        if path is not None and source_names == _ALL_SOURCES and len(outcomes) > 1:
+            _warn_of_several_readers(list(outcomes))
     total = sum(outcome.ingested for outcome in done_outcomes)
     lines = _planned_lines(plans) if dry_run else _ingested_lines(outcomes, total)
     call.answer(
@@ -796,6 +819,15 @@ def ingest(call: Invocation, *, source_names: str, path: Text, dry_run: bool, ag
         sources={name: asdict(outcome) for name, outcome in outcomes.items()},
         total=total,
     )
+
+
+def _warn_of_several_readers(sources: Sequence[str]) -> None:
+    """Warn that several sources read the files of one folder."""
+    output.notice(
+        f"warning: {', '.join(sources)} each read this folder in their own way, "
+        "so a file may be several memories"
+    )
+    output.notice("Name the one whose notes these are, e.g. --source obsidian.")
 
 
 def _warn_of_ingestion(outcomes: Mapping[str, Ingestion]) -> None:

@@ -100,6 +100,7 @@ def log(
         # Traces are the records of sessions. With a REF, all changes of that note are shown.
         hides_traces = not traces and ref is None
         read_limit = limit
+        # A limit of 0 means all changes.
         if hides_traces and limit:
             # Changes of traces are read but not shown, so as many more changes must be read.
             read_limit += _count_of_traces(memory, limit, agent, start)
@@ -194,12 +195,15 @@ def _changes_of_run(memory: MemorySession, selection: _Selection, run: int) -> l
 def _count_of_traces(memory: MemorySession, limit: int, agent: Text, start: datetime | None) -> int:
     """Return how many of the latest changes are about traces of sessions.
 
-    limit: the limit of `log`. Ten times as many changes are looked at.
+    Only ten times as many changes as the limit are looked at. If most of them are about traces,
+    `log` may show fewer changes than its limit.
+
+    limit: the limit of `log`, at least 1.
     agent: only changes of this agent; None for all.
     start: only changes made since this time; None for all.
     """
-    latest = memory.log(limit=10 * limit, agent=agent, since=start)
-    return sum(change.project == TRACE_PROJECT for change in latest)
+    latest_changes = memory.log(limit=10 * limit, agent=agent, since=start)
+    return sum(change.project == TRACE_PROJECT for change in latest_changes)
 
 
 def _patches(call: Invocation, memory: MemorySession, changes: Sequence[Change]) -> list[str]:
@@ -283,8 +287,10 @@ def _titles(memory: MemorySession, changes: Sequence[Change]) -> dict[int, str]:
     titles: dict[int, str] = {}
     changes_of_deleted: list[Change] = []
     for change in changes:
-        # A change of a folder has no note. A file with a root may be in no project that we know.
-        if not change.path or change.path.endswith("/") or change.root:
+        is_of_folder = not change.path or change.path.endswith("/")
+        # A change with a root was made in a folder outside the home, which may be no project now.
+        may_be_elsewhere = bool(change.root)
+        if is_of_folder or may_be_elsewhere:
             continue
         try:
             titles[change.number] = memory.find((change.project, change.path)).title
@@ -352,15 +358,17 @@ def undo(
     changes of an agent, use `memory log --agent NAME -p`. To undo them as one change, use `memory
     undo --by NAME`.
     """
-    if by is not None:
-        if number is not None or run is not None:
-            raise Usage("N, --run and --by exclude each other")
-        return _undo_agent(call, by, since, project)
-    if since is not None or project is not None:
+    names_change = number is not None
+    names_run = run is not None
+    if by is not None and (names_change or names_run):
+        raise Usage("N, --run and --by exclude each other")
+    if by is None and (since is not None or project is not None):
         raise Usage("--since and --project go with --by")
+    if names_change and names_run:
+        raise Usage("N and --run exclude each other")
+    if by is not None:
+        return _undo_agent(call, by, since, project)
     if run is not None:
-        if number is not None:
-            raise Usage("N and --run exclude each other")
         return _undo_run(call, run)
     _undo_change(call, number)
 

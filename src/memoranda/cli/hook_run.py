@@ -101,6 +101,7 @@ def _reply(
         waiting = keep_asked(event, settings.home, now())
     limit.is_kept.set()
     reply = hooks.answer_to(event, settings, agent())
+    # An answer means that the sentence is stored. Otherwise it stays in the file for the next hook.
     if waiting and reply is not None:
         forget(waiting)
     return reply

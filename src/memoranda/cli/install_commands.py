@@ -145,11 +145,12 @@ def install(
     texts = [_result_line(client, row) for client, row in zip(clients, rows, strict=True)]
     started = None
     changes_nothing = dry_run or print_
-    if _is_any_connected(rows) and not changes_nothing:
-        # A server at an address runs elsewhere, so it cannot be started here.
-        if not http:
-            started = _start(server.argv)
-            texts.append(_start_line(started))
+    is_in_use_now = _is_any_connected(rows) and not changes_nothing
+    # A server at an address runs elsewhere, so it cannot be started here.
+    if is_in_use_now and not http:
+        started = _start(server.argv)
+        texts.append(_start_line(started))
+    if is_in_use_now:
         texts += _lines_about_records(call)
         texts += _switch_transcripts(call, transcripts)
     texts += former_name.advice()
@@ -787,13 +788,19 @@ def _may_be_skipped(
 ) -> bool:
     """Whether the server can be connected, or removed, without a change of this file.
 
+    installer: knows which files we wrote.
     adding: files that would get our entry or our hooks.
     removing: files that would lose them.
     """
     if adding:
-        return target not in adding
-    # The first file has the entry of the server. A file of hooks that we wrote must be changed, too.
-    return target is not removing[0] and not installer.knows(target)
+        # Old entries and hooks may stay. But each file that gets something new is needed.
+        is_needed = target in adding
+    else:
+        # The first file has the entry of the server. A file with hooks of ours must lose them, too,
+        # or they would call a program that may be gone.
+        has_server_entry = target is removing[0]
+        is_needed = has_server_entry or installer.knows(target)
+    return not is_needed
 
 
 def _changes_document(
@@ -957,7 +964,14 @@ def _state_of(
 def _entry_of(target: Target, installer: Installer) -> tuple[str, str | None]:
     """Return (state of a client's entry, version of the program that the entry starts).
 
-    The state is a word for the table, such as `ok`. The version is None if it is unknown.
+    The version is None if it is unknown. The state is a word for the table:
+
+    - `none`: the file has no entry.
+    - `address`: we wrote the entry, which connects to a server at an address.
+    - `not ours`: another program has an entry of this name.
+    - `broken command`: the entry starts our server, but the program does not run.
+    - `ok`: the entry is the one that `install` would write.
+    - `other command`: the entry starts our server in another way.
 
     target: the client's file, with the entry that it should have.
     installer: knows which values we wrote.
@@ -969,7 +983,8 @@ def _entry_of(target: Target, installer: Installer) -> tuple[str, str | None]:
         return "none", None
     argv = table.command_of(value)
     if not table.is_our_server(value):
-        if not argv and installer.wrote(target, value):
+        has_only_address = not argv
+        if has_only_address and installer.wrote(target, value):
             return "address", None
         return "not ours", None
     # In the command line, the program comes before `mcp`, and the options of the server after it.
@@ -990,9 +1005,10 @@ def _has_hooks(client: Client) -> bool | None:
     hook_file = client.hook_file(os.environ)
     if hook_file is None:
         return None
+    # The other edits set values that the user may have set before us, so they prove nothing.
     hook_edits = [edit for edit in table.hooks(client, ["memory"]) if not edit.keeps_present]
     values_in_file = present(Target(client, hook_file, "json", hook_edits))
-    return None not in values_in_file
+    return all(value is not None for value in values_in_file)
 
 
 def _state_line(row: dict[str, Any]) -> str:

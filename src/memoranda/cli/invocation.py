@@ -215,7 +215,9 @@ class Invocation:
         from memoranda.errors import StorageError
 
         try:
-            if not Overview(memory).keep_up() and self.checks_overview:
+            was_written = Overview(memory).keep_up()
+            # `keep_up` looks only at changes of this process, and `refresh` at the files.
+            if self.checks_overview and not was_written:
                 Overview(memory).refresh(create=False)
         except StorageError as error:
             output.notice(f"warning: {error}")

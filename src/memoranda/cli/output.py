@@ -23,6 +23,7 @@ from memoranda.text.unicode import flat, json_escape, one_line, visible
 if TYPE_CHECKING:
     import logging
 
+# Further warnings are only counted.
 _MOST_WARNINGS = 10
 _GAP = "  "
 # The last cell of a table has at least this many columns, even on a narrow terminal.
@@ -216,10 +217,9 @@ def _page(content: str) -> bool:
     import subprocess
 
     size = shutil.get_terminal_size()
-    screen_lines = 0
-    for line in content.split("\n"):
-        # The terminal breaks a long line into several.
-        screen_lines += 1 + len(line) // max(size.columns, 1)
+    columns = max(size.columns, 1)
+    # The terminal breaks a long line into several.
+    screen_lines = sum(1 + len(line) // columns for line in content.split("\n"))
     if screen_lines < size.lines:
         return False
     # `PAGER=cat`, or an empty PAGER, means that the user wants no pager.

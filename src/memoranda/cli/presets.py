@@ -123,6 +123,7 @@ def json_entries(folder: str | None) -> AbstractContextManager[JsonFolder | None
 
 # Characters that the name of a project cannot have.
 _NOT_IN_NAMES = re.compile(r"[^\w .\-]+")
+# The name of a graph file is cut to this before it becomes the name of a project.
 _MAX_NAME_CHARACTERS = 40
 # The environment variables with the file of the graph, in the order in which thoughtbox reads them.
 _GRAPH_VARIABLES = ("THOUGHTBOX_MEMORY_PATH", "MEMORY_FILE_PATH")
@@ -145,13 +146,18 @@ def graph_file(
     """
     variables = _GRAPH_VARIABLES
     if like == "server-memory":
+        # That server reads only the last of these variables, so its value comes first.
         variables = variables[::-1]
     places_in_environment = [os.environ.get(variable) for variable in variables]
     for place in (option, *places_in_environment, configured):
         if place:
             return Path(absolute_path(place))
+
+    # No path is named. Only thoughtbox makes its file if it is missing.
     usual_file = Path(os.path.abspath(_THOUGHTBOX_FILE))
-    if like == "thoughtbox" or (like is None and usual_file.exists()):
+    is_thoughtbox = like == "thoughtbox"
+    has_file_of_thoughtbox = like is None and usual_file.exists()
+    if is_thoughtbox or has_file_of_thoughtbox:
         return usual_file
     return None
 

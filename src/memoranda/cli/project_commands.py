@@ -34,7 +34,7 @@ from memoranda.text.user_path import absolute_path
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
-    from memoranda.engine.attachments import Conventions, Inventory, LeftOut
+    from memoranda.engine.attachments import Conventions, Inventory, LeftOut, UnresolvedLink
     from memoranda.engine.project_list import Project
 
 _FOUND_KEYS = ("notes", "attachments", "left_out", "symlinks", "unreadable")
@@ -119,6 +119,7 @@ def project_add(
         if action == "unchanged":
             raise Failure(f"project exists: {project.name}", "exists")
         (row,) = documents.projects(memory, [project])
+        # An agent may add only a folder that the owner has allowed.
         if action == "asked":
             text = f"Asked the owner for {project.root}: see memory review"
             return call.answer(text, project=row)
@@ -341,22 +342,35 @@ def project_access(
         access = present_access
         if is_read_only or is_writable:
             access = replace(access, is_read_only=is_read_only)
-        if agents is not None:
-            agent_names = tuple(split_list(agents.lower()))
-            # In the settings, an empty list means all agents.
-            if agent_names == ("all",):
-                agent_names = ()
-            access = replace(access, agents=agent_names)
-        if write_folder is not None:
-            access = replace(access, write_folder=write_folder)
-        if patterns:
-            ignored_patterns = () if patterns == ("none",) else patterns
-            access = replace(access, ignore=ignored_patterns)
+        access = _with_options(access, agents, write_folder, patterns)
         if access != present_access:
             access = memory.set_access(name, access)
         project = memory.project(name)
         lines = _access_lines(access) or ["All agents may read and write all of it."]
         call.answer("\n".join(lines), access=_facts(memory, project)["access"])
+
+
+def _with_options(
+    access: ProjectAccess, agents: Text, write_folder: Text, patterns: tuple[str, ...]
+) -> ProjectAccess:
+    """Return the access with the values of the options that are given.
+
+    agents: the option `--agents`, such as `claude,codex` or `all`.
+    write_folder: the option `--write-folder`.
+    patterns: the options `--ignore`; `("none",)` leaves nothing out.
+    """
+    if agents is not None:
+        agent_names = tuple(split_list(agents.lower()))
+        # In the settings, an empty list means all agents.
+        if agent_names == ("all",):
+            agent_names = ()
+        access = replace(access, agents=agent_names)
+    if write_folder is not None:
+        access = replace(access, write_folder=write_folder)
+    if patterns:
+        ignored_patterns = () if patterns == ("none",) else patterns
+        access = replace(access, ignore=ignored_patterns)
+    return access
 
 
 @command(
@@ -390,16 +404,23 @@ def project_check(call: Invocation, name: str, limit: int) -> None:
 
         # The last line says to run this command, so it is left out.
         lines = _findings_lines(memory, project)[:-1]
-        if len(links) == 1:
-            lines.append("One link leads nowhere.")
-        else:
-            lines.append(f"{len(links):,} links lead nowhere.")
-        for link in shown_links:
-            text = f"{link.path}, line {link.line}: [[{link.target}]]: {link.reason}"
-            lines.append(one_line(text))
-        if len(links) > len(shown_links):
-            lines.append(f"… and {len(links) - len(shown_links):,} more: --limit 0")
+        lines += _links_lines(shown_links, len(links))
         call.answer("\n".join(lines), **facts, links=rows, total=len(links))
+
+
+def _links_lines(shown_links: Sequence[UnresolvedLink], count: int) -> list[str]:
+    """Return lines about the links of a project that lead nowhere.
+
+    shown_links: the links that are listed.
+    count: the number of all such links.
+    """
+    lines = ["One link leads nowhere." if count == 1 else f"{count:,} links lead nowhere."]
+    for link in shown_links:
+        text = f"{link.path}, line {link.line}: [[{link.target}]]: {link.reason}"
+        lines.append(one_line(text))
+    if count > len(shown_links):
+        lines.append(f"… and {count - len(shown_links):,} more: --limit 0")
+    return lines
 
 
 @command("list", keys={"projects": documents.PROJECT_KEYS}, example="memory project list")

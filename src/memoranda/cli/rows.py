@@ -103,7 +103,9 @@ def left_out(memory: ReadVerbs, query: Query) -> list[str]:
     For example, `["3 archived (--archived)", "12 traces (--traces)"]`. [] without such notes.
     """
     counts = []
-    if not query.lists_archived and query.archived is not False:
+    # False means that the caller has asked to leave archived notes out, and need not be told.
+    is_asked_to_hide = query.archived is False
+    if not query.lists_archived and not is_asked_to_hide:
         _, archived_count = memory.list(query.replace(archived=True), limit=1)
         if archived_count:
             counts.append(f"{archived_count} archived (--archived)")

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from memoranda.engine.reading import ReadVerbs
     from memoranda.transcripts.search import TraceHit
 
+# The tokens of the passages that `context` prints, if it is called without a number.
 DEFAULT_TOKENS = 2_000
 # A limit that is higher than the number of notes of any home.
 NO_LIMIT = 1 << 30
@@ -255,11 +256,10 @@ def search(
     note contains the words, notes with some of them are shown, below a line on stderr. With --ranked
     and --limit, JSON has `total_is_lower_bound` if more than 10,000 notes match.
     """
-    if not ranked:
-        if max_tokens is not None:
-            raise Usage("--max-tokens needs --ranked")
-        if explain:
-            raise Usage("--explain needs --ranked")
+    if max_tokens is not None and not ranked:
+        raise Usage("--max-tokens needs --ranked")
+    if explain and not ranked:
+        raise Usage("--explain needs --ranked")
     typed_query = " ".join(words)
     query = memory_query(**filters, archived=archived or None).replace(by=by, client=client)
     with call.reading() as memory:
@@ -451,18 +451,28 @@ def _nearest(memory: ReadVerbs, query: Query, text: str) -> list[NoteInfo]:
 
     Archived notes are only included if the query asks for them.
     """
-    from memoranda.text.tokens import pairs, words
-
+    # In a ranked search, an unset `archived` would include archived notes.
     if query.archived is None and not query.lists_archived:
         query = query.replace(archived=False)
     hits = memory.search(query.replace(text=text), limit=_NEAREST_NOTES)
     if not hits.hits:
-        parts = chain.from_iterable(pairs(word) for word in words(text))
-        any_part = " OR ".join(f'"{part}"' for part in parts)
-        if not any_part:
+        any_word = _any_word_of(text)
+        if not any_word:
             return []
-        hits = memory.search(query.replace(text=any_part), limit=_NEAREST_NOTES)
+        hits = memory.search(query.replace(text=any_word), limit=_NEAREST_NOTES)
     return [hit.note for hit in hits]
+
+
+def _any_word_of(text: str) -> str:
+    """Return a query for any word of a text: `"tea" OR "cake"` for `tea with cake`.
+
+    "" if all words are stop words. A run of Chinese has no blanks, so each pair of its characters
+    counts as a word: `"記憶" OR "憶術"` for `記憶術`.
+    """
+    from memoranda.text.tokens import pairs, words
+
+    parts = chain.from_iterable(pairs(word) for word in words(text))
+    return " OR ".join(f'"{part}"' for part in parts)
 
 
 @command(
@@ -532,6 +542,7 @@ def backlinks(call: Invocation, ref: str, *, projects: tuple[str, ...]) -> None:
         if project_names:
             infos = [source for source in infos if source.project in project_names]
         else:
+            # Traces of sessions are listed only if their project is named.
             infos = [source for source in infos if source.project != TRACE_PROJECT]
         if call.json:
             return call.document(id=info.id, memories=documents.notes(memory, infos).rows)

@@ -291,6 +291,15 @@ def _global_options() -> dict[str, click.Option]:
     }
 
 
+def _set_now(invocation: Invocation, moment: datetime) -> None:
+    """Let the invocation run at the time that `--now` names, and show times in its offset."""
+    now = moment.astimezone(UTC)
+    invocation.now = now
+    invocation.offset = moment.tzinfo
+    # The clock stands still, so that each time of the call is the same.
+    invocation.own_clock = lambda: now
+
+
 class _Documented(click.Command):
     """The common base of commands and groups.
 
@@ -320,13 +329,12 @@ class _Documented(click.Command):
         names = [parameter.name for parameter in self.globals if parameter.name]
         global_values = {name: ctx.params.pop(name) for name in names}
         for name, value in global_values.items():
+            # An option that was given before the name of the command still counts.
             if value:
                 setattr(invocation, name, value)
         moment = global_values.get("now")
         if moment is not None:
-            now = invocation.now = moment.astimezone(UTC)
-            invocation.offset = moment.tzinfo
-            invocation.own_clock = lambda: now
+            _set_now(invocation, moment)
         return remaining_args
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 # At most this many new notes are shown, so that the whole overview has ten lines.
 _SHOWN_ROWS = 3
+# A reminder is shown if it is due by then.
 _DUE_WITHIN = timedelta(hours=24)
+# Further open questions are not counted: the overview then says `20+`.
 _MOST_QUESTIONS = 20
 # With more memories than these, open questions are not counted: it would take too long to compare
 # all pairs of memories.

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -371,8 +371,13 @@ def agent(
     # A batch without calls is answered by a list.
     if not isinstance(answer, dict):
         return 0
+    return _report_failed_call(answer["tool_calls"])
+
+
+def _report_failed_call(results: Sequence[dict[str, Any]]) -> int:
+    """Print the error of the call that failed. Returns the exit code: 1, or 0 if none failed."""
     # The batch ends with the first call that fails, so only the last result can be an error.
-    last_result = answer["tool_calls"][-1]
+    last_result = results[-1]
     if "error" not in last_result:
         return 0
     output.failure(f"tool {last_result['name']} failed: {last_result['error']}")

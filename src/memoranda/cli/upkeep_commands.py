@@ -21,6 +21,7 @@ from memoranda.text.unicode import flat
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
+    from memoranda.engine.attachments import UnresolvedLink
     from memoranda.engine.doctor import Finding
 
 # The daemon may take this many seconds to report its state.
@@ -118,16 +119,16 @@ def _daemon(memory: MemorySession) -> dict[str, Any]:
     from memoranda.sources.layout import Layout
 
     layout = Layout(memory.home)
-    lock_lines: list[str] = []
+    not_running = {"running": False, "pid": None}
     try:
         owner = lock_owner(layout.daemon_lock)
-        if owner:
-            lock_lines = layout.daemon_lock.read_text().splitlines()
+        if owner is None:
+            return not_running
+        lock_lines = layout.daemon_lock.read_text().splitlines()
     except OSError:
-        owner = None
-    if owner is None:
-        return {"running": False, "pid": None}
+        return not_running
     state = {"running": True, "pid": int(owner.pid) if owner.pid else None}
+    # Without a socket, the daemon cannot be asked.
     if not layout.socket.exists():
         return state
     try:
@@ -382,17 +383,21 @@ def _link_findings(memory: MemorySession) -> list[Finding]:
         links = unresolved_links(memory, project.name)
         if not links:
             continue
-        first = ", ".join(
-            f"{link.path} line {link.line} [[{link.target}]]" for link in links[:_MOST_LINKS_NAMED]
-        )
-        if len(links) == 1:
-            text = f"one link leads nowhere: {first}"
-        else:
-            text = f"{len(links):,} links lead nowhere: {first}"
+        text = _links_text(links)
         if len(links) > _MOST_LINKS_NAMED:
             text += f"; `memory project check {project.name}` shows all"
         findings.append(Finding("info", "broken_links", project.name, text))
     return findings
+
+
+def _links_text(links: Sequence[UnresolvedLink]) -> str:
+    """Return the number of links that lead nowhere, and the first of them."""
+    first = ", ".join(
+        f"{link.path} line {link.line} [[{link.target}]]" for link in links[:_MOST_LINKS_NAMED]
+    )
+    if len(links) == 1:
+        return f"one link leads nowhere: {first}"
+    return f"{len(links):,} links lead nowhere: {first}"
 
 
 def _citation_findings(memory: MemorySession, folders: Sequence[str]) -> list[Finding]:
@@ -485,8 +490,6 @@ def reindex(call: Invocation) -> None:
 def embed(call: Invocation) -> None:
     """Compute the missing vectors of search by meaning now."""
     from memoranda.engine.embedding import Embedding, NoModel
-    from memoranda.jobs.classify import learn
-    from memoranda.llm import NoAnswer
 
     start = time.perf_counter()
     with call.memory(watch=True) as memory:
@@ -495,10 +498,7 @@ def embed(call: Invocation) -> None:
             raise NoModel(embedding.trouble)
         with output.progress("Embedding") as progress:
             embedded = embedding.some(math.inf, progress=progress, thorough=True)
-            # If the model does not answer here, the daemon asks it again later.
-            with suppress(NoAnswer):
-                while learn(memory.settings):
-                    continue
+            _embed_examples(memory)
         row = _semantic(memory) | {
             "done": embedded,
             "seconds": round(time.perf_counter() - start, 3),
@@ -508,3 +508,17 @@ def embed(call: Invocation) -> None:
             f"Embedded {embedded} passages with {row['model']} ({total})",
             **{key: row[key] for key in _EMBED_KEYS},
         )
+
+
+def _embed_examples(memory: MemorySession) -> None:
+    """Compute the vectors of the example texts, by which the inbox is sorted into categories."""
+    from memoranda.jobs.classify import learn
+    from memoranda.llm import NoAnswer
+
+    # If the model does not answer here, the daemon asks it again later.
+    with suppress(NoAnswer):
+        while True:
+            # Each call computes the vectors of some examples.
+            new_vectors = learn(memory.settings)
+            if not new_vectors:
+                return

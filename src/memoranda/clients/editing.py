@@ -371,15 +371,17 @@ class JsonEditor(Editor):
         if earlier_text is None:
             return text
 
-        # The text that was there before the member goes back into an empty container.
-        remaining, _ = _read(text).container(path)
-        assert remaining is not None
-        if text[remaining.start + 1 : remaining.end - 1].strip(_SPACE):
+        emptied, _ = _read(text).container(path)
+        assert emptied is not None
+        is_empty = not text[emptied.start + 1 : emptied.end - 1].strip(_SPACE)
+        if not is_empty:
+            # Another program has added something since.
             return text
         if new_containers:
             # `put` created the outermost container, too: the text had only blanks.
             return (BOM if text.startswith(BOM) else "") + earlier_text
-        return text[: remaining.start + 1] + earlier_text + text[remaining.end - 1 :]
+        # The blanks that were between the brackets before the member came go back there.
+        return text[: emptied.start + 1] + earlier_text + text[emptied.end - 1 :]
 
 
 def _new_document(text: str, value: Any, style: _Style) -> str:
@@ -474,20 +476,28 @@ def _add(
         if not is_inline:
             member = f"{style.end}{indent}{member}{style.end}{outer}"
         return text[: node.start + 1] + member + text[node.end - 1 :], inner
-
-    # The member goes behind everything in the container, also behind comments.
     gap = " " if is_inline else style.end + indent
+    return _added_behind(text, node, gap + member), None
+
+
+def _added_behind(text: str, node: Node, addition: str) -> str:
+    """Return the text with a member behind everything in a container, also behind comments.
+
+    node: the container, which has members or comments.
+    addition: the member, with the blanks or the line break before it.
+    """
     point = len(text[: node.end - 1].rstrip(_SPACE))
     if not node.items:
         # The container has only comments.
-        return text[:point] + gap + member + text[point:], None
+        return text[:point] + addition + text[point:]
     last = node.items[-1]
     has_trailing_comma = last.comma >= 0
     if has_trailing_comma:
         # The new last member has one, too.
-        return text[:point] + gap + member + "," + text[point:], None
+        return text[:point] + addition + "," + text[point:]
+    # The comma goes directly behind the value, before any comment: `1, // one`.
     comma = last.node.end
-    return text[:comma] + "," + text[comma:point] + gap + member + text[point:], None
+    return text[:comma] + "," + text[comma:point] + addition + text[point:]
 
 
 def _is_inline(text: str, node: Node, inner: str, is_empty: bool) -> bool:
@@ -564,6 +574,9 @@ _Span = tuple[int, int]
 def _ways_to_cut(text: str, node: Node, index: int) -> list[list[_Span]]:
     """Return the ways to cut a member out of a text, the best first. A way is a list of parts.
 
+    In `{"a": 1, "b": 2}`, the member `b` is cut with the blank before it, and with the comma behind
+    `1`. The second best way leaves the blank.
+
     node: the container.
     index: the place of the member in it.
     """
@@ -587,6 +600,7 @@ def _ways_to_cut(text: str, node: Node, index: int) -> list[list[_Span]]:
         [(member.start, member.node.end), *commas],
     ]
     if _is_alone(text, node):
+        # The container is left as `{}`.
         ways.insert(0, [(node.start + 1, node.end - 1)])
     return ways
 

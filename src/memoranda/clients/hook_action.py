@@ -48,12 +48,14 @@ def for_action(memory: ReadSession, event: HookEvent, session: SessionRows) -> A
 
     session: the record of the facts that this session was told. They are not told again.
     """
+    # The sentence for a call that is held back comes on top of the facts.
     room = ACTION_TOKENS - tokens_in(fenced("")) - tokens_in(HELD_BACK)
     lines: list[str] = []
     keys: list[str] = []
     is_first = True
     for fact in facts(memory, action_of(event)):
-        if fact.key in session.notes:
+        was_told_before = fact.key in session.notes
+        if was_told_before:
             is_first = False
             continue
         if fact.key in keys:

@@ -170,18 +170,24 @@ def _read_ends(transcript: str) -> _Ends:
         message = entry.get("message", entry.get("payload"))
         if not isinstance(message, dict):
             continue
-        content = message.get("content")
-        if isinstance(content, str):
-            content = [{"type": "text", "text": content}]
-        parts: list[dict[str, Any]] = []
-        if isinstance(content, list):
-            parts = [part for part in content if isinstance(part, dict)]
+        parts = _parts_of(message)
         for part in parts:
             if part.get("type") in TEXT_TYPES:
                 _add_text(ends, message.get("role"), str(part.get("text", "")))
+        # In Codex, the message itself may be the call of a tool.
         for part in (message, *parts):
             _add_call(ends, part)
     return ends
+
+
+def _parts_of(message: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the parts of a message, such as `[{"type": "text", "text": "Done"}]`."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    if not isinstance(content, list):
+        return []
+    return [part for part in content if isinstance(part, dict)]
 
 
 def _add_text(ends: _Ends, role: Any, text: str) -> None:

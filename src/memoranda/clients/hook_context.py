@@ -59,6 +59,8 @@ PROMPT_TOKENS = 600
 # About as many of them are left for the marks around the text, the opening and the marks of stale
 # notes.
 _TOKENS_BESIDE_PASSAGES = 120
+# The text for a prompt stays at least this many tokens below its limit.
+_SPARE_TOKENS = 2
 FLOOR = 0.65
 """The lowest relevance of a passage that is shown for a prompt.
 
@@ -100,8 +102,8 @@ def at_start(memory: MemorySession, event: HookEvent, session: SessionRows) -> T
     """
     now = memory.clock()
     teller = _Teller(memory, START_TOKENS, session.notes, event.cwd)
-    if session.is_known:
-        # The session continues.
+    continues = session.is_known
+    if continues:
         last_told = session.saw
     else:
         last_told = session.last_seen()
@@ -109,13 +111,14 @@ def at_start(memory: MemorySession, event: HookEvent, session: SessionRows) -> T
 
     if last_told is not None:
         _tell_news(teller, memory, last_told, now)
-    elif not session.is_known:
+    elif not continues:
+        # This is the first session of the client.
         _tell_latest(teller, memory, now)
     teller.end()
 
     # A session that continues knows the introduction, so without notes it is told nothing.
-    is_empty = not teller.sections and session.is_known
-    if is_empty or not teller.lines:
+    has_nothing_new = continues and not teller.sections
+    if has_nothing_new or not teller.lines:
         return ToldText()
     return ToldText(fenced("\n".join(teller.lines)), tuple(teller.sections))
 
@@ -204,7 +207,7 @@ def for_prompt(
     line_texts = without_marks("\n".join(line.text for line in lines)).split("\n")
 
     # Tell as many lines as there is room for.
-    room = PROMPT_TOKENS - tokens_in(fenced(opening)) - 2
+    room = PROMPT_TOKENS - _SPARE_TOKENS - tokens_in(fenced(opening))
     told_lines = [opening] if opening else []
     told_notes = []
     for line, line_text in zip(lines, line_texts, strict=False):

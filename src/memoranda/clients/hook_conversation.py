@@ -105,17 +105,8 @@ def transcript_entries(
     last_bytes: how many bytes at the end are read.
     first_bytes: how many bytes at the beginning are read.
     """
-    # The path may lead to a pipe. Without O_NONBLOCK, opening a pipe could wait for ever.
-    opener = lambda name, flags: os.open(name, flags | os.O_NONBLOCK)
     try:
-        with open(path, "rb", 0, opener=opener) as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                return
-            data = os.pread(file.fileno(), first_bytes, 0)
-            if status.st_size > first_bytes:
-                last_part = max(first_bytes, status.st_size - last_bytes)
-                data += b"\n" + os.pread(file.fileno(), last_bytes, last_part)
+        data = _both_ends(path, first_bytes, last_bytes)
     except (OSError, ValueError):
         return
     for line in data.split(b"\n"):
@@ -126,3 +117,22 @@ def transcript_entries(
             continue
         if isinstance(entry, dict) and not entry.get("isMeta") and not entry.get("isSidechain"):
             yield entry
+
+
+def _both_ends(path: str, first_bytes: int, last_bytes: int) -> bytes:
+    """Return the first and the last bytes of a file, with a line break between them.
+
+    No byte is returned twice: a short file is returned whole. Returns b"" for anything other than a
+    regular file. Raises OSError, and ValueError for a path with a null character.
+    """
+    # The path may lead to a pipe. Without O_NONBLOCK, opening a pipe could wait for ever.
+    opener = lambda name, flags: os.open(name, flags | os.O_NONBLOCK)
+    with open(path, "rb", 0, opener=opener) as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            return b""
+        data = os.pread(file.fileno(), first_bytes, 0)
+        if status.st_size > first_bytes:
+            start_of_last = max(first_bytes, status.st_size - last_bytes)
+            data += b"\n" + os.pread(file.fileno(), last_bytes, start_of_last)
+        return data

@@ -253,12 +253,12 @@ def event_in(
         return None
     dialect = CLIENTS[client]
     name = _text(payload, "hook_event_name", _NAME_CHARACTERS) or name
-    cwd = _working_folder(dialect, payload)
     kind = dialect.events.get(name)
+    cwd = _working_folder(dialect, payload)
     session = _text(payload, dialect.keys.get("session", "session_id"), _NAME_CHARACTERS)
-    if client == "copilot-cli":
-        # Older versions of this client send no session id. The folder then identifies the session.
-        session = session or cwd
+    # Older versions of this client send no session id. The folder then identifies the session.
+    if client == "copilot-cli" and not session:
+        session = cwd
     if kind is None or not session:
         return None
     if kind in (TOOL, FAILED):
@@ -299,6 +299,7 @@ def _sender(client: str, payload: Mapping[str, Any], environ: Mapping[str, str])
     # Codex runs the hooks of Claude Code's plugins.
     if "turn_id" in payload or "/rollout-" in str(payload.get("transcript_path")):
         return "codex"
+    # Claude Code itself always names its transcript.
     return client if payload.get("transcript_path") else ""
 
 
@@ -327,9 +328,12 @@ def _is_of_person(event: HookEvent) -> bool:
 
     The text must be long enough, and must not be a command of the client such as `/help`.
     """
+    has_other_author = event.source not in ("", "user")
+    if has_other_author:
+        return False
     text = event.prompt.strip()
-    is_sentence = is_long_enough(text) or may_ask_to_remember(event)
-    if event.source not in ("", "user") or not is_sentence:
+    # A short prompt counts if it asks to remember something.
+    if not is_long_enough(text) and not may_ask_to_remember(event):
         return False
     is_command = text[0] in "/!"
     return not is_command
@@ -365,7 +369,14 @@ _FAILED_STATES = ("failure", "error", "failed", "rejected")
 
 
 def _failure(payload: Mapping[str, Any]) -> str:
-    """Return the output of a tool that failed; "" if the tool did not fail."""
+    """Return the output of a tool that failed; "" if the tool did not fail.
+
+    The first of these that the client sends decides whether it failed:
+
+    1. an error;
+    2. a state such as "error", or the exit code of a command in the output;
+    3. the words of the output, if there is neither a state nor an exit code.
+    """
     for key in ("error", "error_message"):
         error = payload.get(key)
         if error and isinstance(error, str):
@@ -373,13 +384,12 @@ def _failure(payload: Mapping[str, Any]) -> str:
     from memoranda.transcripts.blocks import failed_by_text
 
     text, state = _outcome(payload)
-    has_failed: bool | None = state in _FAILED_STATES
-    if not has_failed:
-        # None if the text does not end with the status of a command.
-        has_failed = failed_by_text(text)
-    if has_failed is None and state is None:
-        # Nothing says how the tool ended, so the words must tell.
-        has_failed = _reads_as_failure(text)
+    if state in _FAILED_STATES:
+        return text or "failed"
+    # None if the output has no exit code.
+    has_failed = failed_by_text(text)
+    if has_failed is None:
+        has_failed = state is None and _reads_as_failure(text)
     if has_failed:
         return text or "failed"
     return ""

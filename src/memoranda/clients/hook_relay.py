@@ -88,9 +88,10 @@ def _socket_path(home: str | None) -> str:
     if variables.get("MEMORY_AGENT") or is_other_program:
         return ""
     home = home or variables.get("MEMORY_HOME")
+    # A home that is no absolute path may be relative, begin with `~` or be in a database.
+    if home and not home.startswith("/"):
+        return ""
     if home:
-        if not home.startswith("/"):
-            return ""
         return f"{home}/memory.sock"
     user_folder = variables.get("HOME", "")
     if not user_folder.startswith("/"):

@@ -337,6 +337,17 @@ def _first_note(note: dict[str, Any]) -> dict[str, Any]:
     return {key: note[key] for key in ("hint", "created", "folders") if key in note}
 
 
+def _may_serve_other_hooks(editor: Editor, text: str, note: dict[str, Any]) -> bool:
+    """Whether other programs may have added hooks since we added a member for all hooks of a file.
+
+    Such a member is the version of the file's form, which all hooks need.
+
+    text: the text of the file.
+    note: the note of the edit that added the member. Empty if there is none.
+    """
+    return not note or editor.find(text, (), "hooks") != note.get("beside")
+
+
 def _without_edits(
     target: Target, replace: bool, old: str | None, notes: dict[str, Any]
 ) -> str | None:
@@ -360,12 +371,8 @@ def _without_edits(
         present_value = editor.find(text, edit.path, edit.name)
         if present_value is None:
             continue
-        if edit.keeps_present:
-            # The member, such as a version, serves all hooks of the file. If other programs added
-            # hooks since, they may need it.
-            is_needed = not note or editor.find(text, (), "hooks") != note.get("beside")
-            if is_needed:
-                continue
+        if edit.keeps_present and _may_serve_other_hooks(editor, text, note):
+            continue
         _check_removable(target, edit, present_value, note, replace)
         hint = Hint(*note["hint"]) if note else None
         text = editor.drop(text, edit.path, edit.name, hint)

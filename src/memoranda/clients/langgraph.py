@@ -68,7 +68,7 @@ class MemorandaStore(BaseStore):
     def __init__(self, memory: Memory, *, ttl: TTLConfig | None = None):
         """Use an open memory, which the caller must close.
 
-        ttl: the default times to live, as LangGraph defines them.
+        ttl: the default times to live, as LangGraph defines them, in minutes.
         """
         self._memory = session_of(memory)
         self._entries = NoteEntries(self._memory)
@@ -77,7 +77,13 @@ class MemorandaStore(BaseStore):
     def batch(self, ops: Iterable[Any]) -> list[Any]:
         """Run operations, and return their results in the same order.
 
-        All reads are done first. Then all puts are written as one change.
+        ops: LangGraph's operations. The result of a `GetOp` is an `Item`, or None if there is none.
+            A `SearchOp` gives a list of `SearchItem`, a `ListNamespacesOp` a list of tuples of
+            labels, and a `PutOp` None.
+
+        All reads are done first, so they do not see the puts of the same call. Then all values are
+        written as one change, and the items that are put with the value None are removed. Of several
+        puts at one key, the last one counts.
         """
         results: list[Any] = []
         puts: dict[tuple[tuple[str, ...], str], PutOp] = {}

@@ -68,19 +68,29 @@ class MemorandaSession(SessionABC):
     async def get_items(self, limit: int | None = None) -> list[Any]:
         """Return the newest items, in the order in which they were added.
 
-        limit: how many at most. None means the limit of the settings.
+        limit: how many at most. None means the limit of the settings, or all items without one.
+
+        Raises InvalidInput if somebody damaged a note of the session.
         """
         if limit is None and self.session_settings is not None:
             limit = self.session_settings.limit
         return await asyncio.to_thread(self._items, limit)
 
     async def add_items(self, items: list[Any]) -> None:
-        """Add items at the end of the session."""
+        """Add items at the end of the session, in this order. Nothing is written for no items.
+
+        items: values that can be written as JSON.
+
+        Raises InvalidInput for another value, and the errors of `Memory.write`.
+        """
         if items:
             await asyncio.to_thread(self._add, items)
 
     async def pop_item(self) -> Any | None:
-        """Remove the last item and return it. None if the session is empty."""
+        """Remove the last item and return it. None if the session is empty.
+
+        Raises InvalidInput if somebody damaged the last note of the session.
+        """
         return await asyncio.to_thread(self._pop)
 
     async def clear_session(self) -> None:

@@ -174,20 +174,32 @@ def _without_block(text: str, start_of_block: int, stop: int) -> str:
     start_of_block: the position of the beginning of the block.
     stop: the position of its end.
     """
-    end = newline(text)
     start_of_line = text.rfind("\n", 0, start_of_block) + 1
     if start_of_line == 0 and text.startswith(BOM):
         start_of_line = len(BOM)
     before = text[:start_of_line]
     after = text[stop:]
-    gap = ""
-    if not after and not text.endswith("\n"):
-        # `put` added two line breaks to a text without one at its end.
-        gap = 2 * end
-    elif not after or after.startswith(end):
-        is_after_blank_line = before.endswith("\n" + end) or before.removeprefix(BOM) == end
-        gap = end if is_after_blank_line else ""
+    gap = _gap_before_block(before, after, newline(text), ends_line=text.endswith("\n"))
     return before.removesuffix(gap) + after
+
+
+def _gap_before_block(before: str, after: str, end: str, *, ends_line: bool) -> str:
+    """Return the line breaks that `put` added before a block. "" if it added none.
+
+    before: the text before the block.
+    after: the text behind the block.
+    end: the line break of the text.
+    ends_line: whether the text ends with a line break.
+    """
+    if not after and not ends_line:
+        # `put` added two line breaks to a text without one at its end.
+        return 2 * end
+    # A block in the middle that no blank line follows is not one that `put` has added.
+    may_be_added = not after or after.startswith(end)
+    is_after_blank_line = before.endswith("\n" + end) or before.removeprefix(BOM) == end
+    if may_be_added and is_after_blank_line:
+        return end
+    return ""
 
 
 def _at(tree: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
@@ -600,6 +612,7 @@ def _yaml_node(yaml_node: Any, key: Any = None) -> Node:
         # The library's end of a block is behind the comments that follow the block.
         node.end = node.items[-1].node.end
     elif key is not None and _is_without_value(yaml_node):
+        # The missing value ends behind the colon of its key.
         node.end = max(key.end_mark.index + 1, node.end)
     return node
 

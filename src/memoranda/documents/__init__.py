@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from memoranda.engine.project_list import Project
     from memoranda.engine.reading import DirectoryEntry, ReadVerbs
     from memoranda.engine.review import ReviewItem
-    from memoranda.ledger.change import Change
+    from memoranda.ledger.change import Change, Touched
     from memoranda.note.entity import GraphRelation
 
 MEMORY_KEYS = (
@@ -335,12 +335,7 @@ def change(ledger_change: Change) -> Document:
 
     If that file has no text in the change, they belong to the first file that has one.
     """
-    texts = list(ledger_change.texts())
-    main_text = texts[0] if texts else None
-    for text in texts:
-        if (text.project, text.path) == (ledger_change.project, ledger_change.path):
-            main_text = text
-            break
+    main_text = _main_text(ledger_change)
     document: Document = {
         "change": ledger_change.number,
         "time": ledger_change.time,
@@ -354,6 +349,18 @@ def change(ledger_change: Change) -> Document:
     }
     optional_keys = {key: getattr(ledger_change, key) for key in _OPTIONAL_CHANGE_KEYS}
     return document | {key: value for key, value in optional_keys.items() if value}
+
+
+def _main_text(ledger_change: Change) -> Touched | None:
+    """Return the file whose text is shown for a change, or else the first file that has a text.
+
+    None if no file of the change has a text.
+    """
+    texts = list(ledger_change.texts())
+    for text in texts:
+        if (text.project, text.path) == (ledger_change.project, ledger_change.path):
+            return text
+    return texts[0] if texts else None
 
 
 def revision(file_changed: Revision) -> Document:

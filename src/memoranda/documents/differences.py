@@ -249,8 +249,8 @@ def _replaced(old: Sequence[str], new: Sequence[str]) -> list[Line]:
 
     If a line is like the one that replaced it, both are one line whose changed words are marked.
     """
-    # Nothing tells which line replaced which.
     if len(old) != len(new):
+        # Nothing tells which line replaced which.
         return [
             *([Part(OLD, line)] for line in old),
             *([Part(NEW, line)] for line in new),
@@ -259,14 +259,21 @@ def _replaced(old: Sequence[str], new: Sequence[str]) -> list[Line]:
     for old_line, new_line in zip(old, new, strict=True):
         before, after = _cut_around_change(old_line, new_line)
         parts = changed_words(before, after)
-        same_characters = sum(len(part.text) for part in parts if part.kind == SAME)
-        # They are in both lines.
-        are_alike = 2 * same_characters >= _MIN_LIKENESS * (len(before) + len(after))
-        if are_alike:
+        if _are_alike(before, after, parts):
             rows.append(parts)
         else:
             rows += [[Part(OLD, before)], [Part(NEW, after)]]
     return rows
+
+
+def _are_alike(before: str, after: str, parts: Line) -> bool:
+    """Whether two lines share enough characters to be shown as one line.
+
+    parts: the words of both lines: old, new and unchanged.
+    """
+    shared_characters = sum(len(part.text) for part in parts if part.kind == SAME)
+    # The shared characters are in both lines, so they count twice.
+    return 2 * shared_characters >= _MIN_LIKENESS * (len(before) + len(after))
 
 
 def _cut_around_change(before: str, after: str) -> tuple[str, str]:

@@ -91,7 +91,8 @@ def day(moment: datetime | str, zone: tzinfo | None) -> str:
 
 def short(text: str, most: int = TITLE) -> str:
     """Return a text as one line of at most `most` characters, without invisible characters."""
-    # Splitting all of a long text would be slow. White space shrinks, so take more than `most`.
+    # Splitting all of a long text would be slow. White space shrinks, so four times as much is taken
+    # as may be shown.
     head = text[: 4 * most]
     line = " ".join(head.split())
     is_whole = len(line) <= most and len(head) == len(text)

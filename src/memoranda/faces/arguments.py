@@ -107,12 +107,17 @@ class Contract:
             values["text"] = repair_surrogates(str(value))[:_MAX_TEXT_CHARACTERS]
         template = self.wording[key]
         if "{json}" in template:
-            value_text = json.dumps(value, ensure_ascii=True, default=str)
-            if len(value_text) > _MAX_JSON_CHARACTERS:
-                value_text = value_text[: _MAX_JSON_CHARACTERS - 3] + "..."
-            values["json"] = value_text
+            values["json"] = _short_json(value)
         found_type = _TYPE_NAMES.get(type(value), "object")
         return InvalidInput(self.prefix + template.format(**values, found=found_type))
+
+
+def _short_json(value: Any) -> str:
+    """Return a value as JSON. A long text is cut and ends in `...`."""
+    text = json.dumps(value, ensure_ascii=True, default=str)
+    if len(text) <= _MAX_JSON_CHARACTERS:
+        return text
+    return text[: _MAX_JSON_CHARACTERS - 3] + "..."
 
 
 @cache
@@ -169,23 +174,35 @@ class _Checker:
     ) -> Arguments:
         """Return the arguments under the names of the schema, also those with another accepted name.
 
+        With `{"path": "identifier", "verbose": None}` as other names, `{"path": "a", "verbose": 1}`
+        becomes `{"identifier": "a"}`.
+
         properties: the parameters of the schema. Another name that is mapped to a separate schema is
             added here.
         """
         renamed: Arguments = {}
         for name, value in arguments.items():
-            target = name if name in properties else other_names.get(name, name)
-            if isinstance(target, Mapping):
+            meaning: str | Mapping[str, Any] | None = name
+            if name not in properties:
+                meaning = other_names.get(name, name)
+            if meaning is None:
+                # This name is accepted and ignored.
+                continue
+            if isinstance(meaning, Mapping):
+                # This name has a schema of its own, and becomes a parameter of this call.
+                properties[name] = meaning
                 renamed[name] = value
-                properties[name] = target
-            elif target == name:
+                continue
+            if meaning == name:
                 # A null must not replace a value that came under another name.
                 if value is not None or name not in renamed:
                     renamed[name] = value
+                continue
             # Another name counts only if the parameter's own name is missing.
-            elif target and value is not None and arguments.get(target) is None:
-                renamed[target] = value
-                self.shown[target] = name
+            is_own_name_missing = arguments.get(meaning) is None
+            if value is not None and is_own_name_missing:
+                renamed[meaning] = value
+                self.shown[meaning] = name
         return renamed
 
     def object(self, arguments: Arguments, schema: Mapping[str, Any], path: str) -> Arguments:
@@ -209,8 +226,10 @@ class _Checker:
                     raise self._missing_error(name, self._place(name, path), arguments, properties)
                 elif name not in properties and "unknown" in self.rules.wording:
                     raise self._unknown_error(name, arguments, properties)
-        has_all = len(checked) == len(properties)
-        return checked if has_all else _defaults(properties) | checked
+        # Most calls lack some arguments. For the others, the defaults need not be collected.
+        if len(checked) == len(properties):
+            return checked
+        return _defaults(properties) | checked
 
     def _present_arguments(self, arguments: Arguments, schema: Mapping[str, Any]) -> Arguments:
         """Return the arguments that the schema has and that are not missing.
@@ -291,13 +310,18 @@ class _Checker:
     def _is_absent(self, value: Any, is_required: bool) -> bool:
         """Whether a null or "" counts as a missing argument in this contract.
 
+        An optional argument is left out by either of them, unless the contract keeps "". Whether a
+        required argument can be left out so depends on the contract, too.
+
         is_required: whether the schema requires the argument.
         """
         if value is None:
-            return self.rules.null == "absent" or not is_required
-        if value == "" and self.rules.blank != "kept":
-            return self.rules.blank == "absent" or not is_required
-        return False
+            always_absent = self.rules.null == "absent"
+        elif value == "" and self.rules.blank != "kept":
+            always_absent = self.rules.blank == "absent"
+        else:
+            return False
+        return always_absent or not is_required
 
     def value(self, value: Any, schema: Mapping[str, Any], name: str) -> Any:
         """Check a value against its schema and return it, converted to the schema's type.
@@ -365,12 +389,12 @@ class _Checker:
         schema: the JSON schema of an item.
         name: how errors name the list.
         """
-        # A contract with its own error for items does not convert them. It only refuses items that
-        # are not texts.
-        if "item" not in self.rules.wording:
+        has_own_error_for_items = "item" in self.rules.wording
+        if not has_own_error_for_items:
             return [
                 self.value(item, schema, f"{name}[{number}]") for number, item in enumerate(values)
             ]
+        # Such a contract does not convert items. It only refuses items that are not texts.
         if schema["type"] == "string":
             for item in values:
                 if not isinstance(item, str):
@@ -403,6 +427,7 @@ def _convert(value: Any, kind: str, coerce: str) -> Any:
 
     coerce: which values may be sent as text: the field of Contract.
     """
+    # JSON has only one kind of numbers: some clients send 5.0 for 5.
     if isinstance(value, float) and kind == "integer" and value.is_integer():
         return int(value)
     is_convertible_text = isinstance(value, str) and kind != "string"

@@ -84,31 +84,39 @@ def toolset(
     view_max_characters: the characters of a file that `view` shows. 0 means all.
     with_notes: whether the server has the tools for notes, too.
     """
-    data = _definition()
-    may_overwrite = create_existing == "overwrite"
-    phrase = f"an existing file is {'overwritten' if may_overwrite else 'refused'}"
     commands = MemoryCommands(
         create_existing=create_existing, view_max_characters=view_max_characters
     )
-    description = data["description"].replace("{create}", phrase)
-    hints = data["annotations"]
-    tool = Tool(
-        "memory", description, data["inputSchema"], commands.run, annotations=hints, contract=None
+    definition = _definition()
+    create_effect = "overwritten" if create_existing == "overwrite" else "refused"
+    description = definition["description"].replace(
+        "{create}", f"an existing file is {create_effect}"
     )
-    owner_text = ""
+    tool = Tool(
+        "memory",
+        description,
+        definition["inputSchema"],
+        commands.run,
+        annotations=definition["annotations"],
+        contract=None,
+    )
+
+    # The owner's sentences close both the prompt and the instructions.
     guide = text_file("memory-guide.md")
+    owner_text = ""
     if instructions:
         owner_text = "## From the owner\n" + "\n".join(instructions)
         guide += f"\n{owner_text}\n"
-    names = ["protocol", "instructions"]
-    if with_notes:
-        names.append("finding")
-    instruction_text = "\n".join(text_file(f"memory-{name}.md") for name in names)
     prompt = Prompt(
         "memory_guide",
         "How to use the memory directory well, with examples.",
         lambda memory, arguments: guide,
     )
+
+    instruction_names = ["protocol", "instructions"]
+    if with_notes:
+        instruction_names.append("finding")
+    instruction_text = "\n".join(text_file(f"memory-{name}.md") for name in instruction_names)
     return Toolset("memory", (tool,), instruction_text, closing=owner_text, prompts=(prompt,))
 
 
@@ -138,30 +146,34 @@ class MemoryCommands:
 
     def run(self, memory: MemorySession, arguments: Any) -> Reply:
         """Carry out one command. Every MemorandaError becomes an error reply."""
+        try:
+            return Reply(self._answer(memory, arguments))
+        except MemorandaError as error:
+            return plain_error_reply(error)
+
+    def _answer(self, memory: MemorySession, arguments: Any) -> str:
+        """Carry out one command, and return the text of the reply. Raises MemorandaError."""
         # The first call imports the engine: a server must answer the handshake quickly.
         from memoranda.engine.plain_files import Files
 
-        try:
-            command = arguments.get("command") if isinstance(arguments, dict) else None
-            if not isinstance(command, str) or command not in COMMANDS:
-                raise InvalidInput(f"Parameter `command` must be one of {', '.join(COMMANDS)}.")
-            # As in all other commands, the file may also be named by `path`.
-            if command == "rename" and arguments.get("old_path") is None:
-                arguments = arguments | {"old_path": arguments.get("path")}
-            files = Files(memory, PROJECT, self.folder)
-            arguments = _with_names_on_disk(files, arguments)
-            if command == "create" and arguments.get("file_text") is None:
-                arguments = _as_empty_file(files, arguments)
-            args = check(arguments, _definition()["commands"][command], "memory", command)
-            if command == "view":
-                with files.reading():
-                    return Reply(self._view(files, args["path"], arguments.get("view_range")))
-            if command == "create":
-                return Reply(self._create(files, args))
-            # What is changed is compared with what was read, so others may come in between.
-            return Reply(_COMMANDS[command](files, args))
-        except MemorandaError as error:
-            return plain_error_reply(error)
+        command = arguments.get("command") if isinstance(arguments, dict) else None
+        if not isinstance(command, str) or command not in COMMANDS:
+            raise InvalidInput(f"Parameter `command` must be one of {', '.join(COMMANDS)}.")
+        # As in all other commands, the file may also be named by `path`.
+        if command == "rename" and arguments.get("old_path") is None:
+            arguments = arguments | {"old_path": arguments.get("path")}
+        files = Files(memory, PROJECT, self.folder)
+        arguments = _with_names_on_disk(files, arguments)
+        if command == "create" and arguments.get("file_text") is None:
+            arguments = _as_empty_file(files, arguments)
+        args = check(arguments, _definition()["commands"][command], "memory", command)
+        if command == "view":
+            with files.reading():
+                return self._view(files, args["path"], arguments.get("view_range"))
+        if command == "create":
+            return self._create(files, args)
+        # What is changed is compared with what was read, so others may come in between.
+        return _COMMANDS[command](files, args)
 
     def clear(self, memory: MemorySession) -> Reply:
         """Delete all files as one change, which the owner can undo."""
@@ -190,44 +202,53 @@ class MemoryCommands:
         text = _text_of(path, data)
         files.count_access(place)
         lines = text.split("\n")
-        total = len(lines)
-        if total > MAX_LINES:
+        if len(lines) > MAX_LINES:
             raise InvalidInput(f"File {path} exceeds maximum line limit of 999,999 lines.")
         header = f"Here's the content of {path} with line numbers:\n"
-        line_range = _line_range(span, total)
-        if line_range is not None:
-            first, last = line_range
-            return header + _numbered(lines[first - 1 : max(last, 0)], first)
+        line_range = _line_range(span, len(lines))
+        if line_range is None:
+            return header + self._first_lines(lines)
+        first, last = line_range
+        return header + _numbered(lines[first - 1 : max(last, 0)], first)
 
-        # Without a range, show as many whole lines as may be shown, at least one.
+    def _first_lines(self, lines: Sequence[str]) -> str:
+        """Return as many whole lines of a file as may be shown, at least one, with their numbers.
+
+        If lines are left out, a last line says how to see them.
+        """
+        total = len(lines)
         shown_count = total
-        most_characters = self.view_max_characters
-        if most_characters and len(text) > most_characters:
-            shown_count = max(rows_that_fit([len(line) + 1 for line in lines], most_characters), 1)
+        if self.view_max_characters:
+            # Each line has a line break, which counts as a character.
+            lengths = [len(line) + 1 for line in lines]
+            # The last line of a file has no line break.
+            if sum(lengths) - 1 > self.view_max_characters:
+                shown_count = max(rows_that_fit(lengths, self.view_max_characters), 1)
         shown_lines = _numbered(lines[:shown_count], first=1)
         if shown_count == total:
-            return header + shown_lines
+            return shown_lines
         further_range = f"[{shown_count + 1}, {total}]"
         notice = f"[lines 1-{shown_count} of {total}; see more with view_range {further_range}]"
-        return f"{header}{shown_lines}\n{notice}"
+        return f"{shown_lines}\n{notice}"
 
     def _create(self, files: Files, args: Arguments) -> str:
         """Write a file with the text of the call."""
         path = args["path"]
-        inner_path = _path_below_root(args["path"])
-        # A path with a slash at its end names a folder.
+        inner_path = _path_below_root(path)
+        # A path with a slash at its end names a folder. If the folder exists, writing the file
+        # fails below with a better error.
         if path.endswith("/") and inner_path:
             with _errors_in_our_words(path, "read"), files.reading():
                 is_missing = files.at(inner_path).kind == "missing"
             if is_missing:
                 raise InvalidInput(f"The path {path} is not a file.")
-        missing = f"Invalid path: a part of {path} does not exist or is not a directory."
-        with _errors_in_our_words(
-            path, texts_by_error={Exists: f"File {path} already exists", NotFound: missing}
-        ):
-            files.write(
-                inner_path, args["file_text"], overwrite=self.create_existing == "overwrite"
-            )
+        own_errors = {
+            Exists: f"File {path} already exists",
+            NotFound: f"Invalid path: a part of {path} does not exist or is not a directory.",
+        }
+        may_overwrite = self.create_existing == "overwrite"
+        with _errors_in_our_words(path, texts_by_error=own_errors):
+            files.write(inner_path, args["file_text"], overwrite=may_overwrite)
         return f"File created successfully at: {path}"
 
 
@@ -377,7 +398,8 @@ def _rename(files: Files, args: Arguments) -> str:
     if not source:
         raise InvalidInput("Cannot rename the /memories directory itself")
     target = _path_below_root(new)
-    # Both paths are checked before anything moves.
+    # Looking at a path raises if it leads out of /memories. The error must name that path, and
+    # `files.rename` below would not tell which of the two it was.
     for inner_path, path in ((source, old), (target, new)):
         with _errors_in_our_words(path):
             files.itself(inner_path)
@@ -482,7 +504,7 @@ def _errors_in_our_words(
     except (CountMismatch, LineOutOfRange):
         raise
     except MemorandaError as error:
-        # The engine is imported by now, see `run`.
+        # The engine is imported by now, see `_answer`.
         from memoranda.engine.plain_files import NotADirectory
 
         if isinstance(error, NotADirectory):
@@ -533,14 +555,16 @@ def _list_level(
 
 
 def size(count: int) -> str:
-    """Return a number of bytes as both SDKs show it: `0B`, `1K`, `1.5K`, `1024.0K`, `1M`.
+    """Return a number of bytes as both SDKs show it: `0B`, `1K`, `1.5K`, `1M`.
 
-    The largest unit is `G`.
+    The largest unit is `G`. A number just below 1 MB is `1024.0K`, because the unit is chosen
+    before the number is rounded.
     """
+    units = "BKMG"
     # Each unit is 2 to the power of 10 times the one before.
     power = 0
     if count:
-        power = min((count.bit_length() - 1) // 10, 3)
+        power = min((count.bit_length() - 1) // 10, len(units) - 1)
     value = count / 1024**power
     text = str(int(value)) if value.is_integer() else f"{value:.1f}"
-    return f"{text}{'BKMG'[power]}"
+    return f"{text}{units[power]}"

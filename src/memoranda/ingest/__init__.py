@@ -239,15 +239,19 @@ def plan(
     # After the changed files: a text that a memory loses may be stored for another file.
     for source_plan, note in without_memory:
         is_stored = ingested_texts.hashes[note.content_hash]
-        was_removed = (
-            note.content_hash in ingested_texts.gone_hashes
-            or note.source_ref in ingested_texts.gone_refs
-        )
-        if is_stored or (was_removed and not takes_removed):
+        is_refused = not takes_removed and _was_removed(note, ingested_texts)
+        if is_stored or is_refused:
             continue
         source_plan.new.append(note)
         ingested_texts.hold(note.source_ref, frozenset((note.content_hash,)))
     return plans
+
+
+def _was_removed(note: SourceNote, ingested_texts: IngestedTexts) -> bool:
+    """Whether somebody removed a memory of this file, or one with this text."""
+    if note.source_ref in ingested_texts.gone_refs:
+        return True
+    return note.content_hash in ingested_texts.gone_hashes
 
 
 def _plan_changed(changed: deque[_ChangedFile], ingested_texts: IngestedTexts) -> None:

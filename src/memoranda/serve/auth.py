@@ -252,6 +252,7 @@ class Access:
         now = self.clock()
         secret_digest = digest(secret).encode()
         rows = self.rows()
+        # All rows are compared, also after a match, because the time must not tell which one it was.
         token_rows = [
             row
             for row in rows.get("tokens", ())
@@ -263,18 +264,26 @@ class Access:
             if hmac.compare_digest(grant["access"].encode(), secret_digest)
         ]
         if grants and now < parse_stamp(grants[0]["access_expires"]):
-            grant = grants[0]
-            token = self.by_id(grant["token"])
-            if token is None:
-                return None
-            scope = least_scope(token.scope, grant["scope"])
-            return replace(token, scope=scope, audience=grant["resource"])
+            return self._token_of_grant(grants[0])
         if not token_rows:
             return None
         token = _token(token_rows[0])
         if not token.is_valid(now):
             return None
         return token
+
+    def _token_of_grant(self, grant: Mapping[str, Any]) -> StoredToken | None:
+        """Return the token of the person who gave consent, limited to what the grant allows.
+
+        None if that token is no longer valid.
+
+        grant: the row of a grant of OAuth.
+        """
+        token = self.by_id(grant["token"])
+        if token is None:
+            return None
+        scope = least_scope(token.scope, grant["scope"])
+        return replace(token, scope=scope, audience=grant["resource"])
 
     def by_id(self, id: str) -> StoredToken | None:
         """Return the valid token with this id. None if no valid token has it."""
@@ -367,18 +376,25 @@ class Access:
         return space
 
     def set_member(self, space: str, member: str, role: str | None) -> None:
-        """Give a member a role in a space. None removes the member. Raises InvalidInput, NoSuch."""
+        """Give a member a role in a space. None removes the member.
+
+        Raises InvalidInput for a wrong name or role. Raises NoSuch for an unknown space, and for an
+        unknown member that should be removed.
+        """
         if role is not None:
             check_name(member, "member")
             if role not in ROLES:
                 raise InvalidInput(f'invalid role "{role}" (one of {", ".join(ROLES)})')
+        # This raises for an unknown space.
         self.space(space)
         with self.changing() as rows:
             members = rows["spaces"][space]["members"]
-            if role is None and members.pop(member, None) is None:
-                raise NoSuch(f"no such member of {space}: {member}")
             if role is not None:
                 members[member] = role
+            elif member in members:
+                del members[member]
+            else:
+                raise NoSuch(f"no such member of {space}: {member}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -643,15 +659,19 @@ class Budgets:
     def _take_from_bucket(self, who: str, rate: int, now: datetime) -> BudgetRefusal | None:
         """Take a call from the bucket of a caller. Returns None if one was left.
 
+        With a rate of 60, a caller that has just made 60 calls has one left after a second.
+
         who: the caller. Each caller has a bucket.
         rate: calls per minute. 0 means any number.
         """
-        # The bucket fills as time passes. A caller who is new finds it full.
+        # A caller who is new finds a full bucket.
         last = self._left.get(who, _CallsLeft(float(rate), now))
         refilled = (now - last.moment).total_seconds() * rate / 60
         calls_left = min(float(rate), last.calls + refilled)
-        if rate and calls_left < 1:
+        is_limited = rate > 0
+        if is_limited and calls_left < 1:
             self._left[who] = _CallsLeft(calls_left, now)
+            # Rounded up to whole seconds, so that a call is left after this time.
             wait_seconds = int((1 - calls_left) * 60 / rate) + 1
             return BudgetRefusal(
                 wait_seconds,

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from memoranda.engine import MemorySession
     from memoranda.faces.tool import Registry
     from memoranda.jobs.lifecycle import Scheduler, Step
+    from memoranda.serve.auth import Space
     from memoranda.serve.http import HttpServer
 
     Web = Callable[[ThreadPoolExecutor, threading.Event], HttpServer]
@@ -308,24 +309,30 @@ class Daemon:
         }
         for name in spaces.keys() - self._spaces.keys():
             try:
-                memory = self._http.homes.memory(spaces[name])
-                # If another daemon does the upkeep of the space, it holds the lock of the space. Then
-                # the next line raises Running, and None stays.
-                self._spaces[name] = None
-                self._space_locks.enter_context(daemon_lock(Layout(memory.home).daemon_lock))
-                scheduler = type(self._scheduler)(
-                    memory.as_caller(None, self._scheduler.memory.face)
-                )
-                scheduler.stop = self._stopping.is_set
-                self._spaces[name] = scheduler
-            except Running:
-                continue
+                self._spaces[name] = self._space_scheduler(spaces[name])
             except (MemorandaError, OSError) as error:
-                self._spaces.pop(name, None)
+                # The next round tries again.
                 last_error = error
         if last_error is not None:
             raise last_error
         return 0
+
+    def _space_scheduler(self, space: Space) -> Scheduler | None:
+        """Open a space, and return the steps of its upkeep.
+
+        None if another daemon does the upkeep of this space. Raises MemorandaError, OSError.
+        """
+        assert self._http is not None
+        memory = self._http.homes.memory(space)
+        try:
+            # The daemon that does the upkeep holds the lock of the space.
+            self._space_locks.enter_context(daemon_lock(Layout(memory.home).daemon_lock))
+        except Running:
+            return None
+        own_memory = self._scheduler.memory
+        scheduler = type(self._scheduler)(memory.as_caller(None, own_memory.face))
+        scheduler.stop = self._stopping.is_set
+        return scheduler
 
     def serve(self, ready: Callable[[], None], stopping: Callable[[], None]) -> None:
         """Serve until SIGINT or SIGTERM, or until the daemon has been idle for long.

@@ -110,7 +110,8 @@ class Place:
 
     def check(self) -> None:
         """Raise ConfigError for a place where anybody could call, or an invalid public address."""
-        if self.is_open and (self.host not in LOOPBACK or self.public):
+        is_for_this_machine = self.host in LOOPBACK and not self.public
+        if self.is_open and not is_for_this_machine:
             raise ConfigError(
                 "--no-token is for this machine alone: listen on 127.0.0.1, and without --public-url"
             )
@@ -222,26 +223,33 @@ class Homes:
         """
         if space is None and not projects:
             return self._memory
-        from memoranda.engine import open_session
-
         # Calls with the same space and projects share one open memory.
         key = (space.place if space else None, tuple(sorted(projects)))
         with self._lock:
             if key not in self._open:
-                home = str(space.home if space else self._memory.home)
-                if space and space.database:
-                    home = self._memory.settings.address_of(space.database)
-                session = open_session(
-                    home,
-                    # A space has its own configuration.
-                    config=None if space else self._memory.settings,
-                    face="mcp",
-                    clock=self._memory.clock,
-                    only=projects,
-                    serving=True,
-                )
+                session = self._session(space, projects)
                 self._open[key] = self._open_contexts.enter_context(session)
             return self._open[key]
+
+    def _session(
+        self, space: Space | None, projects: tuple[str, ...]
+    ) -> AbstractContextManager[MemorySession]:
+        """Return a memory to open. `memory` says what the arguments are."""
+        from memoranda.engine import open_session
+
+        settings = self._memory.settings
+        home = str(space.home if space else self._memory.home)
+        if space and space.database:
+            home = settings.address_of(space.database)
+        return open_session(
+            home,
+            # A space has its own configuration.
+            config=None if space else settings,
+            face="mcp",
+            clock=self._memory.clock,
+            only=projects,
+            serving=True,
+        )
 
     def registry(self, space: Space | None) -> Registry:
         """Return all tools of a space, or of the home if `space` is None."""
@@ -527,28 +535,36 @@ class HttpServer:
         kind, _, secret = request.headers.get("authorization", "").partition(" ")
         if not kind and self._place.is_open:
             return None
-        # The challenge tells a client where to get a token.
-        public = self._place.public
-        challenge = "Bearer"
-        if public:
-            metadata = f"{public}/.well-known/oauth-protected-resource{quote(request.url.path)}"
-            challenge += f' resource_metadata="{metadata}"'
+        path = request.url.path
         if kind.lower() != "bearer" or not secret.strip():
             why = (
                 "Send a token: Authorization: Bearer cpl_…. "
                 "The owner makes one with memory token add."
             )
+            challenge = self._challenge(path)
             raise RequestRefused(401, why, "invalid_request", www_authenticate=challenge)
         token = self.access.find(secret.strip())
-        address = f"{public}{request.url.path.rstrip('/')}"
+        address = f"{self._place.public}{path.rstrip('/')}"
         # A token of OAuth is only for the address that it was given out for (its audience).
         if token is None or token.audience not in (None, address):
             why = "This token is unknown, expired or revoked, or for another address."
-            # A comma separates the parameters of a challenge. With `public`, it has one already.
-            challenge += "," if public else ""
-            challenge += ' error="invalid_token"'
+            challenge = self._challenge(path, 'error="invalid_token"')
             raise RequestRefused(401, why, "invalid_token", www_authenticate=challenge)
         return token
+
+    def _challenge(self, path: str, *further_parameters: str) -> str:
+        """Return the header that tells a client how to get a token: `Bearer resource_metadata="…"`.
+
+        path: the path that the client asked for.
+        further_parameters: parameters such as `error="invalid_token"`.
+        """
+        parameters = list(further_parameters)
+        public = self._place.public
+        # Only a server with a public address has OAuth, whose documents say where tokens are given.
+        if public:
+            metadata = f"{public}/.well-known/oauth-protected-resource{quote(path)}"
+            parameters.insert(0, f'resource_metadata="{metadata}"')
+        return f"Bearer {', '.join(parameters)}".rstrip()
 
     def _space_of(self, request: Request, token: StoredToken | None) -> Space | None:
         """Return the space that a request is for. None means the home.
@@ -558,12 +574,15 @@ class HttpServer:
         """
         name = request.path_params.get("space")
         member = None if token is None else token.member
-        is_for_home = name is None
-        if is_for_home and member is None:
+        if name is None and member is None:
             return None
-        space = self.access.spaces().get(name or "")
-        if space is None or member is None or member not in space.members:
-            raise RequestRefused(404, "There is nothing here for this token.")
+        # The answer is the same in each case, so that nobody learns which spaces there are.
+        refusal = RequestRefused(404, "There is nothing here for this token.")
+        if name is None or member is None:
+            raise refusal
+        space = self.access.spaces().get(name)
+        if space is None or member not in space.members:
+            raise refusal
         return space
 
     async def run(self, call: AdmittedRequest, work: Callable[[MemorySession], T]) -> T:

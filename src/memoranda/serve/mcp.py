@@ -54,6 +54,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from memoranda.errors import InvalidInput, MemorandaError
+from memoranda.faces.reply import Reply
 from memoranda.faces.sizes import check_sizes
 from memoranda.faces.tool import Prompt, Registry, Resource, Template
 from memoranda.note.model import TAKEN_AGENTS
@@ -90,6 +91,7 @@ _PROBE = "server/discover"
 _FIRST_REQUESTS = ("initialize", _PROBE)
 # A client with one of these tools may read any note of the profile, so it may see the profile.
 _READING_TOOLS = frozenset(("memory", "read_note"))
+# An introduction that takes longer is left out, so that a client can connect.
 _MAX_INTRODUCTION_SECONDS = 1.0
 _MAX_AGENT_NAME_CHARACTERS = 64
 # An error quotes a name or an address that the client sent, so it may be long. It is cut to this.
@@ -139,6 +141,22 @@ class ServerIdentity:
     clients: Mapping[str, str]
     met: Callable[[str, str], None] | None = None
     """Called after each request with the agent that made it, and the name its client gave."""
+
+
+def _tool_result(reply: Reply) -> Result:
+    """Return the reply of a tool as MCP's result of a call."""
+    texts = [reply.text]
+    if reply.hint:
+        texts.append(reply.hint)
+    result = _FINAL | {
+        "content": [{"type": "text", "text": text} for text in texts],
+        "isError": reply.is_error,
+    }
+    if reply.data is not None:
+        result["structuredContent"] = reply.data
+    if reply.meta:
+        result["_meta"] = reply.meta
+    return result
 
 
 def agent_of(client: str, own_names: Mapping[str, str] | None = None) -> str:
@@ -288,14 +306,22 @@ class ClientConnection(ObjectSendStream[SessionMessage]):
         metadata = None
         if isinstance(message, JSONRPCRequest):
             self.unanswered += 1
-            # A client that gave up on its probe begins again, so its requests get a new stream.
-            has_only_probed = self._methods_received == {_PROBE}
-            if message.method == "initialize" and has_only_probed:
-                self._inbox.close()
-                self._inbox, self.requests = anyio.create_memory_object_stream(math.inf)
+            self._begin_again_after_probe(message.method)
             self._methods_received.add(message.method)
             metadata = ServerMessageMetadata(on_request_unanswered=self._settle)
         self._inbox.send_nowait(SessionMessage(message, metadata))
+
+    def _begin_again_after_probe(self, method: str) -> None:
+        """Replace `requests` if the client gave up on its probe, and begins as an older client.
+
+        Its requests then get a new stream, for which `converse` runs the SDK's server again.
+
+        method: the method of the request that the client has just sent.
+        """
+        has_only_probed = self._methods_received == {_PROBE}
+        if method == "initialize" and has_only_probed:
+            self._inbox.close()
+            self._inbox, self.requests = anyio.create_memory_object_stream(math.inf)
 
     def end(self) -> None:
         """Record that the client sends nothing more, or that its connection is gone."""
@@ -344,12 +370,14 @@ def message_of(line: bytes) -> JSONRPCMessage:
     """
     try:
         message = jsonrpc_message_adapter.validate_json(line)
-        # A request whose `id` is invalid is read as a notification, and would get no answer.
+        # A request whose `id` is invalid is read as a notification, and would get no answer. It is
+        # parsed once more below, where the `id` is checked.
         may_be_request = isinstance(message, JSONRPCNotification) and b'"id"' in line
         if not may_be_request:
             return message
     except ValidationError:
-        # The steps below find out what is wrong.
+        # The line may still be a message in a less strict sense. The steps below find out, or find
+        # what is wrong.
         pass
     value = _json_of(line)
     if not isinstance(value, dict):
@@ -357,7 +385,9 @@ def message_of(line: bytes) -> JSONRPCMessage:
             INVALID_REQUEST, "A JSON-RPC message is an object; send one per line, no batches."
         )
     id = value.get("id")
-    if "id" in value and (isinstance(id, bool) or not isinstance(id, str | int)):
+    # In Python, but not in JSON, a truth value is a whole number.
+    is_valid_id = isinstance(id, str | int) and not isinstance(id, bool)
+    if "id" in value and not is_valid_id:
         raise NoMessage(INVALID_REQUEST, "The `id` of a request must be a text or a whole number.")
     try:
         return jsonrpc_message_adapter.validate_python(value)
@@ -698,18 +728,7 @@ class Handlers:
             )
         except MemorandaError as error:
             reply = self._registry.refusal(params.name, error)
-        texts = [reply.text]
-        if reply.hint:
-            texts.append(reply.hint)
-        result = _FINAL | {
-            "content": [{"type": "text", "text": text} for text in texts],
-            "isError": reply.is_error,
-        }
-        if reply.data is not None:
-            result["structuredContent"] = reply.data
-        if reply.meta:
-            result["_meta"] = reply.meta
-        return result
+        return _tool_result(reply)
 
     async def list_prompts(self, ctx: Any, params: Any) -> Result:
         """Return all prompts with their arguments.

@@ -245,6 +245,25 @@ class BodyInTime:
             await error.response(scope, receive, send)
 
 
+def _log_request(scope: Scope, status: int, seconds: float) -> None:
+    """Write the line of a request into the log.
+
+    status: the status of the answer. 0 if there was no answer.
+    seconds: how long the answer took.
+    """
+    call = scope.get(CALL)
+    token: StoredToken | None = scope.get(TOKEN)
+    row = {
+        "method": scope["method"],
+        "path": outside_text(quote(scope["path"]), _MAX_LOGGED_CHARACTERS),
+        "status": status,
+        "ms": round(seconds * 1000),
+        "token": f"{token.name}/{token.id}" if token else "-",
+        "tool": ",".join(call.did) if call else "",
+    }
+    _log.info(" ".join(f"{key}={value}" for key, value in row.items() if value != ""))
+
+
 class RequestLog:
     """Writes a line into the log for each request, and counts the requests by status.
 
@@ -279,17 +298,7 @@ class RequestLog:
             status = 499
         finally:
             self._counts[str(status)] += 1
-            call = scope.get(CALL)
-            token: StoredToken | None = scope.get(TOKEN)
-            row = {
-                "method": scope["method"],
-                "path": outside_text(quote(scope["path"]), _MAX_LOGGED_CHARACTERS),
-                "status": status,
-                "ms": round((time.perf_counter() - begin) * 1000),
-                "token": f"{token.name}/{token.id}" if token else "-",
-                "tool": ",".join(call.did) if call else "",
-            }
-            _log.info(" ".join(f"{key}={value}" for key, value in row.items() if value != ""))
+            _log_request(scope, status, time.perf_counter() - begin)
 
 
 class Metrics:

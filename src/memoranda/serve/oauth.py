@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from html import escape
 from importlib.resources import files
@@ -239,19 +239,11 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         client_info.scope = " ".join(SCOPES)
         _forget_unused(client_info)
         with self._access.changing() as rows:
-            clients = rows.setdefault("clients", {})
-            ids_in_use = {grant["client"] for grant in rows.get("grants", ())}
-            ids_in_use |= _clients_awaiting_consent(rows)
-            for client_id in [*clients]:
-                is_old = parse_stamp(clients[client_id]["made"]) + UNUSED_LASTS < now
-                if is_old and client_id not in ids_in_use:
-                    del clients[client_id]
-            # If there are still too many, clients that nobody uses go before their time.
-            has_room = make_room(clients, CLIENTS, clients.keys() - ids_in_use)
+            has_room = _make_room_for_client(rows, now)
             if has_room:
                 row = client_info.model_dump(mode="json", exclude_none=True)
                 record_keys = {"made": stamp(now), "by": _address.get()}
-                clients[client_info.client_id] = {"client": row, **record_keys}
+                rows["clients"][client_info.client_id] = {"client": row, **record_keys}
         # Raised outside the block: the SDK's errors are frozen, and cannot leave a context manager.
         if not has_room:
             raise RegistrationError(
@@ -307,15 +299,7 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
     ) -> OAuthToken:
         """See the SDK. The code becomes a grant: a token for access, and one to renew it."""
         grant_id = secrets.token_hex(8)
-        code_digest = digest(authorization_code.code)
-        with self._codes.changing() as section:
-            code_row = section.get("given", {}).pop(code_digest, None)
-            # The code is remembered as used. If it comes again, somebody has copied it, and the
-            # grant that it was exchanged for must end.
-            if code_row:
-                used_codes = section.setdefault("used", {})
-                used_codes[code_digest] = self._codes.row(REQUEST_LASTS, grant=grant_id)
-
+        code_row = self._take_code(authorization_code.code, grant_id)
         # The token with which a person gave consent may have been revoked since.
         token = self._access.by_id(code_row["token"]) if code_row else None
         if token is None:
@@ -338,6 +322,22 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
             answer = self._renew(row, authorization_code.scopes[0])
             rows["grants"].append(row)
         return answer
+
+    def _take_code(self, code: str, grant_id: str) -> dict[str, Any] | None:
+        """Take out a code that was given, and return its row. None if it was not given.
+
+        The code is remembered as used. If it comes again, somebody has copied it, and the grant that
+        it was exchanged for must end.
+
+        grant_id: the id of this grant.
+        """
+        code_digest = digest(code)
+        with self._codes.changing() as section:
+            code_row: dict[str, Any] | None = section.get("given", {}).pop(code_digest, None)
+            if code_row:
+                used_codes = section.setdefault("used", {})
+                used_codes[code_digest] = self._codes.row(REQUEST_LASTS, grant=grant_id)
+        return code_row
 
     def _renew(self, row: dict[str, Any], scope: str) -> OAuthToken:
         """Give a grant new tokens: put their hashes into its `row`, and return the tokens.
@@ -446,6 +446,23 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         row = self._grant(digest(token.token), "access", "refresh")
         if row:
             self._end(row["id"])
+
+
+def _make_room_for_client(rows: dict[str, Any], now: datetime) -> bool:
+    """Forget clients that nobody used for long. Return whether there is room for one more.
+
+    If there are still too many, clients that nobody uses go before their time.
+
+    rows: the stored clients and grants.
+    """
+    clients = rows.setdefault("clients", {})
+    ids_in_use = {grant["client"] for grant in rows.get("grants", ())}
+    ids_in_use |= _clients_awaiting_consent(rows)
+    unused_ids = clients.keys() - ids_in_use
+    for client_id in unused_ids:
+        if parse_stamp(clients[client_id]["made"]) + UNUSED_LASTS < now:
+            del clients[client_id]
+    return make_room(clients, CLIENTS, clients.keys() - ids_in_use)
 
 
 def _consent_headers(target: SplitResult) -> dict[str, str]:
@@ -573,25 +590,33 @@ class _Consent:
             return HTMLResponse(
                 "<!doctype html><p>This request is over. Begin again in the program.</p>", 400
             )
-        space_name = self._space_name(request_row["resource"])
-        client_id = request_row["client"]["client_id"]
         target = urlsplit(request_row["params"]["redirect_uri"])
-        target_label = target.netloc or f"{target.scheme}:"
-        if client_id.startswith("https:"):
-            target_label = f"{target_label} ({_logged(client_id)})"
-        values = {
-            "client": outside_name(request_row["client"]["client_name"] or client_id),
-            "scope": _SCOPE_WORDS[request_row["scope"]],
-            "where": "your memory" if space_name is None else f"the space {space_name}",
-            "target": target_label,
-            "request": key,
-        }
+        values = {**self._words_of_page(request_row, target), "request": key}
         alert = f"<p role='alert'>{escape(problem)}</p>" if problem else ""
         page = self._page.replace("{problem}", alert)
         for name, value in values.items():
             # A value with a brace could name the place of another value.
             page = page.replace("{" + name + "}", escape(value.replace("{", "(")))
         return HTMLResponse(page, status, _consent_headers(target))
+
+    def _words_of_page(self, request_row: Mapping[str, Any], target: SplitResult) -> dict[str, str]:
+        """Return the words that the page says about a request: who asks, and for what.
+
+        request_row: the stored request.
+        target: the address to which the person is sent back.
+        """
+        space_name = self._space_name(request_row["resource"])
+        client_id = request_row["client"]["client_id"]
+        target_label = target.netloc or f"{target.scheme}:"
+        # The id of such a client is the address of its document.
+        if client_id.startswith("https:"):
+            target_label = f"{target_label} ({_logged(client_id)})"
+        return {
+            "client": outside_name(request_row["client"]["client_name"] or client_id),
+            "scope": _SCOPE_WORDS[request_row["scope"]],
+            "where": "your memory" if space_name is None else f"the space {space_name}",
+            "target": target_label,
+        }
 
 
 def _may_be_kept(client: OAuthClientInformationFull) -> bool:

@@ -126,7 +126,7 @@ def _connect(settings: Settings, params: Mapping[str, Any]) -> int | None:
     import os
     import socket
 
-    from memoranda.engine import daemon_client, daemon_peer
+    from memoranda.engine import daemon_client
     from memoranda.sources.layout import Layout
 
     path = Layout(settings.home).socket
@@ -146,15 +146,24 @@ def _connect(settings: Settings, params: Mapping[str, Any]) -> int | None:
             except OSError:
                 # The socket is left over from a daemon that has ended.
                 continue
-            try:
-                # A process that was stopped (SIGSTOP) would never answer.
-                is_stopped = daemon_peer.is_stopped(daemon_peer.peer_of(daemon))
-                if is_stopped or not _grants(daemon, params):
-                    return None
-            except (OSError, ValueError):
-                return None
-            return daemon.detach()
+            return daemon.detach() if _serves(daemon, params) else None
     return None
+
+
+def _serves(daemon: socket, params: Mapping[str, Any]) -> bool:
+    """Whether a daemon runs and grants a session. A daemon that gives no valid answer does not.
+
+    daemon: the connection to it.
+    params: the parameters of the request for a session.
+    """
+    from memoranda.engine import daemon_peer
+
+    try:
+        # A process that was stopped (SIGSTOP) would never answer.
+        is_stopped = daemon_peer.is_stopped(daemon_peer.peer_of(daemon))
+        return not is_stopped and _grants(daemon, params)
+    except (OSError, ValueError):
+        return False
 
 
 def _grants(daemon: socket, params: Mapping[str, Any]) -> bool:
@@ -325,14 +334,19 @@ class Pump:
         self._from_client(first)
 
     def run(self) -> int:
-        """Pass lines on until the session has ended. Returns the exit status of the process."""
-        while self._stop_signal is None or self._daemon is not None or self._output:
-            if self._daemon is None and not self._output:
-                # The client needs a new server: this process becomes one, and does not return here.
-                if self._is_needed():
-                    self._become_command()
-                if self._at_end:
-                    return 0
+        """Pass lines on until the session has ended. Returns the exit status of the process.
+
+        It ends when the client has sent everything and has all answers, or after a signal.
+        """
+        while True:
+            is_idle = self._daemon is None and not self._output
+            if is_idle and self._stop_signal is not None:
+                break
+            if is_idle and self._is_needed():
+                # This process becomes a new server, and does not return here.
+                self._become_command()
+            if is_idle and self._at_end:
+                return 0
             if not self._work_once():
                 break
         if self._stop_signal == _signal.SIGINT:
@@ -430,9 +444,11 @@ class Pump:
     def _patience(self) -> float | None:
         """Return the seconds for which the daemon may stay silent. 0 if it was silent for too long.
 
-        None if the daemon owes no answer.
+        None if the daemon owes no answer. The time begins with the first call in which it owes one,
+        and again with each line that it sends (`_receive`).
         """
-        if self._daemon is None or not (self._open_requests or self._unsent):
+        owes_answer = bool(self._open_requests or self._unsent)
+        if self._daemon is None or not owes_answer:
             self._waits_since = None
             return None
         if self._waits_since is None:
@@ -517,16 +533,19 @@ class Pump:
         if not block:
             self._lose_daemon()
         for line in self._daemon_lines.feed(block):
-            if line == ALIVE:
-                continue
-            self._is_heard = True
-            id = answered_by(line)
-            if id is not None:
-                self._open_requests.pop(id, None)
-            if id is not None and id in self._not_for_client:
-                self._not_for_client.discard(id)
-            else:
-                self._output += line
+            if line != ALIVE:
+                self._is_heard = True
+                self._take_answer(line)
+
+    def _take_answer(self, line: bytes) -> None:
+        """Queue a line of the daemon for the client, unless it answers a request of this process."""
+        id = answered_by(line)
+        if id is not None:
+            self._open_requests.pop(id, None)
+        if id is not None and id in self._not_for_client:
+            self._not_for_client.discard(id)
+        else:
+            self._output += line
 
     def _lose_daemon(self) -> None:
         """Close the connection to a daemon that is gone, silent or has ended the session.
@@ -537,16 +556,20 @@ class Pump:
         posix.close(self._daemon)
         self._daemon = None
         self._unsent = [line for line in self._unsent if line not in (END, STOP)]
+        # A new server gets the opening lines again, and the lines that this daemon has not taken.
         opening_ids = {id_in(line) for line in self._opening.values()} - {None}
-        # Besides the two lines of the handshake, each line is about a watched resource.
-        is_watching = len(self._opening) > 2
-        is_opening_open = bool(opening_ids & self._open_requests.keys())
-        self._is_awaited = is_watching or is_opening_open
-        ids_for_new_server = opening_ids | {id_in(line) for line in self._unsent}
+        unsent_ids = {id_in(line) for line in self._unsent}
+        ids_for_new_server = opening_ids | unsent_ids
         for id, method in self._open_requests.items():
             if id not in ids_for_new_server:
                 text = _UNKNOWN_OUTCOME if method == "tools/call" else _NOTHING_CHANGED
                 self._output += _error_line(id, text)
+
+        # Besides the two lines of the handshake, each opening line is about a watched resource. Of
+        # its changes the client is told without asking, so it needs a server now.
+        is_watching = len(self._opening) > 2
+        is_opening_open = bool(opening_ids & self._open_requests.keys())
+        self._is_awaited = is_watching or is_opening_open
 
     def _answered(self, opening_lines: Sequence[bytes]) -> list[bytes]:
         """Return the lines for a new server whose answers the client has already.

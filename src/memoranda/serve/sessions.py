@@ -178,20 +178,22 @@ class McpSessions:
             raise SessionRefused("this daemon serves no more sessions")
         if request.get("program") != program():
             raise SessionRefused("this daemon is of another version or installation")
-        if request.get("settings") != self._memory.settings.digest():
-            # The file of settings may have changed since the daemon last read it.
-            current_settings = self._memory.at_once(lambda: self._memory.settings)
-            if request.get("settings") != current_settings.digest():
-                raise SessionRefused(
-                    "this daemon has another configuration, environment or time zone"
-                )
-
+        if not self._has_settings(request.get("settings")):
+            raise SessionRefused("this daemon has another configuration, environment or time zone")
         agent = request.get("agent")
         is_agent_name = isinstance(agent, str) and is_agent(agent)
         if agent is not None and not is_agent_name:
             raise SessionRefused(f'invalid agent "{agent}"')
         if self._memory.agent not in (None, agent):
             raise SessionRefused(f'this daemon serves agent "{self._memory.agent}" alone')
+
+    def _has_settings(self, digest: Any) -> bool:
+        """Whether this daemon has the settings with this digest, which the client read."""
+        if digest == self._memory.settings.digest():
+            return True
+        # The file of settings may have changed since the daemon last read it.
+        current_settings = self._memory.at_once(lambda: self._memory.settings)
+        return digest == current_settings.digest()
 
     def _granted(
         self, request: dict[str, Any], session: McpSession, writer: StreamWriter

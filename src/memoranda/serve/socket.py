@@ -98,11 +98,12 @@ class Protocol:
             text = "batches are not supported" if is_batch else "not an object"
             return _error(_Refused(_NO_REQUEST, f"parse error: {text}"), None, is_batch)
         is_rpc = request.get("jsonrpc") == "2.0"
+        # A request in the simpler form may lack an id. Its answer then has 0.
         request_id = request.get("id", 0)
+        if not _is_id(request_id):
+            text = "parse error: id must be a number, a string or null"
+            return _error(_Refused(_NO_REQUEST, text), None, is_rpc)
         try:
-            if isinstance(request_id, bool) or not isinstance(request_id, int | float | str | None):
-                request_id = None
-                raise _Refused(_NO_REQUEST, "parse error: id must be a number, a string or null")
             result = self._result_of(request)
         except _Refused as error:
             return _error(error, request_id, is_rpc)
@@ -174,6 +175,12 @@ class Protocol:
         names_agent = any(_names_agent(place) for place in places)
         if names_agent and not has_argument_agent:
             raise _Refused(_BAD_PARAMS, _PLACE_OF_AGENT)
+
+
+def _is_id(value: Any) -> bool:
+    """Whether a value can be the id of a request: a number, a text or null."""
+    # In Python, but not in JSON, a truth value is a number.
+    return isinstance(value, int | float | str | None) and not isinstance(value, bool)
 
 
 def _check_agent(agent: Any, only_agent: str | None) -> None:

@@ -154,11 +154,13 @@ class CallQueue:
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
+            # There are three causes. `refuse_waiting` has cancelled the call, because the server
+            # stops. Or `waiting` has cancelled it, because an earlier call takes too long. Or the
+            # caller itself was cancelled.
             if self._stopping and future.cancelled():
                 raise Stopping from None
             if waiting.refusal is not None:
                 raise waiting.refusal from None
-            # The caller itself was cancelled.
             raise
         except MemorandaError:
             raise

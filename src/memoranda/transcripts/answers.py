@@ -91,10 +91,13 @@ def _is_statement(sentence: str) -> bool:
     if sentence.endswith(("?", "？")) or _word_count(sentence) < _MIN_STATEMENT_WORDS:
         return False
     words = fold(sentence).replace(",", " ").split()
+    # In "ok, now fix the tests", the first word that counts is `fix`.
     words = [word for word in words if word not in _OPENING_WORDS]
     if not words:
         return True
-    return words[0] not in words_of("work_verbs") and words[0] not in words_of("asking_words")
+    is_request = words[0] in words_of("work_verbs")
+    is_question = words[0] in words_of("asking_words")
+    return not is_request and not is_question
 
 
 def _word_count(sentence: str) -> float:

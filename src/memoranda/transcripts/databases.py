@@ -185,6 +185,7 @@ class OpenCode(DatabaseFormat):
             state = as_object(part.get("state"))
             call = str(part.get("callID") or "")
             yield from tool_call(str(part.get("tool")), state.get("input"), call)
+            # A command may end with an error code although the tool itself did not fail.
             failed = failed_by_code(as_object(state.get("metadata")).get("exit"))
             if failed is None:
                 failed = failure(state.get("status") == "error")

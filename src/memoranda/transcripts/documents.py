@@ -127,26 +127,20 @@ class GeminiCli(DocumentFormat):
         entry: the line.
         document, messages: the session and its messages so far. Both may be changed in place.
         """
-        # The person went back to an earlier message: what followed it no longer counts.
+        # The person went back to an earlier message: it and what followed it no longer count.
         if "$rewindTo" in entry:
             names = list(messages)
             target = str(entry["$rewindTo"])
-            if target not in names:
-                return messages
-            end = names.index(target)
+            end = names.index(target) if target in messages else len(names)
             return {name: messages[name] for name in names[:end]}
         # A change of the session itself, which may replace all its messages.
         change = entry.get("$set")
         if isinstance(change, dict):
             replacement = change.pop("messages", None)
             document |= change
-            if isinstance(replacement, list):
-                return {
-                    str(message.get("id")): message
-                    for message in replacement
-                    if isinstance(message, dict)
-                }
-            return messages
+            if not isinstance(replacement, list):
+                return messages
+            return {str(item.get("id")): item for item in replacement if isinstance(item, dict)}
         if "id" in entry and "type" in entry:
             messages[str(entry["id"])] = entry
         elif "sessionId" in entry:

@@ -114,33 +114,32 @@ class Span(NamedTuple):
 def _messages(data: bytes, offset: int) -> Iterator[Span]:
     """Yield the messages, and the beginnings of sessions, from `offset` on.
 
-    A message is all consecutive lines of one shape, `prompt` or `answer`. Lines of tools are left
-    out.
+    A message is a block: all consecutive lines of one shape, `prompt` or `answer`. Blank lines and
+    fenced code belong to the block around them. Lines of tools are left out.
     """
-    # Where the present line begins, and where the present block of lines of one shape began.
+    # Where the present line begins, and where the present block began.
     line_start = offset
     block_start = offset
     # The shape of the present block, and the code fence that is open in it.
     block_shape = ""
     fence = b""
     for line in data[offset:].splitlines(keepends=True):
-        line_shape = ""
-        # A line of fenced code belongs to the answer, whatever it looks like.
-        if not fence:
-            line_shape = _shape(line)
-        # A block ends where a line of another shape begins. A blank line has no shape.
-        if line_shape and line_shape != block_shape:
+        # Inside a fence, a line belongs to the answer, whatever it looks like.
+        line_shape = "" if fence else _shape(line)
+        begins_block = line_shape not in ("", block_shape)
+        if begins_block:
             if block_shape in _SPEAKERS:
                 yield Span(block_start, line_start, block_shape == "prompt")
             block_start = line_start
             block_shape = line_shape
-        began = _START.match(line)
-        if line_shape == "start" and began:
-            time = datetime.fromisoformat(began[1].decode())
+        session_start = _START.match(line) if line_shape == "start" else None
+        if session_start:
+            time = datetime.fromisoformat(session_start[1].decode())
             yield Span(line_start, line_start, is_prompt=False, began=time)
         if block_shape == "answer":
             fence = _fence_after(line, fence)
         line_start += len(line)
+    # The last block ends with the text.
     if block_shape in _SPEAKERS:
         yield Span(block_start, line_start, block_shape == "prompt")
 

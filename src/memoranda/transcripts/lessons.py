@@ -174,7 +174,10 @@ class Sentence(NamedTuple):
 
 
 def sentences(text: str) -> Iterator[Sentence]:
-    """Yield the sentences that a person typed. Pasted text, such as fenced code, is left out."""
+    """Yield the sentences that a person typed. Pasted text, such as fenced code, is left out.
+
+    Sentences that are too short or too long for a lesson are left out, too.
+    """
     typed = text[:_MAX_TURN_CHARACTERS]
     # Most texts have no sign of pasted text, so that no pattern need be tried at each character.
     if not _PASTED_SIGNS.isdisjoint(typed):
@@ -182,9 +185,12 @@ def sentences(text: str) -> Iterator[Sentence]:
         typed = _PASTED.sub(lambda pasted: " " * len(pasted[0]), typed)
     for match in SENTENCE.finditer(typed):
         sentence = match[0].strip(" \t-*•")
-        # Scripts without spaces say much in few characters.
-        is_dense = bool(sentence) and not sentence.isascii()
-        if _MIN_SENTENCE_CHARACTERS <= len(sentence) <= _MAX_SENTENCE_CHARACTERS or is_dense:
+        if not sentence:
+            continue
+        has_usual_length = _MIN_SENTENCE_CHARACTERS <= len(sentence) <= _MAX_SENTENCE_CHARACTERS
+        # Chinese says in four characters what takes a dozen letters in English.
+        may_be_dense = not sentence.isascii()
+        if has_usual_length or may_be_dense:
             start = match.start() + match[0].index(sentence)
             yield Sentence(start, start + len(sentence), sentence)
 
@@ -216,6 +222,7 @@ def kind_of(sentence: str, signs: Sequence[str] | None = None) -> LessonKind | N
     has_beginning = lower.startswith(_table()["beginnings"])
     if not has_beginning and not any(sign in lower for sign in signs):
         return None
+    # A sentence may fit several kinds: the first of them counts.
     for kind in (LessonKind.CORRECTION, LessonKind.DECISION, LessonKind.REQUEST):
         if _rule_of(kind).search(sentence):
             return kind
@@ -241,19 +248,32 @@ def against(sentence: str) -> list[str]:
 
     "Never use moment or dayjs" gives `t:moment` and `t:dayjs`, "don't run npm ci" `c:npm ci`.
     """
-    result: list[str] = []
+    terms = [*_terms_against(sentence), *_forbidden_commands(sentence)]
+    return list(dict.fromkeys(terms))
+
+
+def _terms_against(sentence: str) -> Iterator[str]:
+    """Yield the terms of the names that a sentence speaks against, by the rules of lessons.toml."""
     lower = sentence.lower()
     for rule in against_rules():
+        # Most sentences have no sign of a rule, and looking for one is cheaper than matching it.
         if not any(sign in lower for sign in rule.signs):
             continue
         for match in rule.pattern.finditer(sentence):
             for name in _forbidden_names(match):
-                result += _name_terms(name)
+                yield from _name_terms(name)
+
+
+def _forbidden_commands(sentence: str) -> Iterator[str]:
+    """Yield the terms of the commands that a sentence forbids to run.
+
+    "Don't run npm ci here" gives `c:npm ci` and `c:npm ci here`, because it does not say where the
+    command ends.
+    """
     for match in _FORBIDDEN_COMMAND.finditer(sentence):
-        # The command may be shorter than what follows "don't run": `npm ci` in `npm ci here`.
         words = match[1].split()
-        result += [command_term(words[:count]) for count in range(2, len(words) + 1)]
-    return list(dict.fromkeys(result))
+        for count in range(2, len(words) + 1):
+            yield command_term(words[:count])
 
 
 def _name_terms(name: str) -> list[str]:
@@ -424,8 +444,8 @@ class Miner:
         command = self._last_command
         if turn.call:
             command = self._commands_by_call.pop(turn.call, None)
-        # The output of another tool, or of a command before the session was read.
         if command is None:
+            # The output of another tool, or of a command before the session was read.
             return
         if command is self._last_command:
             self._waits_for_output = False
@@ -435,19 +455,25 @@ class Miner:
         if not commands:
             return
         if turn.has_failed:
-            failure = _Failure(
-                command.position,
-                commands,
-                error=error_line(turn.text),
-                is_broken=is_broken(turn.text),
-                time=command.time,
-                number=self._command_count,
-            )
-            self._open_failures.append(failure)
+            self._open_failures.append(self._failure_of(command, commands, turn.text))
             return
         for words in commands:
             self.successes[command_term(words)] = command.time
         self._close_failures(command, commands)
+
+    def _failure_of(self, command: Turn, commands: list[list[str]], output: str) -> _Failure:
+        """Return a command line that failed, with the error in its output.
+
+        commands: the commands of the line, each as a list of words.
+        """
+        return _Failure(
+            command.position,
+            commands,
+            error=error_line(output),
+            is_broken=is_broken(output),
+            time=command.time,
+            number=self._command_count,
+        )
 
     def _close_failures(self, command: Turn, commands: list[list[str]]) -> None:
         """Close the failures that a working command line ends, and make lessons of its fixes.
@@ -468,15 +494,19 @@ class Miner:
     def _is_fixed_by(self, failure: _Failure, commands: list[list[str]]) -> bool:
         """Whether one of the working commands does the work of a failed one.
 
+        After `npm tset` (not found), it is `npm test`. After `pytest tests`, it is
+        `python -m pytest tests`.
+
         failure: the failed command line.
         commands: the commands of the line that worked, each as a list of words.
         """
+        # After an edit the code may have been at fault, not the command.
         was_edited = self._count_at_last_edit >= failure.number
         for failed in failure.commands:
             for worked in commands:
+                # A command that is wrong itself was mistyped, whatever was edited.
                 if failure.is_broken and _likeness(failed, worked) >= _LIKE_BROKEN_COMMAND:
                     return True
-                # After an edit the code may have been at fault, not the command.
                 if not was_edited and _same_work(failed, worked):
                     return True
         return False
@@ -534,7 +564,8 @@ def _pairs(text: str) -> set[str]:
 def _same_work(first: list[str], second: list[str]) -> bool:
     """Whether two commands do the same to the same operands, with other programs or options.
 
-    `pytest tests` and `python -m pytest tests`, for example.
+    `pytest tests` and `python -m pytest tests`, for example. An operand is an argument that is not
+    an option, such as `tests`.
 
     first, second: the commands, each as a list of words.
     """
@@ -543,11 +574,14 @@ def _same_work(first: list[str], second: list[str]) -> bool:
         return True
     first_operands = _operands(first)
     second_operands = _operands(second)
-    # Without operands, both must be calls of the same program.
     if not first_operands or not second_operands:
-        return first[0] == second[0] and first_operands == second_operands
-    # One of them may have further operands.
-    if not (first_operands <= second_operands or second_operands <= first_operands):
+        # `make -j` and `make` are calls of the same program. `ls` and `make` have nothing in common.
+        has_same_operands = first_operands == second_operands
+        return has_same_operands and first[0] == second[0]
+    # One of them may have further operands: `python -m pytest tests` also has `pytest`.
+    is_first_within = first_operands <= second_operands
+    is_second_within = second_operands <= first_operands
+    if not is_first_within and not is_second_within:
         return False
     return _likeness(first, second) >= _LIKE_SAME_OPERANDS
 

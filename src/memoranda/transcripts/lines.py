@@ -176,7 +176,9 @@ class Codex(LineFormat):
         entry_type = entry.get("type")
         if not isinstance(payload, dict):
             return None
-        if not isinstance(entry_type, str) and not ("id" in entry and "timestamp" in entry):
+        # The first line of the oldest files has no type, but the id and the time of the session.
+        is_old_session_line = "id" in entry and "timestamp" in entry
+        if not isinstance(entry_type, str) and not is_old_session_line:
             return None
         session.time = seconds(entry.get("timestamp")) or session.time
         session.folder = _text_value(payload, "cwd") or session.folder
@@ -341,7 +343,7 @@ def goose_parts(role: str, content: Any) -> Iterator[Part]:
         elif entry_type == "toolResponse":
             result = as_object(block.get("toolResult"))
             value = result.get("value") or result.get("error")
-            # A tool that ran and failed is a success of the request.
+            # The request of a tool may succeed although the tool itself fails.
             has_error = bool(as_object(value).get("isError"))
             failed = failure(result.get("status") == "error" or has_error)
             yield from tool_result(value, call, failed)

@@ -114,15 +114,17 @@ class Mask:
         return signs
 
     def _may_have_sign(self, word: str) -> bool:
-        """Whether a word has the beginning of a sign. Most words are known by this to have none."""
+        """Whether a word has the beginning of a sign. Most words are known by this to have none.
+
+        With the sign `password`, `mypass` may have it because of `pas`, and `table` cannot.
+        """
+        if not self._single_signs.isdisjoint(word):
+            return True
         triples = zip(word, word[1:], word[2:], strict=False)
+        if not self._beginnings.isdisjoint(triples):
+            return True
         # Some signs have only two characters.
-        pairs = pairwise(word)
-        return not (
-            self._beginnings.isdisjoint(triples)
-            and self._beginnings.isdisjoint(pairs)
-            and self._single_signs.isdisjoint(word)
-        )
+        return not self._beginnings.isdisjoint(pairwise(word))
 
     def is_suspicious(self, text: str) -> bool:
         """Whether `text`, or a part of a sentence in it, tries to instruct its reader."""

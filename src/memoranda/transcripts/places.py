@@ -115,19 +115,24 @@ def _files(
     roots = [_expanded(root, environ) for root in store.roots]
     if store.in_projects:
         roots += [Path(folder) for folder in folders if os.path.isabs(folder)]
-    paths: dict[Path, None] = {}
+    paths: list[Path] = []
     configured = environ.get(store.variable, "")
     if os.path.isfile(configured):
-        paths[Path(configured)] = None
+        paths.append(Path(configured))
     for root in roots:
-        for pattern in store.files:
-            for path in sorted(root.glob(pattern)):
-                if not _is_skipped(store, path):
-                    paths[path] = None
-    # Patterns may match folders.
-    for path in paths:
+        paths += _matches(store, root)
+    # Folders may overlap, and patterns may match folders.
+    for path in dict.fromkeys(paths):
         if path.is_file():
             yield path
+
+
+def _matches(store: TranscriptStore, root: Path) -> Iterator[Path]:
+    """Yield the paths in a folder that match the patterns of a store, pattern by pattern."""
+    for pattern in store.files:
+        for path in sorted(root.glob(pattern)):
+            if not _is_skipped(store, path):
+                yield path
 
 
 def _is_skipped(store: TranscriptStore, path: Path) -> bool:

@@ -144,14 +144,22 @@ def _proposal(index: TraceIndex, mask: Mask, row: LessonRow) -> Proposal | None:
         return None
     if mask.is_suspicious(text) or mask.is_suspicious_name(origin(turn)):
         return None
+    time = datetime.fromtimestamp(row.time or 0, UTC)
+    files = _changed_files(index, mask, turn)
+    return Proposal(_key(row), LessonKind(row.kind), text, turn, time, files)
+
+
+def _changed_files(index: TraceIndex, mask: Mask, turn: TurnRow) -> tuple[str, ...]:
+    """Return the paths of files that were changed in the exchange of a turn, each once.
+
+    mask: finds secrets and suspicious words. A path with one of them is left out.
+    """
     paths: dict[str, None] = {}
     for edit in index.files_changed(turn.exchange):
         path = raw_text(edit)
         if path and _may_be_named(mask, path):
             paths[path] = None
-    files = tuple(paths)[:_MAX_FILES]
-    time = datetime.fromtimestamp(row.time or 0, UTC)
-    return Proposal(_key(row), LessonKind(row.kind), text, turn, time, files)
+    return tuple(paths)[:_MAX_FILES]
 
 
 def _may_be_named(mask: Mask, path: str) -> bool:

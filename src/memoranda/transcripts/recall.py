@@ -158,8 +158,10 @@ class ActionTerms:
             word_count = text.count(" ") + 1
             # Notes rarely repeat a command of many words. A command of one word is a program, which
             # has a term of the kind `t`.
-            if kind == "c" and not 2 <= word_count <= 3:
+            is_usual_phrase = word_count in (2, 3)
+            if kind == "c" and not is_usual_phrase:
                 continue
+            # Notes name a file mostly without its folders.
             if kind == "f":
                 text = text.rpartition("/")[2]
             if len(text) > 1:
@@ -372,11 +374,14 @@ def _is_valid_in(
         lesson_terms = index.terms_of(row.id)
         if _worked_since(index, row, lesson_terms, about):
             return False
-        # A program that is missing on this machine is missing in every project.
+        # Such a lesson has the term of a program only if the program was missing. A program that is
+        # missing on this machine is missing in every project.
         programs = [hashed(term) for term in about.terms if term.startswith("t:")]
         if lesson_terms.intersection(programs):
             return True
-    return not turn.folder or not project or project_of(turn.folder) == project
+    # Other lessons are for the project in which they were learned, as far as that is known.
+    is_place_unknown = not turn.folder or not project
+    return is_place_unknown or project_of(turn.folder) == project
 
 
 def _worked_since(

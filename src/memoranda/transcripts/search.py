@@ -345,14 +345,7 @@ def _with_answers(
     concepts: its words with their synonyms.
     scores: the scores by exchange.
     """
-    count = index.last_turn()
-    sizes = index.frequencies([concept.word for concept in concepts])
-    wanted_words = []
-    for concept in concepts:
-        weight = _weight(count, sizes.get(concept.word, 0))
-        wanted_words.append(wanted(concept.word, (*concept.synonyms, *concept.related), weight))
-    question = Question(text, wanted_words, _SYNONYM_WEIGHT)
-
+    question = _question(index, text, concepts)
     # Only the best exchanges are read, and only so many bytes of them.
     best = sorted(scores, key=scores.__getitem__, reverse=True)[:_MAX_READ_EXCHANGES]
     bytes_left = _MAX_READ_BYTES
@@ -382,6 +375,22 @@ def _bytes_to_read(turn: TurnRow) -> int:
         return Path(turn.path).stat().st_size
     except OSError:
         return 0
+
+
+def _question(index: TraceIndex, text: str, concepts: Sequence[Concept]) -> Question:
+    """Return the question whose answers are looked for in sentences. A rare word counts more.
+
+    index: the transcripts, which tell how rare a word is.
+    text: the question.
+    concepts: its words with their synonyms.
+    """
+    count = index.last_turn()
+    sizes = index.frequencies([concept.word for concept in concepts])
+    wanted_words = []
+    for concept in concepts:
+        weight = _weight(count, sizes.get(concept.word, 0))
+        wanted_words.append(wanted(concept.word, (*concept.synonyms, *concept.related), weight))
+    return Question(text, wanted_words, _SYNONYM_WEIGHT)
 
 
 def _weight(count: int, size: int) -> float:
@@ -417,7 +426,7 @@ def _concept_turns(
     """Find the turns of each concept. Concepts that no turn has are left out.
 
     concepts: the words of the question with their synonyms.
-    first: the lowest id to look at.
+    first: the lowest id to look at for very common words.
     """
     count = index.last_turn()
     result = []
@@ -425,8 +434,10 @@ def _concept_turns(
         exact = _turns_with(index, [concept.word], _MAX_TURNS, first)
         by_synonym = _turns_with(index, concept.synonyms, _MAX_RELATED_TURNS, first)
         by_related = _turns_with(index, concept.related, _MAX_RELATED_TURNS, first)
-        # The ids of a very common word begin at `first`, where it may be missing.
-        if exact.size or by_synonym.ids or by_related.ids:
+        # A very common word has a size even if none of its turns is after `first`. So the size says
+        # whether the word occurs at all.
+        occurs = exact.size or by_synonym.ids or by_related.ids
+        if occurs:
             size = max(exact.size, len(exact.ids | by_synonym.ids))
             weight = _weight(count, size)
             result.append(_ConceptTurns(exact.ids, by_synonym.ids, by_related.ids, weight))
@@ -457,13 +468,12 @@ def _turns_with(
     query = _trace_query(index, query_words, max_turns)
     if query is None:
         return _WordTurns(ids=frozenset(), size=0)
-    if query.newest == 1.0:
-        first = 0
-    ids_by_word = [index.turns_with(word, query.newest, first) for word in query.words]
+    is_very_common = query.newest < 1.0
+    lowest_id = first if is_very_common else 0
+    ids_by_word = [index.turns_with(word, query.newest, lowest_id) for word in query.words]
     ids = frozenset[int]().union(*ids_by_word)
-    size = len(ids)
-    if query.newest < 1.0:
-        size = max_turns
+    # The ids from `first` on are only some of the turns that have a very common word.
+    size = max_turns if is_very_common else len(ids)
     return _WordTurns(ids, size)
 
 
@@ -695,6 +705,7 @@ def passage(text: str, query_words: Iterable[str], most: int = _PASSAGE_CHARACTE
     start = _densest_start(starts, most - 2 * _CHARACTERS_BEFORE)
     # Folding may change the length of a text, so that the position may be too large.
     begin = max(0, min(start, len(flat) - most) - _CHARACTERS_BEFORE)
+    # Two characters are left for the `…` at both ends.
     end = min(len(flat), begin + most - 2)
     part = flat[begin:end]
     if begin:
@@ -755,11 +766,14 @@ def shown(
     if len({turn.session for turn in turns}) != 1:
         return []
     exchange = index.exchange(turns[0].exchange)
+    most_hits = len(exchange)
     if turns_after is not None:
         exchange = _from_turn(exchange, ref)
+        # The turn itself, and those after it
+        most_hits = 1 + turns_after
     hits: list[TraceHit] = []
     for turn in exchange:
-        if turns_after is not None and len(hits) > turns_after:
+        if len(hits) >= most_hits:
             break
         text = text_of(turn, mask)
         if text is None:

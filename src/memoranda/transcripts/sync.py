@@ -106,11 +106,11 @@ def read_file(
             miner_state = state if format.grows else {}
             rows, new_successes = _rows(session_turns, mask, miner_state)
             sessions.append(rows)
-            for term, time in new_successes.items():
-                successes[term] = max(time, successes.get(term, 0))
+            _add_latest(successes, new_successes)
             batch_turns += len(rows.turns)
             # A file that grows is one batch: its state says how far it was read only at the end.
-            if batch_turns >= _BATCH_TURNS and not format.grows:
+            is_batch_full = batch_turns >= _BATCH_TURNS and not format.grows
+            if is_batch_full:
                 # Without the stamp, the file is read again if this process dies before the end.
                 yield ReadFile(file, "", dict(state), sessions, successes)
                 sessions = []
@@ -124,6 +124,15 @@ def read_file(
     except RecursionError:
         trouble = "not understood: nested too deeply"
     yield ReadFile(file, stamp, state, sessions, successes, trouble)
+
+
+def _add_latest(times: dict[int, int], new_times: dict[int, int]) -> None:
+    """Add the times of commands to `times`. If a command has two times, the later one counts.
+
+    times, new_times: hash of a command -> when it worked, in seconds since 1970.
+    """
+    for term, time in new_times.items():
+        times[term] = max(time, times.get(term, 0))
 
 
 def _rows(
@@ -362,21 +371,32 @@ def _read_ahead(jobs: list[_Job], mask: Mask) -> Iterator[Iterable[ReadFile]]:
     # If a program embeds Python, a worker process would start that program again.
     may_start_workers = cores >= 2 and "python" in os.path.basename(sys.executable or "")
     is_much = len(jobs) >= 2 and sum(map(_new_bytes, jobs)) >= _PARALLEL_BYTES
-    if not (may_start_workers and is_much):
-        reading_mask = mask.for_reading()
+    reading_mask = mask.for_reading()
+    if may_start_workers and is_much:
+        yield from _read_by_workers(jobs, reading_mask, min(cores, _MAX_WORKERS))
+    else:
         for job in jobs:
             yield read_file(job.file, job.stamp, job.state, reading_mask)
-        return
+
+
+def _read_by_workers(
+    jobs: list[_Job], reading_mask: Mask, workers: int
+) -> Iterator[list[ReadFile]]:
+    """Yield the batches of each file, in the order of the jobs. Worker processes read the files.
+
+    jobs: the files to read, each with how far it was read before.
+    reading_mask: takes secrets out of the words.
+    workers: the number of processes.
+    """
     from concurrent.futures import Future, ProcessPoolExecutor
     from multiprocessing import get_context
 
-    workers = min(cores, _MAX_WORKERS)
     pending: deque[Future[list[ReadFile]]] = deque()
     with ProcessPoolExecutor(
         workers,
         mp_context=get_context("spawn"),
         initializer=_begin_worker,
-        initargs=(mask.for_reading(),),
+        initargs=(reading_mask,),
     ) as pool:
         for job in jobs:
             pending.append(pool.submit(_read_whole, job))

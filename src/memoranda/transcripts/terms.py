@@ -184,7 +184,7 @@ def packages(words: list[str]) -> list[str]:
     if name in ("python", "python3") and arguments[:2] == ["-m", "pip"]:
         name = "pip"
         arguments = arguments[2:]
-    # With uv, both `pip` and `add` install packages.
+    # uv has a subcommand `pip`, whose own subcommand `install` names packages, as `add` does.
     if name == "uv" and arguments[:1] == ["pip"]:
         arguments = arguments[1:]
     verbs = _INSTALL.get(name)
@@ -193,6 +193,7 @@ def packages(words: list[str]) -> list[str]:
     if not verbs:
         # `npx PACKAGE ARGUMENTS…`
         return _package_names(arguments)[:1]
+    # An option and its value may come before the verb: `pnpm --filter web add X`.
     for position, word in enumerate(arguments[:3]):
         if word in verbs:
             return _package_names(arguments[position + 1 :])
@@ -258,14 +259,13 @@ def error_line(output: str) -> str:
     lines = [line for line in lines if not _EXIT_LINE.match(line)]
     if not lines:
         return ""
+    last_line = lines[-1]
     # The last line of a traceback names the error.
     is_traceback = any(line.startswith("Traceback") for line in lines)
     if is_traceback:
-        return lines[-1][:_MAX_ERROR_CHARACTERS]
-    for line in lines:
-        if _names_error(line):
-            return line[:_MAX_ERROR_CHARACTERS]
-    return lines[-1][:_MAX_ERROR_CHARACTERS]
+        return last_line[:_MAX_ERROR_CHARACTERS]
+    line_with_error = next(filter(_names_error, lines), last_line)
+    return line_with_error[:_MAX_ERROR_CHARACTERS]
 
 
 def is_error(line: str) -> bool:

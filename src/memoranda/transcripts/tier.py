@@ -91,9 +91,12 @@ class Transcripts:
         # The lock is touched after each look.
         lock = self.path.with_suffix(".lock")
         with suppress(OSError):
-            age = self._memory.clock().timestamp() - lock.stat().st_mtime
-            if 0 <= age < FRESH_SECONDS and not self._is_outdated():
+            seconds_since_look = self._memory.clock().timestamp() - lock.stat().st_mtime
+            # A time in the future means that the clock was set back.
+            is_fresh = 0 <= seconds_since_look < FRESH_SECONDS
+            if is_fresh and not self._is_outdated():
                 return
+        # Without new transcripts, a search is still of use.
         with suppress(StorageError):
             self.sync()
             lock.touch()

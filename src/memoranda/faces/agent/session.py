@@ -149,18 +149,21 @@ class Session:
 
 
 def _notes_for_context(memory: MemorySession, query: str) -> list[NoteInfo]:
-    """Return the notes that smart search finds for a context, best first.
+    """Return the notes that smart search finds for a context, best first. [] if nothing is found.
 
-    The owner's note comes before an unconfirmed one that says it supersedes it.
+    An agent may say that its note supersedes a note of the owner. As long as the owner has not
+    confirmed it, the owner's note stays in the context, before the agent's note.
     """
-    room = memory.settings.context_chars
+    # The search leaves out superseded notes, except the owner's notes of this kind.
     filters = memory_query().replace(upheld=memory.upheld_rows())
     try:
-        # A few hits usually fill the room. If not, all hits are fetched. The size of a note is in
-        # bytes, and a character takes up to 4 bytes.
         result = memory.smart_search(query, _FIRST_HITS, filters, use=False)
-        may_be_too_short = sum(hit.note.size for hit in result.best) < 4 * room
-        if result.total > len(result.best) and may_be_too_short:
+        has_more_hits = result.total > len(result.best)
+        # The size of a note is in bytes, and a character takes up to 4 bytes.
+        room_in_bytes = 4 * memory.settings.context_chars
+        is_surely_enough = sum(hit.note.size for hit in result.best) >= room_in_bytes
+        # A few hits usually fill the room. If they may not, all hits are fetched.
+        if has_more_hits and not is_surely_enough:
             result = memory.smart_search(query, top=0, filters=filters, use=False)
     except InvalidInput:
         # The query has nothing to look for.
@@ -173,18 +176,20 @@ def _notes_for_context(memory: MemorySession, query: str) -> list[NoteInfo]:
 def _context_of(memory: MemorySession, notes: Sequence[NoteInfo]) -> str:
     """Return the contents of these notes, one below the other, until the room is used up.
 
-    The notes are counted as used.
+    A note that may hold instructions somebody planted is left out. The other notes are counted as
+    used.
     """
     room = memory.settings.context_chars
     text = ""
     shown_notes: list[NoteInfo] = []
-    marks = memory.validity_marks(notes)
+    validity_marks = memory.validity_marks(notes)
     for note in notes:
         if len(text) >= room:
             break
         if memory.is_held_back(note):
             continue
-        remarks = [marks[note.row]] if note.row in marks else []
+        # Remarks come before the contents: `[valid until 2026-12-01, by claude] We ship on Friday`.
+        remarks = [validity_marks[note.row]] if note.row in validity_marks else []
         remarks += _author_words(memory, note)
         if text:
             text += "\n"
@@ -217,15 +222,15 @@ def read_batch(data: bytes | str) -> Batch:
         value = parse_json(data) if data.strip() else {}
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"parse tool calls: {error}") from None
+    # An array has only calls. An object may also have a prompt.
     if isinstance(value, list):
-        value = {"tool_calls": value}
+        return Batch(_read_calls(value))
     if not isinstance(value, dict):
         raise InvalidInput("parse tool calls: neither an array nor an object")
-
-    # An array has only calls. An object may also have a prompt.
     prompt = value.get("prompt")
     if prompt is not None and not isinstance(prompt, str):
         raise InvalidInput("parse tool calls: prompt must be a string")
+    # The calls have one of two keys. A null is the same as no key.
     calls = value.get("tool_calls")
     if calls is None:
         calls = value.get("calls")
@@ -237,16 +242,21 @@ def read_batch(data: bytes | str) -> Batch:
 
 
 def _read_calls(calls: Iterable[Any]) -> list[dict[str, Any]]:
-    """Check calls `{"name", "params"}` and complete them. Raises InvalidInput for other values."""
+    """Check calls `{"name", "params"}` and complete them. Raises InvalidInput for other values.
+
+    `{"name": "memory_list"}` becomes `{"name": "memory_list", "params": {}}`.
+    """
     checked_calls = []
     for number, call in enumerate(calls, 1):
+        # A name that is not a text marks a value that is no call.
         name = None
         params = None
         if isinstance(call, Mapping):
+            # A call without a name is answered as a call of an unknown tool.
             name = call.get("name", "")
             params = call.get("params")
-        has_params = params is None or isinstance(params, dict)
-        if not isinstance(name, str) or not has_params:
+        are_params_valid = params is None or isinstance(params, dict)
+        if not isinstance(name, str) or not are_params_valid:
             form = '{"name": TEXT, "params": OBJECT}'
             raise InvalidInput(f"parse tool calls: call {number} is not of the form {form}")
         checked_calls.append({"name": name, "params": params or {}})

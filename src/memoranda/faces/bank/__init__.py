@@ -291,7 +291,7 @@ def _answer(
             refusal = error
             if not isinstance(refusal, BankError):
                 refusal = _failure_of(tool, _reason_of(error))
-            # `previous_errors` does not have this error, which is remembered only after that.
+            # `previous_errors` has only earlier errors, so this one is remembered afterwards.
             data = {
                 "status": "error",
                 "error": str(refusal),
@@ -381,11 +381,12 @@ def activate(state: ServerState, memory: MemorySession, arguments: Arguments) ->
 
     kind, id, repository = _bank_of_arguments(memory, arguments)
     bank = Bank(memory, kind, id)
+    is_detected = arguments.get("bank_id") in (None, *banks.AUTO)
     try:
-        is_detected = arguments.get("bank_id") in (None, *banks.AUTO)
         if not bank.exists():
             _create(memory, bank, repository, arguments)
         elif repository is not None and is_detected:
+            # A caller may name any bank, even for another repository, so a named one is not claimed.
             _claim(state, memory, bank, repository)
         files, is_cached = state.load(bank)
     except MemorandaError as error:
@@ -400,22 +401,26 @@ def activate(state: ServerState, memory: MemorySession, arguments: Arguments) ->
     # A later update that names no bank is about this one.
     state.active[kind] = id
     state.last = (kind, id)
-    count = token_count(files.texts.values())
-    origin = "in memory" if is_cached else "read from disk"
-    _log.debug("activated %s, about %d tokens, %s", bank.key, count, origin)
-    cache = {
-        "cache_hit": is_cached,
-        "approximate_tokens": count,
-        "optimization_recommended": count > banks.MANY_TOKENS,
-    }
     last_updated = bank.last_change(files.stamps.values())
     document = documents.opened_bank(kind, id, files.texts, last_updated)
     return {
         "status": "success",
-        "bank_info": document | {"cache_info": cache},
+        "bank_info": document | {"cache_info": _cache_info(bank, files, is_cached)},
         "content": dict(files.texts),
         "custom_instructions": _instructions(bank, repository),
         "previous_errors": state.failures_of(bank.key),
+    }
+
+
+def _cache_info(bank: Bank, files: BankFiles, is_cached: bool) -> dict[str, Any]:
+    """Return the size of a bank that was activated, and whether its files were in memory."""
+    count = token_count(files.texts.values())
+    origin = "in memory" if is_cached else "read from disk"
+    _log.debug("activated %s, about %d tokens, %s", bank.key, count, origin)
+    return {
+        "cache_hit": is_cached,
+        "approximate_tokens": count,
+        "optimization_recommended": count > banks.MANY_TOKENS,
     }
 
 
@@ -529,19 +534,23 @@ def _detected_id(
 def _repository_bank_id(memory: MemorySession, repository: Repository) -> str:
     """Return the id of a repository's bank.
 
-    It is the name of its folder, or the name with a digest if another repository has that bank.
+    Two repositories may have folders of the same name, such as `my_app`. The first one gets the
+    plain id `my_app`, and any other one the id with a digest, such as `my_app-3f2a9c`.
     """
     plain_id = banks.repository_id(repository.name)
     hashed_id = _hashed_id(plain_id, repository)
     owns_plain_id = Bank(memory, "code", plain_id).belongs_to(repository)
     if owns_plain_id:
         return plain_id
-    owns_hashed_id = Bank(memory, "code", hashed_id).belongs_to(repository)
     # None means that the bank records no repository, so that it is free.
     is_plain_id_free = owns_plain_id is None
-    if is_plain_id_free and not owns_hashed_id:
-        return plain_id
-    return hashed_id
+    if not is_plain_id_free:
+        return hashed_id
+    # The repository may have got a hashed id while the plain one was taken. It stays with it.
+    owns_hashed_id = Bank(memory, "code", hashed_id).belongs_to(repository)
+    if owns_hashed_id:
+        return hashed_id
+    return plain_id
 
 
 def _hashed_id(id: str, repository: Repository) -> str:
@@ -596,9 +605,10 @@ def update(state: ServerState, memory: MemorySession, arguments: Arguments) -> d
     kind, id = _bank_to_update(state, arguments)
     bank = Bank(memory, kind, id)
     try:
+        # This raises if the folder of the bank is a link, before a model is asked for a file.
         bank.has_record()
         placed = _placement(state, memory, bank, arguments)
-        grown = _write(state, memory, bank, placed, arguments)
+        became_too_large = _write(state, memory, bank, placed, arguments)
     except MemorandaError as error:
         raise _update_error(bank, error) from None
     data: dict[str, Any] = {
@@ -606,6 +616,7 @@ def update(state: ServerState, memory: MemorySession, arguments: Arguments) -> d
         "updated_file": placed.target,
         "operation": placed.operation,
     }
+    # There is a category only if the caller did not name the file.
     if placed.category is not None:
         data["bank_info"] = {"type": kind, "id": id}
         data |= {
@@ -619,7 +630,7 @@ def update(state: ServerState, memory: MemorySession, arguments: Arguments) -> d
         "cache_updated": True,
         "cache_optimized": False,
         "verification": f"// Update #{count} for conversation {conversation}",
-        "next_actions": ["optimize"] if grown else [],
+        "next_actions": ["optimize"] if became_too_large else [],
         "previous_errors": state.failures_of(bank.key),
     }
 

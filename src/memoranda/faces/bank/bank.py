@@ -94,10 +94,12 @@ def repository_id(name: str) -> str:
     text = text.replace("..", "__")
     if text[:1] in ("", "."):
         text = f"_{text[1:]}"
+    # A character may take several bytes, so both lengths are limited.
     while len(text) > _MAX_ID_CHARACTERS or len(text.encode()) > NAME_BYTES:
         text = text[:-1]
     if is_bank_id(text):
         return text
+    # The memory skips a folder with this name, such as `node_modules`.
     return f"_{text}"
 
 
@@ -248,14 +250,15 @@ class Bank:
             returned. None if they were not read before.
         """
         stamps = self.stamps()
-        is_unchanged = files_before is not None and files_before.stamps == stamps
-        # A file that could not be read is tried again.
-        if files_before is not None and is_unchanged and not files_before.unreadable:
+        # A file that could not be read is tried again, because the cause may be gone.
+        may_keep = files_before is not None and not files_before.unreadable
+        if files_before is not None and may_keep and files_before.stamps == stamps:
             return files_before
         loaded = BankFiles()
         for path in in_order(self.kind, list(stamps)):
             try:
                 file = self.files.read(path)
+                # The file may have changed since the listing. The stamp must be that of the text.
                 stamps[path] = file.stamp
                 loaded.texts[path] = file.data.decode()
             except NotFound:

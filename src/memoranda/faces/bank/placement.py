@@ -93,29 +93,41 @@ class Placement:
 
         text: the present text of the file.
         """
-        # `breaks` gives the block the line breaks of the text, such as CRLF.
+        # `breaks` gives the content the line breaks of the text, such as CRLF.
         newline, block = breaks(text or self.content, self.content)
-        blank_lines = _BLANK_START.match(block)
-        if blank_lines:
-            block = block[blank_lines.end() :]
-        block = _without_blank_end(block)
+        block = _without_blank_end(_without_blank_start(block))
         level, name = parse_position(self.position)
         headings = scan(text, split(text).body_at).headings
         section = _section_named(headings, level, name)
         if section is None:
+            # A position without `#`, such as `Goals`, becomes a heading of the second level.
             heading = f"{'#' * (level or 2)} {name}"
             return append_block(text, f"{heading}{2 * newline}{block}")
 
-        # The section ends at the next heading, or at the end of the file.
-        lines_below = [heading.line for heading in headings if heading.line > section.line]
-        text_below = ""
-        if lines_below:
-            text_below = text.split("\n", lines_below[0] - 1)[-1]
-        text_above = _without_blank_end(text.removesuffix(text_below))
-        with_block = text_above + 2 * newline + block + newline
+        text_above, text_below = _split_at_end_of_section(text, section, headings)
+        with_block = _without_blank_end(text_above) + 2 * newline + block + newline
         if text_below:
             return with_block + newline + text_below
         return with_block
+
+
+def _split_at_end_of_section(
+    text: str, section: Heading, headings: Sequence[Heading]
+) -> tuple[str, str]:
+    """Split the text of a file at the next heading below a section. Together they are the text.
+
+    The second part is "" if the section is the last one.
+
+    section: the heading of the section.
+    headings: all headings of the file, in order.
+    """
+    lines_below = [heading.line for heading in headings if heading.line > section.line]
+    if not lines_below:
+        return text, ""
+    next_heading_line = lines_below[0]
+    # Line numbers begin with 1. The last part of this split is the rest from that line on.
+    text_below = text.split("\n", next_heading_line - 1)[-1]
+    return text.removesuffix(text_below), text_below
 
 
 def place_by_rules(kind: str, content: str) -> Placement:
@@ -149,24 +161,28 @@ def _by_title(content: str) -> _Choice | None:
     """Choose a category by the title of a text (see `place_by_rules`). None if the title fits none.
 
     A category that the title names is chosen, unless more words of the title speak for another one.
-    If it names no category, the first category with such a word is chosen.
+    For example, `Status code of the endpoint` names the category `code`, but `status code` and
+    `endpoint` both speak for `api`. If the title names no category, the first category with such a
+    word is chosen.
     """
     title = _title_of(content)
     # How many words of the title speak for each category.
     hits = _category_hits(title)
     named_categories = [name for name in hits if _compiled(rf"\b{name}\b").search(title)]
-    if named_categories:
-        named = named_categories[0]
-        best = max(hits, key=hits.__getitem__)
-        # The name of the category counts as a hit, too.
-        own_hits = max(hits[named], 1)
-        if hits[best] <= own_hits:
-            return _Choice(named, confidence=1.0)
-        return _Choice(best, confidence=hits[best] / (own_hits + hits[best]))
-    for name, count in hits.items():
-        if count:
-            return _Choice(name, confidence=0.9)
-    return None
+    if not named_categories:
+        for name, count in hits.items():
+            if count:
+                return _Choice(name, confidence=0.9)
+        return None
+
+    named = named_categories[0]
+    # The name of the category counts as a hit, even if no pattern has it.
+    named_hits = max(hits[named], 1)
+    best = max(hits, key=hits.__getitem__)
+    if hits[best] <= named_hits:
+        return _Choice(named, confidence=1.0)
+    # Both categories have words in the title, so the choice is less sure.
+    return _Choice(best, confidence=hits[best] / (named_hits + hits[best]))
 
 
 def _title_of(content: str) -> str:
@@ -296,11 +312,8 @@ def _checked_answer(answer: Any, kind: str, texts: Mapping[str, str], content: s
     target = answer["target_file"]
     category = answer["category"].strip()
     text = answer["content"]
-    is_allowed = target in template_files(kind) or target.startswith(_FREE_FOLDERS)
-    if not is_target(target) or not is_allowed:
-        raise ValueError("its target_file is none of this bank")
-    if not category or len(category) > _MAX_CATEGORY_CHARACTERS or not category.isprintable():
-        raise ValueError("its category is no name")
+    _check_target(target, kind)
+    _check_category(category)
     if not _distinct_lines(content) <= _distinct_lines(text):
         raise ValueError("it leaves out lines of the text")
     if has_surrogate(text):
@@ -310,6 +323,23 @@ def _checked_answer(answer: Any, kind: str, texts: Mapping[str, str], content: s
     operation, position = _safe_operation(answer, texts.get(target, ""))
     confidence = _confidence_in(answer)
     return Placement(target, text, operation, position, category, confidence, BY_LLM)
+
+
+def _check_target(target: str, kind: str) -> None:
+    """Raise ValueError unless a model may choose this file of a bank: one of its template, or a note.
+
+    kind: the kind of bank, such as `project`.
+    """
+    is_allowed = target in template_files(kind) or target.startswith(_FREE_FOLDERS)
+    if not is_target(target) or not is_allowed:
+        raise ValueError("its target_file is none of this bank")
+
+
+def _check_category(category: str) -> None:
+    """Raise ValueError unless a text can be a category: short, on one line and not empty."""
+    is_short = 1 <= len(category) <= _MAX_CATEGORY_CHARACTERS
+    if not is_short or not category.isprintable():
+        raise ValueError("its category is no name")
 
 
 def _safe_operation(answer: Mapping[str, Any], text_before: str) -> tuple[str, str]:
@@ -398,9 +428,20 @@ def parse_position(position: str) -> tuple[int, str]:
     return (0, line)
 
 
+def _without_blank_start(text: str) -> str:
+    """Return a text without the blank lines at its beginning."""
+    blank_lines = _BLANK_START.match(text)
+    if blank_lines:
+        return text[blank_lines.end() :]
+    return text
+
+
 def _without_blank_end(text: str) -> str:
-    """Return a text without the line break and the blank lines at its end."""
-    end = text.find("\n", len(text.rstrip(" \t\r\n")))
-    if end < 0:
+    """Return a text without the line break and the blank lines at its end.
+
+    Blanks at the end of the last line with words stay.
+    """
+    end_of_last_line = text.find("\n", len(text.rstrip(" \t\r\n")))
+    if end_of_last_line < 0:
         return text
-    return text[:end].removesuffix("\r")
+    return text[:end_of_last_line].removesuffix("\r")

@@ -185,11 +185,18 @@ class GraphReply:
         self._cursor: _Cursor | None = None
         if arguments.get("cursor") is not None:
             self._cursor = _Cursor.read(arguments["cursor"])
-        # The cursor of a ranked answer has the entities that earlier pages have shown (`seen`). The
-        # ranking may have changed since, so these are moved to the beginning, in the order of then.
         if self._cursor is not None and self._cursor.seen is not None:
-            ranks = {digest: rank for rank, digest in enumerate(self._cursor.seen)}
-            self._keys.sort(key=lambda key: ranks.get(_digest(key), len(ranks)))
+            self._move_to_front(self._cursor.seen)
+
+    def _move_to_front(self, seen_digests: Sequence[str]) -> None:
+        """Move the entities that earlier pages of a ranked answer have shown before all others.
+
+        The ranking may have changed since those pages. With the shown entities first, in the order
+        of then, the next page has neither an entity again nor misses one.
+        """
+        ranks = {digest: rank for rank, digest in enumerate(seen_digests)}
+        # The sort is stable: the other entities have the same rank, so their order stays.
+        self._keys.sort(key=lambda key: ranks.get(_digest(key), len(ranks)))
 
     def data(self) -> tuple[Data, str]:
         """Return the data of the reply, and its text."""
@@ -214,24 +221,35 @@ class GraphReply:
         min_characters = _MIN_ITEM_CHARACTERS * (len(self._keys) + len(self._relations))
         if asks_for_page or is_later_page or min_characters > most_characters:
             return None
-
-        # A large graph is not read to its end: as soon as the observations alone are too long, the
-        # answer cannot fit.
-        entities: list[Data] = []
-        used_characters = 0
-        for batch in self._entity_batches(0):
-            if used_characters > most_characters:
-                return None
-            entities += batch
-            # A smaller batch is the last one, so its length need not be known.
-            if len(batch) == _BATCH_ENTITIES:
-                for entity in batch:
-                    used_characters += sum(len(text) for text in entity["observations"])
+        entities = self._entities_within(most_characters)
+        if entities is None:
+            return None
         data: Data = {"entities": entities, "relations": relations_data(self._relations)}
         text = self._form.text(data)
         if len(text) > most_characters:
             return None
         return data, text
+
+    def _entities_within(self, most_characters: float) -> list[Data] | None:
+        """Return all entities, as replies have them. None if they surely do not fit into a reply.
+
+        A large graph is not read to its end: as soon as the observations alone are too long, the
+        answer cannot fit. Entities that are returned may still be too long.
+
+        most_characters: the largest number of characters of the reply.
+        """
+        entities: list[Data] = []
+        observation_characters = 0
+        for batch in self._entity_batches(0):
+            if observation_characters > most_characters:
+                return None
+            entities += batch
+            # Counting is only of use if another batch may follow this one.
+            is_last_batch = len(batch) < _BATCH_ENTITIES
+            if not is_last_batch:
+                for entity in batch:
+                    observation_characters += sum(len(text) for text in entity["observations"])
+        return entities
 
     def _entity_batches(self, start: int) -> Iterator[list[Data]]:
         """Yield the entities in batches, as replies have them.
@@ -266,7 +284,8 @@ class GraphReply:
 
         totals: the numbers of all entities and relations, which are part of the page.
         """
-        room = self._form.most - _FRAME_CHARACTERS if self._form.most else math.inf
+        is_bounded = bool(self._form.most)
+        room = self._form.most - _FRAME_CHARACTERS if is_bounded else math.inf
         limit = math.inf if self._limit is None else self._limit
         entities: list[Data] = []
         relations: list[GraphRelation] = []
@@ -274,21 +293,25 @@ class GraphReply:
         next_keys: Data = {}
         for item in self._items_from_start():
             size = self._form.size(item.data)
-            # Room must be left for the cursor that would follow the item.
-            cursor_size = self._cursor_size(item, room - size) if self._form.most else 0
+            # The page may end after this item, and then needs room for the item's cursor.
+            cursor_size = self._cursor_size(item, room - size) if is_bounded else 0
             has_room = size + cursor_size <= room
-            is_beyond_limit = item.relation is None and len(entities) >= limit
+            is_entity = item.relation is None
+            is_beyond_limit = is_entity and len(entities) >= limit
+            # The first item of a page is always shown. Without it, the next page would begin with
+            # the same item, and the caller would never get on.
+            is_first = last_item is None
             if last_item is not None and (is_beyond_limit or not has_room):
                 next_keys["nextCursor"] = self._cursor_after(last_item)
                 break
             if item.relation is not None:
                 relations.append(item.relation)
-            elif has_room:
-                entities.append(item.data)
+            elif is_first and not has_room:
+                short_entity = self._shorten_entity(item.data, room - cursor_size)
+                entities.append(short_entity)
+                size = self._form.size(short_entity)
             else:
-                # The first item of a page is always shown, so that the next page goes on after it.
-                entities.append(self._shorten_entity(item.data, room - cursor_size))
-                size = self._form.size(entities[-1])
+                entities.append(item.data)
             room -= size
             last_item = item
 
@@ -319,15 +342,18 @@ class GraphReply:
     def _cursor_size(self, item: _Item, room: float) -> int:
         """Return the characters of the cursor after `item`, or an estimate that is not too low.
 
-        The estimate is enough if it fits into `room` characters: a cursor is slow to make.
+        A cursor is slow to make, so its length is only measured if the estimate does not fit into
+        `room` characters.
         """
         if self._is_ranked:
-            # A digest with its quotes and comma takes 20 characters in base64.
+            # The cursor has the digests of all entities up to this one. Each takes 20 characters in
+            # base64, with its quotes and comma. One more is counted, and 400 characters for the
+            # other fields, so that the estimate is not too low.
             return 20 * (item.number + 2) + 400
         order = list(self._keys[item.number].order) if self._keys else []
-        size = _CURSOR_PER_CHARACTER * len(repr((order, item.position)))
-        if size <= room:
-            return size
+        estimated_size = _CURSOR_PER_CHARACTER * len(repr((order, item.position)))
+        if estimated_size <= room:
+            return estimated_size
         return len(self._cursor_after(item))
 
     def _cursor_after(self, item: _Item) -> str:
@@ -343,16 +369,17 @@ class GraphReply:
         """Yield the items from the cursor or the offset on."""
         cursor = self._cursor
         begin, has_entity_of_cursor = self._start_after_cursor()
-        # Unattached relations, which touch no entity of the answer, come last.
         if cursor is not None and cursor.is_unattached:
-            # All entities were shown. Later ones are new, and not part of this answer.
+            # The last page ended among the unattached relations, which come after all entities.
+            # So entities behind the cursor are new, and not part of this answer.
             del self._keys[begin:]
             groups = self._relations_by_entity()
             yield from self._unattached_items(groups, cursor.position)
             return
 
         groups = self._relations_by_entity()
-        # If the entity of the cursor was deleted, its relations were deleted, too.
+        # The last page may have ended before or among the relations of the cursor's entity. If that
+        # entity was deleted, its relations were deleted, too.
         if cursor is not None and has_entity_of_cursor:
             yield from self._relation_items(groups, begin - 1, cursor.position)
         entities = chain.from_iterable(self._entity_batches(begin))
@@ -498,10 +525,12 @@ def create_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     new_names = {row["name"] for row in created}
     existing_names = [entity.name for entity in entities if entity.name not in new_names]
 
-    is_too_long = form.indent is None and form.most and len(form.text(created)) > form.most
-    if is_too_long:
+    # In presets (with `indent`), the reply has everything, however long it is.
+    is_bounded = form.indent is None and form.most
+    if is_bounded and len(form.text(created)) > form.most:
         # Leave out the observations, which the caller has just sent.
         created = [{**row, "observations": []} for row in created]
+        # If each entity takes as much as the longest one, this many surely fit.
         longest = max(form.size(row) for row in created)
         created = created[: form.most // longest]
     hint = ""
@@ -592,32 +621,47 @@ def _why_not_deleted(graph: Graph, arguments: Arguments, form: Form) -> str:
     # Some presets fix the words of replies.
     if not form.teaches:
         return ""
-    # The keys are triples of relations, names of entities, or pairs of an entity's name and an
-    # observation. `names` has the entities that are named, which may be misspelled.
+    deletion = _deletion_of(graph, arguments)
+    total = len(deletion.keys_to_delete)
+    deleted_count = len(deletion.keys_to_delete & deletion.present_keys)
+    if deleted_count == total:
+        return ""
+    why = f"{deleted_count} of {total} deleted: no such {deletion.kind}."
+    return f"{why} {_spelling_hint(graph, deletion.names)}".strip()
+
+
+class _Deletion(NamedTuple):
+    """The things that a call deletes, before it does so.
+
+    kind: `relation`, `entity` or `observation`.
+    keys_to_delete: the things that the call names: triples of relations, names of entities, or
+        pairs of an entity's name and an observation.
+    present_keys: the things of this kind that the named entities have, as such keys.
+    names: the entities that the call names, which may be misspelled.
+    """
+
+    kind: str
     keys_to_delete: set[Any]
     present_keys: set[Any]
+    names: Sequence[str]
+
+
+def _deletion_of(graph: Graph, arguments: Arguments) -> _Deletion:
+    """Return the things that the arguments of a deleting tool name, and those that exist."""
     if "relations" in arguments:
-        kind = "relation"
         names = [row["from"] for row in arguments["relations"]]
-        keys_to_delete = {relation.triple for relation in _relations(arguments)}
-        present_keys = {relation.triple for relation in graph.relations(set(names))}
-    elif "entityNames" in arguments:
-        kind = "entity"
+        triples = {relation.triple for relation in _relations(arguments)}
+        present_triples = {relation.triple for relation in graph.relations(set(names))}
+        return _Deletion("relation", triples, present_triples, names)
+    if "entityNames" in arguments:
         names = arguments["entityNames"]
-        keys_to_delete = set(names)
-        present_keys = {key.name for key in graph.named(names)}
-    else:
-        kind = "observation"
-        names = [row["entityName"] for row in arguments["deletions"]]
-        keys_to_delete = set()
-        for row in arguments["deletions"]:
-            keys_to_delete.update((row["entityName"], text) for text in row["observations"])
-        present_keys = _observation_pairs(graph, names)
-    deleted_count = len(keys_to_delete & present_keys)
-    if deleted_count == len(keys_to_delete):
-        return ""
-    why = f"{deleted_count} of {len(keys_to_delete)} deleted: no such {kind}."
-    return f"{why} {_spelling_hint(graph, names)}".strip()
+        present_names = {key.name for key in graph.named(names)}
+        return _Deletion("entity", set(names), present_names, names)
+    names = [row["entityName"] for row in arguments["deletions"]]
+    pairs: set[tuple[str, str]] = set()
+    for row in arguments["deletions"]:
+        pairs.update((row["entityName"], text) for text in row["observations"])
+    return _Deletion("observation", pairs, _observation_pairs(graph, names), names)
 
 
 def _observation_pairs(graph: Graph, names: Sequence[str]) -> set[tuple[str, str]]:

@@ -83,8 +83,10 @@ def memory_remember(entries: Entries, arguments: Arguments, form: str) -> str:
     key = _key(arguments)
     namespace = _namespace(arguments)
     value = arguments["value"]
-    # An empty value is refused below, before an error about the time to live.
-    ttl = _non_negative(arguments, "ttl_seconds") if value else 0
+    ttl = 0
+    # For an empty value, `checked_arguments` raises the error, whatever the time to live is.
+    if value:
+        ttl = _non_negative(arguments, "ttl_seconds")
     entry = entries.put(*checked_arguments(namespace, key, value, ttl))
     fields: dict[str, Any] = {
         "message": f"Stored '{key}' in namespace '{namespace}'",
@@ -152,16 +154,18 @@ def _recalled_text(
     if is_whole:
         return _text_of(fields, form)
     end = offset + shown_characters
-    is_cut = end < len(value)
+    has_more = end < len(value)
+    mark = ""
     # JSON has the key `truncated` instead of a mark.
-    mark = _MARK.format(LIMIT) if is_cut and form != "json" else ""
+    if has_more and form != "json":
+        mark = _MARK.format(LIMIT)
     part = {
         **fields,
         "value": value[offset:end] + mark,
-        "truncated": is_cut,
+        "truncated": has_more,
         "value_length": len(value),
         "offset": offset,
-        "next_offset": end if is_cut else None,
+        "next_offset": end if has_more else None,
     }
     return _text_of(part, form)
 
@@ -389,7 +393,8 @@ def _list_reply(fields: Fields, name: str, listed: Listed, offset: int, form: st
             reply |= {"truncated": True, "next_offset": part.next}
         return _text_of(reply, form)
 
-    # A caller could never get past an item that does not fit alone, so it is shortened.
+    # A reply must have at least one item, or the next call would have the same offset. So an item
+    # that does not fit alone is shortened.
     if listed.rows and len(text_with(listed.first(1, offset))) > LIMIT:
         first, *others = listed.rows
         short_first = {

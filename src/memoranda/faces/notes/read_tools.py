@@ -127,15 +127,17 @@ def folder_named(memory: MemorySession, text: str, project: str | None) -> tuple
 
     Raises ProjectNotFound, OutsideError, FolderNotFound.
     """
-    name = memory.default_project
-    candidates = memory.projects
-    if project is not None:
+    if project is None:
+        name = memory.default_project
+        # The projects that the first part of the path may name.
+        candidates = memory.projects
+    else:
         name = memory.project(project).name
         candidates = [memory.project(name)]
     path = text
     if text.startswith(SCHEME):
         path = unquote(text.removeprefix(SCHEME))
-    # `/` means the root of the project.
+    # `/` means the root of the project, not of the disk.
     path = relative(path.strip().lstrip("/"), name)
     if path in ("", "."):
         return name, ""
@@ -378,47 +380,57 @@ def _excerpt_that_fits(text: str, first: int, last: int, room: int, as_json: boo
     room: the largest number of characters.
     as_json: whether the reply is JSON, in which a text takes more characters.
     """
-    *rows, end = text.split("\n")
-    rows = [f"{row}\n" for row in rows]
+    # `splitlines` would also split at other characters, such as a form feed.
+    *ended_rows, end = text.split("\n")
+    rows = [f"{row}\n" for row in ended_rows]
     if end:
         rows.append(end)
     total = len(rows)
     last_wanted = total if last == -1 else min(last, total)
-    last_shown = first - 1 + _fitting_count(rows[first - 1 : last_wanted], room, as_json)
-    content = "".join(rows[first - 1 : last_shown])
-    cut_line = ""
-    # If not even the first line fits, a part of it is shown.
-    if last_shown < first <= last_wanted:
-        last_shown = first
-        cut_line = rows[first - 1].removesuffix("\n")
-        # In JSON, a character may take six: \u0000.
-        most_per_character = 6 if as_json else 1
-        content = cut_line[: (room - _LINES_AROUND_CHARACTERS) // most_per_character]
-    return _Excerpt(content, first, last_shown, last_wanted, total, cut_line)
+    fitting_count = _fitting_count(rows[first - 1 : last_wanted], room, as_json)
+    has_lines_to_show = first <= last_wanted
+    if fitting_count or not has_lines_to_show:
+        last_shown = first - 1 + fitting_count
+        content = "".join(rows[first - 1 : last_shown])
+        return _Excerpt(content, first, last_shown, last_wanted, total, cut_line="")
+
+    # Not even the first line fits, so a part of it is shown.
+    cut_line = rows[first - 1].removesuffix("\n")
+    # In JSON, a character may take six: \u0000.
+    most_per_character = 6 if as_json else 1
+    content = cut_line[: (room - _LINES_AROUND_CHARACTERS) // most_per_character]
+    return _Excerpt(content, first, first, last_wanted, total, cut_line)
 
 
 def _fitting_count(rows: Sequence[str], room: int, as_json: bool) -> int:
     """Return how many of the lines fit into `room` characters, from the first on.
 
-    If not all lines fit, room for our closing line is left.
+    If all lines fit, they may fill the whole room. If not, our closing line comes below them, such
+    as `[lines 1-9 of 20; …]`, and fewer lines fit.
 
     rows: the lines, with their line breaks.
     as_json: whether the reply is JSON, in which a text takes more characters.
     """
-    used = 0
-    # The lines that fit together with our closing line.
+    room_with_closing = room - _LINES_AROUND_CHARACTERS
+    characters = 0
     count_with_closing = 0
     for number, row in enumerate(rows, 1):
-        if as_json:
-            # Without the quotes. A line break is two characters in JSON: a backslash and an n.
-            used += len(compact(row)) - (2 if row.endswith("\n") else 1)
-        else:
-            used += len(row)
-        if used > room:
+        characters += _length_in_json(row) if as_json else len(row)
+        if characters > room:
             return count_with_closing
-        if used <= room - _LINES_AROUND_CHARACTERS:
+        if characters <= room_with_closing:
             count_with_closing = number
     return len(rows)
+
+
+def _length_in_json(row: str) -> int:
+    """Return the characters that a line takes inside a text in JSON, where it has no quotes.
+
+    A line without a line break, which is the last one of a note, counts one character too many.
+    """
+    if row.endswith("\n"):
+        return len(compact(row)) - 2
+    return len(compact(row)) - 1
 
 
 def list_directory(memory: MemorySession, args: Arguments) -> Reply:
@@ -564,8 +576,8 @@ def search_notes(memory: MemorySession, args: Arguments) -> Reply:
     most_on_page = min(page.size, hits.total - page.offset)
     is_cut_by_tokens = 0 < len(listed) < most_on_page
     if is_cut_by_tokens:
-        # The size of the page must say so, or the next page would begin behind hits that were left
-        # out here.
+        # The next page begins `page.size` hits further. With the size of the call, it would skip
+        # the hits that were left out here.
         page = page.shorter(len(listed))
         listed = listed.first(page.size, page.offset)
     blocks = _hit_blocks(hits[: page.size], page, memory.settings.zone)
@@ -573,14 +585,15 @@ def search_notes(memory: MemorySession, args: Arguments) -> Reply:
     page, listed, blocks = page.fit(listed, blocks, args["as_json"])
     data = {"query": words, "results": listed.rows, **page.data(listed)}
     data |= {"relaxed": hits.relaxed, **hits.bound}
-    passages: list[str] = []
+
     if args.get("traces") and words:
         from memoranda.transcripts.tier import find_traces
 
+        # A trace is a passage of a transcript of an agent's session.
         traces = find_traces(memory, words, limit=_MAX_TRACES)
-        passages = trace_blocks(traces)
+        blocks = [*blocks, *trace_blocks(traces)]
         data["transcripts"] = [trace.row() for trace in traces]
-    return Reply(_search_text(hits, words, page, listed, [*blocks, *passages]), data)
+    return Reply(_search_text(hits, words, page, listed, blocks), data)
 
 
 def _as_result(document: dict[str, Any]) -> dict[str, Any]:
@@ -752,11 +765,12 @@ def build_context(memory: MemorySession, args: Arguments) -> Reply:
             break
         # A note that a pattern lists is not counted as used.
         render = partial(_with_context, memory, info, request, is_listed=is_pattern)
+        # `at_once` reads one state of the note and its links, without a change in between.
         entry, block = memory.at_once(render)
         entries.append(entry)
         blocks.append(block)
     listed = page.part(entries, total)
-    page, listed, blocks = page.fit(listed, blocks, args["as_json"], len(infos))
+    page, listed, blocks = page.fit(listed, blocks, args["as_json"], asked_size=len(infos))
     foot = page.foot(listed)
     if not total:
         foot = f'No note matches "{short(url)}". Find one with search_notes or list_directory.'
@@ -817,9 +831,14 @@ def _reply_about_task(memory: MemorySession, args: Arguments, page: Page) -> Rep
 
 
 def _is_task(text: str) -> bool:
-    """Whether a text is a task in words, and not an address or the name of a note."""
+    """Whether a text is a task in words, and not an address or the name of a note.
+
+    `plan the release of the new parser` is a task. `plans/release`, `release.md` and
+    `Release plan` are not.
+    """
     first_part, slash, _ = text.partition("/")
-    is_path = bool(slash) and not any(sign.isspace() for sign in first_part)
+    has_blank_before_slash = any(sign.isspace() for sign in first_part)
+    is_path = bool(slash) and not has_blank_before_slash
     if is_path or text.startswith(SCHEME) or text.endswith(".md"):
         return False
     words = informative_words(text)
@@ -982,7 +1001,8 @@ def _shown_counts(
 def _shares(lengths_of_lists: list[list[int]], characters_taken: int) -> list[int]:
     """Return how many entries of each list to show, so that all lists get a fair share.
 
-    Room that a short list does not need goes to longer ones.
+    Room that a short list does not need goes to longer ones. With room for 30 characters, the lists
+    [5] and [10, 10, 10] get one entry and two: the first list leaves 25 characters to the second.
 
     lengths_of_lists: the length of each entry of each list, in characters.
     characters_taken: the characters that the note's text takes.

@@ -131,15 +131,20 @@ class Page:
         fitting_rows = listed.fit(lengths(listed.rows, lines, as_json), ROOM, self.offset)
         has_all = len(fitting_rows) >= (asked_size or len(lines))
         page = self if has_all else self.shorter(len(fitting_rows))
+        # A shorter page may have fewer rows than would fit, as its size must divide the offset.
         return page, listed.first(page.size, self.offset), lines[: page.size]
 
     def shorter(self, count: int) -> Page:
         """Return a page that begins at the same entry and has at most `count` entries.
 
-        Its size divides the offset, so that the next pages of that size miss nothing: from entry
-        20 on, a page of at most 7 entries is page 5 with the size 5.
+        A caller names a page by its number and size, so a page begins at a multiple of its size.
+        After 20 entries, a page of at most 7 entries is therefore page 5 with the size 5: the sizes
+        7 and 6 do not divide 20.
+
+        count: at least 1.
         """
         size = count
+        # The size 1 divides every offset.
         while self.offset % size:
             size -= 1
         return Page(self.offset // size + 1, size)
@@ -216,7 +221,8 @@ def answering(run: Run, shows_warnings: bool = True) -> Run:
     The tool gets `as_json` in its arguments, for `output_format: "json"`.
 
     run: the function of the tool.
-    shows_warnings: whether the text has the warnings, too. Otherwise only the data has them.
+    shows_warnings: whether the text has the warnings about projects, too. Otherwise only the data
+        has them.
     """
 
     def answer(memory: MemorySession, args: Arguments) -> Reply:
@@ -224,6 +230,7 @@ def answering(run: Run, shows_warnings: bool = True) -> Run:
         args["as_json"] = args.pop("output_format", "text") == "json"
         reply = _reply_of(run, memory, args)
         data = dict(reply.data or {})
+        # The tool's own warnings are about this call, e.g. about the encoding of a note.
         own_warnings = data.get("warnings", [])
         project_warnings = _warnings_about(memory, args.get("project"))
         all_warnings = [*own_warnings, *shown_warnings(project_warnings)]
@@ -232,11 +239,12 @@ def answering(run: Run, shows_warnings: bool = True) -> Run:
         if args["as_json"] and not reply.is_error:
             return Reply(cut(data, TEXT_LIMIT), data)
 
-        # The text is shortened so that the warnings fit behind it.
-        end = warning_lines(all_warnings if shows_warnings else own_warnings)
         text = reply.text
+        end = warning_lines(all_warnings if shows_warnings else own_warnings)
+        # The text is shortened so that the warnings fit behind it.
         if len(text) + len(end) > TEXT_LIMIT:
-            text = text[: TEXT_LIMIT - len(end) - 2].rstrip() + " …"
+            mark = " …"
+            text = text[: TEXT_LIMIT - len(end) - len(mark)].rstrip() + mark
         if reply.is_error:
             text = _short_error(text)
             data["error"] = text + end
@@ -312,29 +320,29 @@ def warning_lines(warnings: list[str]) -> str:
 
 
 def _continue_conversation(memory: MemorySession, args: dict[str, str]) -> str:
-    """Make a prompt with the best notes on `topic`, or the latest notes. Raises TimeframeError."""
+    """Make a prompt with the best notes on `topic`, or the latest notes. Raises TimeframeError.
+
+    They are of the named time frame. If none is named, they are of the last 7 days, or older if
+    these days have no note on the topic.
+    """
     topic = _argument(args, "topic")
     named_timeframe = _argument(args, "timeframe")
     timeframe = named_timeframe or _DEFAULT_TIMEFRAME
     hits = _search(memory, topic, timeframe)
     order_word = "best" if topic else "latest"
     opening = f"{counted(hits)} changed in the time frame {timeframe}, the {order_word} first:"
+    may_be_older = bool(topic) and not named_timeframe
     # An older note on the topic is better than no note.
-    looks_further = bool(topic) and not named_timeframe
-    if looks_further and not hits:
-        hits = _search(memory, topic, "")
+    if may_be_older and not hits:
+        hits = _search(memory, topic, timeframe="")
         opening = (
             f"Nothing changed in the last {_DEFAULT_TIMEFRAME}; "
             f"{counted(hits, 'older note')}, the best first:"
         )
-    return _prompt_text(
-        memory,
-        "notes-continue.md",
-        hits,
-        opening,
-        about=f' with "{short(topic, 200)}"' if topic else "",
-        frame="" if looks_further else f" in the time frame {timeframe}",
-    )
+    # These two are for a prompt that says that nothing was found, and where.
+    about = f' with "{short(topic, 200)}"' if topic else ""
+    frame = "" if may_be_older else f" in the time frame {timeframe}"
+    return _prompt_text(memory, "notes-continue.md", hits, opening, about=about, frame=frame)
 
 
 def _argument(args: dict[str, str], name: str) -> str:
@@ -393,7 +401,7 @@ def author_data(memory: MemorySession, info: NoteInfo) -> Document:
 
 
 def _prompt_text(memory: MemorySession, name: str, hits: Hits, opening: str, **words: str) -> str:
-    """Fill in the text of a prompt with as many notes as fit.
+    """Fill in the text of a prompt with as many notes as fit, or say that nothing was found.
 
     name: the file of the text.
     opening: the sentence before the notes.
@@ -402,32 +410,33 @@ def _prompt_text(memory: MemorySession, name: str, hits: Hits, opening: str, **w
     if not hits:
         return TextTemplate(text_file("notes-nothing.md")).substitute(words).strip()
     template = TextTemplate(text_file(name))
-    room = _PROMPT_CHARACTERS - len(template.substitute(words, found=opening, notes=""))
+    text_without_notes = template.substitute(words, found=opening, notes="")
+    room = _PROMPT_CHARACTERS - len(text_without_notes)
     sections = []
     for hit in hits:
         observations = memory.observations(hit.note)[:_PROMPT_OBSERVATIONS]
         remarks = author_words(memory, hit.note)
         sections.append(note_section(hit, observations, memory.settings.zone, *remarks))
-    # Two line breaks separate the sections.
-    count = rows_that_fit([len(section) + 2 for section in sections], room)
-    notes = "\n\n".join(sections[:count])
+    separator = "\n\n"
+    count = rows_that_fit([len(section) + len(separator) for section in sections], room)
+    notes = separator.join(sections[:count])
     return template.substitute(words, found=opening, notes=notes).strip()
 
 
 def _complete(
     memory: MemorySession, variable: str, beginning: str, other_values: dict[str, str]
 ) -> list[str]:
-    """Complete the variable `project` by names of projects, and `path` by permalinks.
+    """Complete a variable of the address: `project` by names of projects, `path` by permalinks.
 
-    If the project has a value, the permalinks are of this project, and do not begin with its name.
+    [] for another variable.
 
     variable: the name of the variable.
     beginning: the beginning of its value.
     other_values: the variables that already have a value.
     """
-    names = [project.name for project in memory.projects]
     if variable == "project":
         folded_beginning = beginning.casefold()
+        names = [project.name for project in memory.projects]
         matching_names = [name for name in names if name.casefold().startswith(folded_beginning)]
         return matching_names[:_MAX_COMPLETIONS]
     if variable != "path":
@@ -435,7 +444,18 @@ def _complete(
     project_name = other_values.get("project") or ""
     if not project_name:
         return permalinks(memory, beginning, _MAX_COMPLETIONS)
-    if project_name.casefold() not in (name.casefold() for name in names):
+    return _paths_in(memory, project_name, beginning)
+
+
+def _paths_in(memory: MemorySession, project_name: str, beginning: str) -> list[str]:
+    """Return the permalinks in a project that have this beginning, without the project's name.
+
+    [] if there is no such project.
+
+    project_name: the name in any case.
+    """
+    folded_names = [project.name.casefold() for project in memory.projects]
+    if project_name.casefold() not in folded_names:
         return []
     name = memory.project(project_name).name
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,7 @@ from memoranda.text.unicode import flat
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
     from memoranda.engine.notes import Stored
-    from memoranda.engine.places import Deleted
+    from memoranda.engine.places import Deleted, Moved
 
 # At most this many paths are named before "and N more".
 _MAX_LISTED_PATHS = 20
@@ -60,8 +60,9 @@ def write_note(memory: MemorySession, args: Arguments) -> Reply:
     stored = _store_draft(memory, draft, args)
     note = stored.note
     action = "created" if stored.created else "updated"
+    # An edge is a relation or link of the note, whose state says whether its target exists.
     edges = memory.outgoing(note) if note.relations or note.links else ()
-    states = Counter(edge.state for edge in edges)
+    edge_states = Counter(edge.state for edge in edges)
     observations = _observation_counts(note)
     data = {
         "action": action,
@@ -69,30 +70,45 @@ def write_note(memory: MemorySession, args: Arguments) -> Reply:
         "checksum": note.checksum,
         "observations": observations,
         "relations": {
-            "resolved": states["resolved"],
-            "unresolved": states.total() - states["resolved"],
+            "resolved": edge_states["resolved"],
+            "unresolved": edge_states.total() - edge_states["resolved"],
         },
         "tags": list(note.tags),
     }
     if stored.created:
         data |= _folder_warning(memory, note.project, note.path)
+    contradiction = _contradiction_data(memory, note)
+    data |= contradiction
+    text_lines = [
+        *_changed_lines(action, note),
+        *_summary_lines(observations, edge_states, note.tags),
+        *contradiction.values(),
+    ]
+    return Reply(lines(*text_lines), data)
 
-    # The text of the reply says the same as the data, in words.
+
+def _summary_lines(
+    observations: Mapping[str, int], edge_states: Counter[str], tags: Sequence[str]
+) -> list[str]:
+    """Return the lines on the contents of a written note, e.g. `observations: fact 3, idea 1`.
+
+    There is no line for what the note does not have.
+
+    observations: the number of observations of each category.
+    edge_states: the number of relations and links in each state.
+    """
     counts = [f"{name or 'without category'} {count}" for name, count in observations.items()]
     relations = [
-        f"{states[state]} {words}" for state, words in _STATE_WORDS.items() if states[state]
+        f"{edge_states[state]} {words}"
+        for state, words in _STATE_WORDS.items()
+        if edge_states[state]
     ]
     summary = {
         "observations": short(", ".join(counts), 1000),
         "relations": ", ".join(relations),
-        "tags": short(", ".join(note.tags), 1000),
+        "tags": short(", ".join(tags), 1000),
     }
-    rows = [f"{name}: {text}" for name, text in summary.items() if text]
-
-    contradiction = _contradiction_data(memory, note)
-    data |= contradiction
-    rows += contradiction.values()
-    return Reply(lines(*_changed_lines(action, note), *rows), data)
+    return [f"{name}: {text}" for name, text in summary.items() if text]
 
 
 def _observation_counts(note: Note) -> dict[str, int]:
@@ -183,7 +199,8 @@ def _folder_warning(
     title = project_title(project)
     if folder.casefold() != title.casefold() or not rest:
         return {}
-    # A folder with more notes than the call has put there existed before.
+    # A folder with more notes than the call has put there existed before, so that its name is
+    # meant.
     entries_there = memory.directory(project, glob=folder, limit=0).entries
     is_new_folder = any(entry.path == folder and entry.notes == notes for entry in entries_there)
     if not is_new_folder:
@@ -249,16 +266,18 @@ def _set_category(draft: Draft, folder: str, kind: str | None) -> None:
 
     Raises InvalidInput for a folder that is not a category.
     """
+    # This may set a category, too.
     _move_header_into(draft)
-    if folder:
-        draft.category = folder
-    elif not draft.category and kind in CATEGORIES:
-        draft.category = kind
-    if folder and folder not in CATEGORIES:
+    if not folder:
+        if not draft.category and kind in CATEGORIES:
+            draft.category = kind
+        return
+    if folder not in CATEGORIES:
         names = ", ".join(CATEGORIES)
         raise InvalidInput(
             f'Parameter `directory` must be one of {names} in project categories; got "{folder}".'
         )
+    draft.category = folder
 
 
 def _move_header_into(draft: Draft) -> None:
@@ -270,6 +289,7 @@ def _move_header_into(draft: Draft) -> None:
     try:
         header = parse(front or "")
     except ValueError:
+        # It is not YAML, so it stays as a part of the text.
         return
     if not header:
         return
@@ -286,6 +306,7 @@ def _move_header_into(draft: Draft) -> None:
     # A time that cannot be read is left out.
     with suppress(ValueError, TypeError, OverflowError, AttributeError):
         draft.expires = parse_stamp(header.pop("expires_at", None))
+    # The memory sets the keys in MEMORY_KEYS itself. The caller's metadata comes before the header.
     other_values = {key: value for key, value in header.items() if key not in MEMORY_KEYS}
     draft.metadata = other_values | draft.metadata
 
@@ -414,36 +435,29 @@ def with_destination(args: Arguments) -> Arguments:
 def move_note(memory: MemorySession, args: Arguments) -> Reply:
     """Move or rename a note, or a folder with `is_directory`."""
     destination = _path(args, "destination_path")
-    is_folder = args["is_directory"]
-    follow = bool(args.get("follow"))
-    update_links = args.get("update_links") is not False
     if not destination.strip():
         raise InvalidInput('Parameter `destination_path` must be a path in the project; got "".')
     try:
-        if is_folder:
-            project, folder = _named_folder(memory, args)
-            # Raises for a path outside of the project.
-            relative(destination, project)
-            moved = memory.move_folder(
-                project, folder, destination, follow=follow, update_links=update_links
-            )
-        else:
-            note = _named_note(memory, args, "move")
-            moved = memory.move(note, destination, follow=follow, update_links=update_links)
+        moved = _move(memory, args, destination)
     except Exists as error:
         # The error of the engine advises to overwrite a note, which move_note cannot do.
         raise Exists(error.path) from None
-    paths = {"old_path": moved.old_path, "new_path": moved.new_path}
     data = {
         "action": "moved",
         "project": moved.project,
-        **paths,
+        "old_path": moved.old_path,
+        "new_path": moved.new_path,
         "notes": moved.notes,
         "broken_links": moved.broken,
     }
     if moved.updated:
         data["updated_links"] = moved.updated
     data |= _folder_warning(memory, moved.project, moved.new_path, moved.notes)
+    return Reply(_moved_text(memory, moved, is_folder=args["is_directory"]), data)
+
+
+def _moved_text(memory: MemorySession, moved: Moved, *, is_folder: bool) -> str:
+    """Return the text of the reply to a move: what was moved where, and what became of links."""
     if is_folder:
         noun = "folder"
         last_row = f"notes: {moved.notes}"
@@ -451,7 +465,7 @@ def move_note(memory: MemorySession, args: Arguments) -> Reply:
         noun = "note"
         permalink = memory.find((moved.project, moved.new_path)).permalink
         last_row = f"permalink: {flat(permalink)}"
-    text = lines(
+    return lines(
         f"# Moved {noun}",
         f"project: {project_title(moved.project)}",
         f"from: {flat(moved.old_path)}",
@@ -459,7 +473,26 @@ def move_note(memory: MemorySession, args: Arguments) -> Reply:
         last_row,
         *_links_lines(moved.updated, moved.broken),
     )
-    return Reply(text, data)
+
+
+def _move(memory: MemorySession, args: Arguments, destination: str) -> Moved:
+    """Move the note or the folder that the arguments of move_note name.
+
+    destination: the new path in the project.
+
+    Raises OutsideError for a path outside of the project, and the errors of `MemorySession.move`.
+    """
+    follow = bool(args.get("follow"))
+    update_links = args.get("update_links") is not False
+    if not args["is_directory"]:
+        note = _named_note(memory, args, "move")
+        return memory.move(note, destination, follow=follow, update_links=update_links)
+    project, folder = _named_folder(memory, args)
+    # This raises for a path outside of the project.
+    relative(destination, project)
+    return memory.move_folder(
+        project, folder, destination, follow=follow, update_links=update_links
+    )
 
 
 def delete_note(memory: MemorySession, args: Arguments) -> Reply:
@@ -591,6 +624,8 @@ def _link_words(link_paths: str) -> str:
 def create_memory_project(memory: MemorySession, args: Arguments, *, allowed: bool = True) -> Reply:
     """Add a folder as a project. Raises ProjectRefused if only the owner may do that.
 
+    A folder that the owner has not allowed yet is not added. The owner is asked about it.
+
     allowed: whether agents may add projects.
     """
     name = args["project_name"]
@@ -598,6 +633,7 @@ def create_memory_project(memory: MemorySession, args: Arguments, *, allowed: bo
     if not allowed:
         raise ProjectRefused(short(folder), _OWNERS_ONLY)
     try:
+        # The action is `created`, `unchanged` or `asked`.
         project, action = memory.add_project(name, folder, args["set_default"])
     except Exists:
         text = (
@@ -608,10 +644,7 @@ def create_memory_project(memory: MemorySession, args: Arguments, *, allowed: bo
     except InvalidInput:
         rule = "Parameter `project_name` must be 1 to 64 letters, digits, blanks, `.`, `_` or `-`"
         raise InvalidInput(f'{rule}; got "{short(name, 80)}".') from None
-    count = 0
-    if action != "asked":
-        _, count = memory.list(Query(projects=(project.name,)), limit=1)
-    data = {"action": action, "name": project.name, "path": str(project.root), "notes": count}
+    data = {"action": action, "name": project.name, "path": str(project.root), "notes": 0}
     rows = [f"name: {project.name}", f"path: {flat(str(project.root))}"]
     if action == "asked":
         rest = (
@@ -619,10 +652,12 @@ def create_memory_project(memory: MemorySession, args: Arguments, *, allowed: bo
             "They are asked in `memory review`; until then use another project."
         )
         return Reply(lines("# Asked the owner", *rows, rest), data)
-    head = "# Created project" if action == "created" else "# Project unchanged"
-    rows.append(f"notes: {count}")
+
+    _, data["notes"] = memory.list(Query(projects=(project.name,)), limit=1)
+    rows.append(f"notes: {data['notes']}")
     if project.default:
         rows.append("default: yes")
+    head = "# Created project" if action == "created" else "# Project unchanged"
     return Reply(lines(head, *rows), data)
 
 

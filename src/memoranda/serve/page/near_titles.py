@@ -42,6 +42,7 @@ def titled(memory: MemorySession, text: str) -> list[NoteInfo]:
     beginning = text.casefold()
 
     def order(info: NoteInfo) -> tuple[bool, bool, bool]:
+        # False sorts before True.
         title = info.title.casefold()
         is_memory = info.project in MEMORY_PROJECTS
         return title != beginning, not title.startswith(beginning), is_memory
@@ -52,6 +53,7 @@ def titled(memory: MemorySession, text: str) -> list[NoteInfo]:
 def nearest(memory: MemorySession, text: str) -> list[NoteInfo]:
     """Return the notes with the titles that are most like a text, the nearest first."""
     candidates = {info.row: info for info in titled(memory, text)}
+    # The beginning of a word mostly has no typing error, and finds other endings of the word, too.
     for word in text.split()[:_MAX_WORDS]:
         query = Query(text=word[:_BEGINNING], search_type="title", archived=False)
         for hit in memory.search(query, limit=_MAX_CANDIDATES):

@@ -89,11 +89,14 @@ def _rank(wanted: str, name: str) -> int | None:
         return 0
     if name.startswith(wanted):
         return 1
-    if f" {wanted}" in name or (not wanted.isascii() and wanted in name):
+    # Some scripts write words without blanks between them, so a word may begin anywhere.
+    begins_word = f" {wanted}" in name or (not wanted.isascii() and wanted in name)
+    if begins_word:
         return 2
-    is_long_enough = len(name) >= _MIN_CHARACTERS_INSIDE
     is_inside = f" {name} " in f" {wanted} " or (not name.isascii() and name in wanted)
-    return _RANK_INSIDE if is_long_enough and is_inside else None
+    if is_inside and len(name) >= _MIN_CHARACTERS_INSIDE:
+        return _RANK_INSIDE
+    return None
 
 
 def _all_names(visit: Visit) -> Iterator[OfferedName]:

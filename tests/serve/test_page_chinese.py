@@ -434,3 +434,20 @@ async def test_how_to_write_says_that_several_words_of_a_relation_are_in_quotes(
     info = web.memory.find(note.id)
     (link,) = web.memory.outgoing(info)
     assert link.type == "works with"
+
+
+@pytest.mark.parametrize(
+    ("language", "sentence"),
+    [
+        ("en", "The next one is in 3 minutes."),
+        ("zh", "下一轮在 3 分钟后。"),
+    ],
+)
+async def test_health_says_when_upkeep_comes_as_people_do(web, page, language, sentence):
+    page.client.headers["accept-language"] = language
+    rounds = SimpleNamespace(began=web.now, next=web.now + timedelta(seconds=150), steps={})
+    text = plain(await with_rounds(page, rounds))
+    assert sentence in text
+    upkeep = text[text.index(sentence) :]
+    assert not re.search(r"\d\d:\d\d", upkeep)
+    assert re.search("after 5 minutes, more after 30 minutes|5 分钟后整理一点，30 分钟后", upkeep)

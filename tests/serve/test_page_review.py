@@ -374,7 +374,7 @@ def test_a_line_of_marks_that_nothing_closes_is_read_in_linear_time():
 
 def alike(html):
     """The form that answers all questions like the one that is shown."""
-    form = re.search(r'<form[^>]*class="actions alike">.*?</form>', html, re.S)
+    form = re.search(r'<form[^>]*class="actions alike pager">.*?</form>', html, re.S)
     return form[0] if form else ""
 
 
@@ -395,7 +395,7 @@ async def test_all_claims_of_one_writer_are_agreed_with_by_one_press(web, page):
     following = unescape(re.search(r'name="next" value="([^"]*)"', form)[1])
     count = len(keys)
     assert count in (2, 3)
-    assert f"{count} questions like this are about notes of" in plain(form)
+    assert f"The same for all {count} by" in plain(form)
 
     await page.send("/page/review", refs="\n".join(keys), choice=answer, next=following)
     left_keys = [item.key for item in web.memory.review(kind="claim", limit=0)]

@@ -1029,7 +1029,7 @@ def test_the_calendar_turns_its_months_and_shows_the_notes_of_a_day(visit, memor
 
 def test_agents_show_writers_and_tokens_and_health_size_and_upkeep(visit, house):
     with visit("/page/health") as page:
-        for text in ("runs in this server", "next", "Last thorough tidying"):
+        for text in ("Your notes are looked after", "The next one is in", "thorough tidying"):
             expect(page.locator("main")).to_contain_text(text)
         page.get_by_text("All steps").click()
         for job in ("expire", "decay", "consolidate", "notify", "dream"):

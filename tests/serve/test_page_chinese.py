@@ -116,16 +116,18 @@ def english_in(html):
     return faults
 
 
+# The tags between texts that are no one text.
+BETWEEN_TEXTS = re.compile(
+    r"</?(?:p|div|li|h\d|section|button|form|label|td|th|dd|dt|a|small|summary|b)\b[^>]*>"
+    r"|<span class=.(?:at|soft|when).>"
+)
+
+
 def blanks_in(html):
-    """Return the places where a blank follows a full-width sign, or parts two Chinese characters."""
-    # Texts of blocks are no one text.
-    without_blocks = re.sub(
-        r"</?(?:p|div|li|h\d|section|button|form|label|td|th|dd|dt|span class=.(?:at|soft|when).|a|small|summary|b)\b[^>]*>",
-        "\n",
-        html,
-    )
-    text = unescape(re.sub("<[^>]*>", "", without_blocks))
-    return re.findall(r".{0,12}[。！？；：，、] [\u4e00-\u9fff].{0,12}", text)
+    """Return the places where a blank follows a full-width sign."""
+    texts = BETWEEN_TEXTS.sub("\n", html)
+    text = unescape(re.sub("<[^>]*>", "", texts))
+    return re.findall(r".{0,12}[。！？：；，、] [\u4e00-\u9fff].{0,12}", text)
 
 
 def furnish(web):

@@ -57,8 +57,9 @@ function markHubs() {
 function placeNodes() {
   const isMany = nodes.length > 400;
   const apart = isMany ? 24 : isClusters ? 90 : 56;
-  const along = 0.055 * high / wide;
-  const across = 0.055 * wide / high;
+  // Only three shapes, so that the picture is the same in windows that differ little.
+  const shape = wide / high;
+  const [along, across] = shape > 1.1 ? [0.04, 0.07] : shape < 0.9 ? [0.07, 0.04] : [0.055, 0.055];
   for (const node of nodes) {
     const isLinked = near.get(node).size > 0;
     node.radius = sizeOf(node) + (node.isHub ? 14 : 7);

@@ -149,7 +149,9 @@ def measure(home: Path, notes: int, rounds: int) -> dict[str, list[float]]:
                     flying.clear()
                     # A graph that is still being laid out would hold up the paint of the next page.
                     if page.locator("canvas").count():
-                        page.locator("canvas[data-drawn]").wait_for(timeout=LONGEST * 1000)
+                        drawn = page.locator("canvas[data-drawn]")
+                        longest_ms = LONGEST * 1000
+                        drawn.wait_for(timeout=longest_ms)
                     times.setdefault(f"  all of it, {name}", []).append(
                         (time.perf_counter() - begin) * 1000
                     )

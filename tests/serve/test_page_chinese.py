@@ -461,12 +461,16 @@ async def test_how_to_write_says_that_several_words_of_a_relation_are_in_quotes(
 )
 async def test_health_says_when_upkeep_comes_as_people_do(web, page, language, sentence):
     headers = {"accept-language": language}
-    rounds = SimpleNamespace(began=web.now, next=web.now + timedelta(seconds=150), steps={})
-    text = plain(await with_rounds(page, rounds, headers))
+    soon = web.now + timedelta(seconds=150)
+    rounds = SimpleNamespace(began=web.now, next=soon, steps={})
+    html = await with_rounds(page, rounds, headers)
+    text = plain(html)
     assert sentence in text
     upkeep = text[text.index(sentence) :]
-    assert not re.search(r"\d\d:\d\d", upkeep)
-    assert re.search("after 5 minutes, more after 30 minutes|5 分钟后整理一点，30 分钟后", upkeep)
+    clock = re.search(r"\d\d:\d\d", upkeep)
+    assert clock is None
+    levels = "after 5 minutes, more after 30 minutes|5 分钟后整理一点，30 分钟后"
+    assert re.search(levels, upkeep)
 
 
 @pytest.mark.parametrize(

@@ -378,6 +378,18 @@ def alike(html):
     return form[0] if form else ""
 
 
+def value_of(form, name):
+    """The value of a hidden field of a form."""
+    value = re.search(rf'name="{name}" value="([^"]*)"', form)[1]
+    return unescape(value)
+
+
+def keys_of_claims(web):
+    """The keys of the open questions about claims."""
+    items = web.memory.review(kind="claim", limit=0)
+    return [item.key for item in items]
+
+
 async def test_all_claims_of_one_writer_are_agreed_with_by_one_press(web, page):
     texts = {
         "claude": ("I prefer short answers.", "I use tabs.", "I like tea."),
@@ -386,23 +398,27 @@ async def test_all_claims_of_one_writer_are_agreed_with_by_one_press(web, page):
     for agent, claims_of_agent in texts.items():
         caller = web.memory.as_caller(agent, "mcp")
         for text in claims_of_agent:
-            caller.write(Draft(text, project="categories", category="preferences"))
-    open_keys = [item.key for item in web.memory.review(kind="claim", limit=0)]
+            draft = Draft(text, project="categories", category="preferences")
+            caller.write(draft)
+    open_keys = keys_of_claims(web)
     html = await page.see("/page/review?list=1")
     form = alike(html)
-    keys = re.search(r'name="refs" value="([^"]*)"', form)[1].split("\n")
-    answer = re.search(r'name="choice" value="(\w+)"', form)[1]
-    following = unescape(re.search(r'name="next" value="([^"]*)"', form)[1])
+    refs = value_of(form, "refs")
+    keys = refs.split("\n")
+    answer = value_of(form, "choice")
+    following = value_of(form, "next")
     count = len(keys)
     assert count in (2, 3)
     assert f"The same for all {count} by" in plain(form)
 
-    await page.send("/page/review", refs="\n".join(keys), choice=answer, next=following)
-    left_keys = [item.key for item in web.memory.review(kind="claim", limit=0)]
-    assert left_keys == [key for key in open_keys if key not in keys]
+    await page.send("/page/review", refs=refs, choice=answer, next=following)
+    left_keys = keys_of_claims(web)
+    other_keys = [key for key in open_keys if key not in keys]
+    assert left_keys == other_keys
 
     web.memory.undo()
-    assert [item.key for item in web.memory.review(kind="claim", limit=0)] == open_keys
+    keys_after_undo = keys_of_claims(web)
+    assert keys_after_undo == open_keys
 
 
 async def test_nobody_is_offered_to_answer_all_where_no_answer_is_recommended(web, page):

@@ -287,25 +287,38 @@ def _alike(visit: Visit, items: Sequence[ReviewItem], question: Question) -> Ali
 
     None if there are no others, or if no answer is recommended.
     """
-    main_letters = {choice.letter for choice in question.choices if choice.is_main}
-    shared = [
-        choice for choice in _shared_choices(question.item.kind) if choice.letter in main_letters
-    ]
-    if not shared or not question.item.refs:
+    choice = _shared_main_choice(question)
+    if choice is None:
         return None
-    of_kind = [item for item in items if item.kind == question.item.kind and item.refs]
-    ids = {item.key: item.refs[0].partition(":")[0] for item in of_kind}
+    writers = _writers(visit, [item for item in items if item.kind == question.item.kind])
+    writer = writers.get(question.item.key)
+    keys = [key for key, other_writer in writers.items() if other_writer == writer]
+    if writer is None or len(keys) < 2:
+        return None
+    other = next((item for item in items if item.key not in keys), None)
+    following = REVIEW if other is None else _address(visit, other)
+    return Alike("\n".join(keys), len(keys), writer, choice, following)
+
+
+def _shared_main_choice(question: Question) -> Choice | None:
+    """Return the recommended answer, as it is given to many questions. None if it cannot be."""
+    main_letters = {choice.letter for choice in question.choices if choice.is_main}
+    for choice in _shared_choices(question.item.kind):
+        if choice.letter in main_letters:
+            return choice
+    return None
+
+
+def _writers(visit: Visit, items: Sequence[ReviewItem]) -> dict[str, str]:
+    """Return who wrote the first note of each question, by the key of the question.
+
+    Questions without a note, or whose note is gone, are left out.
+    """
+    ids = {item.key: item.refs[0].partition(":")[0] for item in items if item.refs}
     # `limit=0` means no limit; the ids are the limit.
     infos, _ = visit.memory.list(Query(ids=tuple(ids.values())), limit=0)
-    writers = {info.id: writer_of(info) for info in infos}
-    writer = writers.get(ids[question.item.key])
-    keys = [item.key for item in of_kind if writer and writers.get(ids[item.key]) == writer]
-    if len(keys) < 2:
-        return None
-    others = (item for item in items if item.key not in keys)
-    other = next(others, None)
-    following = REVIEW if other is None else _address(visit, other)
-    return Alike("\n".join(keys), len(keys), writer or "", shared[0], following)
+    writer_by_id = {info.id: writer_of(info) for info in infos}
+    return {key: writer_by_id[id] for key, id in ids.items() if id in writer_by_id}
 
 
 def _question(visit: Visit, item: ReviewItem) -> Question:

@@ -1189,3 +1189,9 @@ def test_a_list_of_notes_is_as_wide_as_today_with_the_writers_beside_the_notes(v
         writer = hit.locator(".meta").bounding_box()
         assert writer["x"] > title["x"] + title["width"]
         assert abs(writer["y"] - title["y"]) < title["height"]
+
+        page.goto("/page/search?q=heron")
+        hit.locator(".why summary").click()
+        reasons = hit.locator(".shares")
+        expect(reasons).to_be_visible()
+        assert reasons.bounding_box()["width"] > 0.8 * width

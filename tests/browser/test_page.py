@@ -1029,7 +1029,7 @@ def test_the_calendar_turns_its_months_and_shows_the_notes_of_a_day(visit, memor
 
 def test_agents_show_writers_and_tokens_and_health_size_and_upkeep(visit, house):
     with visit("/page/health") as page:
-        for text in ("runs in this server", "next", "Last thorough tidying"):
+        for text in ("Your notes are looked after", "The next one is in", "thorough tidying"):
             expect(page.locator("main")).to_contain_text(text)
         page.get_by_text("All steps").click()
         for job in ("expire", "decay", "consolidate", "notify", "dream"):
@@ -1095,7 +1095,7 @@ def test_everything_but_the_graph_works_without_scripts(visit, memory):
         expect(page.locator("#toast button")).to_be_visible()
         content = memory.read(note.id).content
         assert "paper" in content
-        page.locator("li.row .number").first.click()
+        page.locator("li.row .word").first.click()
         expect(page.locator("h1")).to_contain_text("Change")
         # Nobody has to ask for what no script can bring
         page.goto("/page/review", wait_until="commit")
@@ -1177,3 +1177,21 @@ def test_the_language_is_chosen_and_the_owner_goes_out(browser, house):
     way_in = page.goto(address)
     assert way_in.status == 401, "the address lets in once"
     context.close()
+
+
+def test_a_list_of_notes_is_as_wide_as_today_with_the_writers_beside_the_notes(visit):
+    with visit("/page", viewport={"width": 1440, "height": 900}) as page:
+        width = page.locator(".tiles").bounding_box()["width"]
+        page.goto("/page/search")
+        hit = page.locator(".hit").first
+        assert hit.bounding_box()["width"] == width
+        title = hit.locator("h2").bounding_box()
+        writer = hit.locator(".meta").bounding_box()
+        assert writer["x"] > title["x"] + title["width"]
+        assert abs(writer["y"] - title["y"]) < title["height"]
+
+        page.goto("/page/search?q=heron")
+        hit.locator(".why summary").click()
+        reasons = hit.locator(".shares")
+        expect(reasons).to_be_visible()
+        assert reasons.bounding_box()["width"] > 0.8 * width

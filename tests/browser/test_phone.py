@@ -172,3 +172,25 @@ def test_the_bar_for_chosen_notes_is_one_row_with_a_menu_that_the_window_holds(v
         expect(page.locator("#toast")).to_contain_text("drink")
         page.locator("#toast button").click()
         expect(page.locator("#toast")).not_to_contain_text("drink")
+
+
+def test_why_is_beside_the_writer_of_a_hit_until_it_is_opened(visit):
+    with visit("/page/search?q=tea", **PHONE) as page:
+        hit = page.locator(".hit").first
+        writer = hit.locator(".meta").bounding_box()
+        why = hit.locator(".why").bounding_box()
+        assert why["x"] > writer["x"]
+        assert why["y"] < writer["y"] + writer["height"]
+        hit.locator("summary").click()
+        expect(hit.locator(".shares").first).to_be_visible()
+        assert hit.locator(".why").bounding_box()["width"] > 0.7 * WIDTH
+
+
+def test_a_search_is_at_the_top_of_today_and_its_rows_are_hit_by_a_finger(visit):
+    with visit("/page", **PHONE) as page:
+        page.locator(".quick [data-palette]").click()
+        rows = page.locator("#palette [role=option] a")
+        expect(rows.first).to_be_visible()
+        heights = [row.bounding_box()["height"] for row in rows.all()]
+        assert min(heights) >= 43
+        expect(page.locator("#palette kbd").first).to_be_hidden()

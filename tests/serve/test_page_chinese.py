@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from datetime import timedelta
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,10 +23,11 @@ from memoranda.clock import stamp
 from memoranda.engine.doctor import Finding
 from memoranda.serve.auth import Access
 from memoranda.serve.page import agents, health
+from memoranda.serve.page.graph_names import group_titles
 from memoranda.serve.page.routes import GET, PAGES
 from memoranda.serve.page.sentences import catalog, error_words, known_words
 from memoranda.serve.page.times import Clock
-from memoranda.serve.page.wording import joined_names
+from memoranda.serve.page.wording import joined_names, translated
 from serve.test_page import memory
 from serve.web import plain
 
@@ -114,6 +116,20 @@ def english_in(html):
     return faults
 
 
+# The tags between texts that are no one text.
+BETWEEN_TEXTS = re.compile(
+    r"</?(?:p|div|li|h\d|section|button|form|label|td|th|dd|dt|a|small|summary|b)\b[^>]*>"
+    r"|<span class=.(?:at|soft|when).>"
+)
+
+
+def blanks_in(html):
+    """Return the places where a blank follows a full-width sign."""
+    texts = BETWEEN_TEXTS.sub("\n", html)
+    text = unescape(re.sub("<[^>]*>", "", texts))
+    return re.findall(r".{0,12}[。！？：；，、] [\u4e00-\u9fff].{0,12}", text)
+
+
 def furnish(web):
     """Fill a home with Chinese notes of all kinds, and with what upkeep asks about."""
     now = web.now
@@ -182,7 +198,7 @@ async def test_no_page_has_english_words(web, page):
     for path in paths:
         answer = await page.client.get(path, headers=CHINESE)
         assert answer.status_code < 500, path
-        words = english_in(answer.text)
+        words = [*english_in(answer.text), *blanks_in(answer.text)]
         if words:
             faults[path] = words
     assert faults == {}
@@ -381,11 +397,11 @@ def doctor_steps():
     return [*health._STEP_SENTENCES, "classify", "index", "history"]
 
 
-async def with_rounds(page, rounds):
+async def with_rounds(page, rounds, headers=CHINESE):
     """The page of Health with these rounds of upkeep."""
     state = page.client._transport.app.state
     with patch.object(state, "rounds", rounds, create=True):
-        return (await page.client.get("/page/health", headers=CHINESE)).text
+        return (await page.client.get("/page/health", headers=headers)).text
 
 
 @pytest.mark.slow
@@ -410,7 +426,7 @@ def program_texts():
 
 async def test_hidden_names_are_joined_by_a_word_and_sentences_by_no_blank(web, page):
     many_names = ["a", "b", "c", "d"]
-    assert joined_names("zh", many_names) == "a、b和另外 2 个"
+    assert joined_names("zh", many_names) == "a、b 和另外 2 个"
     assert joined_names("en", many_names) == "a, b and 2 others"
     few_names = many_names[:3]
     assert joined_names("zh", few_names) == "a、b、c"
@@ -434,3 +450,51 @@ async def test_how_to_write_says_that_several_words_of_a_relation_are_in_quotes(
     info = web.memory.find(note.id)
     (link,) = web.memory.outgoing(info)
     assert link.type == "works with"
+
+
+@pytest.mark.parametrize(
+    ("language", "sentence"),
+    [
+        ("en", "The next one is in 3 minutes."),
+        ("zh", "下一轮在 3 分钟后。"),
+    ],
+)
+async def test_health_says_when_upkeep_comes_as_people_do(web, page, language, sentence):
+    headers = {"accept-language": language}
+    soon = web.now + timedelta(seconds=150)
+    rounds = SimpleNamespace(began=web.now, next=soon, steps={})
+    html = await with_rounds(page, rounds, headers)
+    text = plain(html)
+    assert sentence in text
+    upkeep = text[text.index(sentence) :]
+    clock = re.search(r"\d\d:\d\d", upkeep)
+    assert clock is None
+    levels = "after 5 minutes, more after 30 minutes|5 分钟后整理一点，30 分钟后"
+    assert re.search(levels, upkeep)
+
+
+@pytest.mark.parametrize(
+    ("names", "sentence"),
+    [
+        (["claude"], "今天 claude 学到了 3 件事。"),
+        (["claude", "你"], "今天 claude、你学到了 3 件事。"),
+        (["你"], "今天你学到了 3 件事。"),
+        (["a", "b", "c", "d"], "今天 a、b 和另外 2 个学到了 3 件事。"),
+    ],
+)
+def test_a_latin_word_or_a_number_has_blanks_beside_it_and_a_chinese_word_has_none(names, sentence):
+    agents = joined_names("zh", names)
+    things = translated("zh", "{n} things", n=3)
+    assert translated("zh", "Today {agents} learned {n}.", agents=agents, n=things) == sentence
+
+
+async def test_own_projects_have_chinese_names_in_lists_and_in_the_graph(web, page):
+    web.note("茶", "绿茶。", folder="People")
+    web.note("茶杯", "很大。")
+    answer = await page.client.get("/page/search", headers=CHINESE)
+    (meta, _) = re.findall(r'<p class="meta">(.*?)</p>', answer.text, re.S)
+    assert plain(meta).strip().endswith("笔记")
+    assert group_titles("zh", ["notes", "notes/People"]) == {
+        "notes": "笔记（其他）",
+        "notes/People": "人物",
+    }

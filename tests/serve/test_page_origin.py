@@ -107,20 +107,20 @@ async def test_remembered_about_people_is_sorted_by_learning_and_names_the_write
     assert new_place < old_place
 
 
-async def test_all_notes_say_that_links_or_properties_were_changed_later(web, page):
+async def test_all_notes_tell_who_wrote_the_text_whatever_was_tagged_later(web, page):
     written_by(web, "claude", "Green tea.", project="notes", title="Tea")
     web.later(hours=3)
     tags = ["hot"]
     web.memory.tag("notes/Tea.md", tags)
     html = await page.see("/page/search")
     (meta,) = meta_of(html)
-    assert re.search(r"claude · .* · links or properties ", meta)
+    assert meta.strip() == "Cl claude · today 12:00 · notes #hot"
 
     edit = FindReplace("Green", "Black")
     web.memory.edit("notes/Tea.md", edit)
     html = await page.see("/page/search")
     (meta,) = meta_of(html)
-    assert "links or properties" not in meta
+    assert meta.strip() == "Y You · just now · notes #hot"
 
 
 def titles_listed(html):

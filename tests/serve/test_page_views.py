@@ -295,3 +295,31 @@ async def test_a_field_of_an_address_has_a_size(page):
     refused = await page.client.get(f"/api/search?q={longest}x")
     assert refused.status_code == 414
     assert "10001 characters; at most 10000" in refused.text
+
+
+async def test_the_notes_of_a_day_are_grouped_by_who_wrote_them_and_the_first_are_shown(web, page):
+    claude = web.memory.as_caller("claude", "mcp")
+    day = "2024-04-09"
+    for number in range(5):
+        web.later(minutes=1)
+        title = f"Walk {number}"
+        draft = Draft("x", project="notes", title=title, date=day)
+        claude.write(draft)
+    for number in range(4):
+        web.later(minutes=1)
+        title = f"Talk {number}"
+        web.note(title, "x", date=day)
+    html = await page.see("/page/calendar?day=2024-04-09")
+    of_day = html.partition("Tuesday, April 9, 2024")[2]
+    groups = of_day.split("<h3>")[1:]
+    own_notes, notes_of_claude = groups
+    own_words = plain(own_notes)
+    assert own_words.split()[:3] == ["Y", "You", "4"]
+    words_of_claude = plain(notes_of_claude)
+    assert words_of_claude.split()[:3] == ["Cl", "claude", "5"]
+    # A single further note takes no more room than the words that hide it.
+    assert "<summary" not in own_notes
+    shown, _, folded = notes_of_claude.partition("<summary")
+    assert re.findall(r"Walk \d", shown) == ["Walk 4", "Walk 3", "Walk 2"]
+    assert re.findall(r"Walk \d", folded) == ["Walk 1", "Walk 0"]
+    assert "+ 2 more" in folded

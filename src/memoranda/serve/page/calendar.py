@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from calendar import Calendar
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import MAXYEAR, MINYEAR, date, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 from starlette.responses import Response
 
 from memoranda import documents
-from memoranda.documents.listed import Listed
+from memoranda.documents.listed import Document, Listed
 from memoranda.engine import MemorySession
 from memoranda.engine.contents import content_of
 from memoranda.engine.overview import by_day
@@ -29,13 +29,15 @@ from memoranda.query import Query, day
 from memoranda.serve.page.graph_names import project_title
 from memoranda.serve.page.times import Clock
 from memoranda.serve.page.visit import Visit
+from memoranda.serve.page.writers import writer_of, writing_agent
 
 SNOOZES = ("in 1 hour", "tomorrow 9:00", "in 1 week")
 """The times that the page offers for putting off a reminder. Other times are accepted, too."""
 SOON = timedelta(days=14)
 """How far the agenda goes ahead, and back for what is done."""
-# Notes of a day that are listed at once.
-LISTED = 50
+# Notes of a day that one page has, and those of a writer above its "more".
+LISTED = 200
+_SHOWN_OF_WRITER = 3
 # The parts of the agenda, in their order.
 _AGENDA = ("Overdue", "Today", "In the next two weeks", "Without a date")
 # The states of reminders, those first that need something.
@@ -64,6 +66,32 @@ class ReminderRow:
     state: str
     repeat: str | None
     put_off: datetime | None
+
+
+@dataclass
+class WriterGroup:
+    """The notes of one writer on a day, the latest first.
+
+    writer: an agent's name, or a word to be translated.
+    agent: the agent of the avatar. None for the owner.
+    """
+
+    writer: str
+    agent: str | None
+    notes: list[Document] = field(default_factory=list)
+
+    @property
+    def shown(self) -> list[Document]:
+        """The notes that are shown without unfolding."""
+        # A "more" for a single note would take as much room as the note.
+        if len(self.notes) <= _SHOWN_OF_WRITER + 1:
+            return self.notes
+        return self.notes[:_SHOWN_OF_WRITER]
+
+    @property
+    def folded(self) -> list[Document]:
+        """The notes behind `more`."""
+        return self.notes[len(self.shown) :]
 
 
 def reminder_rows(memory: MemorySession) -> list[ReminderRow]:
@@ -161,6 +189,7 @@ def show(visit: Visit) -> Response:
         shown_day=shown_day,
         is_chosen=chosen is not None,
         of_day=of_day,
+        writers=_by_writer(of_day),
         agenda=_agenda(rows, today),
         done=_done_lately(visit.reader_clock, rows),
         snoozes=SNOOZES,
@@ -173,7 +202,10 @@ def show(visit: Visit) -> Response:
 
 
 def _notes_of(memory: MemorySession, shown_day: date, offset: int) -> Listed:
-    """Return a part of the notes of a day, the latest first. Each says whether it looks planted.
+    """Return a part of the notes of a day, the latest first.
+
+    Each says whether it looks planted, its category, and who wrote it: `writer`, and `agent` for the
+    avatar.
 
     offset: how many notes are before this part.
     """
@@ -185,7 +217,19 @@ def _notes_of(memory: MemorySession, shown_day: date, offset: int) -> Listed:
     listed = documents.references(memory, infos, total, offset)
     for row, info in zip(listed, infos, strict=True):
         row["is_planted"] = memory.is_held_back(info)
+        row["category"] = info.category
+        row["writer"] = writer_of(info)
+        row["agent"] = writing_agent(info)
     return listed
+
+
+def _by_writer(notes: Iterable[Document]) -> list[WriterGroup]:
+    """Group notes by who wrote them. The writer of the latest note is the first."""
+    groups: dict[str, WriterGroup] = {}
+    for note in notes:
+        group = groups.setdefault(note["writer"], WriterGroup(note["writer"], note["agent"]))
+        group.notes.append(note)
+    return list(groups.values())
 
 
 def _by_day(rows: Sequence[ReminderRow]) -> dict[str, list[ReminderRow]]:

@@ -7,7 +7,7 @@ is shown only on demand.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import MAXYEAR, MINYEAR, date, datetime, time, timedelta
 from itertools import chain
@@ -28,6 +28,7 @@ from memoranda.query import Query
 from memoranda.serve.page import first_run
 from memoranda.serve.page.calendar import SNOOZES, reminder_rows
 from memoranda.serve.page.change_rows import RowWriter, is_machinery
+from memoranda.serve.page.day_subjects import subjects_since
 from memoranda.serve.page.day_summary import Summary, deeds_in, summary_since
 from memoranda.serve.page.outside_rows import outside_rows
 from memoranda.serve.page.visit import Visit
@@ -173,6 +174,7 @@ def show(visit: Visit) -> Response:
         days=days,
         summary=summary,
         deeds=deeds_in(visit.language, summary),
+        subjects=subjects_since(visit, _rows_of_people(days), summary.since),
         span=span,
         suspicious=len(suspicious_notes(memory)),
         due=[row for row in reminder_rows(memory) if row.state in ("overdue", "due")],
@@ -335,6 +337,14 @@ def _add_rows(day: Day, run: Sequence[Change], writer: RowWriter) -> None:
         group = Group(latest.agent, _program(latest), session, latest.time)
         day.groups.append(group)
     group.rows += [writer.row(change) for change in run]
+
+
+def _rows_of_people(days: Iterable[Day]) -> Iterator[Document]:
+    """Yield the rows of agents and people, without upkeep and without edits outside."""
+    for day in days:
+        for group in day.groups:
+            if not group.is_outside:
+                yield from group.rows
 
 
 def _shown_time(

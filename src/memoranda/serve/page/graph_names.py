@@ -12,7 +12,7 @@ from collections.abc import Collection
 from memoranda.index.rows import NoteInfo
 from memoranda.note.model import CATEGORY_PROJECT
 from memoranda.serve.page.visit import Visit
-from memoranda.serve.page.wording import translated, words
+from memoranda.serve.page.wording import project_name, translated, words
 
 PLANTED = "⚠ looks planted"
 """The label of a note that seems to hold instructions for agents."""
@@ -37,14 +37,15 @@ def group_titles(language: str, names: Collection[str]) -> dict[str, str]:
     titles = {}
     for name, title in own_titles.items():
         project = _project_of(name)
+        shown_project = project_name(language, project)
         if project == CATEGORY_PROJECT:
             titles[name] = title
         elif name.lstrip(".") in divided:
-            rest = translated(language, "elsewhere in {project}", project=project)
+            rest = translated(language, "elsewhere in {project}", project=shown_project)
             titles[name] = _sentence(rest)
         elif counts[title.casefold()] > 1:
             titles[name] = translated(
-                language, "{folder} in {project}", folder=title, project=project
+                language, "{folder} in {project}", folder=title, project=shown_project
             )
         else:
             titles[name] = title
@@ -65,7 +66,10 @@ def _own_title(language: str, name: str) -> str:
     folder = name.partition("/")[2]
     if _project_of(name) == CATEGORY_PROJECT:
         return _sentence(translated(language, folder or "other memories"))
-    return _sentence(folder or _project_of(name))
+    if not folder:
+        return project_title(language, name)
+    # Folders of people and of projects have names of the page, too.
+    return translated(language, _sentence(folder))
 
 
 def _sentence(text: str) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from functools import cache
+from math import ceil
 
 from starlette.responses import Response
 
@@ -60,11 +62,7 @@ def show(visit: Visit) -> Response:
     memory = visit.memory
     embedding = Embedding(memory)
     size = figures(memory)
-    changed = memory.last_change("daemon")
-    # A dream is a deeper upkeep. Each level of it comes when nothing was changed for some time.
-    dreams = []
-    if changed and memory.settings.dream:
-        dreams = [(level, changed + idle) for level, idle in reversed(IDLE)]
+    rounds = visit.request.app.state.rounds
     return visit.html(
         "health.html",
         figures=size,
@@ -75,12 +73,31 @@ def show(visit: Visit) -> Response:
         vectors=embedding.counts(),
         unreadable=memory.unreadable,
         warnings=memory.warnings,
-        rounds=visit.request.app.state.rounds,
+        rounds=rounds,
+        minutes_to_round=_minutes_until(rounds.next if rounds else None, visit.now),
         dream=last_dream(memory.home),
-        dreams=dreams,
+        quiet=_quiet_times() if memory.settings.dream else {},
         steps_told=_STEP_SENTENCES,
         project_titles={name: project_title(visit.language, name) for name in size.counts.projects},
     )
+
+
+def _minutes_until(moment: datetime | None, now: datetime) -> int | None:
+    """Return in how many minutes a moment comes, at least one. None without one."""
+    if moment is None:
+        return None
+    return max(1, ceil((moment - now) / timedelta(minutes=1)))
+
+
+def _quiet_times() -> dict[str, int]:
+    """Return how long nobody must have written before each level of thorough tidying."""
+    most, more, little = (idle for _, idle in IDLE)
+    minute = timedelta(minutes=1)
+    return {
+        "minutes": little // minute,
+        "more_minutes": more // minute,
+        "hours": most // timedelta(hours=1),
+    }
 
 
 def doctor(visit: Visit) -> Response:

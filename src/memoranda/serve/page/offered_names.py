@@ -101,7 +101,7 @@ def _rank(wanted: str, name: str) -> int | None:
 
 def _all_names(visit: Visit) -> Iterator[OfferedName]:
     """Yield all names that can be offered."""
-    yield from _names_of_notes(visit)
+    yield from names_of_notes(visit)
     counts = known_counts(visit.request)
     for presence in counts.agents if counts else ():
         address = f"{HOME}?{urlencode({'agent': presence.agent})}"
@@ -113,7 +113,7 @@ def _all_names(visit: Visit) -> Iterator[OfferedName]:
         yield _offered("All notes of the project", project.name, address)
 
 
-def _names_of_notes(visit: Visit) -> Sequence[OfferedName]:
+def names_of_notes(visit: Visit) -> Sequence[OfferedName]:
     """Return the names of people and projects that notes are about."""
     state = visit.request.app.state
     with _READING:

@@ -48,6 +48,7 @@ from memoranda.serve.page.wording import (
     counted,
     done,
     joined_names,
+    project_name,
     translated,
 )
 from memoranda.serve.page.writers import (
@@ -222,6 +223,7 @@ def _tools(language: str, values: Mapping[str, Any]) -> dict[str, Any]:
         "_n": partial(counted, language),
         "did": partial(done, language),
         "names": partial(joined_names, language),
+        "project_name": partial(project_name, language),
         "repetition": partial(repetition, language),
         "lang": language,
         "colon": COLON[language],

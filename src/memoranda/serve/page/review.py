@@ -125,6 +125,24 @@ class Choice:
 
 
 @dataclass
+class Alike:
+    """Questions of one kind about notes of one writer, which one answer can settle.
+
+    keys: their keys, each on a line.
+    count: how many they are.
+    writer: an agent's name, or a word to be translated.
+    choice: the recommended answer to all of them.
+    following: the address of the first other question.
+    """
+
+    keys: str
+    count: int
+    writer: str
+    choice: Choice
+    following: str
+
+
+@dataclass
 class Elsewhere:
     """Marked words that are not in the text of a note.
 
@@ -188,10 +206,12 @@ def _triage(visit: Visit, items: Sequence[ReviewItem]) -> dict[str, Any]:
     if not items:
         return {"items": [], "kinds": TITLES}
     position = _position(items, visit.text("at"))
+    question = _question(visit, items[position])
     return {
         "items": items,
         "kinds": TITLES,
-        "question": _question(visit, items[position]),
+        "question": question,
+        "alike": _alike(visit, items, question),
         "position": position,
         "minutes": max(1, round(len(items) * _SECONDS_PER_QUESTION / 60)),
         "shorts": [_short(item) for item in items],
@@ -260,6 +280,45 @@ def _following(visit: Visit, items: Sequence[ReviewItem], position: int) -> str:
     # The last question leads to the one before, which is the last one after the answer.
     following = position - 1 if is_last else position + 1
     return _address(visit, items[following])
+
+
+def _alike(visit: Visit, items: Sequence[ReviewItem], question: Question) -> Alike | None:
+    """Return the questions like this one, if its recommended answer can be given to all at once.
+
+    None if there are no others, or if no answer is recommended.
+    """
+    choice = _shared_main_choice(question)
+    if choice is None:
+        return None
+    writers = _writers(visit, [item for item in items if item.kind == question.item.kind])
+    writer = writers.get(question.item.key)
+    keys = [key for key, other_writer in writers.items() if other_writer == writer]
+    if writer is None or len(keys) < 2:
+        return None
+    other = next((item for item in items if item.key not in keys), None)
+    following = REVIEW if other is None else _address(visit, other)
+    return Alike("\n".join(keys), len(keys), writer, choice, following)
+
+
+def _shared_main_choice(question: Question) -> Choice | None:
+    """Return the recommended answer, as it is given to many questions. None if it cannot be."""
+    main_letters = {choice.letter for choice in question.choices if choice.is_main}
+    for choice in _shared_choices(question.item.kind):
+        if choice.letter in main_letters:
+            return choice
+    return None
+
+
+def _writers(visit: Visit, items: Sequence[ReviewItem]) -> dict[str, str]:
+    """Return who wrote the first note of each question, by the key of the question.
+
+    Questions without a note, or whose note is gone, are left out.
+    """
+    ids = {item.key: item.refs[0].partition(":")[0] for item in items if item.refs}
+    # `limit=0` means no limit; the ids are the limit.
+    infos, _ = visit.memory.list(Query(ids=tuple(ids.values())), limit=0)
+    writer_by_id = {info.id: writer_of(info) for info in infos}
+    return {key: writer_by_id[id] for key, id in ids.items() if id in writer_by_id}
 
 
 def _question(visit: Visit, item: ReviewItem) -> Question:
@@ -541,10 +600,10 @@ def _choices(item: ReviewItem, is_of_two_things: bool) -> list[Choice]:
 
 
 def _answer(visit: Visit) -> Response | dict[str, Any]:
-    """Answer a question as the form says. The field `ref` has the keys of many questions instead."""
+    """Answer a question as the form says. The fields `ref` or `refs` have the keys of many questions instead."""
     before = visit.memory.journal_stamp()
     choice = visit.fields.get("choice", "")
-    keys = visit.text("ref").splitlines()
+    keys = (visit.text("refs") or visit.text("ref")).splitlines()
     if keys:
         items = visit.memory.decide_all(keys, choice)
     else:

@@ -63,8 +63,9 @@ _WORD = re.compile(r"\w+")
 _ENDING = r"(?:(?<=[a-z])[a-z]{1,3}(?![a-z]))?"
 # The field with the number of the hit that is explained.
 _WHY = "why"
-# Notes that the palette suggests.
+# Notes that the palette suggests, and hits among which they are chosen.
 _MAX_SUGGESTIONS = 8
+_SUGGESTIONS_FROM = 24
 _MAX_TITLE_CHARACTERS = 160
 # Characters of a passage in the palette, and of them before the first word that was found.
 _MAX_TELLING = 220
@@ -309,7 +310,8 @@ def writers(memory: MemorySession) -> list[str]:
 def suggest(visit: Visit) -> Response:
     """Show the notes and names that the words typed into the palette may mean."""
     text = visit.text("q")
-    hits = visit.memory.search(query_of(visit.memory, {"q": text}), limit=_MAX_SUGGESTIONS)
+    found = visit.memory.search(query_of(visit.memory, {"q": text}), limit=_SUGGESTIONS_FROM)
+    hits = _holding_first(visit.memory, found)[:_MAX_SUGGESTIONS]
     offered_names = names_for(visit, text)
     # The words of a note may have a name in them. Then the note is meant, so it comes first.
     first_names = [offered for offered in offered_names if is_meant_alone(text, offered.name)]
@@ -323,6 +325,19 @@ def suggest(visit: Visit) -> Response:
         last_names=last_names,
         is_note_first=any(_is_named(hit.note, text) for hit in hits[:1]),
     )
+
+
+def _holding_first(memory: MemorySession, hits: Hits) -> list[Hit]:
+    """Return hits in their order, but last those that nobody wants to open.
+
+    These are memories that a newer hit contradicts, and notes that look planted.
+    """
+    newer = _newer_by_row(memory, hits, (), most_names=0)
+
+    def is_unwanted(hit: Hit) -> bool:
+        return hit.note.row in newer or memory.is_held_back(hit.note)
+
+    return sorted(hits, key=is_unwanted)
 
 
 def _telling(memory: MemorySession, hit: Hit) -> str:
@@ -372,7 +387,7 @@ def shown(memory: MemorySession, hit: Hit, asked: str = "") -> dict[str, Any]:
 
     asked: the text of the query.
 
-    writer, agent, written, tidied: who wrote its text, and when (see `TextOrigin`).
+    writer, agent, written: who wrote its text, and when (see `TextOrigin`).
     title_pieces, pieces: the title and the passage in pieces: (whether the piece is a word of the
         query, its text). `pieces` is empty if the passage only repeats the title.
     is_planted: whether it seems to hold instructions for agents.
@@ -393,7 +408,6 @@ def shown(memory: MemorySession, hit: Hit, asked: str = "") -> dict[str, Any]:
         "agent": origin.agent,
         "category": info.category,
         "written": origin.time,
-        "tidied": origin.tidied,
         "about": info.date,
         "is_planted": memory.is_held_back(info),
         "is_archived": info.project.startswith("."),

@@ -7,6 +7,7 @@ The parameter `language` is a key of LANGUAGES in every function.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -21,6 +22,12 @@ LANGUAGES = {"en": "English", "zh": "中文"}
 COLON = {"en": ": ", "zh": "："}
 """The sign between a name and its value."""
 LANGUAGE_COOKIE = "memoranda-language"
+# The languages that write no blanks between words.
+_WITHOUT_BLANKS = frozenset(("zh",))
+# A value in a sentence, with the blanks beside it.
+_VALUE = re.compile(r" ?\{(\w+)\} ?")
+_TWO_HAN = re.compile("[\u3400-\u9fff]{2}")
+_HAN_AND_LATIN = re.compile("[\u3400-\u9fff][A-Za-z0-9]|[A-Za-z0-9][\u3400-\u9fff]")
 _SATURDAY = 5
 _SUNDAY = 6
 # The regions whose weeks do not begin on Monday (CLDR, supplemental data).
@@ -81,6 +88,8 @@ def translated(language: str, english: str, /, **values: Any) -> str:
     If a value is markup, such as a time, the text is markup, too, and the other values are escaped.
     """
     sentence = words(language).get(english, english)
+    if values and language in _WITHOUT_BLANKS:
+        sentence = _with_fitting_blanks(sentence, values)
     if any(isinstance(value, Markup) for value in values.values()):
         return escape(sentence).format(**{name: _shown(value) for name, value in values.items()})
     if values:
@@ -88,11 +97,49 @@ def translated(language: str, english: str, /, **values: Any) -> str:
     return sentence
 
 
+def _with_fitting_blanks(sentence: str, values: Mapping[str, Any]) -> str:
+    """Return a Chinese sentence with the blanks that its values need, before they are put in.
+
+    A Latin word or a number has a blank beside a Chinese character. A Chinese word has none: of
+    `今天 {who} 学到了`, `今天 claude 学到了` and `今天你学到了` are made.
+    """
+
+    def fitted(match: re.Match[str]) -> str:
+        value = str(values.get(match[1], ""))
+        text = Markup(value).striptags() if "<" in value else value
+        before = _blank_between(sentence[: match.start()][-1:], text[:1], match[0][:1])
+        after = _blank_between(text[-1:], sentence[match.end() :][:1], match[0][-1:])
+        return f"{before}{{{match[1]}}}{after}"
+
+    return _VALUE.sub(fitted, sentence)
+
+
+def _blank_between(character: str, next_character: str, present: str) -> str:
+    """Return what belongs between two characters: a blank or nothing.
+
+    present: a blank if there is one. Other characters than Chinese and Latin ones keep it.
+    """
+    pair = f"{character}{next_character}"
+    if _TWO_HAN.fullmatch(pair):
+        return ""
+    is_blank = present == " "
+    return " " if is_blank or _HAN_AND_LATIN.fullmatch(pair) else ""
+
+
 def _shown(value: Any) -> Any:
     """Make a value visible in markup, as templates do with a text that is none."""
     if isinstance(value, str) and not isinstance(value, Markup):
         return visible(value)
     return value
+
+
+def project_name(language: str, project: str) -> str:
+    """Return the name of a project within a sentence: `notes`, and `笔记` in Chinese.
+
+    project: the name, with the dot of an archive.
+    """
+    name = project.lstrip(".")
+    return words(language).get(f"project: {name}") or name
 
 
 def done(language: str, verb: str) -> str:

@@ -13,8 +13,8 @@ export function mark(card) {
   card?.classList.add("here");
 }
 
-// Marks the first card, unless somebody writes or has marked another.
+// Marks the first card where there are keys, unless somebody writes or has marked another.
 export function begin() {
-  if (here() || !document.activeElement?.matches("body, main, a, button")) return;
+  if (innerWidth < 720 || here() || !document.activeElement?.matches("body, main, a, button")) return;
   mark(cards()[0]);
 }

@@ -12,7 +12,7 @@ const field = figure.querySelector("[type=search]");
 const pen = canvas.getContext("2d");
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const view = { x: 0, y: 0, k: 1 };
-// Pixels of the width for each note that is named in bold.
+// Pixels of the width for each note that is named in dark letters.
 const HUB_WIDTH = 60;
 const MOST_LABELS = 160;
 // Of more lines than this, labels do not look for a place without one.
@@ -57,7 +57,9 @@ function markHubs() {
 function placeNodes() {
   const isMany = nodes.length > 400;
   const apart = isMany ? 24 : isClusters ? 90 : 56;
-  const [along, across] = wide > high ? [0.04, 0.07] : [0.07, 0.04];
+  // Only three shapes, so that the picture is the same in windows that differ little.
+  const shape = wide / high;
+  const [along, across] = shape > 1.1 ? [0.04, 0.07] : shape < 0.9 ? [0.07, 0.04] : [0.055, 0.055];
   for (const node of nodes) {
     const isLinked = near.get(node).size > 0;
     node.radius = sizeOf(node) + (node.isHub ? 14 : 7);
@@ -229,8 +231,9 @@ const SIDES = [[0, 1], [0, -1], [1, 0], [-1, 0], [1, 1], [-1, 1], [1, -1], [-1, 
 
 function nameNode(node, circles, segments, lit) {
   const [x, y] = at(node);
-  const isStrong = node === (here ?? chosen) || node.isHub;
-  pen.font = `${isStrong ? "600 13px" : "12px"} ${FONT}`;
+  const isChosen = node === (here ?? chosen);
+  const isStrong = isChosen || node.isHub;
+  pen.font = `${isChosen ? "600 " : ""}${isStrong ? 13 : 12}px ${FONT}`;
   const lines = linesOf(node.title, wide < 500 ? 0.7 * LINE_WIDTH : LINE_WIDTH);
   const w = Math.max(...lines.map((line) => pen.measureText(line).width)) + 2 * PADDING;
   const h = lines.length * LINE_HEIGHT + PADDING;

@@ -298,16 +298,8 @@ class ReviewVerbs(RestoreVerbs):
         if self.agent is not None:
             raise InvalidInput("only the owner decides; run memory review without an agent's name")
         chosen_keys = set(keys)
-        kinds = {_kind_of(key) for key in chosen_keys}
-        if len(kinds) != 1:
-            raise InvalidInput("choose questions of one kind")
-        kind = kinds.pop()
-        if kind not in SOURCES:
-            raise InvalidInput("choose questions of one kind")
-        answers = {answer.letter: answer for answer in shared_answers(kind)}
-        if choice not in answers:
-            raise InvalidInput(f'invalid choice "{choice}" (one of {", ".join(answers)})')
-
+        kind = _kind_of_all(chosen_keys)
+        answer = _shared_answer(kind, choice)
         items = [
             item
             for item in self._open_of(kind)
@@ -315,11 +307,10 @@ class ReviewVerbs(RestoreVerbs):
         ]
         if not items:
             raise NotFound(", ".join(sorted(chosen_keys))[:100], "the open questions")
-        apply = answers[choice].apply
-        if apply is None:
+        if answer.apply is None:
             self._store_answers([item.key for item in items], choice)
         else:
-            apply(self, items)
+            answer.apply(self, items)
         return items
 
     def _parts_of(self, question: str | ReviewItem) -> tuple[ReviewItem, list[ReviewItem]]:
@@ -400,6 +391,23 @@ def _offers(item: ReviewItem, choice: str) -> bool:
     # The answer `y` of a batch takes the proposal of each question.
     has_batch = source(item.kind).batch is not None
     return has_batch or choice in (letter for letter, _ in item.choices)
+
+
+def _kind_of_all(keys: Iterable[str]) -> str:
+    """Return the kind of the questions with these keys. Raises InvalidInput if they are of several."""
+    kinds = {_kind_of(key) for key in keys}
+    kind = kinds.pop() if len(kinds) == 1 else ""
+    if kind not in SOURCES:
+        raise InvalidInput("choose questions of one kind")
+    return kind
+
+
+def _shared_answer(kind: str, choice: str) -> SharedAnswer:
+    """Return the answer with this letter that many questions of a kind can get. Raises InvalidInput."""
+    answers = {answer.letter: answer for answer in shared_answers(kind)}
+    if choice not in answers:
+        raise InvalidInput(f'invalid choice "{choice}" (one of {", ".join(answers)})')
+    return answers[choice]
 
 
 def _combined(kind: str, items: list[ReviewItem]) -> list[ReviewItem]:

@@ -678,18 +678,21 @@ def pairs_to_ask(memories: Sequence[MemoryState]) -> list[ScoredPair]:
         b = statements_by_id[pair.b]
         shared_words = a.content & b.content
         rare_words = [word for word in shared_words if memory_counts[word] <= most_memories]
-        has_rare_words = len(rare_words) >= _LEAST_RARE_WORDS
-        # One of the texts has at most one word that the other lacks.
-        has_nearly_all = min(len(a.content - b.content), len(b.content - a.content)) <= 1
-        if not (has_rare_words and has_nearly_all):
+        if len(rare_words) < _LEAST_RARE_WORDS or not _contains_nearly_all(a, b):
             continue
-
         # A merge of texts about two things would mix these things up.
         names_differ = _have_names_of_their_own(texts_by_id[pair.a], texts_by_id[pair.b])
         if names_differ or _are_about_two_things(a, b):
             continue
         pairs.append(pair)
     return pairs
+
+
+def _contains_nearly_all(a: _Statement, b: _Statement) -> bool:
+    """Whether one of two texts has all content of the other, but for one word at most."""
+    missing_in_b = len(a.content - b.content)
+    missing_in_a = len(b.content - a.content)
+    return min(missing_in_a, missing_in_b) <= 1
 
 
 def _have_names_of_their_own(text: str, other_text: str) -> bool:

@@ -388,17 +388,33 @@ def _pieces_of(content: str, pairs: Container[str]) -> list[str]:
     return [piece for piece in pieces if piece]
 
 
+class _MarkCounts:
+    """Counts how many memories have each mark, apart for each kind of mark.
+
+    terms: words, and pairs of Han characters.
+    """
+
+    def __init__(self) -> None:
+        self.tags = Counter[str]()
+        self.targets = Counter[str]()
+        self.names = Counter[str]()
+        self.terms = Counter[str]()
+
+    def add(self, marks: _Marked) -> None:
+        """Count the marks of one memory, each once."""
+        self.tags.update(marks.tags.keys())
+        self.targets.update(marks.targets.keys())
+        self.names.update(marks.names.keys())
+        self.terms.update(marks.words | marks.pairs)
+
+
 def _rare_marks(memories: Sequence[MemoryState]) -> tuple[list[_Marked], Counter[str]]:
     """Return the rare marks of each memory, and the number of memories with each term.
 
     A mark is rare if at least two memories have it, but not too many. A name must also be surely a
     name: it must be within a sentence of one memory at least.
     """
-    # How many memories have each mark.
-    tags = Counter[str]()
-    targets = Counter[str]()
-    terms = Counter[str]()
-    names = Counter[str]()
+    counts = _MarkCounts()
     # A name at the beginning of a sentence may be any word. Within a sentence it is sure.
     sure_names: set[str] = set()
     all_marks = []
@@ -406,17 +422,14 @@ def _rare_marks(memories: Sequence[MemoryState]) -> tuple[list[_Marked], Counter
         marks, names_within = _marks_of(memory)
         all_marks.append(marks)
         sure_names |= names_within
-        names.update(marks.names.keys())
-        tags.update(marks.tags.keys())
-        targets.update(marks.targets.keys())
-        terms.update(marks.words | marks.pairs)
+        counts.add(marks)
 
     most_memories = max(_MOST_WITH_TERM, len(memories) // _MEMORIES_PER_TERM)
-    rare_terms = _shared(terms, most_memories)
-    rare_tags = _shared(tags, MOST_WITH_TAG)
+    rare_terms = _shared(counts.terms, most_memories)
+    rare_tags = _shared(counts.tags, MOST_WITH_TAG)
     # The target of a wikilink says the same, however many memories have it.
-    shared_targets = _shared(targets, len(memories))
-    rare_names = _shared(names, MOST_WITH_NAME) & sure_names
+    shared_targets = _shared(counts.targets, len(memories))
+    rare_names = _shared(counts.names, MOST_WITH_NAME) & sure_names
 
     # Keep only these marks of each memory.
     rare_marks = [
@@ -430,7 +443,7 @@ def _rare_marks(memories: Sequence[MemoryState]) -> tuple[list[_Marked], Counter
         )
         for marks in all_marks
     ]
-    return rare_marks, terms
+    return rare_marks, counts.terms
 
 
 def _shared(counts: Mapping[str, int], most: int) -> set[str]:

@@ -211,7 +211,8 @@ class LockedFile:
                 Append(self, fd, data[written:]).run()
                 return True
 
-            # A part of `data` was written, and other processes appended text after it.
+            # A part of `data` was written, and other processes appended text after it. If none of
+            # that part is surely ours, nothing is done.
             text_of_others = _text_of_others(tail, data, written)
             has_written = text_of_others != tail
             if has_written:

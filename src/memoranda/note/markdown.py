@@ -426,8 +426,8 @@ def with_counted_time(before: str, after: str, now: datetime) -> str:
     """Return the new text of a note with the time of the edit under `updated`, if it is Dendron's.
 
     Dendron, another notes program, writes the time of the last change as a number under `updated`,
-    so that whoever changes a note has to set it. `after` is returned as it is if the edit set the
-    key itself, or if `updated` is missing or not such a number.
+    so that other programs that change a note have to set it. `after` is returned as it is if the
+    edit set the key itself, or if `updated` is missing or not such a number.
 
     before, after: the file's text before and after an edit.
     now: the time of the edit.

@@ -838,8 +838,10 @@ def find_evidence(
         evidence: list[Hit] = []
         if not floor or reading.says_enough(floor):
             evidence = list(_chunks_that_fit(db, reading, max_chars, marks, skip, least))
-        if evidence or not context.invalid or query.as_of is not None:
+        may_be_in_invalid_notes = bool(context.invalid) and query.as_of is None
+        if evidence or not may_be_in_invalid_notes:
             return evidence
+    # No valid note answers, so the search is repeated with notes that are no longer valid.
     return find_evidence(
         db,
         question,

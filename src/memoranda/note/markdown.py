@@ -397,13 +397,16 @@ def unpack_list(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     text = value.strip()
-    if text.startswith("[") and text.endswith("]") and not text.startswith("[["):
+    # `[[a]]` is a link to a page.
+    is_in_brackets = text.startswith("[") and text.endswith("]") and not text.startswith("[[")
+    if is_in_brackets:
         try:
             return parse(f"list: {text}")["list"]
         except ValueError:
             return value
     words = text.split()
-    if len(words) > 1 and all(word.startswith("#") for word in words):
+    are_tags = len(words) > 1 and all(word.startswith("#") for word in words)
+    if are_tags:
         return [word.rstrip(",") for word in words]
     return value
 

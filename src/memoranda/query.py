@@ -191,7 +191,7 @@ def narrowed(
     for query_field in dataclasses.fields(query_of_text):
         name = query_field.name
         value = getattr(query_of_text, name)
-        # A field with a default that is made (`metadata`) has none to compare with.
+        # An empty `metadata` is a new dict each time, so its field has no default to compare with.
         is_set = value != query_field.default and value not in ((), {})
         if is_set and name != "text":
             changes[name] = _joined(name, getattr(query, name), value)

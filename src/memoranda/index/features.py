@@ -99,7 +99,9 @@ def row(note: Note, text: str, project: int) -> dict[str, object]:
         day = note.created.date().isoformat()
     conversation = None
     if style.speaker is not None:
-        place = f"{project}\0{note.path.rpartition('/')[0]}\0{day}"
+        # A number that the turns of one conversation share, small enough for SQLite.
+        folder = note.path.rpartition("/")[0]
+        place = f"{project}\0{folder}\0{day}"
         conversation = int.from_bytes(blake2b(place.encode("utf-8", "replace"), 6))
     return {
         "conversation": conversation,

@@ -268,11 +268,12 @@ class Index(Database):
         near: compares meanings. None compares only words.
         filters: further filters, and the time at which notes must be valid.
         skip: returns True for notes to leave out. None leaves out no note.
-        least: leave out passages with a lower relevance, which is how much of the question's words
-            they have. 0 leaves out none.
-        floor: return [] unless at least one passage has this relevance. 0 means no limit.
-        related: the cosine from which a note has to do with a question. 0 if it is not known for
-            the model.
+        least: leave out each passage with a lower relevance (0 to 1), which is how much of the
+            question's words it has. 0 leaves out none.
+        floor: if no passage has this relevance, nothing answers the question, and the result is [].
+            0 means no limit.
+        related: the cosine from which a note has to do with a question. With such a note, `floor`
+            does not matter. 0 if it is not known for the model.
         """
         from memoranda.index import search
 

@@ -383,7 +383,8 @@ class Hits(ValueObject):
             # A NUL, so that no passage matches across two
             flat_text += f"{flat_passage}\0"
             room -= min(len(hit.note.title), _MAX_TITLE_CHARACTERS)
-            if fitting_hits and room < len(hit.passage):
+            is_first = not fitting_hits
+            if room < len(hit.passage) and not is_first:
                 break
             hit.passage = hit.passage[: max(room, _MIN_PASSAGE_CHARACTERS)]
             room -= len(hit.passage)

@@ -136,7 +136,8 @@ def validity_marks(
     if pairs_by_name:
         sources.append(_BY_NAME)
     for pairs in sources:
-        # Of several newer notes, the one that begins first is named.
+        # Of several newer notes, the one that begins first is named: it comes last, and replaces the
+        # marks before it.
         marks |= db.execute(
             f"select old.row, 'superseded by ' || {_NAME} from {pairs} where old.row in {_GIVEN}"
             f" and {seen_by('new.scope', ':viewer')} order by new.begins desc",

@@ -428,7 +428,8 @@ def _apply(
         # Somebody made the file again after the disk was listed. The next sync indexes it.
         return
     note, stamp = loaded
-    if change.old == path:
+    is_known = change.old == path
+    if is_known:
         indexed = get(db, project, path)
         if indexed is not None and indexed.etag == note.etag:
             # The text is the same. If the time is too, only the stamp's other numbers differ.

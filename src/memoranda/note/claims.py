@@ -904,7 +904,8 @@ def _kind_of(value: str) -> str:
         return "frequency"
     if first.rstrip("s") in tables.weekdays or tables.ordinal_day.match(value):
         return "weekday"
-    if _ISO_DATE.search(value) or tables.months.keys() & fold(value).replace(",", " ").split():
+    has_month = tables.months.keys() & fold(value).replace(",", " ").split()
+    if has_month or _ISO_DATE.search(value):
         return "date"
     if _QUANTITY.match(value) or first in tables.numbers:
         return "number"

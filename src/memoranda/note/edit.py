@@ -94,7 +94,7 @@ class StrReplace:
             )
         places = occurrences(text, self.old)
         if len(places) != 1:
-            # Only with other line breaks than in the file, `old` is not found by `_lines_of`.
+            # `_lines_of` knows overlapping ones, too, but finds none with other line breaks.
             lines = _lines_of(text, self.old, overlapping=True) or _lines_at(text, places)
             raise CountMismatch(len(places), 1, lines)
         start, end = places[0]

@@ -422,10 +422,8 @@ class EntityText:
         items: the texts of the items.
         """
         lines = _LINES.findall(self.text)
-        if frontmatter.is_crlf(self.text):
-            newline = "\r\n"
-        else:
-            newline = "\n"
+        newline = "\r\n" if frontmatter.is_crlf(self.text) else "\n"
+        # The new lines are put behind the last one, which may have no line break.
         if lines and not lines[-1].endswith("\n"):
             lines[-1] += newline
 
@@ -434,7 +432,9 @@ class EntityText:
         item_lines = [item.line for item in self._items if item.section == section]
         heading = self._heading(section)
         if item_lines:
-            insertion = _Insertion(_end(max(item_lines) - 1, lines, self._starts), new_lines)
+            # Lines of items count from 1, indexes from 0.
+            last_item = max(item_lines) - 1
+            insertion = _Insertion(_end(last_item, lines, self._starts), new_lines)
         elif heading:
             insertion = self._below_text(heading, lines, new_lines)
         else:

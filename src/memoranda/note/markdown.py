@@ -397,13 +397,16 @@ def unpack_list(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     text = value.strip()
-    if text.startswith("[") and text.endswith("]") and not text.startswith("[["):
+    # `[[a]]` is a link to a page.
+    is_in_brackets = text.startswith("[") and text.endswith("]") and not text.startswith("[[")
+    if is_in_brackets:
         try:
             return parse(f"list: {text}")["list"]
         except ValueError:
             return value
     words = text.split()
-    if len(words) > 1 and all(word.startswith("#") for word in words):
+    are_tags = len(words) > 1 and all(word.startswith("#") for word in words)
+    if are_tags:
         return [word.rstrip(",") for word in words]
     return value
 
@@ -426,8 +429,8 @@ def with_counted_time(before: str, after: str, now: datetime) -> str:
     """Return the new text of a note with the time of the edit under `updated`, if it is Dendron's.
 
     Dendron, another notes program, writes the time of the last change as a number under `updated`,
-    so that whoever changes a note has to set it. `after` is returned as it is if the edit set the
-    key itself, or if `updated` is missing or not such a number.
+    so that other programs that change a note have to set it. `after` is returned as it is if the
+    edit set the key itself, or if `updated` is missing or not such a number.
 
     before, after: the file's text before and after an edit.
     now: the time of the edit.

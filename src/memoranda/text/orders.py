@@ -611,8 +611,16 @@ class Vocabulary:
         of `pay` at which a verb gives an order.
         """
         places_by_language: dict[str, dict[str, list[float]]] = {}
-        for place in self._places_of_calls(words):
-            places_by_language.setdefault(_EVERYWHERE, {}).setdefault(_CALLED, []).append(place)
+
+        def add(language: str, part: str, place: float, *, gives_order: bool) -> None:
+            """Add a place of a part, and also to the part with `!` if its verb gives an order."""
+            places_by_part = places_by_language.setdefault(language, {})
+            places_by_part.setdefault(part, []).append(place)
+            if gives_order:
+                places_by_part.setdefault(part + _ORDERED, []).append(place)
+
+        for place_of_call in self._places_of_calls(words):
+            add(_EVERYWHERE, _CALLED, place_of_call, gives_order=False)
         words_without_commas = [word for word in words if word != _COMMA]
         order_indexes = _indexes_of_orders(words)
         place = 0.0
@@ -620,19 +628,13 @@ class Vocabulary:
             for entry in self.parts_of(word).entries:
                 if len(entry.words) > 1 and not self._is_here(entry, words_without_commas, index):
                     continue
-                parts = places_by_language.setdefault(entry.language, {})
-                parts.setdefault(entry.part, []).append(place)
                 # Only for English, the place of a verb shows whether it gives an order
                 gives_order = entry.language != "en" or index - entry.main in order_indexes
-                if gives_order:
-                    parts.setdefault(entry.part + _ORDERED, []).append(place)
+                add(entry.language, entry.part, place, gives_order=gives_order)
             if not word.isascii() and runs().search(word):
                 for language, part, offset in self._in_run(word):
                     # Two letters count as one word.
-                    place_in_run = place + offset / 2
-                    parts = places_by_language.setdefault(language, {})
-                    parts.setdefault(part, []).append(place_in_run)
-                    parts.setdefault(part + _ORDERED, []).append(place_in_run)
+                    add(language, part, place + offset / 2, gives_order=True)
             place += _places_taken(word)
         return places_by_language
 

@@ -820,11 +820,12 @@ def find_evidence(
     near: compares meanings. None compares only words.
     filters: further filters, and the time at which notes must be valid.
     skip: returns True for notes to leave out. None leaves out no note.
-    least: leave out chunks with a lower relevance, which is how much of the question's words they
-        have. 0 leaves out none.
-    floor: return [] unless at least one chunk has this relevance. 0 means no limit.
-    related: the cosine from which a note has to do with a question. 0 if it is not known for the
-        model.
+    least: leave out each chunk with a lower relevance (0 to 1), which is how much of the question's
+        words it has. 0 leaves out none.
+    floor: if no chunk has this relevance, nothing answers the question, and the result is []. 0
+        means no limit.
+    related: the cosine from which a note has to do with a question. With such a note, `floor` does
+        not matter. 0 if it is not known for the model.
     """
     query = filters.replace(
         text=sqlite_text(spoken(question)), projects=None if projects is None else tuple(projects)
@@ -838,8 +839,10 @@ def find_evidence(
         evidence: list[Hit] = []
         if not floor or reading.says_enough(floor):
             evidence = list(_chunks_that_fit(db, reading, max_chars, marks, skip, least))
-        if evidence or not context.invalid or query.as_of is not None:
+        may_be_in_invalid_notes = bool(context.invalid) and query.as_of is None
+        if evidence or not may_be_in_invalid_notes:
             return evidence
+    # No valid note answers, so the search is repeated with notes that are no longer valid.
     return find_evidence(
         db,
         question,

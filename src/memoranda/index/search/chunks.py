@@ -509,7 +509,7 @@ class ChunkReading:
         has_longer = False
         for number, word in enumerate(self._ranking.words):
             marks = marks_of(bits, number)
-            # The text has only a longer word. This is told even for a weak word.
+            # The text has only a longer word. A weak word counts here, too.
             if (marks & IN_TEXT) == LOOSE:
                 has_longer = True
             # A weak word itself says too little to be a reason.

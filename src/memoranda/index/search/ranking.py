@@ -265,7 +265,6 @@ class TermScorer(dict[int, float]):
         """
         if not bits:
             return 0.0
-        # The score of the bits without their last word, plus the score of this word.
         word = last_word(bits)
         marks = marks_of(bits, word)
         is_in_text = bool(marks & IN_TEXT)

@@ -435,13 +435,12 @@ class WordFinder:
             while at >= 0:
                 token = match_word(flat, at) if begins_word(at) else None
                 if token:
-                    matches = known_matches.get(token[0])
-                    if matches is None:
-                        matches = self._matches_of(token[0])
-                        known_matches[token[0]] = matches
-                    has_match = matches[1]
-                    if has_match:
-                        places_found.append((at, *matches))
+                    word = token[0]
+                    if word not in known_matches:
+                        known_matches[word] = self._matches_of(word)
+                    number, bits = known_matches[word]
+                    if bits:
+                        places_found.append((at, number, bits))
                 at = find(head, at + 1)
         return places_found
 

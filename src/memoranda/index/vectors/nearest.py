@@ -129,15 +129,13 @@ class Vectors:
             if viewer is not None:
                 other_rows = store.visible(self._database.connection, other_rows, viewer)
             chosen, cosines = self._compare(question, nearest | other_rows)
+            # Ascending, so that the last passage of a note sets its cosine: the nearest.
             order = np.argsort(cosines, kind="stable")
             notes = self._passages.notes[chosen[order]].tolist()
-        # The order is ascending, so the last passage of a note sets its cosine: the nearest.
-        # The cosines of equal texts differ slightly with the places of the vectors, so they are rounded.
-        return {
-            row: cosine
-            for row, cosine in zip(notes, cosines[order].round(6).tolist(), strict=True)
-            if cosine
-        }
+        # Rounded, since the cosines of equal texts differ slightly with the places of the vectors.
+        rounded_cosines = cosines[order].round(6).tolist()
+        # A passage that the model cannot read has the cosine 0.
+        return {row: cosine for row, cosine in zip(notes, rounded_cosines, strict=True) if cosine}
 
     def _nearest(self, question: np.ndarray, most: int, viewer: str | None) -> set[int]:
         """Return the rows of the notes with the `most` passages nearest to a question.
@@ -149,10 +147,13 @@ class Vectors:
         are tried.
         """
         chosen, cosines = self._compare(question, notes=None)
+        # How many passages are looked at. Some may belong to deleted notes, for an agent also to
+        # notes of others.
         tried = (most if viewer is None else 2 * most) + 16
         while True:
             best = np.arange(len(cosines))
             if len(cosines) > tried:
+                # The highest `tried` cosines, found without sorting all.
                 best = np.argpartition(cosines, len(cosines) - tried)[-tried:]
             best = best[np.argsort(-cosines[best], kind="stable")]
             # A passage that the model cannot read has the cosine 0.
@@ -210,17 +211,19 @@ class Vectors:
         """
         with self._lock:
             self._refresh()
+            # The positions of the passages without a vector.
             bare = np.flatnonzero(self._vector_places < 0)
             texts_by_key: dict[int, str] = {}
+            # If all notes of a group were deleted, it has no texts, and the next one is read.
             for at in range(0, len(bare), most):
-                some = bare[at : at + most]
-                keys = set(self._passages.keys[some].tolist())
+                group = bare[at : at + most]
+                keys = set(self._passages.keys[group].tolist())
                 texts_by_key = store.texts(
-                    self._database.connection, self._passages.notes[some].tolist(), keys
+                    self._database.connection, self._passages.notes[group].tolist(), keys
                 )
                 if texts_by_key:
                     break
-            # The number of characters up to each text.
+            # The number of characters up to the end of each text.
             lengths = accumulate([len(text) for text in texts_by_key.values()])
             fitting_count = sum(length <= characters for length in lengths)
             return dict(islice(texts_by_key.items(), max(fitting_count, 1)))
@@ -450,7 +453,9 @@ class KnownTexts:
             except (NoAnswer, NoModel):
                 return []
             rows = self._file.rows[places]
-            if not question.any() or rows.shape[1] != len(question):
+            is_readable = question.any()
+            has_same_length = rows.shape[1] == len(question)
+            if not is_readable or not has_same_length:
                 return []
             cosines: list[float] = _calibrated(rows @ question, self._manner.floor).tolist()
             return cosines

@@ -140,11 +140,13 @@ class VectorFile:
         """Return the row of the vector for each key. -1 for a key without a vector."""
         if not len(self.keys):
             return np.full(len(keys), -1)
-        # Find each key in the sorted keys of the file. The last place stands for all higher keys.
+        # Find the place of each key among the sorted keys of the file. A key that the file lacks has
+        # the place of the next higher one, or the last place if there is none.
         order = np.argsort(self.keys, kind="stable")
         places_in_order = np.searchsorted(self.keys, keys, sorter=order)
         positions = order[np.minimum(places_in_order, len(self.keys) - 1)]
-        return np.where(self.keys[positions] == keys, positions, -1)
+        is_in_file = self.keys[positions] == keys
+        return np.where(is_in_file, positions, -1)
 
     def append(self, keys: np.ndarray, rows: np.ndarray) -> None:
         """Add vectors and wait until they are on the disk. After an error, no vector is added.

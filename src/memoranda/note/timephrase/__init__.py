@@ -66,12 +66,12 @@ def read_times(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> lis
     UnusedWords if a time word of the text was not used.
     """
     # Find the words that are about times.
-    written = Text(text)
-    parts = parts_that_count(parts_of(written), written.plain)
-    _refuse_vague(written, parts)
-    sentence = Sentence(written, [part for part in parts if not _says_nothing(part, parts)])
+    forms = Text(text)
+    parts = parts_that_count(parts_of(forms), forms.plain)
+    _refuse_vague(forms, parts)
+    sentence = Sentence(forms, [part for part in parts if not _says_nothing(part, parts)])
     if not any(_says_when(part) for part in sentence.parts):
-        raise _without_time(written, text)
+        raise _without_time(forms, text)
 
     clock = Clock(now.astimezone(zone), zone, day_hour)
     try:
@@ -91,11 +91,11 @@ def read_times(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> lis
     return readings
 
 
-def _refuse_vague(written: Text, parts: Sequence[Part]) -> None:
+def _refuse_vague(forms: Text, parts: Sequence[Part]) -> None:
     """Raise VagueTime if one of the parts is a word such as "soon"."""
     for part in parts:
         if part.kind == "vague":
-            raise VagueTime(written.as_written(part.lexeme.start, part.lexeme.end))
+            raise VagueTime(forms.as_written(part.lexeme.start, part.lexeme.end))
 
 
 class GroupReading(NamedTuple):
@@ -119,15 +119,15 @@ def read_all(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> list[
     zone: the zone of days and clocks, unless a group names another.
     day_hour: the hour (0-23) assumed for a day without a time.
     """
-    written = Text(text)
+    forms = Text(text)
     clock = Clock(now.astimezone(zone), zone, day_hour)
-    groups = _groups(written)
+    groups = _groups(forms)
     spans = [_span(group) for group in groups]
 
     # Number the paragraphs, and find those with a vague word. The blank lines are found in the
     # plain text, and their ends are counted in the text as it was written.
     paragraph_ends = [
-        written.span(0, blank_line.end())[1] for blank_line in PARAGRAPH.finditer(written.plain)
+        forms.span(0, blank_line.end())[1] for blank_line in PARAGRAPH.finditer(forms.plain)
     ]
     paragraphs = [bisect(paragraph_ends, start) for start, _ in spans]
     vague_paragraphs: set[int] = set()
@@ -200,12 +200,12 @@ def _says_nothing(part: Part, parts: Sequence[Part]) -> bool:
     return any(other.unit == repetition.unit and other.days for other in repetitions)
 
 
-def _without_time(written: Text, text: str) -> TimeRefused:
+def _without_time(forms: Text, text: str) -> TimeRefused:
     """Return the refusal of a text in which no time was found.
 
     It names words of other languages that may say one, such as "morgen".
     """
-    words = leftovers.foreign_words(written, ())
+    words = leftovers.foreign_words(forms, ())
     if words:
         return UnusedWords(text, words)
     return NoTime(text)

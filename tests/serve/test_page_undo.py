@@ -214,3 +214,21 @@ async def test_the_undo_of_an_undo_is_said_to_be_done_again(web, page):
     assert "did again" in rows[4]
     assert "took back" not in rows[4]
     assert "took back" in rows[3]
+
+
+async def test_a_text_that_upkeep_linked_since_is_taken_back_with_one_click(web, page):
+    tea = memory(web, "Tea is green.", category="knowledge")
+    cake = memory(web, "Cake is sweet.", category="knowledge")
+    web.later(minutes=5)
+    web.memory.edit(tea.id, FindReplace("green", "black"))
+    number = web.memory.log(limit=1)[0].number
+    upkeep = web.memory.as_caller(None, "daemon")
+    upkeep.run = 0
+    Upkeep(upkeep).link(web.memory.find(tea.id), web.memory.find(cake.id))
+    address = note_url(tea.project, tea.path)
+    history = await page.see(f"{address}?part=history")
+    assert f'href="/page/change/{number}"' not in history
+    answer = await page.send("/page/undo", change=str(number), back=address)
+    assert answer.headers["location"].startswith(address)
+    assert web.memory.find(tea.id).links == (cake.id,)
+    assert web.memory.read(tea.id).content == "Tea is green."

@@ -33,7 +33,7 @@ from memoranda.sources.step import StepKind
 
 @dataclass(frozen=True)
 class LaterUpkeep:
-    """What upkeep alone has done to a file since a change.
+    """The work of upkeep alone on a file since a change.
 
     left: the header keys that the change left.
     now: the header keys of the file now.

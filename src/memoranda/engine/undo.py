@@ -77,7 +77,7 @@ class Later:
     def upkeep(self, place: Location, left: str, now: File, digest_now: str) -> LaterUpkeep | None:
         """Return what upkeep alone has done to a file since. None if others changed it, too.
 
-        The arguments are those of `later_upkeep`.
+        See `later_upkeep` for the arguments.
         """
         return later_upkeep(self._history, place, self._number, left, now, digest_now)
 

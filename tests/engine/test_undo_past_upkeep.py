@@ -127,12 +127,14 @@ def test_what_somebody_wrote_after_it_stays_in_the_way(home, is_text_changed_fir
     cake = home.write(CAKE, "knowledge")
     change = edited(home, tea, "green", "black")
     if is_text_changed_first:
-        home.memory.edit(tea, Append("It was a gift.\n"))
+        edit = Append("It was a gift.\n")
+        home.memory.edit(tea, edit)
         theirs = last(home)
         link_by_upkeep(home, tea, cake)
     else:
         link_by_upkeep(home, tea, cake)
-        home.memory.edit(tea, Append("It was a gift.\n"))
+        edit = Append("It was a gift.\n")
+        home.memory.edit(tea, edit)
         theirs = last(home)
     before = home.tree()
     with pytest.raises(CannotUndo, match=rf"changed later \(#{theirs}\)"):

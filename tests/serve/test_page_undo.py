@@ -235,3 +235,22 @@ async def test_a_text_that_upkeep_linked_since_is_taken_back_with_one_click(web,
     assert info.links == (cake.id,)
     note = web.memory.read(tea.id)
     assert note.content == "Tea is green."
+
+
+async def test_a_note_from_which_an_undo_only_took_a_link_says_so(web, page):
+    cake = memory(web, "Cake is sweet.", category="knowledge")
+    web.later(minutes=5)
+    tea = memory(web, "Tea is green.", category="knowledge")
+    (change,) = web.memory.log(limit=1)
+    upkeep = web.memory.as_caller(None, "daemon")
+    upkeep.run = 0
+    tea_info = web.memory.find(tea.id)
+    cake_info = web.memory.find(cake.id)
+    Upkeep(upkeep).link(tea_info, cake_info)
+    web.memory.undo(change.number)
+    address = note_url(cake.project, cake.path)
+    history = await page.see(f"{address}?part=history")
+    words = plain(history)
+    assert "You changed a link in it along with another note" in words
+    shown = await page.see(address)
+    assert "You · " not in shown.partition("Changed</dt>")[2][:80]

@@ -9,13 +9,17 @@ from memoranda.engine.engine import verb
 from memoranda.engine.history import HistoryVerbs, Revision
 from memoranda.engine.writing import as_file
 
+# Changes among which deletions are looked for.
+_MAX_LOOKED_AT = 1_000
+
 
 @verb
 def standing_deletions(memory: HistoryVerbs, since: datetime, limit: int) -> list[Revision]:
     """Return the deletions of notes that nobody took back, the newest first.
 
     Deletions by jobs are left out, and notes that seem to hold instructions for agents. Of a change
-    that deleted several notes, only the first one is returned.
+    that deleted several notes, only the first one is returned. Only the latest changes are looked
+    through.
 
     since: only deletions made since this time.
     limit: the number of deletions.
@@ -32,7 +36,7 @@ def standing_deletions(memory: HistoryVerbs, since: datetime, limit: int) -> lis
 def _deletions(memory: HistoryVerbs, since: datetime) -> Iterator[Revision]:
     """Yield the deletions by people and agents that count, the newest first."""
     history = memory.engine.ledger.history
-    for change in memory.log(limit=0, since=since):
+    for change in memory.log(limit=_MAX_LOOKED_AT, since=since):
         is_by_somebody = change.verb == "delete" and change.run is None
         if is_by_somebody and history.undone_by(change) is None:
             yield from memory.revisions(change.number, limit=1)

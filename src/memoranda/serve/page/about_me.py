@@ -21,7 +21,7 @@ from memoranda.query import Query
 from memoranda.serve.page.like_facts import alike
 from memoranda.serve.page.plain_markdown import plain_text
 from memoranda.serve.page.shell import presence
-from memoranda.serve.page.text_origin import text_origin
+from memoranda.serve.page.text_origin import TextOrigin, text_origin
 from memoranda.serve.page.visit import HOME, Visit
 
 # Facts of the owner's profile.
@@ -44,6 +44,7 @@ class _KnownFact(NamedTuple):
     why: the reason why it is about the owner.
     is_whole: whether the whole note is about the owner.
     is_only_pinned: whether it is told because it is pinned, whatever it is about.
+    origin: who wrote its text, and when.
     """
 
     info: NoteInfo
@@ -53,6 +54,7 @@ class _KnownFact(NamedTuple):
     is_confirmed: bool
     is_whole: bool
     is_only_pinned: bool
+    origin: TextOrigin
 
 
 class _Group(NamedTuple):
@@ -92,15 +94,15 @@ def show(visit: Visit) -> Response:
         _judge(memory, visit.text("ref"), visit.text("do"))
         return visit.back(f"{HOME}/me")
     entries = profile(memory, _MAX_FACTS)
-    facts = [_known_fact(entry) for entry in entries if not _is_silent(memory, entry)]
+    facts = [_known_fact(memory, entry) for entry in entries if not _is_silent(memory, entry)]
     told_ids = _ids_told(visit, facts)
     claims = [fact for fact in facts if not fact.is_confirmed]
     told_claims = [fact for fact in claims if fact.info.id in told_ids]
     untold_claims = [fact for fact in claims if fact.info.id not in told_ids]
     # What is told comes first, and names its group.
-    groups_of_claims = _groups(memory, [*told_claims, *untold_claims])
+    groups_of_claims = _groups([*told_claims, *untold_claims])
     known = _KnownFacts(
-        confirmed=_groups(memory, (fact for fact in facts if fact.is_confirmed)),
+        confirmed=_groups(fact for fact in facts if fact.is_confirmed),
         noted=[group for group in groups_of_claims if group.fact.info.id in told_ids],
         untold=[group for group in groups_of_claims if group.fact.info.id not in told_ids],
     )
@@ -115,7 +117,7 @@ def show(visit: Visit) -> Response:
     )
 
 
-def _known_fact(entry: ProfileEntry) -> _KnownFact:
+def _known_fact(memory: MemorySession, entry: ProfileEntry) -> _KnownFact:
     """Return an entry of the profile as the page shows it."""
     title = entry.info.title
     text = plain_text(entry.text).strip()
@@ -129,6 +131,7 @@ def _known_fact(entry: ProfileEntry) -> _KnownFact:
         entry.is_confirmed,
         entry.why != _SOME_LINES,
         entry.is_only_pinned,
+        text_origin(memory, entry.info),
     )
 
 
@@ -152,12 +155,12 @@ def _ids_told(visit: Visit, facts: Collection[_KnownFact]) -> set[str]:
     return set(at_start.notes)
 
 
-def _groups(memory: MemorySession, facts: Iterable[_KnownFact]) -> list[_Group]:
+def _groups(facts: Iterable[_KnownFact]) -> list[_Group]:
     """Return facts in groups of those that say nearly the same."""
     texts = [(fact.text, fact) for fact in facts]
     groups = []
     for fact, *others in alike(texts):
-        writers = [text_origin(memory, like_fact.info).writer for like_fact in (fact, *others)]
+        writers = [like_fact.origin.writer for like_fact in (fact, *others)]
         groups.append(_Group(fact, others, list(dict.fromkeys(writers))))
     return groups
 

@@ -19,7 +19,7 @@ from memoranda.engine.refusals import refused_undos
 from memoranda.engine.whereabouts import Place, PlacedChange, history_through_moves
 from memoranda.errors import MemorandaError, NotFound, NotInHistory
 from memoranda.index.rows import NoteInfo
-from memoranda.ledger.change import Change
+from memoranda.ledger.change import UNLINKED, Change
 from memoranda.note.edit import Rewrite
 from memoranda.serve.page.change_rows import undone_in
 from memoranda.serve.page.paging import part
@@ -132,17 +132,22 @@ def _rows(
             # The text of an earlier place would be restored at that place.
             "may_restore": changed_text and step.place == place and _has_text_before(change, place),
             "undoes": change.undoes,
-            "is_of_other": _is_of_other_note(step),
+            "is_of_other": _is_of_other_note(step, changed_text=changed_text),
             "merged": _title_merged(memory, step, revisions[change.number]),
         }
         rows.append(documents.change(change) | row)
     return _with_runs_folded(rows)
 
 
-def _is_of_other_note(step: PlacedChange) -> bool:
-    """Whether somebody's change is about another note, and this one changed with it."""
+def _is_of_other_note(step: PlacedChange, *, changed_text: bool) -> bool:
+    """Whether somebody's change is about another note, and this one changed with it.
+
+    changed_text: whether the change wrote words of this note.
+    """
     change = step.change
-    if is_upkeep([change]) or change.verb in ("merge", "undo", "rename"):
+    # An undo that removed a note, and links to it from others.
+    only_unlinked = UNLINKED in (change.details or {}) and not changed_text
+    if is_upkeep([change]) or (change.verb in ("merge", "undo", "rename") and not only_unlinked):
         return False
     return step.place_before is None and (change.project, change.path) != step.place
 

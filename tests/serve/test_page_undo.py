@@ -230,6 +230,8 @@ async def test_a_text_that_upkeep_linked_since_is_taken_back_with_one_click(web,
     address = note_url(tea.project, tea.path)
     history = await page.see(f"{address}?part=history")
     assert f'href="/page/change/{change.number}"' not in history
+    words = plain(history)
+    assert "Upkeep linked it with Cake is sweet." in words
     await page.send("/page/undo", change=str(change.number), back=address)
     info = web.memory.find(tea.id)
     assert info.links == (cake.id,)

@@ -16,7 +16,12 @@ from memoranda.engine import MemorySession
 from memoranda.engine.history import Revision
 from memoranda.engine.outside_edits import OutsideEdit, outside_edits
 from memoranda.engine.refusals import refused_undos
-from memoranda.engine.whereabouts import Place, PlacedChange, history_through_moves
+from memoranda.engine.whereabouts import (
+    Place,
+    PlacedChange,
+    history_through_moves,
+    where_now,
+)
 from memoranda.errors import MemorandaError, NotFound, NotInHistory
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import UNLINKED, Change
@@ -101,6 +106,7 @@ def _rows(
     may_restore: whether the text before it can be restored.
     undoes: the number of the change that it undid, or None.
     merged: the title of the note that it merged into this one. "" if it merged none.
+    linked: the note with which upkeep linked this one, at its present place, or None.
     is_of_other: whether the change is about another note, and changed only links in this one.
     repeated: the rows of changes like it that were just before it.
     """
@@ -134,6 +140,7 @@ def _rows(
             "undoes": change.undoes,
             "is_of_other": _is_of_other_note(step, changed_text=changed_text),
             "merged": _title_merged(memory, step, revisions[change.number]),
+            "linked": _linked_note(memory, step),
         }
         rows.append(documents.change(change) | row)
     return _with_runs_folded(rows)
@@ -175,6 +182,15 @@ def _is_repeated(newer: Document, row: Document) -> bool:
     is_silent = not any(difference.lines for difference in row["differences"])
     is_alike = newer["verb"] == row["verb"] and newer["moved_from"] == row["moved_from"] == ""
     return newer["is_upkeep"] and row["is_upkeep"] and is_silent and is_alike
+
+
+def _linked_note(memory: MemorySession, step: PlacedChange) -> NoteInfo | None:
+    """Return the note with which upkeep linked the note. None for another change, or if it is gone."""
+    change = step.change
+    others = [touched for touched in change.files if (touched.project, touched.path) != step.place]
+    if change.verb != "link" or change.run is None or len(others) != 1:
+        return None
+    return where_now(memory, others[0].project, others[0].path)
 
 
 def _title_merged(memory: MemorySession, step: PlacedChange, revisions: Sequence[Revision]) -> str:

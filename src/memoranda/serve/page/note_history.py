@@ -36,6 +36,8 @@ from memoranda.serve.page.writers import is_upkeep
 
 # Changes on one page of the history.
 _CHANGES_PER_PAGE = 30
+# The keys of a header with links to other notes.
+_LINK_KEYS = {"links", "unlinked"}
 
 
 def show(visit: Visit, place: Place, *, is_gone: bool = False) -> Response:
@@ -138,7 +140,7 @@ def _rows(
             # The text of an earlier place would be restored at that place.
             "may_restore": changed_text and step.place == place and _has_text_before(change, place),
             "undoes": change.undoes,
-            "is_of_other": _is_of_other_note(step, changed_text=changed_text),
+            "is_of_other": _is_of_other_note(step, step_differences),
             "merged": _title_merged(memory, step, revisions[change.number]),
             "linked": _linked_note(memory, step),
         }
@@ -146,17 +148,22 @@ def _rows(
     return _with_runs_folded(rows)
 
 
-def _is_of_other_note(step: PlacedChange, *, changed_text: bool) -> bool:
-    """Whether somebody's change is about another note, and this one changed with it.
+def _is_of_other_note(step: PlacedChange, step_differences: Sequence[Difference]) -> bool:
+    """Whether somebody's change is about another note, and only changed links in this one.
 
-    changed_text: whether the change wrote words of this note.
+    step_differences: what it changed in this note.
     """
     change = step.change
-    # An undo that removed a note, and links to it from others.
-    only_unlinked = UNLINKED in (change.details or {}) and not changed_text
-    if is_upkeep([change]) or (change.verb in ("merge", "undo", "rename") and not only_unlinked):
+    is_about_this = step.place_before is not None or (change.project, change.path) == step.place
+    if is_about_this or is_upkeep([change]) or change.verb in ("merge", "rename"):
         return False
-    return step.place_before is None and (change.project, change.path) != step.place
+    # An undo is about every note that it gives an older text, but not about one that it unlinks.
+    if change.verb == "undo" and UNLINKED not in (change.details or {}):
+        return False
+    # A pin or a tag of several notes is about each of them.
+    names = {item.name for difference in step_differences for item in difference.properties}
+    has_lines = any(difference.lines for difference in step_differences)
+    return names <= _LINK_KEYS and not (change.verb == "undo" and has_lines)
 
 
 def _with_runs_folded(rows: Sequence[Document]) -> list[Document]:

@@ -284,7 +284,75 @@ def _draft(text: str) -> Draft:
     return Draft(text, project="categories", category="knowledge")
 
 
-KINDS = ("write", "add", "change", "link", "link", "link", "read", "fold")
+def sort_by_upkeep(home: Home, memory_id: str, category: str) -> None:
+    """Move a memory to a category as upkeep does."""
+    home.later(minutes=1)
+    info = home.info(memory_id)
+    keys = {"phase": "organized"}
+    Upkeep(job_of(home)).change(info, keys, "classify", category=category)
+
+
+def test_a_text_is_taken_back_where_upkeep_sorted_it(home):
+    tea = home.write(TEA)
+    cake = home.write(CAKE, "knowledge")
+    change = edited(home, tea, "green", "black")
+    sort_by_upkeep(home, tea, "knowledge")
+    link_by_upkeep(home, tea, cake)
+    before = home.tree()
+    undo = home.memory.undo(change)
+    text = content(home, tea)
+    assert text == TEA
+    info = home.info(tea)
+    assert info.category == "knowledge"
+    assert info.phase == "organized"
+    assert info.links == (cake,)
+    home.memory.undo(undo.number)
+    after = home.tree()
+    assert after == before
+
+
+def test_a_memory_goes_from_where_upkeep_sorted_it_twice(home):
+    tea = home.write(TEA)
+    change = last(home)
+    cake = home.write(CAKE, "knowledge")
+    sort_by_upkeep(home, tea, "knowledge")
+    link_by_upkeep(home, tea, cake)
+    sort_by_upkeep(home, tea, "lessons")
+    before = home.tree()
+    undo = home.memory.undo(change)
+    ids = home.ids()
+    assert ids == {cake}
+    links = home.info(cake).links
+    assert links == ()
+    home.memory.undo(undo.number)
+    after = home.tree()
+    assert after == before
+
+
+def test_a_memory_that_a_person_sorted_is_in_the_way(home):
+    tea = home.write(TEA)
+    change = last(home)
+    info = home.info(tea)
+    home.upkeep.change(info, {}, "category", category="people")
+    with pytest.raises(CannotUndo, match="changed later"):
+        home.memory.undo(change)
+
+
+def test_what_somebody_wrote_after_the_sorting_stays(home):
+    tea = home.write(TEA)
+    change = edited(home, tea, "green", "black")
+    sort_by_upkeep(home, tea, "knowledge")
+    edit = Append("It was a gift.\n")
+    home.memory.edit(tea, edit)
+    before = home.tree()
+    with pytest.raises(CannotUndo, match="changed later"):
+        home.memory.undo(change)
+    after = home.tree()
+    assert after == before
+
+
+KINDS = ("write", "add", "change", "link", "link", "link", "read", "fold", "sort")
+CATEGORIES = ("knowledge", "lessons", "people")
 
 
 class Notebook:
@@ -326,6 +394,10 @@ class Notebook:
         elif kind == "link":
             first, second = self.random.sample(ids, 2)
             link_by_upkeep(self.home, first, second)
+        elif kind == "sort":
+            memory_id = self.random.choice(ids)
+            category = self.random.choice(CATEGORIES)
+            sort_by_upkeep(self.home, memory_id, category)
         elif kind == "read":
             memory_id = self.random.choice(ids)
             self.home.memory.read(memory_id)

@@ -1,21 +1,22 @@
 """Find out what upkeep alone has done to a note since a change, so that an undo can step over it.
 
-Upkeep links memories by keys of their headers. Such a change writes no sentence and takes none away,
-so it does not prevent the undo of an earlier change. The undo works by this rule:
+Upkeep links memories by keys of their headers, and moves a memory of the inbox to the folder of a
+category. Such a change writes no sentence and takes none away, so it does not prevent the undo of an
+earlier change. The undo works by this rule:
 
 1. A later change can be stepped over if a job made it, if it wrote only files that were there before
-   and after, and if it left the text below their headers as it was. The undo of such a change can be
-   stepped over, too.
+   and after, or moved one memory to another category, and if it left the text below the headers as
+   it was. The undo of a change of headers can be stepped over, too.
 2. All later changes of the file must be of this kind, and nobody may have saved the file outside of
    memory meanwhile.
-3. A note that stays keeps what upkeep added to its header. A key that the undone change set, too,
+3. A note that stays keeps its place, and what upkeep added to its header. A key that the undone change set, too,
    gets its old value.
 4. If a note goes, the links that upkeep made to it go from the other memories.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +27,7 @@ from memoranda.ledger.change import FOLD, Change, Touched, undone_numbers
 from memoranda.ledger.history import History
 from memoranda.note import frontmatter
 from memoranda.note.edit import SetKeys
-from memoranda.note.model import MEMORY_KEYS
+from memoranda.note.model import CATEGORY_PROJECT, MEMORY_KEYS
 from memoranda.sources.base import File
 from memoranda.sources.step import StepKind
 
@@ -110,12 +111,19 @@ def later_upkeep(
 
 
 def _text_before_upkeep(
-    history: History, place: Location, number: int, left: str, digest_now: str
+    history: History,
+    place: Location,
+    number: int,
+    left: str,
+    digest_now: str,
+    before: int | None = None,
 ) -> str | None:
     """Return the SHA-256 of the text before the first of the changes to step over.
 
     It is the text that the change left, perhaps with more counted reads. None if one of the later
     changes cannot be stepped over.
+
+    before: only changes with lower numbers matter. None for all.
     """
     # The undo of a later change brought back the text that the change left.
     if digest_now == left:
@@ -123,7 +131,15 @@ def _text_before_upkeep(
     first_text = None
     digest = digest_now
     # The newest change comes first, so this goes back from the present text.
-    for change in history.changes_at(place[0], place[1], after=number):
+    for change in history.changes_at(place[0], place[1], after=number, before=before):
+        removed = _removed_by_sorting(change, place, digest)
+        if removed is not None and removed.old is not None:
+            if removed.old == left:
+                return left
+            place_before = (removed.project, removed.path, removed.root)
+            return _text_before_upkeep(
+                history, place_before, number, left, removed.old, before=change.number
+            )
         for touched in reversed(change.files):
             if (touched.project, touched.path, touched.root) != place:
                 continue
@@ -141,6 +157,71 @@ def _text_before_upkeep(
         if digest == left:
             return first_text
     return None
+
+
+def path_after_sorting(history: History, place: Location, number: int) -> str:
+    """Return the path to which upkeep has moved a memory since a change, or its path if it has not.
+
+    place: where the change left the memory: project, path and folder.
+    number: the number of the change.
+    """
+    project, path, root = place
+    after = number
+    while True:
+        moves = (
+            (change, put)
+            for change in history.changes_at(project, path, after=after)
+            for put in _put_by_sorting(change, (project, path, root))
+        )
+        # The newest change comes first. It is the last one at this path, since nothing is there.
+        newest_move = next(moves, None)
+        if newest_move is None:
+            return path
+        change, put = newest_move
+        path = put.path
+        after = change.number
+
+
+def _steps_of_sorting(change: Change) -> tuple[Touched, Touched] | None:
+    """Return the steps by which a job moved one memory to another category: removed, and put.
+
+    None for any other change.
+    """
+    is_of_job = change.run is not None and change.undoes is None
+    # The folder of the category may be made, and the former one removed.
+    folder_kinds = (StepKind.MKDIR, StepKind.RMDIR)
+    files = [touched for touched in change.files if touched.do not in folder_kinds]
+    kinds = [touched.do for touched in files]
+    if not is_of_job or sorted(kinds) != [StepKind.PUT, StepKind.REMOVE]:
+        return None
+    put = files[kinds.index(StepKind.PUT)]
+    removed = files[kinds.index(StepKind.REMOVE)]
+    is_in_categories = put.project == removed.project == CATEGORY_PROJECT
+    is_move = put.old is None and put.root == removed.root
+    return (removed, put) if is_in_categories and is_move else None
+
+
+def _removed_by_sorting(change: Change, place: Location, digest: str) -> Touched | None:
+    """Return the step of the former place if a change moved a memory to this place. None if not.
+
+    digest: the SHA-256 of the text that the change wrote at this place.
+    """
+    steps = _steps_of_sorting(change)
+    if steps is None:
+        return None
+    removed, put = steps
+    is_here = (put.project, put.path, put.root) == place and put.new == digest
+    return removed if is_here else None
+
+
+def _put_by_sorting(change: Change, place: Location) -> Iterator[Touched]:
+    """Yield the step of the new place if a change moved a memory away from this place."""
+    steps = _steps_of_sorting(change)
+    if steps is None:
+        return
+    removed, put = steps
+    if (removed.project, removed.path, removed.root) == place:
+        yield put
 
 
 def can_be_stepped_over(history: History, change: Change) -> bool:

@@ -17,7 +17,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, cast
 
-from memoranda.engine.later_upkeep import LaterUpkeep, can_be_stepped_over, later_upkeep
+from memoranda.engine.later_upkeep import (
+    LaterUpkeep,
+    can_be_stepped_over,
+    later_upkeep,
+    path_after_sorting,
+)
 from memoranda.engine.notes import NoteVerbs
 from memoranda.engine.past_privacy import scopes_below
 from memoranda.engine.transaction import (
@@ -32,7 +37,7 @@ from memoranda.errors import CannotUndo, MemorandaError, NotFound, UndoObstacle
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import ERASE, FOLD, UNLINKED, Change, Touched
 from memoranda.ledger.history import History
-from memoranda.note.model import MEMORY_KEYS, MEMORY_PROJECTS
+from memoranda.note.model import CATEGORY_PROJECT, MEMORY_KEYS, MEMORY_PROJECTS
 from memoranda.sources.base import File, sha256
 from memoranda.sources.folder import FolderSource
 from memoranda.sources.json_rows import PASSING
@@ -80,6 +85,14 @@ class Later:
         See `later_upkeep` for the arguments.
         """
         return later_upkeep(self._history, place, self._number, left, now, digest_now)
+
+    def path_after_sorting(self, touched: Touched) -> str:
+        """Return the path to which upkeep has moved a memory since, or its path if it has not.
+
+        touched: the step that wrote the memory.
+        """
+        place = (touched.project, touched.path, touched.root)
+        return path_after_sorting(self._history, place, self._number)
 
     def blocked(self, place: Location, is_visible: Callable[[Change], bool]) -> CannotUndo:
         """Return the error that a place has changed since the change to undo.
@@ -336,6 +349,7 @@ class Undo:
 
         touched: the step to undo, as the ledger records it.
         """
+        touched = self._at_present_path(source, touched)
         file = self._expect_there(source, touched, touched.path, touched.new)
         upkeep = self._upkeep_since(source, touched, file)
         if touched.old is None:
@@ -345,6 +359,16 @@ class Undo:
             return
         data = self._kept_text(touched)
         self._set_text(touched, source, _with_upkeep(upkeep, data), file, touched.mode)
+
+    def _at_present_path(self, source: FolderSource, touched: Touched) -> Touched:
+        """Return a step with the path to which upkeep has moved the memory since, if it has.
+
+        touched: the step that wrote the memory, as the ledger records it.
+        """
+        is_memory = touched.project == CATEGORY_PROJECT
+        if not is_memory or self._file(source, touched.project, touched.path) is not None:
+            return touched
+        return replace(touched, path=self._later.path_after_sorting(touched))
 
     def _set_text(
         self,

@@ -17,8 +17,8 @@ _MAX_LOOKED_AT = 1_000
 def standing_deletions(memory: HistoryVerbs, since: datetime, limit: int) -> list[Revision]:
     """Return the deletions of notes that nobody took back, the newest first.
 
-    Deletions by jobs are left out, and notes that seem to hold instructions for agents. Of a change
-    that deleted several notes, only the first one is returned. Only the latest changes are looked
+    Deletions by jobs are left out, and notes that seem to hold instructions for agents. If a change
+    deleted several notes, only the first one is returned. Only the latest changes are looked
     through.
 
     since: only deletions made since this time.

@@ -158,7 +158,7 @@ def _days(visit: Visit, rows: Iterable[Served], infos: Mapping[str, NoteInfo]) -
 
 
 def _rows_of_day(calls: Iterable[Served], infos: Mapping[str, NoteInfo]) -> list[UsedRow]:
-    """Return the rows for the calls of one day: one for those of an agent that asked the same."""
+    """Return the rows for the calls of one day: one for all calls in which an agent asked the same."""
     rows: dict[tuple[str, ...], UsedRow] = {}
     for call in calls:
         notes = [infos[note_id] for note_id in call.notes if note_id in infos]

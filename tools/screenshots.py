@@ -31,6 +31,7 @@ SHOTS: dict[str, tuple[str, tuple[int, int], str, str]] = {
     "calendar": ("/page/calendar", WIDE, "light", "en"),
     "agents": ("/page/agents", WIDE, "light", "en"),
     "people": ("/page/people", WIDE, "light", "en"),
+    "me": ("/page/me", WIDE, "light", "en"),
     "dark": ("/page", WIDE, "dark", "en"),
     "phone": ("/page/search?q=全文检索", PHONE, "dark", "zh-CN"),
 }

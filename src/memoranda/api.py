@@ -510,7 +510,8 @@ class Memory:
     def undo(self, change: int | None = None) -> Change:
         """Undo a change, and return the change that undoes it.
 
-        If the action of a job is undone, the job does not repeat it for that note.
+        If the action of a job is undone, the job does not repeat it for that note. Links that a job
+        made since do not prevent the undo, and the note keeps them.
 
         change: the number of the change in `log`. None means the latest change that is not undone.
 

@@ -507,6 +507,7 @@ def test_a_note_is_edited_tagged_pinned_deleted_and_restored(visit, memory):
         page.locator("h1").click()
         page.keyboard.press("p")
         expect(page.get_by_role("button", name="Unpin")).to_be_visible()
+        page.locator("details:has(#until) > summary").click()
         page.get_by_label("True until").fill("2031-05-06")
         page.get_by_label("True until").press("Enter")
         expect(page.get_by_label("True until")).to_have_value("2031-05-06")

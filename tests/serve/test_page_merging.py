@@ -301,3 +301,33 @@ async def test_before_a_merge_the_difference_and_the_result_are_beside_the_two_n
     assert order == sorted(order)
     assert html.count('<div class="panes">') == 1
     assert web.memory.read(tea.id).content == tea.content
+
+
+@pytest.mark.parametrize(("kept", "gone"), [("Tea", "Chai"), ("Chai", "Tea")])
+async def test_only_one_text_is_kept_and_links_to_the_other_lead_on(web, page, kept, gone):
+    web.note("Tea", "Tea is green.")
+    web.note("Chai", "Chai has milk.")
+    web.note("List", f"See [[{gone}]].")
+    html = await page.see("/page/merge?note=notes/Tea.md&other=notes/Chai.md")
+    buttons = re.findall("Keep only this text", html)
+    assert len(buttons) == 2
+    address = note_url("notes", f"{kept}.md")
+    await page.send(address, do="merge", other=f"notes/{gone}.md", sure="yes", keep="one")
+    note = web.memory.read(f"notes/{kept}.md")
+    assert gone not in note.content
+    linking = web.memory.find("notes/List.md")
+    (link,) = web.memory.outgoing(linking)
+    assert link.note.title == kept
+    web.memory.undo()
+    note = web.memory.read(f"notes/{gone}.md")
+    assert gone in note.content
+
+
+async def test_of_two_memories_only_one_text_is_kept(web, page):
+    tea = memory(web, "Tea is green.")
+    other = memory(web, "Tea is mostly green.")
+    address = note_url(tea.project, tea.path)
+    await page.send(address, do="merge", other=other.id, sure="yes", keep="one")
+    note = web.memory.read(tea.id)
+    assert note.content == "Tea is green."
+    assert note.header["merged"] == [other.id]

@@ -1,8 +1,10 @@
 """Undo changes.
 
 `Undo` adds the inverse of each step of a change to a transaction. It raises CannotUndo if a later
-change has touched the same files. If a job made the change, the undone memories get a mark in their
-header (`kept_from: [merge:ID]`), so that the job does not make the same change again.
+change has touched the same files. Links that upkeep made later do not count (later_upkeep.py).
+
+If a job made the change, the undone memories get a mark in their header (`kept_from: [merge:ID]`),
+so that the job does not make the same change again.
 
 Changes of lines in a graph file are undone by `undo_lines` in line_undo.py.
 """
@@ -13,8 +15,14 @@ import os
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
+from memoranda.engine.later_upkeep import (
+    LaterUpkeep,
+    can_be_stepped_over,
+    later_upkeep,
+    path_after_sorting,
+)
 from memoranda.engine.notes import NoteVerbs
 from memoranda.engine.past_privacy import scopes_below
 from memoranda.engine.transaction import (
@@ -24,11 +32,12 @@ from memoranda.engine.transaction import (
     read_or_none,
     source_at,
 )
-from memoranda.engine.writing import as_file, id_list, scope_of
-from memoranda.errors import CannotUndo, NotFound, UndoObstacle
-from memoranda.ledger.change import ERASE, FOLD, Change, Touched
+from memoranda.engine.writing import as_file, editable, id_list, scope_of
+from memoranda.errors import CannotUndo, MemorandaError, NotFound, UndoObstacle
+from memoranda.index.rows import NoteInfo
+from memoranda.ledger.change import ERASE, FOLD, UNLINKED, Change, Touched
 from memoranda.ledger.history import History
-from memoranda.note.model import MEMORY_KEYS, MEMORY_PROJECTS
+from memoranda.note.model import CATEGORY_PROJECT, MEMORY_KEYS, MEMORY_PROJECTS
 from memoranda.sources.base import File, sha256
 from memoranda.sources.folder import FolderSource
 from memoranda.sources.json_rows import PASSING
@@ -70,10 +79,26 @@ class Later:
             digest = self._history.folded_into(digest, self._number) or digest
         return digest
 
+    def upkeep(self, place: Location, left: str, now: File, digest_now: str) -> LaterUpkeep | None:
+        """Return what upkeep alone has done to a file since. None if others changed it, too.
+
+        See `later_upkeep` for the arguments.
+        """
+        return later_upkeep(self._history, place, self._number, left, now, digest_now)
+
+    def path_after_sorting(self, touched: Touched) -> str:
+        """Return the path to which upkeep has moved a memory since, or its path if it has not.
+
+        touched: the step that wrote the memory.
+        """
+        place = (touched.project, touched.path, touched.root)
+        return path_after_sorting(self._history, place, self._number)
+
     def blocked(self, place: Location, is_visible: Callable[[Change], bool]) -> CannotUndo:
         """Return the error that a place has changed since the change to undo.
 
-        The error names the latest change of the place that the caller may see.
+        The error names the latest change of the place that the caller may see. A change that can
+        be stepped over is only named if there is no other.
 
         place: the file: project, path and folder.
         is_visible: says whether the error may name a change to the caller.
@@ -82,8 +107,12 @@ class Later:
         later = None
         for change in self._history.changes_at(project, path, after=self._number):
             is_other = change.number not in self._together and change.verb != FOLD
-            if is_other and concerns(change, place) and is_visible(change):
+            if not (is_other and concerns(change, place) and is_visible(change)):
+                continue
+            is_upkeep_of_header = can_be_stepped_over(self._history, change)
+            if later is None or not is_upkeep_of_header:
                 later = change.number
+            if not is_upkeep_of_header:
                 break
         changed_by = "outside memoranda" if later is None else f"#{later}"
         name = os.path.join(root or project, path)
@@ -125,6 +154,10 @@ class Undo:
         self._new_marks: dict[tuple[str, str], list[str]] = {}
         # By file name, the marks that earlier undos added and that must not get lost.
         self._earlier_marks: dict[str, list[str]] = {}
+        # By (project, path), the SHA-256 of the text in the history that a step's text comes from.
+        self._origins: dict[tuple[str, str], str] = {}
+        # The number of memories from which only links to removed memories go.
+        self._unlinked_count = 0
 
     def take_back(self, done_change: Change, together: Collection[int] = ()) -> None:
         """Add the inverse of each step of `done_change`, the last step first.
@@ -168,6 +201,9 @@ class Undo:
 
     def finish(self) -> None:
         """Add the marks of memories to the headers that the steps will write. Call this last."""
+        if self._unlinked_count:
+            details = self._transaction.details or {}
+            self._transaction.details = {**details, UNLINKED: self._unlinked_count}
         for (project, path), step in self._steps.items():
             marks = [
                 *self._earlier_marks.get(os.path.basename(path), ()),
@@ -313,14 +349,112 @@ class Undo:
 
         touched: the step to undo, as the ledger records it.
         """
+        touched = self._at_present_path(source, touched)
         file = self._expect_there(source, touched, touched.path, touched.new)
+        upkeep = self._upkeep_since(source, touched, file)
         if touched.old is None:
+            if upkeep is not None and file is not None:
+                self._drop_links_of_upkeep(touched, file, upkeep)
             self._add(StepKind.REMOVE, touched, source, touched.path, old=file)
             return
         data = self._kept_text(touched)
-        self._add(
-            StepKind.PUT, touched, source, touched.path, data=data, old=file, mode=touched.mode
-        )
+        self._set_text(touched, source, _with_upkeep(upkeep, data), file, touched.mode)
+
+    def _at_present_path(self, source: FolderSource, touched: Touched) -> Touched:
+        """Return a step with the path to which upkeep has moved the memory since, if it has.
+
+        touched: the step that wrote the memory, as the ledger records it.
+        """
+        is_memory = touched.project == CATEGORY_PROJECT
+        if not is_memory or self._file(source, touched.project, touched.path) is not None:
+            return touched
+        return replace(touched, path=self._later.path_after_sorting(touched))
+
+    def _set_text(
+        self,
+        touched: Touched,
+        source: FolderSource,
+        data: bytes,
+        file: File | None,
+        mode: int | None,
+    ) -> None:
+        """Add the step that gives a file a text from before the change.
+
+        touched: the step to undo, as the ledger records it. Its `old` is the text in the history.
+        data: the text, with what upkeep did to its header since.
+        file: the file as it is now. None if there is none.
+        """
+        self._add(StepKind.PUT, touched, source, touched.path, data=data, old=file, mode=mode)
+        if touched.old is not None:
+            self._origins[touched.project, touched.path] = touched.old
+
+    def _upkeep_since(
+        self, source: FolderSource, touched: Touched, file: File | None
+    ) -> LaterUpkeep | None:
+        """Return what upkeep alone did to a file since the undone change wrote it. None for nothing.
+
+        touched: the step that wrote it, as the ledger records it.
+        file: the file as it will be after the steps added so far.
+        """
+        if file is None or touched.new in (None, file.etag):
+            return None
+        place = (touched.project, touched.path, touched.root)
+        digest_now = self._origins.get((touched.project, touched.path), file.etag)
+        return self._later.upkeep(place, touched.new, file, digest_now)
+
+    def _drop_links_of_upkeep(self, touched: Touched, file: File, upkeep: LaterUpkeep) -> None:
+        """Add the steps that remove the links that upkeep made to a memory from other memories.
+
+        Nothing is removed if the memory only goes to another place.
+
+        touched: the step that wrote the memory, which the undo removes.
+        file: its present file.
+        """
+        memory_id = self._id_at(touched.project, touched.path, file)
+        coming_ids = {
+            self._id_at(project, path, as_file(step.data))
+            for (project, path), step in self._steps.items()
+            if step.do == StepKind.PUT and step.old is None and step.data is not None
+        }
+        if not memory_id or memory_id in coming_ids:
+            return
+        index = self._session.index
+        for partner in index.notes.with_ids(upkeep.added_links(), MEMORY_PROJECTS):
+            # A locked or unreadable memory keeps its link, and `memory doctor` reports the link.
+            with suppress(MemorandaError, ValueError):
+                self._drop_link(partner, memory_id)
+
+    def _drop_link(self, partner: NoteInfo, memory_id: str) -> None:
+        """Add the step that removes one link from the header of a memory.
+
+        memory_id: the id of the memory to which the link leads.
+
+        Raises Locked, NotFound, and ValueError for a header that cannot be edited.
+        """
+        source = self._session.engine.sources[partner.project]
+        place = (partner.project, partner.path)
+        is_changed_already = place in self._steps
+        if not is_changed_already:
+            editable(self._session, partner)
+        file = self._file(cast(FolderSource, source), *place)
+        note = file and self._engine.parse(*place, file)
+        links = id_list(note.header.get("links")) if note else []
+        if file is None or memory_id not in links:
+            return
+        other_links = [link for link in links if link != memory_id]
+        data = _with_list(file.data, "links", other_links)
+        if is_changed_already:
+            self._steps[place].data = data
+            return
+        step = self._transaction.put(*place, data, old=file, scope=partner.scope)
+        self._steps[place] = step
+        self._origins[place] = file.etag
+        self._unlinked_count += 1
+
+    def _id_at(self, project: str, path: str, file: File) -> str:
+        """Return the id of the memory in a file. "" if the file has none."""
+        note = self._engine.parse(project, path, file) if project in MEMORY_PROJECTS else None
+        return note.id if note else ""
 
     def _bring_back(self, source: FolderSource, touched: Touched) -> None:
         """Add the step that restores a file that was removed.
@@ -332,7 +466,29 @@ class Undo:
             return
         self._expect_free(source, touched)
         data = self._kept_text(touched)
-        self._add(StepKind.PUT, touched, source, touched.path, data=data, mode=touched.mode)
+        upkeep = self._upkeep_elsewhere(touched, data)
+        self._set_text(touched, source, _with_upkeep(upkeep, data), None, touched.mode)
+
+    def _upkeep_elsewhere(self, removed: Touched, data: bytes) -> LaterUpkeep | None:
+        """Return what upkeep alone did to a memory at the place to which the undone change brought
+        it.
+
+        None if the change did not bring the memory to another place.
+
+        removed: the step that removed the memory from its former place.
+        data: the text that it had there.
+        """
+        memory_id = self._id_at(removed.project, removed.path, as_file(data))
+        if not memory_id:
+            return None
+        for touched in self._undone_change.files:
+            if touched.do != StepKind.PUT or touched.old is not None:
+                continue
+            source = self._source(touched)
+            file = self._file(source, touched.project, touched.path)
+            if file and self._id_at(touched.project, touched.path, file) == memory_id:
+                return self._upkeep_since(source, touched, file)
+        return None
 
     def _remove_folder(self, source: FolderSource, touched: Touched) -> None:
         """Add the step that removes a folder that the change made, if the undo leaves the folder
@@ -415,6 +571,7 @@ class Undo:
         file = self._file(source, touched.project, path)
         if file is None:
             raise self._blocked(touched, path)
+        etag_left = etag
         # A version that only counts more reads is not a different text.
         etag = self._later.text_now(etag, file.etag)
         if file.etag == etag:
@@ -427,6 +584,11 @@ class Undo:
             if sha256(text_with_older_marks) == etag:
                 self._earlier_marks[os.path.basename(path)] = marks[older_count:]
                 return file
+        # Perhaps it differs only by what upkeep wrote into the header, which the undo may keep.
+        place = (touched.project, path, touched.root)
+        digest_now = self._origins.get((touched.project, path), file.etag)
+        if self._later.upkeep(place, etag_left, file, digest_now) is not None:
+            return file
         raise self._blocked(touched, path)
 
     def _expect_free(self, source: FolderSource, touched: Touched) -> None:
@@ -506,11 +668,32 @@ def _with_marks(data: bytes, marks: list[str]) -> bytes:
 
     Raises ValueError if the header cannot be edited.
     """
+    return _with_list(data, "kept_from", marks)
+
+
+def _with_list(data: bytes, key: str, items: list[str]) -> bytes:
+    """Return the text of a memory with exactly these items under a key of its header.
+
+    Raises ValueError if the header cannot be edited.
+    """
     from memoranda.note.edit import SetKeys
     from memoranda.note.frontmatter import REMOVE
 
-    set_marks = SetKeys({"kept_from": marks or REMOVE}, MEMORY_KEYS)
-    return set_marks.apply(data.decode()).text.encode()
+    set_items = SetKeys({key: items or REMOVE}, MEMORY_KEYS)
+    return set_items.apply(data.decode()).text.encode()
+
+
+def _with_upkeep(upkeep: LaterUpkeep | None, data: bytes) -> bytes:
+    """Return a text to restore with what upkeep did to its header since.
+
+    A text whose header cannot be edited is restored as it was.
+    """
+    if upkeep is None:
+        return data
+    try:
+        return upkeep.on(data)
+    except ValueError:
+        return data
 
 
 def is_upkeep(change: Change) -> bool:

@@ -542,7 +542,7 @@ class Upkeep:
     def join(self, survivor: NoteInfo, other: NoteInfo, added: str) -> None:
         """Append the text `added` to `survivor`, and delete `other`, as one change.
 
-        added: the words of `other` that the survivor lacks.
+        added: the words of `other` that the survivor lacks; "" appends nothing.
 
         If notes link to `other` by its name, the name becomes an alias of the survivor, so that the
         links then lead to the survivor. Raises Conflict, Locked, NotFound.
@@ -550,7 +550,7 @@ class Upkeep:
         with self.memory.change("merge", (survivor.project, survivor.path), fresh=False) as change:
             other_file, _ = self._as_read(other)
             file, text = self._as_read(survivor)
-            longer = Append(added).apply(text).text
+            longer = Append(added).apply(text).text if added else text
             longer = in_link_style(self.memory, survivor.project, survivor.path, longer, text)
             longer = writing.follow_content(self.memory, survivor, text, longer)
             keys = self._names_that_lead_on(survivor, other)

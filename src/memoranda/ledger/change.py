@@ -33,6 +33,9 @@ The server numbers the changes of notes, from 1. It knows none of the changes of
 TAKEN_BACK = "taken_back"
 """Key in the details of an undo that took back several changes: the list of their numbers."""
 
+UNLINKED = "unlinked"
+"""Key in the details of an undo: of how many memories it only removed links to removed memories."""
+
 
 def is_of_machine(number: int) -> bool:
     """Whether the change with this number is of a file that only this machine has."""
@@ -132,8 +135,8 @@ class Change(ValueObject):
     def count_of_others(self) -> int:
         """Return how many notes this change wrote, removed or moved, without counting the first.
 
-        The page shows the first note and this count. A deletion also writes the notes that had
-        links to the deleted one. These do not count.
+        A note that came to another place counts once, although it was removed at one place and made
+        at another. A note from which a deletion or an undo only removed links does not count.
         """
         files = list(self.texts())
         removed_count = sum(file.do == StepKind.REMOVE for file in files)
@@ -144,7 +147,8 @@ class Change(ValueObject):
             # and made at another
             new_count = sum(file.do == StepKind.PUT and file.old is None for file in files)
             moved_count = min(removed_count, new_count)
-            note_count = len(files) - moved_count
+            unlinked_count = (self.details or {}).get(UNLINKED, 0)
+            note_count = len(files) - moved_count - unlinked_count
         return max(0, note_count - 1)
 
     @property

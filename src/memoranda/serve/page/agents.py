@@ -25,7 +25,7 @@ from memoranda.ledger.change import Change
 from memoranda.serve.page import undoing
 from memoranda.serve.page.change_rows import RowWriter, is_machinery
 from memoranda.serve.page.day_summary import DifferentNotes
-from memoranda.serve.page.shell import PRESENT
+from memoranda.serve.page.shell import PRESENT, known_counts, presence
 from memoranda.serve.page.visit import HOME, Visit
 from memoranda.serve.page.writers import is_upkeep
 
@@ -58,7 +58,7 @@ class AgentCard:
     notes: the notes that its changes learned, changed or forgot.
     sessions: the ids of its sessions.
     days: the number of its changes on each of the last days, the oldest first.
-    latest: its latest changes.
+    latest: its latest changes, each of another note.
     last: the stamp of its last change or call. "" if there was none lately.
     today: how many notes it wrote today.
     """
@@ -96,6 +96,10 @@ def show(visit: Visit) -> Response:
     state = visit.request.app.state
     now = visit.now
     cards = _cards(visit)
+    # The rail beside the cards tells the same times.
+    counts = known_counts(visit.request)
+    if counts is not None:
+        counts.agents = presence(visit)
     return visit.html(
         "agents.html",
         agents=cards,
@@ -135,7 +139,9 @@ def _add_changes(memory: MemorySession, cards: dict[str | None, AgentCard], now:
         card = cards.setdefault(change.agent, AgentCard(change.agent))
         _add_change(card, change, now, memory.settings.reading_zone)
         own_changes = latest.setdefault(change.agent, [])
-        if len(own_changes) < _CHANGES_ON_CARD:
+        places = [(own_change.project, own_change.path) for own_change in own_changes]
+        is_of_new_note = (change.project, change.path) not in places
+        if len(own_changes) < _CHANGES_ON_CARD and is_of_new_note:
             own_changes.append(change)
     _add_latest(memory, cards, latest)
 

@@ -92,10 +92,14 @@ def _set_until(visit: Visit, info: NoteInfo) -> None:
 
 
 def _merge(visit: Visit, info: NoteInfo) -> NoteInfo:
-    """Merge the note that the field `other` names into this one. Returns this one."""
+    """Merge the note that the field `other` names into this one. Returns this one.
+
+    If the field `keep` is "one", the text of this note stays as it is.
+    """
     memory = visit.memory
     other_note = other_of_merge(visit, info)
-    added_text = text_to_add(memory, info, other_note)
+    is_one_text_kept = visit.text("keep") == "one"
+    added_text = "" if is_one_text_kept else text_to_add(memory, info, other_note)
     if are_memories(info, other_note):
         Upkeep(memory).merge(info, other_note, added_text)
     else:

@@ -16,10 +16,15 @@ from memoranda.engine import MemorySession
 from memoranda.engine.history import Revision
 from memoranda.engine.outside_edits import OutsideEdit, outside_edits
 from memoranda.engine.refusals import refused_undos
-from memoranda.engine.whereabouts import Place, PlacedChange, history_through_moves
+from memoranda.engine.whereabouts import (
+    Place,
+    PlacedChange,
+    history_through_moves,
+    where_now,
+)
 from memoranda.errors import MemorandaError, NotFound, NotInHistory
 from memoranda.index.rows import NoteInfo
-from memoranda.ledger.change import Change
+from memoranda.ledger.change import UNLINKED, Change
 from memoranda.note.edit import Rewrite
 from memoranda.serve.page.change_rows import undone_in
 from memoranda.serve.page.paging import part
@@ -31,6 +36,8 @@ from memoranda.serve.page.writers import is_upkeep
 
 # Changes on one page of the history.
 _CHANGES_PER_PAGE = 30
+# The keys of a header with links to other notes.
+_LINK_KEYS = {"links", "unlinked"}
 
 
 def show(visit: Visit, place: Place, *, is_gone: bool = False) -> Response:
@@ -101,6 +108,7 @@ def _rows(
     may_restore: whether the text before it can be restored.
     undoes: the number of the change that it undid, or None.
     merged: the title of the note that it merged into this one. "" if it merged none.
+    linked: the note with which upkeep linked this one, at its present place, or None.
     is_of_other: whether the change is about another note, and changed only links in this one.
     repeated: the rows of changes like it that were just before it.
     """
@@ -132,19 +140,30 @@ def _rows(
             # The text of an earlier place would be restored at that place.
             "may_restore": changed_text and step.place == place and _has_text_before(change, place),
             "undoes": change.undoes,
-            "is_of_other": _is_of_other_note(step),
+            "is_of_other": _is_of_other_note(step, step_differences),
             "merged": _title_merged(memory, step, revisions[change.number]),
+            "linked": _linked_note(memory, step),
         }
         rows.append(documents.change(change) | row)
     return _with_runs_folded(rows)
 
 
-def _is_of_other_note(step: PlacedChange) -> bool:
-    """Whether somebody's change is about another note, and this one changed with it."""
+def _is_of_other_note(step: PlacedChange, step_differences: Sequence[Difference]) -> bool:
+    """Whether somebody's change is about another note, and only changed links in this one.
+
+    step_differences: what it changed in this note.
+    """
     change = step.change
-    if is_upkeep([change]) or change.verb in ("merge", "undo", "rename"):
+    is_about_this = step.place_before is not None or (change.project, change.path) == step.place
+    if is_about_this or is_upkeep([change]) or change.verb in ("merge", "rename"):
         return False
-    return step.place_before is None and (change.project, change.path) != step.place
+    # An undo is about every note that it gives an older text, but not about one that it unlinks.
+    if change.verb == "undo" and UNLINKED not in (change.details or {}):
+        return False
+    # A pin or a tag of several notes is about each of them.
+    names = {item.name for difference in step_differences for item in difference.properties}
+    has_lines = any(difference.lines for difference in step_differences)
+    return names <= _LINK_KEYS and not (change.verb == "undo" and has_lines)
 
 
 def _with_runs_folded(rows: Sequence[Document]) -> list[Document]:
@@ -170,6 +189,15 @@ def _is_repeated(newer: Document, row: Document) -> bool:
     is_silent = not any(difference.lines for difference in row["differences"])
     is_alike = newer["verb"] == row["verb"] and newer["moved_from"] == row["moved_from"] == ""
     return newer["is_upkeep"] and row["is_upkeep"] and is_silent and is_alike
+
+
+def _linked_note(memory: MemorySession, step: PlacedChange) -> NoteInfo | None:
+    """Return the note with which upkeep linked the note. None for another change, or if it is gone."""
+    change = step.change
+    others = [touched for touched in change.files if (touched.project, touched.path) != step.place]
+    if change.verb != "link" or change.run is None or len(others) != 1:
+        return None
+    return where_now(memory, others[0].project, others[0].path)
 
 
 def _title_merged(memory: MemorySession, step: PlacedChange, revisions: Sequence[Revision]) -> str:

@@ -292,7 +292,7 @@ def _address(href: str, base: str) -> str | None:
 
     base: the project and the folder of the note: `notes/work`.
     """
-    if href.startswith(("/page/", "#")):
+    if href == "/page" or href.startswith(("/page/", "#")):
         return href
     try:
         parts = urlsplit(href)

@@ -1,4 +1,4 @@
-"""Shows people and projects by name, and the facts about the owner.
+"""Shows people and projects by name.
 
 A note is a person or a project by its type, or because it is in a folder such as `people`. Notes of
 one name in several projects are one name here. person.py shows everything about one of them.
@@ -16,20 +16,16 @@ from memoranda.documents.listed import Listed
 from memoranda.engine import MemorySession
 from memoranda.engine.contents import contents, folders_named, places_passing
 from memoranda.engine.link_walk import count_incoming
-from memoranda.engine.profile import ProfileEntry, profile
-from memoranda.engine.telling import Telling
-from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import InvalidInput
 from memoranda.index.rows import NoteInfo, NotePlace
 from memoranda.note.model import MEMORY_PROJECTS
-from memoranda.note.names import Looseness
 from memoranda.query import Query
 from memoranda.serve.page.addresses import about_url
 from memoranda.serve.page.facts import words_of_fact
 from memoranda.serve.page.plain_markdown import plain_text
 from memoranda.serve.page.sentence_facts import SentenceFact, facts_in_sentence, is_about
 from memoranda.serve.page.text_origin import text_origin
-from memoranda.serve.page.visit import HOME, Visit
+from memoranda.serve.page.visit import Visit
 from memoranda.text.folding import fold
 
 
@@ -67,33 +63,8 @@ _MAX_NEWEST = 100
 _ROLES = ("role", "job", "position", "title", "what", "goal", "purpose", "角色", "职位")
 # What sentences say of the same (texts/sentence_facts.toml).
 _ROLES_SAID = ("role", "leads", "works on", "works at")
-# Facts of the owner's profile.
-_MAX_FACTS = 200
-# Facts of the owner's profile that are shown above "more".
-_FACTS_SHOWN = 12
 # The category before the words of a fact.
 _CATEGORY = re.compile(r"^\[([^\[\]]{2,60})\] ")
-# The reason why a note is in the profile if only some of its lines are about the owner.
-_SOME_LINES = "preference lines"
-
-
-class _KnownFact(NamedTuple):
-    """A fact about the owner that agents know from one note.
-
-    title: the title of the note. "" if the text begins with it.
-    text: the part of the note that is about the owner, without the marks of Markdown.
-    why: the reason why it is about the owner.
-    is_whole: whether the whole note is about the owner.
-    is_only_pinned: whether it is told because it is pinned, whatever it is about.
-    """
-
-    info: NoteInfo
-    title: str
-    text: str
-    why: str
-    is_confirmed: bool
-    is_whole: bool
-    is_only_pinned: bool
 
 
 def count_people(memory: MemorySession) -> int:
@@ -299,57 +270,3 @@ def _beginning(memory: MemorySession, infos: Sequence[NoteInfo]) -> str:
             if len(words) > len(info.title) + 1:
                 return words
     return ""
-
-
-def me(visit: Visit) -> Response:
-    """Show the facts that agents know about the owner, each with buttons to confirm or forget it.
-
-    A POST confirms or forgets the fact `ref`, as the field `do` says.
-    """
-    memory = visit.memory
-    if visit.is_post:
-        _judge(memory, visit.text("ref"), visit.text("do"))
-        return visit.back(f"{HOME}/me")
-    entries = profile(memory, _MAX_FACTS)
-    facts = [_known_fact(entry) for entry in entries if not _is_silent(memory, entry)]
-    return visit.html(
-        "me.html",
-        confirmed=[fact for fact in facts if fact.is_confirmed],
-        unconfirmed=[fact for fact in facts if not fact.is_confirmed],
-        most_shown=_FACTS_SHOWN,
-    )
-
-
-def _known_fact(entry: ProfileEntry) -> _KnownFact:
-    """Return an entry of the profile as the page shows it."""
-    title = entry.info.title
-    text = plain_text(entry.text).strip()
-    items = [_CATEGORY.sub(r"\1: ", line.strip().removeprefix("• ")) for line in text.splitlines()]
-    words = " · ".join(item for item in items if item)
-    return _KnownFact(
-        entry.info,
-        "" if words.startswith(title) else title,
-        words,
-        entry.why,
-        entry.is_confirmed,
-        entry.why != _SOME_LINES,
-        entry.is_only_pinned,
-    )
-
-
-def _is_silent(memory: MemorySession, entry: ProfileEntry) -> bool:
-    """Whether agents are not shown a fact of the profile."""
-    return memory.telling(entry.info) is Telling.SILENT
-
-
-def _judge(memory: MemorySession, ref: str, choice: str) -> None:
-    """Confirm a fact about the owner, delete it, or unpin its note. Raises InvalidInput."""
-    info = memory.find(ref, looseness=Looseness.EXACT)
-    if choice == "confirm":
-        memory.confirm_notes([info])
-    elif choice == "forget":
-        memory.delete(info)
-    elif choice == "unpin":
-        Upkeep(memory).pin([info], pinned=False)
-    else:
-        raise InvalidInput('`do` must be one of "confirm", "forget", "unpin"')

@@ -18,6 +18,7 @@ from memoranda.errors import NotFound
 from memoranda.serve.auth import COOKIE_LASTS, PageVisitors
 from memoranda.serve.http import HttpServer
 from memoranda.serve.page import (
+    about_me,
     agents,
     api,
     calendar,
@@ -97,7 +98,7 @@ PAGES: dict[str, tuple[tuple[str, ...], View]] = {
     f"{HOME}/tags": (GET, search.tags),
     f"{HOME}/people": (GET, at_once(people.show)),
     f"{HOME}/about": (BOTH, at_once(person.show)),
-    f"{HOME}/me": (BOTH, people.me),
+    f"{HOME}/me": (BOTH, about_me.show),
     f"{HOME}/graph": (GET, graph_view.show),
     f"{HOME}/calendar": (GET, at_once(calendar.show)),
     f"{HOME}/reminder": (POST, calendar.change),

@@ -21,6 +21,7 @@ from memoranda.index.rows import NoteInfo
 from memoranda.note.model import TRACE_PROJECT
 from memoranda.query import Query
 from memoranda.serve.page.calendar import reminder_rows
+from memoranda.serve.page.change_rows import is_machinery
 from memoranda.serve.page.people import count_people
 from memoranda.serve.page.questions import look_again
 from memoranda.serve.page.visit import View, Visit
@@ -159,8 +160,9 @@ def presence(visit: Visit) -> list[Presence]:
     last_seen: dict[str, datetime] = {}
     # The latest changes name all active agents, however long the log is.
     for change in visit.memory.log(limit=500, since=now - LATELY):
-        if change.agent:
-            last_seen.setdefault(change.agent, datetime.fromisoformat(change.time))
+        if change.agent and not is_machinery([change]):
+            moment = datetime.fromisoformat(change.time)
+            last_seen[change.agent] = max(moment, last_seen.get(change.agent, moment))
     for session in visit.connected():
         if session.agent:
             previous_time = last_seen.get(session.agent, session.last)

@@ -1,13 +1,16 @@
 """Shows which notes agents got: by agent, by note, and as a preview for a prompt.
 
-An agent gets notes when it reads or finds them, or when a hook gives them to it ("told").
+An agent gets notes when it reads or finds them, or when a hook gives them to it ("told"). The calls
+of one day are listed together, and like calls are one row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import chain
+from datetime import date
+from itertools import chain, groupby
 
 from starlette.responses import Response
 
@@ -22,9 +25,12 @@ from memoranda.serve.page.search import readable_passage, writers
 from memoranda.serve.page.visit import Visit
 from memoranda.text.unicode import flat
 
-# Calls on one page, and the notes that are named for each.
+# Calls on one page, and the notes that are named for a row.
 _ROWS_PER_PAGE = 100
-_MAX_NOTES = 8
+_MAX_NOTES = 30
+# The calls in which notes are counted, and the notes that are named as those got most often.
+_CALLS_COUNTED = 1_000
+_MAX_OFTEN = 8
 # The way of notes that a hook gave before anything was asked.
 _SESSION_START = "session start"
 # The words for the ways to get notes, by parts of the names of tools.
@@ -33,25 +39,47 @@ _WAYS = {
     "found": ("search", "recall", "context", "find", "query", "list", "recent"),
     "read": ("read", "view", "get", "open", "fetch", "memory", "graph"),
 }
+_OTHER_WAY = "other"
 _DEFAULT_AGENT = "claude"
 _NO_AGENTS = ("owner", "import", "web", "file")
 
 
 @dataclass
 class UsedRow:
-    """A call that gave notes to an agent.
+    """Like calls of one day that gave notes to an agent.
 
+    time: when the last of them was.
     how: the way in a word: "told", "found" or "read", or else the name of the tool.
-    asked: the words that the agent asked with.
-    more: how many of its notes are not listed.
+    asked: the words that the agent asked with. "" if nothing asked.
+    title: the words that name the row.
+    notes: the notes that are there still.
+    times: how many calls these are.
     """
 
     time: str
     agent: str
     how: str
     asked: str
+    title: str
     notes: list[NoteInfo]
-    more: int
+    times: int = 1
+
+    @property
+    def is_of_one_note(self) -> bool:
+        """Whether the agent asked for one note, which names the row."""
+        return self.how == "read" and len(self.notes) == 1
+
+
+@dataclass
+class UsedDay:
+    """The notes that agents got on one day.
+
+    time: a time of that day.
+    ways: the rows by the way in which notes were got, in the order of `_WAYS`.
+    """
+
+    time: str
+    ways: Mapping[str, list[UsedRow]]
 
 
 def show(visit: Visit) -> Response:
@@ -74,34 +102,79 @@ def _listed(
     """
     offset = visit.number("offset", 0)
     # One more than is shown, to know whether there are more.
-    end = offset + _ROWS_PER_PAGE + 1
+    end = max(offset + _ROWS_PER_PAGE + 1, _CALLS_COUNTED)
     if info is None:
         rows = log_of(visit.memory).rows(agent=agent, limit=end)
     else:
         rows = log_of(visit.memory).rows(note=info.id, limit=end)
-    listed = part(_shown(visit.memory, rows[offset:]), offset, _ROWS_PER_PAGE)
-    path = visit.request.url.path
-    return visit.html("used.html", info=info, agent=agent, listed=listed, path=path, fields=fields)
+    listed = part(rows[offset : offset + _ROWS_PER_PAGE + 1], offset, _ROWS_PER_PAGE)
+    infos = _infos(visit.memory, rows)
+    return visit.html(
+        "used.html",
+        info=info,
+        agent=agent,
+        listed=listed,
+        days=_days(visit, listed.rows, infos),
+        often=_most_often(rows, infos) if info is None else [],
+        most_notes=_MAX_NOTES,
+        path=visit.request.url.path,
+        fields=fields,
+    )
 
 
-def _shown(memory: MemorySession, rows: list[Served]) -> list[UsedRow]:
-    """Return the rows to show. Notes that are gone are left out."""
+def _infos(memory: MemorySession, rows: Iterable[Served]) -> dict[str, NoteInfo]:
+    """Return the notes of some calls by their ids. Notes that are gone are left out."""
     ids = set(chain.from_iterable(row.notes for row in rows))
     listed, _ = memory.list(Query(ids=tuple(ids)), limit=0)
-    infos = {info.id: info for info in listed}
-    rows_shown = []
-    for row in rows:
-        notes = [infos[note_id] for note_id in row.notes if note_id in infos]
-        used_row = UsedRow(
-            time=row.time,
-            agent=row.agent,
-            how=_way(row.how),
-            asked=_asked(row, infos),
-            notes=notes[:_MAX_NOTES],
-            more=max(0, len(notes) - _MAX_NOTES),
-        )
-        rows_shown.append(used_row)
-    return rows_shown
+    return {info.id: info for info in listed}
+
+
+def _most_often(
+    rows: Iterable[Served], infos: Mapping[str, NoteInfo]
+) -> list[tuple[NoteInfo, int]]:
+    """Return the notes that some calls gave most often, each with how often it was."""
+    counts = Counter(chain.from_iterable(row.notes for row in rows))
+    often = [(infos[id], times) for id, times in counts.most_common() if id in infos and times > 1]
+    return often[:_MAX_OFTEN]
+
+
+def _days(visit: Visit, rows: Iterable[Served], infos: Mapping[str, NoteInfo]) -> list[UsedDay]:
+    """Return calls by day and way, like calls as one row. The newest calls come first."""
+
+    def day(row: Served) -> date | None:
+        """Return the day of a call in the reader's time zone."""
+        local = visit.reader_clock.local(row.time)
+        return local.date() if local else None
+
+    days = []
+    for _, day_calls in groupby(rows, day):
+        calls = list(day_calls)
+        used_rows = _rows_of_day(calls, infos)
+        ways = {way: [row for row in used_rows if row.how == way] for way in _WAYS}
+        ways[_OTHER_WAY] = [row for row in used_rows if row.how not in _WAYS]
+        shown_ways = {way: way_rows for way, way_rows in ways.items() if way_rows}
+        days.append(UsedDay(calls[0].time, shown_ways))
+    return days
+
+
+def _rows_of_day(calls: Iterable[Served], infos: Mapping[str, NoteInfo]) -> list[UsedRow]:
+    """Return the rows for the calls of one day: one for all calls in which an agent asked the same."""
+    rows: dict[tuple[str, ...], UsedRow] = {}
+    for call in calls:
+        notes = [infos[note_id] for note_id in call.notes if note_id in infos]
+        how = _way(call.how)
+        # A note may be asked for by its id and by its name.
+        asked = call.notes[0] if how == "read" and len(call.notes) == 1 else call.asked or call.how
+        key = (call.agent, how, asked)
+        if key not in rows:
+            title = _asked(call, infos)
+            rows[key] = UsedRow(call.time, call.agent, how, call.asked, title, notes)
+            continue
+        row = rows[key]
+        row.times += 1
+        known_rows = {info.row for info in row.notes}
+        row.notes += [info for info in notes if info.row not in known_rows]
+    return list(rows.values())
 
 
 def _way(tool: str) -> str:

@@ -36,6 +36,7 @@ from memoranda.serve.auth import PageVisitors, digest
 from memoranda.serve.http import AdmittedRequest, HttpServer
 from memoranda.serve.middleware import RequestRefused, in_time
 from memoranda.serve.page.addresses import id_url, note_url
+from memoranda.serve.page.deleted_lately import deleted_lately
 from memoranda.serve.page.framing import framed
 from memoranda.serve.page.near_pages import near_pages
 from memoranda.serve.page.near_titles import nearest, words_of_address
@@ -169,6 +170,12 @@ class Visit:
     def here(self) -> str:
         """The path and query of the request, without the field DONE."""
         return without(str(self.request.url.path), self.request.url.query, (DONE,))
+
+    @property
+    def back_address(self) -> str:
+        """The address of the page with the form that was sent. "" if it is unknown."""
+        target = self.fields.get("back", "")
+        return target if _is_own(target) else ""
 
     def text(self, name: str) -> str:
         """Return a field without blanks around it. "" if it was not sent."""
@@ -455,6 +462,7 @@ def _answer_of(view: View, visit: Visit) -> Response:
             pages=near_pages(visit.request.path_params.get("address", "")) if leads_nowhere else [],
             near=[info for info in near if not visit.memory.is_held_back(info)],
             lately=_written_lately(visit.memory) if leads_nowhere and not near else [],
+            deleted=deleted_lately(visit.memory) if leads_nowhere else [],
         )
     if isinstance(answer, Response):
         return answer
@@ -680,6 +688,7 @@ def _error_page(
         sought="",
         near=[],
         lately=[],
+        deleted=[],
         pages=[],
         csrf="",
         visit=None,

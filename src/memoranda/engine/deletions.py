@@ -1,0 +1,50 @@
+"""Find out which notes were deleted lately and are still gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from memoranda.engine.engine import verb
+from memoranda.engine.history import HistoryVerbs, Revision
+from memoranda.engine.writing import as_file
+
+# Changes among which deletions are looked for.
+_MAX_LOOKED_AT = 1_000
+
+
+@verb
+def standing_deletions(memory: HistoryVerbs, since: datetime, limit: int) -> list[Revision]:
+    """Return the deletions of notes that nobody took back, the newest first.
+
+    Deletions by jobs are left out, and notes that seem to hold instructions for agents. If a change
+    deleted several notes, only the first one is returned. Only the latest changes are looked
+    through.
+
+    since: only deletions made since this time.
+    limit: the number of deletions.
+    """
+    deletions: list[Revision] = []
+    for deletion in _deletions(memory, since):
+        if len(deletions) == limit:
+            break
+        if not _seems_planted(memory, deletion):
+            deletions.append(deletion)
+    return deletions
+
+
+def _deletions(memory: HistoryVerbs, since: datetime) -> Iterator[Revision]:
+    """Yield the deletions by people and agents that count, the newest first."""
+    history = memory.engine.ledger.history
+    for change in memory.log(limit=_MAX_LOOKED_AT, since=since):
+        is_by_somebody = change.verb == "delete" and change.run is None
+        if is_by_somebody and history.undone_by(change) is None:
+            yield from memory.revisions(change.number, limit=1)
+
+
+def _seems_planted(memory: HistoryVerbs, deletion: Revision) -> bool:
+    """Whether the deleted text seems to hold instructions for agents."""
+    touched = deletion.touched
+    file = as_file((deletion.before or "").encode())
+    note = memory.engine.parse(touched.project, touched.path, file)
+    return note is not None and bool(memory.engine.gate.suspicious(note))

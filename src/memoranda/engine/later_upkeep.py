@@ -1,0 +1,250 @@
+"""Find out what upkeep alone has done to a note since a change, so that an undo can step over it.
+
+Upkeep links memories by keys of their headers, and moves a memory of the inbox to the folder of a
+category. Such a change writes no sentence and takes none away, so it does not prevent the undo of an
+earlier change. The undo works by this rule:
+
+1. A later change can be stepped over if a job made it, if it wrote only files that were there before
+   and after, or moved one memory to another category, and if it left the text below the headers as
+   it was. The undo of a change of headers can be stepped over, too.
+2. All later changes of the file must be of this kind, and nobody may have saved the file outside of
+   memory meanwhile.
+3. A note that stays keeps its place, and what upkeep added to its header. A key that the undone change set, too,
+   gets its old value.
+4. If a note goes, the links that upkeep made to it go from the other memories.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from memoranda.engine.transaction import Location
+from memoranda.engine.writing import id_list
+from memoranda.errors import NotFound, StorageError
+from memoranda.ledger.change import FOLD, Change, Touched, undone_numbers
+from memoranda.ledger.history import History
+from memoranda.note import frontmatter
+from memoranda.note.edit import SetKeys
+from memoranda.note.model import CATEGORY_PROJECT, MEMORY_KEYS
+from memoranda.sources.base import File
+from memoranda.sources.step import StepKind
+
+
+@dataclass(frozen=True)
+class LaterUpkeep:
+    """The work of upkeep alone on a file since a change.
+
+    left: the header keys that the change left.
+    now: the header keys of the file now.
+    """
+
+    left: Mapping[str, Any]
+    now: Mapping[str, Any]
+
+    def added_links(self) -> list[str]:
+        """Return the ids of the memories to which upkeep linked the note."""
+        links_left = id_list(self.left.get("links"))
+        return [id for id in id_list(self.now.get("links")) if id not in links_left]
+
+    def on(self, data: bytes) -> bytes:
+        """Return a text that an undo restores, with what upkeep did to the header since.
+
+        Raises ValueError if the header of the text cannot be read.
+        """
+        text = data.decode()
+        header = _header(text)
+        names = {*self.left, *self.now}
+        keys: dict[str, Any] = {}
+        for name in names:
+            if self.left.get(name) != self.now.get(name):
+                value = _merged_value(header.get(name), self.left.get(name), self.now.get(name))
+                keys[name] = frontmatter.REMOVE if value in (None, []) else value
+        return SetKeys(keys, MEMORY_KEYS).apply(text).text.encode()
+
+
+def _merged_value(before: Any, left: Any, now: Any) -> Any:
+    """Return the value of a header key after an undo. None for no such key.
+
+    before: the value before the undone change.
+    left: the value that this change left.
+    now: the value that upkeep gave it since.
+    """
+    if before == left:
+        return now
+    if all(isinstance(value, list | None) for value in (before, left, now)):
+        items_left = left or []
+        items_now = now or []
+        kept = [item for item in before or [] if item in items_now or item not in items_left]
+        added = [item for item in items_now if item not in items_left and item not in kept]
+        return kept + added
+    # The undone change set the key, so its undo decides.
+    return before
+
+
+def later_upkeep(
+    history: History, place: Location, number: int, left: str, now: File, digest_now: str
+) -> LaterUpkeep | None:
+    """Return what upkeep alone has done to a file since a change. None if others changed it, too.
+
+    place: the file: project, path and folder.
+    number: the number of the change.
+    left: the SHA-256 of the text that the change left.
+    now: the file as it is now, or as the undo of later changes leaves it.
+    digest_now: the SHA-256 of the text in the history that `now` comes from.
+    """
+    first_text = _text_before_upkeep(history, place, number, left, digest_now)
+    if first_text is None:
+        return None
+    try:
+        text_left = history.text(first_text, place[1]).decode()
+        text_now = now.data.decode()
+        body_left = text_left[frontmatter.split(text_left).body_at :]
+        body_now = text_now[frontmatter.split(text_now).body_at :]
+        if body_left != body_now:
+            return None
+        return LaterUpkeep(_header(text_left), _header(text_now))
+    except (NotFound, StorageError, ValueError):
+        # A text is no longer kept, or is no text with a header.
+        return None
+
+
+def _text_before_upkeep(
+    history: History,
+    place: Location,
+    number: int,
+    left: str,
+    digest_now: str,
+    before: int | None = None,
+) -> str | None:
+    """Return the SHA-256 of the text before the first of the changes to step over.
+
+    It is the text that the change left, perhaps with more counted reads. None if one of the later
+    changes cannot be stepped over.
+
+    before: only changes with lower numbers matter. None for all.
+    """
+    # The undo of a later change brought back the text that the change left.
+    if digest_now == left:
+        return left
+    first_text = None
+    digest = digest_now
+    # The newest change comes first, so this goes back from the present text.
+    for change in history.changes_at(place[0], place[1], after=number, before=before):
+        removed = _removed_by_sorting(change, place, digest)
+        if removed is not None and removed.old is not None:
+            if removed.old == left:
+                return left
+            place_before = (removed.project, removed.path, removed.root)
+            return _text_before_upkeep(
+                history, place_before, number, left, removed.old, before=change.number
+            )
+        for touched in reversed(change.files):
+            if (touched.project, touched.path, touched.root) != place:
+                continue
+            # Another text than this change wrote was saved outside of memory. An older change of a
+            # text that the undo of later changes brings back is no longer in the way.
+            if touched.new != digest:
+                continue
+            if touched.old is None or not (
+                change.verb == FOLD or can_be_stepped_over(history, change)
+            ):
+                return None
+            digest = touched.old
+            if change.verb != FOLD:
+                first_text = digest
+        if digest == left:
+            return first_text
+    return None
+
+
+def path_after_sorting(history: History, place: Location, number: int) -> str:
+    """Return the path to which upkeep has moved a memory since a change, or its path if it has not.
+
+    place: where the change left the memory: project, path and folder.
+    number: the number of the change.
+    """
+    project, path, root = place
+    after = number
+    while True:
+        moves = (
+            (change, put)
+            for change in history.changes_at(project, path, after=after)
+            for put in _put_by_sorting(change, (project, path, root))
+        )
+        # The newest change comes first. It is the last one at this path, since nothing is there.
+        newest_move = next(moves, None)
+        if newest_move is None:
+            return path
+        change, put = newest_move
+        path = put.path
+        after = change.number
+
+
+def _steps_of_sorting(change: Change) -> tuple[Touched, Touched] | None:
+    """Return the steps by which a job moved one memory to another category: removed, and put.
+
+    None for any other change.
+    """
+    is_of_job = change.run is not None and change.undoes is None
+    # The folder of the category may be made, and the former one removed.
+    folder_kinds = (StepKind.MKDIR, StepKind.RMDIR)
+    files = [touched for touched in change.files if touched.do not in folder_kinds]
+    kinds = [touched.do for touched in files]
+    if not is_of_job or sorted(kinds) != [StepKind.PUT, StepKind.REMOVE]:
+        return None
+    put = files[kinds.index(StepKind.PUT)]
+    removed = files[kinds.index(StepKind.REMOVE)]
+    is_in_categories = put.project == removed.project == CATEGORY_PROJECT
+    is_move = put.old is None and put.root == removed.root
+    return (removed, put) if is_in_categories and is_move else None
+
+
+def _removed_by_sorting(change: Change, place: Location, digest: str) -> Touched | None:
+    """Return the step of the former place if a change moved a memory to this place. None if not.
+
+    digest: the SHA-256 of the text that the change wrote at this place.
+    """
+    steps = _steps_of_sorting(change)
+    if steps is None:
+        return None
+    removed, put = steps
+    is_here = (put.project, put.path, put.root) == place and put.new == digest
+    return removed if is_here else None
+
+
+def _put_by_sorting(change: Change, place: Location) -> Iterator[Touched]:
+    """Yield the step of the new place if a change moved a memory away from this place."""
+    steps = _steps_of_sorting(change)
+    if steps is None:
+        return
+    removed, put = steps
+    if (removed.project, removed.path, removed.root) == place:
+        yield put
+
+
+def can_be_stepped_over(history: History, change: Change) -> bool:
+    """Whether a job made a change that only wrote to files that were there before and after.
+
+    This is also true of an undo of such changes.
+    """
+    if not all(_is_rewritten(touched) for touched in change.files):
+        return False
+    if change.undoes is None:
+        return change.run is not None
+    if change.run is not None:
+        return True
+    undone = [history.change(number) for number in undone_numbers(change.undoes, change.details)]
+    return all(done is not None and done.run is not None for done in undone)
+
+
+def _is_rewritten(touched: Touched) -> bool:
+    """Whether a step replaced the text of a file by another one."""
+    return touched.do == StepKind.PUT and touched.old is not None and touched.new is not None
+
+
+def _header(text: str) -> Mapping[str, Any]:
+    """Return the keys of the header of a text. Raises ValueError."""
+    yaml_text = frontmatter.split(text).yaml
+    return {} if yaml_text is None else frontmatter.parse(yaml_text)

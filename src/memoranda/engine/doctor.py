@@ -117,6 +117,9 @@ def examine(memory: ReadVerbs) -> list[Finding]:
         trouble = engine.ledger.trouble()
         if trouble:
             findings.append(_home_trouble(engine, trouble))
+        disk_trouble = memory.disk_trouble
+        if disk_trouble:
+            findings.append(Finding("warning", "refused_files", _LEDGER, disk_trouble))
         findings += _not_taken_over(engine)
         findings += _synced(engine)
         findings += _left_state(engine)

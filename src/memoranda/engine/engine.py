@@ -657,13 +657,17 @@ class Engine:
         """Let other threads use the home during a `with` block, if the running call allows it.
 
         Yields whether they may. They may not while this call has a lock for which they would wait.
+        Calls of theirs that came in are let pass before this call goes on.
         """
         is_allowed = self.guard.is_mine and not self.is_writing and not self.ledger.lock.is_held
         if not is_allowed:
             yield False
             return
+        turns_before = self.guard.turns
         with self.home_released():
             yield True
+            # One turn was that of this thread
+            self.guard.let_pass(turns_before + 1)
         self._check_open()
         self.index.pin()
 
@@ -932,10 +936,11 @@ class Engine:
         This ends early if another change is about to replace the note.
         """
         while note_row not in self._being_replaced:
+            # Also before the first part: the words of the note itself were just inserted
+            self._let_others_in()
             has_more = self._do_part(partial(self.index.place, note_row))
             if not has_more:
                 return
-            self._let_others_in()
 
     def _notes_to_place(self) -> list[int]:
         """Return the rows of the notes that lack words and at which no other thread works."""

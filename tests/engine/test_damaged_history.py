@@ -16,6 +16,7 @@ import pytest
 from memoranda import Draft
 from memoranda.engine import MemorySession, open_session
 from memoranda.engine.doctor import Finding, examine, repair
+from memoranda.engine.upkeep import Upkeep
 from memoranda.ledger.history import LARGE
 from memoranda.note.edit import Rewrite
 
@@ -204,3 +205,15 @@ def test_torn_pages_are_found_and_the_history_begins_again(home: Path, at: float
         memory.edit("notes/tea", Rewrite("fourth\n"))
         memory.undo()
         assert any("begins again" in finding.text for finding in examine(memory))
+
+
+def test_a_change_that_stores_counts_of_reads_is_not_damaged(tmp_path: Path) -> None:
+    with open_session(tmp_path / "home", watch=False) as memory:
+        info = memory.write(Draft("We deploy on Fridays.", category="decisions"))
+        memory.as_caller("claude", "mcp").read(info.id)
+
+        counted_notes = Upkeep(memory).fold()
+        findings = examine(memory)
+
+    assert counted_notes == 1
+    assert [finding.code for finding in findings if finding.code in LEDGER_CODES] == []

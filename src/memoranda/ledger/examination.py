@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from memoranda.errors import NotFound, StorageError
-from memoranda.ledger.change import ERASE
+from memoranda.ledger.change import ERASE, FOLD
 from memoranda.ledger.database import CHECK, complaints
 from memoranda.ledger.history import History
 from memoranda.sources.step import StepKind
@@ -42,8 +42,8 @@ _IS_DIGEST = (
 _READABLE_CHANGE = (
     "typeof(time) = 'text' and time glob '[0-9][0-9][0-9][0-9]-*' and datetime(time) is not null",
     _IS_NAME.format("verb"),
-    # An erasure does not say what was erased
-    f"typeof(project) = 'text' and (project <> '' or verb = '{ERASE}')",
+    # An erasure does not say what was erased, and the counts of reads go to notes of many projects.
+    f"typeof(project) = 'text' and (project <> '' or verb in ('{ERASE}', '{FOLD}'))",
     "typeof(path) = 'text'",
     f"agent is null or {_IS_NAME.format('agent')}",
     f"face is null or {_IS_NAME.format('face')}",

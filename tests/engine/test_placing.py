@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -407,7 +408,7 @@ def test_others_are_let_in_before_the_first_part(
     monkeypatch.setattr(engine.guard, "released", counted_release)
     monkeypatch.setattr(Index, "place", counted_place)
     memory.write(Draft(LONG, title="Long"))
-    steps = [b - a for a, b in zip(releases_before_parts, releases_before_parts[1:], strict=False)]
+    steps = [after - before for before, after in pairwise(releases_before_parts)]
     assert set(steps) == {1}
     # One for the checks of a large change, one before the first part
     assert releases_before_parts[0] == 2

@@ -78,6 +78,9 @@ _LEDGER_FIXES = {
     DamageKind.CHANGE: "keep what can be read of it",
     DamageKind.EMPTY: "remove its line",
     DamageKind.LOST: "remove its line",
+    DamageKind.VERB: "call it an edit, or an undo",
+    # Nothing can be done about it
+    DamageKind.GAP: "",
 }
 _LEDGER_CODES = frozenset(kind.value for kind in DamageKind)
 
@@ -274,8 +277,9 @@ def _history(memory: ReadVerbs) -> list[Finding]:
     findings: list[Finding] = []
     for damage in damages:
         if memory.agent is None or damage.kind is DamageKind.PAGES:
+            level = "info" if damage.kind is DamageKind.GAP else "error"
             fix = _LEDGER_FIXES[damage.kind]
-            findings.append(Finding("error", damage.kind.value, _path_of(damage), damage.text, fix))
+            findings.append(Finding(level, damage.kind.value, _path_of(damage), damage.text, fix))
     return findings
 
 

@@ -376,6 +376,10 @@ class Resolver:
         """
         target = question.target
         candidates = self.candidates(target)
+        if not candidates:
+            # Most links of a note with very many lead nowhere
+            former_target = self._former_target(target, home, candidates)
+            return _Answer(former_target, _NO_FORM, notes_by_folder={})
         inside = _inside(candidates, home)
         notes_by_folder = _by_folder(inside, home)
         if len(inside) == 1 and _by_title(target, inside, FORMS[0]):

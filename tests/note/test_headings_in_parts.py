@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import random
 
-from memoranda.note.headings import _block_parser, _parsed_headings, shown_headings, shown_title
+from memoranda.note.headings import (
+    _block_parser,
+    _parsed_headings,
+    headings_named,
+    shown_headings,
+    shown_title,
+)
 
 LINES = [
     *("# a", "## b c #", "#", "#x", "  # in", "    # code", "####### seven", "#\ta", "\f# x"),
@@ -83,3 +89,23 @@ def test_html_goes_on_to_a_blank_line() -> None:
 def test_a_title_without_markup_is_shown_as_it_is_written() -> None:
     titles = [shown_title(raw) for raw in ("a  b. c", "1) x - y", "记忆 #2", "a\u00a0b", "")]
     assert titles == ["a b. c", "1) x - y", "记忆 #2", "a b", ""]
+
+
+def lines_named(text: str, section: str) -> list[int]:
+    return [heading.line for heading in headings_named(shown_headings(text), section)]
+
+
+def test_a_path_leads_to_the_headings_in_the_sections_of_its_steps() -> None:
+    text = "# a\n## b\n### c\n# b\n### c\n## c\n# a\n#### c\n"
+    assert lines_named(text, "a > c") == [3, 8]
+    assert lines_named(text, "b > c") == [3, 5, 6]
+    assert lines_named(text, "a > b > c") == [3]
+    assert lines_named(text, "## b > c") == [6]
+    assert lines_named(text, "c > a") == []
+
+
+def test_a_path_among_very_many_like_headings_is_looked_for_in_one_pass() -> None:
+    # With a look at all headings above for each of them, this would take minutes
+    text = "# a\n" * 60_000
+    assert lines_named(text, "b > a") == []
+    assert len(lines_named("# b\n" + "## a\n" * 60_000, "b > a")) == 60_000

@@ -142,27 +142,31 @@ def _at_path(
     steps = [shown_title(level_and_title(step)[1]) for step in _STEP.split(path)]
     if len(steps) == 1:
         return []
-    return [heading for heading in candidates if _is_at(headings, heading, steps)]
+    candidate_lines = {heading.line for heading in candidates}
+    at_path: list[ShownHeading] = []
+    # The headings in whose sections the present one is, the outermost first. They are 6 at most
+    upper_headings: list[ShownHeading] = []
+    for heading in headings:
+        # The heading is not in the section of one of its level or a lower one.
+        while upper_headings and upper_headings[-1].level >= heading.level:
+            upper_headings.pop()
+        is_candidate = heading.line in candidate_lines and heading.title == steps[-1]
+        if is_candidate and _is_inside(upper_headings, steps[:-1]):
+            at_path.append(heading)
+        upper_headings.append(heading)
+    return at_path
 
 
-def _is_at(headings: Sequence[ShownHeading], heading: ShownHeading, steps: list[str]) -> bool:
-    """Whether `heading` is the last step of a path, and in the sections of the steps before.
+def _is_inside(upper_headings: Sequence[ShownHeading], steps: list[str]) -> bool:
+    """Whether the sections of some headings have the titles `steps`, in their order.
 
     Other sections may be between two steps.
 
-    headings: all headings of the file, in order.
-    steps: the titles of the path, the outermost first.
+    upper_headings: the headings, the outermost first.
     """
-    if heading.title != steps[-1]:
-        return False
-    remaining_steps = steps[:-1]
-    level = heading.level
-    for upper_heading in reversed(headings[: headings.index(heading)]):
-        # The heading is not in the section of one of its level or a lower one.
-        if upper_heading.level >= level:
-            continue
-        level = upper_heading.level
-        if remaining_steps and upper_heading.title == remaining_steps[-1]:
+    remaining_steps = list(steps)
+    for heading in reversed(upper_headings):
+        if remaining_steps and heading.title == remaining_steps[-1]:
             remaining_steps.pop()
     return not remaining_steps
 

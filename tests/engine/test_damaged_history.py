@@ -5,6 +5,7 @@ whole, and after `--fix` it finds nothing more.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -13,10 +14,12 @@ from pathlib import Path
 
 import pytest
 
+import memoranda
 from memoranda import Draft
 from memoranda.engine import MemorySession, open_session
 from memoranda.engine.doctor import Finding, examine, repair
 from memoranda.engine.upkeep import Upkeep
+from memoranda.ledger.change import VERBS
 from memoranda.ledger.history import LARGE
 from memoranda.note.edit import Rewrite
 
@@ -27,6 +30,7 @@ LEDGER_CODES = {
     "damaged_change",
     "empty_change",
     "lost_change",
+    "strange_change",
 }
 
 
@@ -151,6 +155,16 @@ def destroyed_values() -> Iterator[tuple[str, str, str]]:
     for column in ("details", "made_by"):
         yield "change", column, "'[1]'"
         yield "change", column, "-7"
+    # Values that another change or step may have
+    yield "change", "verb", "'zzz'"
+    yield "change", "verb", "'undo'"
+    yield "change", "undoes", "1"
+    for column in ("old", "new", "mode"):
+        yield "step", column, "null"
+    for kind in ("remove", "move", "mkdir", "symlink"):
+        yield "step", "do", f"'{kind}'"
+    yield "step", "dest", "'elsewhere.md'"
+    yield "step", "link", "'elsewhere.md'"
 
 
 def test_a_destroyed_line_of_any_column_is_named_and_mended(home: Path, tmp_path: Path) -> None:
@@ -171,6 +185,63 @@ def test_a_destroyed_line_of_any_column_is_named_and_mended(home: Path, tmp_path
         shutil.rmtree(torn)
     assert not_named == []
     assert not_mended == []
+
+
+def test_a_change_with_several_faults_is_named_once(home: Path) -> None:
+    run(
+        home,
+        "update change set details = '{torn', made_by = '{torn', verb = 'zzz' where number = 2",
+    )
+    run(home, "update change set time = x'ff' where number = 2")
+    run(home, "update step set made_by = '{torn', size = -1 where change = 2")
+    with open_session(home, watch=False) as memory:
+        findings = of_ledger(memory)
+        codes = [finding.code for finding in findings]
+        assert codes == ["lost_change"]
+        repair(memory, findings)
+        assert of_ledger(memory) == []
+
+
+def test_steps_without_their_change_are_named_once_whatever_is_in_them(home: Path) -> None:
+    run(home, "delete from change where number = 2")
+    run(home, "update step set made_by = '{torn' where change = 2")
+    with open_session(home, watch=False) as memory:
+        codes = [finding.code for finding in of_ledger(memory)]
+    assert codes == ["damaged_change"]
+
+
+def test_a_change_of_which_nothing_is_left_is_told_and_not_mended(home: Path) -> None:
+    for table, column in (("change", "number"), ("step", "change")):
+        run(home, f"delete from {table} where {column} in (2, 3)")
+        run(home, f"delete from {table} where {column} = 5")
+    with open_session(home, watch=False) as memory:
+        findings = [finding for finding in examine(memory) if finding.code == "missing_change"]
+    texts = [finding.text for finding in findings]
+    levels = {finding.level for finding in findings}
+    fixes = {finding.fix for finding in findings}
+    assert [text.partition(" not in")[0] for text in texts] == [
+        "changes #2 to #3 are",
+        "change #5 is",
+    ]
+    assert levels == {"info"}
+    assert fixes == {""}
+
+
+def test_what_was_purged_is_no_gap(home: Path) -> None:
+    for table, column in (("change", "number"), ("step", "change")):
+        run(home, f"delete from {table} where {column} <= 3")
+    with open_session(home, watch=False) as memory:
+        codes = {finding.code for finding in examine(memory)}
+    assert "missing_change" not in codes
+
+
+def test_every_verb_of_the_code_is_known_to_the_examination() -> None:
+    package = Path(memoranda.__file__).parent
+    verbs = set()
+    for file in package.rglob("*.py"):
+        verbs |= set(re.findall(r"\.change\(\s*\"([a-z]+)\"", file.read_text("utf-8")))
+    assert len(verbs) > 10
+    assert verbs <= VERBS
 
 
 def test_an_agent_is_not_told_whose_texts_are_damaged(home: Path) -> None:
@@ -209,13 +280,11 @@ def test_torn_pages_are_found_and_the_history_begins_again(home: Path, at: float
 
 def test_a_change_that_stores_counts_of_reads_is_not_damaged(tmp_path: Path) -> None:
     with open_session(tmp_path / "home", watch=False) as memory:
-        draft = Draft("We deploy on Fridays.", category="decisions")
-        info = memory.write(draft)
-        claude = memory.as_caller("claude", "mcp")
-        claude.read(info.id)
+        info = memory.write(Draft("We deploy on Fridays.", category="decisions"))
+        memory.as_caller("claude", "mcp").read(info.id)
 
         counted_notes = Upkeep(memory).fold()
-        findings = of_ledger(memory)
+        findings = examine(memory)
 
     assert counted_notes == 1
-    assert findings == []
+    assert [finding.code for finding in findings if finding.code in LEDGER_CODES] == []

@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -330,3 +331,84 @@ def test_a_note_that_is_edited_while_its_move_is_prepared_moves_with_its_new_tex
     assert passages.terms == of_a_new_index(memory).terms
     assert moved == hashlib.sha256(text.encode()).hexdigest()
     assert memory.read("notes/new/long").content.endswith(edits[0])
+
+
+def come_in(memory: MemorySession) -> None:
+    """Enter the guard of a home and leave it, as calls of another thread do."""
+
+    def enter() -> None:
+        with memory.engine.guard:
+            pass
+
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+
+
+def test_a_part_waits_until_a_call_that_came_in_has_passed(
+    memory: MemorySession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guard = memory.engine.guard
+    entries_to_come = 3
+    sleeps = []
+
+    def sleep(seconds: float) -> None:
+        sleeps.append(seconds)
+        if len(sleeps) <= entries_to_come:
+            come_in(memory)
+
+    monkeypatch.setattr("memoranda.engine.guard.time.sleep", sleep)
+    with guard, memory.engine.home_released_if_allowed() as is_allowed:
+        assert is_allowed
+        come_in(memory)
+    assert len(sleeps) == entries_to_come + 1
+
+
+def test_a_part_waits_for_nobody_if_nobody_came_in(
+    memory: MemorySession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sleeps: list[float] = []
+    monkeypatch.setattr("memoranda.engine.guard.time.sleep", sleeps.append)
+    with memory.engine.guard, memory.engine.home_released_if_allowed() as is_allowed:
+        assert is_allowed
+    assert sleeps == []
+
+
+def test_a_part_does_not_wait_for_ever_while_others_keep_coming(
+    memory: MemorySession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moments = iter(range(1000))
+    monkeypatch.setattr("memoranda.engine.guard.time.sleep", lambda _: come_in(memory))
+    monkeypatch.setattr("memoranda.engine.guard._SECONDS_OF_COURTESY", 5)
+    monkeypatch.setattr("memoranda.engine.guard.time.monotonic", lambda: next(moments))
+    with memory.engine.guard, memory.engine.home_released_if_allowed():
+        come_in(memory)
+    assert next(moments) < 20
+
+
+def test_others_are_let_in_before_the_first_part(
+    memory: MemorySession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = memory.engine
+    releases_before_parts = []
+    releases = []
+    released = engine.guard.released
+    place = Index.place
+
+    def counted_release() -> object:
+        releases.append(1)
+        return released()
+
+    def counted_place(index: Index, note: int) -> bool:
+        releases_before_parts.append(len(releases))
+        return place(index, note)
+
+    with engine.guard:
+        pass
+    monkeypatch.setattr(engine.guard, "released", counted_release)
+    monkeypatch.setattr(Index, "place", counted_place)
+    memory.write(Draft(LONG, title="Long"))
+    steps = [after - before for before, after in pairwise(releases_before_parts)]
+    assert set(steps) == {1}
+    # One for the checks of a large change, one before the first part
+    assert releases_before_parts[0] == 2

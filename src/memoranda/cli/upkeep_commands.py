@@ -38,6 +38,7 @@ _STATE_KEYS = (
     "unreadable_files",
     "semantic",
     "written_today",
+    "disk",
 )
 
 
@@ -54,6 +55,8 @@ def status(call: Invocation) -> None:
         # These two lines would only repeat the line about memories.
         if _has_only_own_memories(row):
             del texts["notes"], texts["agents"]
+        if not row["disk"]:
+            del texts["disk"]
         lines = [f"{key.replace('_', ' ')}: {value}" for key, value in texts.items()]
         call.answer("\n".join(lines), **row)
 
@@ -227,6 +230,7 @@ def _status(memory: MemorySession) -> dict[str, Any]:
             agent: {"notes": use.notes, "bytes": use.bytes}
             for agent, use in written_today(memory).items()
         },
+        "disk": memory.disk_trouble or None,
     }
 
 

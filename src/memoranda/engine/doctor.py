@@ -78,6 +78,9 @@ _LEDGER_FIXES = {
     DamageKind.CHANGE: "keep what can be read of it",
     DamageKind.EMPTY: "remove its line",
     DamageKind.LOST: "remove its line",
+    DamageKind.VERB: "call it an edit, or an undo",
+    # Nothing can be done about it
+    DamageKind.GAP: "",
 }
 _LEDGER_CODES = frozenset(kind.value for kind in DamageKind)
 
@@ -117,6 +120,9 @@ def examine(memory: ReadVerbs) -> list[Finding]:
         trouble = engine.ledger.trouble()
         if trouble:
             findings.append(_home_trouble(engine, trouble))
+        disk_trouble = memory.disk_trouble
+        if disk_trouble:
+            findings.append(Finding("warning", "refused_files", _LEDGER, disk_trouble))
         findings += _not_taken_over(engine)
         findings += _synced(engine)
         findings += _left_state(engine)
@@ -271,8 +277,9 @@ def _history(memory: ReadVerbs) -> list[Finding]:
     findings: list[Finding] = []
     for damage in damages:
         if memory.agent is None or damage.kind is DamageKind.PAGES:
+            level = "info" if damage.kind is DamageKind.GAP else "error"
             fix = _LEDGER_FIXES[damage.kind]
-            findings.append(Finding("error", damage.kind.value, _path_of(damage), damage.text, fix))
+            findings.append(Finding(level, damage.kind.value, _path_of(damage), damage.text, fix))
     return findings
 
 

@@ -655,13 +655,17 @@ class Engine:
         """Let other threads use the home during a `with` block, if the running call allows it.
 
         Yields whether they may. They may not while this call has a lock for which they would wait.
+        Calls of theirs that came in are let pass before this call goes on.
         """
         is_allowed = self.guard.is_mine and not self.is_writing and not self.ledger.lock.is_held
         if not is_allowed:
             yield False
             return
+        turns_before = self.guard.turns
         with self.home_released():
             yield True
+            # One turn was that of this thread
+            self.guard.let_pass(turns_before + 1)
         self._check_open()
         self.index.pin()
 

@@ -41,6 +41,10 @@ T = TypeVar("T")
 # A call leaves its change to the next call that comes in. If that call gave up, nobody makes the
 # change. So after this time, the call makes its change itself.
 _SECONDS_BETWEEN_LOOKS = 0.25
+# A thread with much work to do waits until nobody came in for this long, so that the calls of other
+# threads come to their ends. It waits no longer than the second number.
+_SECONDS_OF_QUIET = 0.003
+_SECONDS_OF_COURTESY = 0.1
 
 
 class RepeatAlone(BaseException):
@@ -228,6 +232,20 @@ class Guard(ThreadLock):
         while not self.is_mine:
             with suppress(Busy):
                 super().__enter__()
+
+    def let_pass(self, turns: int) -> None:
+        """Wait while other threads come in and leave, at most `_SECONDS_OF_COURTESY`.
+
+        A call of another thread comes in several times. If a thread with much work to do came in
+        between, such a call would wait for a part of that work each time. This thread must be
+        outside. It does not wait if nobody came in after it.
+
+        turns: `self.turns` as this thread left.
+        """
+        end = time.monotonic() + _SECONDS_OF_COURTESY
+        while (self._owner or self.turns != turns) and time.monotonic() < end:
+            turns = self.turns
+            time.sleep(_SECONDS_OF_QUIET)
 
     def keep(self) -> None:
         """Record that the running call makes a lasting change, so that the call must not be

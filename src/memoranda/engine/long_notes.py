@@ -82,10 +82,11 @@ class LongNotes:
         This ends early if another change is about to replace the note.
         """
         while note_row not in self._being_replaced:
+            # Also before the first part: the words of the note itself were just inserted
+            self._let_others_in()
             has_more = self._do_part(partial(self._index.place, note_row))
             if not has_more:
                 return
-            self._let_others_in()
 
     def _notes_to_place(self) -> list[int]:
         """Return the rows of the notes that lack words and at which no other thread works."""

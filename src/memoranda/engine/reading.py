@@ -118,6 +118,14 @@ class ReadVerbs(ProjectList):
             return warnings
 
     @property
+    def disk_trouble(self) -> str:
+        """Say which changes have files that the disk refused to sync, "" if there are none.
+
+        Raises StorageError.
+        """
+        return self.engine.ledger.refused_files.trouble()
+
+    @property
     def unreadable(self) -> dict[tuple[str, str], str]:
         """Return the memories that cannot be read and that the index therefore leaves out.
 

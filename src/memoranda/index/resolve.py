@@ -376,6 +376,10 @@ class Resolver:
         """
         target = question.target
         candidates = self.candidates(target)
+        if not candidates:
+            # Most links of a note with very many lead nowhere
+            former_target = self._former_target(target, searched_project, candidates)
+            return _Answer(former_target, _NO_FORM, notes_by_folder={})
         inside = _inside(candidates, searched_project)
         notes_by_folder = _by_folder(inside, searched_project)
         if len(inside) == 1 and _by_title(target, inside, FORMS[0]):

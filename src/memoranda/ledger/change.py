@@ -25,6 +25,16 @@ ORIGINS = "origins"
 """The verb of change 0. It keeps the origins of texts whose changes were purged."""
 IMPORTING = ("import", "ingest")
 """The verbs of changes that bring texts from elsewhere."""
+VERBS = frozenset(
+    (
+        *("append", "archive", "ask", "classify", "consolidate", "create", "decay", "delete"),
+        *("done", "edit", ERASE, "expire", "fire", FOLD, *IMPORTING, "insert", "link", "merge"),
+        *("move", ORIGINS, "overwrite", "pin", "prepend", "remind", "remove", "rename"),
+        *("replace", "restore", "retag", "review", "snooze", "supersede", "tag", "undo"),
+        *("unlink", "unpin", "update", "upgrade", "write"),
+    )
+)
+"""All verbs of changes. Another one in the ledger is damage (`memory doctor`)."""
 FIRST_OF_MACHINE = 1_000_000_000
 """The number of the first change of a file that only one machine has, beside notes in PostgreSQL.
 

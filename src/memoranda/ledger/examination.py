@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from memoranda.errors import NotFound, StorageError
-from memoranda.ledger.change import ERASE, FOLD
+from memoranda.ledger.change import ERASE, FIRST_OF_MACHINE, FOLD, VERBS
 from memoranda.ledger.database import CHECK, complaints
 from memoranda.ledger.history import History
 from memoranda.sources.step import StepKind
@@ -62,6 +62,25 @@ _READABLE_STEP = (
     _IS_NAME.format("scope"),
     "kept in (0, 1)",
     "typeof(size) = 'integer' and size >= 0",
+    # A file that was there has a text and a mode, and a file that was not has neither
+    "(old is null) = (mode is null) or do in ('set', 'lines')",
+    "old is not null or do <> 'remove'",
+    # Only what writes a text has a new one
+    "(new is not null) = (do = 'put') or do in ('set', 'lines')",
+    "(dest <> '') = (do = 'move')",
+    "(link <> '') = (do in ('symlink', 'unlink')) or do = 'move'",
+)
+_VERBS = ", ".join(f"'{verb}'" for verb in sorted(VERBS))
+# A readable line with a verb that no change has. The number of an undone change tells an undo.
+_STRANGE = (
+    f"select number from change where typeof(verb) = 'text' and (verb not in ({_VERBS}) "
+    f"or (verb = 'undo') <> (undoes is not null) and verb <> '{ERASE}')"
+)
+# The numbers go on without a gap but in the series of another machine
+_GAPS = (
+    "select before + 1 as first, number - 1 as last from "
+    "(select number, lag(number) over (order by number) as before from change) "
+    f"where number > before + 1 and number <> {FIRST_OF_MACHINE} order by number"
 )
 
 
@@ -98,6 +117,8 @@ class DamageKind(Enum):
     CHANGE = "damaged_change"
     EMPTY = "empty_change"
     LOST = "lost_change"
+    VERB = "strange_change"
+    GAP = "missing_change"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +126,8 @@ class Damage:
     """One problem of the ledger.
 
     kind: what is damaged.
-    key: the SHA-256 of the damaged text, or the number of the damaged change. "" for PAGES.
+    key: the SHA-256 of the damaged text, or the number of the damaged change. "" for PAGES. For
+        GAP, the first number that is missing.
     text: a sentence that describes the problem.
     """
 
@@ -118,7 +140,8 @@ def examine(history: History, *, has_all_texts: bool = True) -> list[Damage]:
     """Return all damage of the ledger. This reads the whole ledger.
 
     history: the history in this ledger.
-    has_all_texts: whether every kept text must be here. False where a server has them.
+    has_all_texts: whether every kept text must be here, and every change. False where a server has
+        them.
 
     Raises StorageError.
     """
@@ -128,6 +151,7 @@ def examine(history: History, *, has_all_texts: bool = True) -> list[Damage]:
     damages = [*_damaged_changes(history), *_damaged_texts(history)]
     if has_all_texts:
         damages += _missing_texts(history)
+        damages += _gaps(history)
     return damages
 
 
@@ -147,6 +171,15 @@ def mend(history: History, damage: Damage) -> None:
             _forbid_undo(history, damage.key)
         case DamageKind.MISSING_TEXT:
             _forbid_undo(history, damage.key)
+        case DamageKind.VERB:
+            with history.database.transaction() as connection:
+                connection.execute(
+                    "update change set verb = iif(undoes is null, 'edit', 'undo') where number = ?",
+                    (int(damage.key),),
+                )
+        case DamageKind.GAP:
+            # What is gone cannot be made up
+            return
         case DamageKind.EMPTY | DamageKind.LOST:
             with history.database.transaction() as connection:
                 for table, column in (("step", "change"), ("change", "number")):
@@ -202,23 +235,45 @@ def _torn_pages(history: History) -> list[Damage]:
 
 
 def _damaged_changes(history: History) -> Iterator[Damage]:
-    """Yield the changes with invalid JSON, steps without their change, destroyed changes, and
-    changes without steps.
+    """Yield the changes with invalid JSON, steps without their change, destroyed changes, changes
+    without steps, and changes with a verb that no change has. Each change is named once.
     """
-    rows = history.database.rows(_UNREADABLE) + history.database.rows(_UNREADABLE_STEPS)
-    unreadable_numbers = {row["number"] for row in rows}
-    for number in sorted(unreadable_numbers):
+    lost_numbers = _numbers(history, _LOST)
+    loose_numbers = _numbers(history, _LOOSE_STEPS) - lost_numbers
+    empty_numbers = _numbers(history, _WITHOUT_STEPS) - lost_numbers
+    lines_with_faults = lost_numbers | loose_numbers | empty_numbers
+    unreadable_numbers = _numbers(history, _UNREADABLE) | _numbers(history, _UNREADABLE_STEPS)
+    for number in sorted(unreadable_numbers - lines_with_faults):
         text = f"the line of change #{number} cannot be read whole; the note is as it is"
         yield Damage(DamageKind.CHANGE, str(number), text)
-    for row in history.database.rows(_LOOSE_STEPS):
-        text = f"change #{row['number']} is gone, and only what it did to files is left"
-        yield Damage(DamageKind.CHANGE, str(row["number"]), text)
-    for row in history.database.rows(_LOST):
-        text = f"the line of change #{row['number']} is destroyed: the change cannot be undone"
-        yield Damage(DamageKind.LOST, str(row["number"]), text)
-    for row in history.database.rows(_WITHOUT_STEPS):
-        text = f"what change #{row['number']} did to files is gone: it cannot be undone"
-        yield Damage(DamageKind.EMPTY, str(row["number"]), text)
+    for number in sorted(loose_numbers):
+        text = f"change #{number} is gone, and only what it did to files is left"
+        yield Damage(DamageKind.CHANGE, str(number), text)
+    for number in sorted(lost_numbers):
+        text = f"the line of change #{number} is destroyed: the change cannot be undone"
+        yield Damage(DamageKind.LOST, str(number), text)
+    for number in sorted(empty_numbers):
+        text = f"what change #{number} did to files is gone: it cannot be undone"
+        yield Damage(DamageKind.EMPTY, str(number), text)
+    for number in sorted(_numbers(history, _STRANGE) - lost_numbers - empty_numbers):
+        text = f"the word for what change #{number} did is none that memoranda uses"
+        yield Damage(DamageKind.VERB, str(number), text)
+
+
+def _numbers(history: History, sql: str) -> set[int]:
+    """Return the numbers of changes that a statement selects."""
+    return {row["number"] for row in history.database.rows(sql)}
+
+
+def _gaps(history: History) -> Iterator[Damage]:
+    """Yield the numbers that no change has, although older and newer changes are there."""
+    for row in history.database.rows(_GAPS):
+        is_single = row["first"] == row["last"]
+        changes = f"change #{row['first']} is"
+        if not is_single:
+            changes = f"changes #{row['first']} to #{row['last']} are"
+        text = f"{changes} not in the history: lost, removed by a repair, or not made in a crash"
+        yield Damage(DamageKind.GAP, str(row["first"]), text)
 
 
 def _damaged_texts(history: History) -> Iterator[Damage]:

@@ -573,6 +573,26 @@ class Execution:
             raise NotFound(step.path, step.project)
         step.stamp = file.stamp
 
+    def write_anew(self, step: Step) -> None:
+        """Write the file of a PUT step once more, as a new file with the same time.
+
+        A file that somebody edited since the step stays. Raises MemorandaError, OSError.
+        """
+        folder, name = self._at(step)
+        present_file = read_file(name, folder.fd)
+        if not _has_bytes_of(present_file, step):
+            return
+        step.old = present_file
+        step.mode = present_file.mode
+        step.written_ns = present_file.stamp.mtime_ns
+        try:
+            self.remove_temps([step])
+            self.write_temps([step])
+            self.run(step)
+        except BaseException:
+            self.remove_temps([step])
+            raise
+
     def is_overtaken(self, steps: Sequence[Step], files: Sequence[Touched]) -> bool:
         """Whether somebody edited a file after the dead writer read it, and no step was done yet.
 
@@ -720,6 +740,13 @@ def _sync_files(files: Iterable[Entry]) -> None:
             os.fsync(fd)
         finally:
             os.close(fd)
+
+
+def _has_bytes_of(file: File, step: Step) -> bool:
+    """Whether a file has the bytes that a PUT step wrote, or as many zeros where the disk failed."""
+    assert step.data is not None
+    is_emptied = len(file.data) == len(step.data) and not file.data.strip(b"\0")
+    return file.data == step.data or is_emptied
 
 
 def _may_stay(step: Step, touched: Touched, *, is_done: bool, lost_power: bool) -> bool:

@@ -37,11 +37,16 @@ class FileSync:
     """Syncs files in a thread. Thread-safe.
 
     on_synced: called with the numbers of the changes whose files are safe on the disk now.
-    trouble: the error when the disk refused, "" for none.
+    on_refused: called with the numbers of the changes whose files the disk refused, and the error.
     """
 
-    def __init__(self, on_synced: Callable[[Sequence[int]], None]):
+    def __init__(
+        self,
+        on_synced: Callable[[Sequence[int]], None],
+        on_refused: Callable[[Sequence[int], str], None],
+    ):
         self._on_synced = on_synced
+        self._on_refused = on_refused
         # Held while the fields below are read or written
         self._guard = threading.Lock()
         # Held during a whole sync
@@ -54,7 +59,6 @@ class FileSync:
         self._thread: threading.Thread | None = None
         # The process that started the thread: after a fork, the new process has none
         self._process = 0
-        self.trouble = ""
 
     def add(self, numbers: Iterable[int], places: Iterable[str]) -> None:
         """Have changes synced soon.
@@ -101,7 +105,7 @@ class FileSync:
     def sync(self) -> bool:
         """Sync all added changes now. Returns whether there were any.
 
-        If the disk refuses, the ledger keeps the changes as unsynced, and `trouble` says why.
+        If the disk refuses, `on_refused` is called: the ledger keeps the changes as unsynced.
         """
         with self._syncing:
             with self._guard:
@@ -115,7 +119,7 @@ class FileSync:
                 sync_places(places)
                 self._on_synced(numbers)
             except (OSError, MemorandaError) as error:
-                self.trouble = str(error)
+                self._on_refused(numbers, str(error))
             return True
 
     def close(self) -> None:

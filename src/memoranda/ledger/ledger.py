@@ -38,6 +38,7 @@ from memoranda.ledger.lock import HomeLock
 from memoranda.ledger.paused_rows import PausedRows
 from memoranda.ledger.planned_change import ChangeQueue, PlannedChange, accepted
 from memoranda.ledger.reads import ReadRow, Reads
+from memoranda.ledger.refused_files import RefusedFiles
 from memoranda.ledger.review_rows import ANSWER, REQUEST, ReviewRows
 from memoranda.sources.base import Unconfirmed
 from memoranda.sources.files import (
@@ -136,6 +137,7 @@ class Ledger:
         self.reads = self._open_reads()
         self.review_rows = ReviewRows(self.database, str(self.layout.private))
         self.paused_rows = PausedRows(self.database)
+        self.refused_files = RefusedFiles(self.database, self._boot)
         self.lock = HomeLock(self.layout.private, self._complete_interrupted)
         self._has_former_files = self.layout.has_former_files()
         if self.unfinished() or self._has_former_files:
@@ -173,7 +175,7 @@ class Ledger:
         """The files that were written and are not synced yet."""
         from memoranda.ledger.file_sync import FileSync
 
-        return FileSync(self._note_synced)
+        return FileSync(self._note_synced, self.refused_files.note)
 
     def _open_reads(self) -> Reads:
         return Reads(self.database, self._clock)
@@ -212,10 +214,7 @@ class Ledger:
 
         Raises DatabaseRefused.
         """
-        trouble = self.database.trouble
-        if not trouble and "file_sync" in vars(self):
-            trouble = self.file_sync.trouble
-        return trouble
+        return self.database.trouble
 
     def runs_jobs(self) -> bool:
         """Whether this process does the upkeep of the home, and not another machine."""
@@ -782,7 +781,7 @@ class Ledger:
             self.lines.recover()
         if has_died:
             self._recover()
-        elif not self._has_looked_through:
+        elif not self._has_looked_through or self.refused_files.is_due:
             self._look_through()
         if self._has_former_files:
             self._take_over()
@@ -839,27 +838,29 @@ class Ledger:
         forget_sessions(self.database)
 
     def _look_through(self) -> None:
-        """Find changes that are recorded but not synced to the disk yet, once in each process.
+        """Find changes that are recorded but not synced to the disk yet.
 
-        If the machine was restarted since then, the changes are carried out again. Else their files
-        are only synced.
+        This is done once in each process, and again after the disk refused files. If the machine
+        was restarted since then, the changes are carried out again. If the disk refused their
+        files, these are written again. Else they are only synced.
         """
         rows = self.database.rows("select change, boot from unsynced order by change")
-        if any(row["boot"] != self._boot for row in rows):
+        if any(self._has_lost_power(row) for row in rows):
             self._recover()
-        elif rows:
+            return
+        numbers = [row["change"] for row in rows if row["boot"] == self._boot]
+        if numbers:
             from memoranda.ledger.file_sync import places_of
 
-            numbers = [row["change"] for row in rows]
             self.file_sync.add(numbers, places_of(self._pending_steps(numbers)))
+        if len(numbers) < len(rows):
+            self._sync_again(self._write_refused_again())
 
     def _recover(self) -> None:
         """Carry out the recorded changes that the disk may lack, and remove temporary files.
 
         A change that cannot be carried out now is set aside.
         """
-        from memoranda.ledger.file_sync import places_of, sync_places
-
         rows = self.database.rows(
             "select change, batch, boot from unsynced "
             "where change not in (select change from waiting) order by change"
@@ -868,7 +869,7 @@ class Ledger:
         carried_out: list[int] = []
         for row in rows:
             number = row["change"]
-            has_lost_power = row["boot"] != self._boot
+            has_lost_power = self._has_lost_power(row)
             # Changes of earlier batches were carried out before the lock was free. Only a power
             # loss can have undone them.
             may_be_unfinished = has_lost_power or row["batch"] == latest_batch
@@ -879,12 +880,66 @@ class Ledger:
                     self._set_aside(number)
                     continue
             carried_out.append(number)
-
-        # If the disk refuses, the next process that opens the home tries again.
-        with suppress(OSError, StorageError):
-            sync_places(places_of(self._pending_steps(carried_out)))
-            self._note_synced(carried_out)
+        self._write_refused_again()
+        self._sync_again(carried_out)
         self._remove_temps()
+
+    def _has_lost_power(self, row: Row) -> bool:
+        """Whether the machine was restarted since a change of the table `unsynced` was made."""
+        return row["boot"] not in (self._boot, self.refused_files.mark)
+
+    def _write_refused_again(self) -> list[int]:
+        """Write the files of refused changes once more, and return the numbers of these changes.
+
+        A file stays if it has another text by now, or if the disk still refuses.
+        """
+        from memoranda.ledger.execution import Execution
+
+        rows = self.database.rows(
+            "select change from unsynced where boot = ? "
+            "and change not in (select change from waiting) order by change",
+            (self.refused_files.mark,),
+        )
+        numbers = [row["change"] for row in rows]
+        execution = Execution()
+        try:
+            for number in numbers:
+                for step in self._steps_to_repeat(number):
+                    # If this fails, so does the sync behind it or another one later
+                    with suppress(OSError, MemorandaError):
+                        execution.write_anew(step)
+            execution.finish()
+        finally:
+            execution.close()
+        return numbers
+
+    def _steps_to_repeat(self, number: int) -> list[Step]:
+        """Return those steps of a change that wrote a file which no later change touched.
+
+        Files that are too large for the ledger were synced before the change. They are left out.
+        """
+        return [
+            step
+            for step in self._pending_steps([number])
+            if step.do == StepKind.PUT
+            and step.data is not None
+            and not self.refused_files.is_replaced(number, step)
+        ]
+
+    def _sync_again(self, numbers: Sequence[int]) -> None:
+        """Sync the files of changes that were carried out or written again.
+
+        If the disk refuses, they are tried again later, or by the next process.
+        """
+        from memoranda.ledger.file_sync import places_of, sync_places
+
+        try:
+            sync_places(places_of(self._pending_steps(numbers)))
+            self._note_synced(numbers)
+        except (OSError, StorageError) as error:
+            self.refused_files.note(numbers, str(error))
+            return
+        self.refused_files.note_written()
 
     def _finish(self, number: int, *, lost_power: bool) -> None:
         """Carry out those steps of one recorded change that are not done yet.
@@ -913,6 +968,9 @@ class Ledger:
                 self.history.retract([number])
                 return
             for step, touched in zip(steps, change.files, strict=True):
+                # If a later change is on the disk already, its file must not become an earlier one
+                if lost_power and self.refused_files.is_replaced(number, step):
+                    continue
                 execution.resume(step, touched, lost_power=lost_power)
             execution.finish()
             execution.remove_temps(steps)

@@ -18,12 +18,12 @@ from typing import NamedTuple
 from memoranda.note.links import (
     WrittenLink,
     coded_text,
+    each_written_link,
     holds_link,
     is_escaped,
     observation,
     read_relation,
     tagged,
-    written_links,
 )
 from memoranda.note.model import Heading, Note, Observation, Relation
 from memoranda.text.pattern import lazy_pattern
@@ -848,7 +848,7 @@ class _Lines:
         masked: the text with its code spans replaced by NUL.
         """
         if self.places is not None:
-            for link in written_links(text, masked):
+            for link in each_written_link(text, masked):
                 self.places.append(LinkPlace(relation.line, link))
         key = relation_key(relation.type, relation.target, relation.project, relation.rest)
         equal_relation = self.relations.get(key)
@@ -895,7 +895,7 @@ class _Lines:
         masked: the line with its code spans replaced by NUL. A line without code is its own mask.
         number: the number of the line in the file.
         """
-        for link in written_links(text, masked):
+        for link in each_written_link(text, masked):
             if self.places is not None:
                 self.places.append(LinkPlace(number, link))
             kind = EMBEDS if link.is_embed else LINKS_TO

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from memoranda.note.frontmatter import split
@@ -33,6 +34,16 @@ _HIGHLIGHT = re.compile(r"==(?=\S)(.+?)(?<=\S)==|~~(?=\S)(.+?)(?<=\S)~~")
 _COMMENT = re.compile(r"%%.*?%%", re.DOTALL)
 # Between the headings of a path: `Plan > Costs`.
 _STEP = re.compile(r"\s+>\s+")
+# A line break, as CommonMark knows them.
+_LINE_BREAK = re.compile(r"\r\n?")
+# A line that is a heading unless it is in a fence or in HTML.
+_SECTION = re.compile(r"^#{1,6}(?=[ \t\n]|\Z)", re.MULTILINE)
+# A heading without `#` behind it.
+_PLAIN_HEADING = re.compile(r"(#{1,6})(?:[ \t]+([^#\0]*))?")
+# A title without a sign of markup.
+_PLAIN_TITLE = re.compile(r"[^\0\\`*_\[\]<>&!~=^{}]*")
+# A line that may be a heading, make one of the line before, or begin a fence or a block of HTML.
+_NO_PLAIN_LINE = re.compile(r"^ {0,3}(?:(?:=+|-+)[ \t]*$|<|```|~~~|#)", re.MULTILINE)
 # The types of markdown-it's tokens that are text.
 _TEXT_TOKENS = ("text", "code_inline", "text_special")
 
@@ -77,6 +88,8 @@ def shown_title(raw: str) -> str:
 
     Markup and anchors (`^id`, `{#id}`) are removed, and a run of blanks becomes one.
     """
+    if _PLAIN_TITLE.fullmatch(raw):
+        return " ".join(raw.split())
     text = _ANCHOR.sub("", raw)
     text = _WIKILINK.sub(lambda match: match[2] or match[1], text)
     text = _HIGHLIGHT.sub(lambda match: match[1] or match[2], text)
@@ -129,27 +142,31 @@ def _at_path(
     steps = [shown_title(level_and_title(step)[1]) for step in _STEP.split(path)]
     if len(steps) == 1:
         return []
-    return [heading for heading in candidates if _is_at(headings, heading, steps)]
+    candidate_lines = {heading.line for heading in candidates}
+    at_path: list[ShownHeading] = []
+    # The headings in whose sections the present one is, the outermost first. They are 6 at most
+    upper_headings: list[ShownHeading] = []
+    for heading in headings:
+        # The heading is not in the section of one of its level or a lower one.
+        while upper_headings and upper_headings[-1].level >= heading.level:
+            upper_headings.pop()
+        is_candidate = heading.line in candidate_lines and heading.title == steps[-1]
+        if is_candidate and _is_inside(upper_headings, steps[:-1]):
+            at_path.append(heading)
+        upper_headings.append(heading)
+    return at_path
 
 
-def _is_at(headings: Sequence[ShownHeading], heading: ShownHeading, steps: list[str]) -> bool:
-    """Whether `heading` is the last step of a path, and in the sections of the steps before.
+def _is_inside(upper_headings: Sequence[ShownHeading], steps: list[str]) -> bool:
+    """Whether the sections of some headings have the titles `steps`, in their order.
 
     Other sections may be between two steps.
 
-    headings: all headings of the file, in order.
-    steps: the titles of the path, the outermost first.
+    upper_headings: the headings, the outermost first.
     """
-    if heading.title != steps[-1]:
-        return False
-    remaining_steps = steps[:-1]
-    level = heading.level
-    for upper_heading in reversed(headings[: headings.index(heading)]):
-        # The heading is not in the section of one of its level or a lower one.
-        if upper_heading.level >= level:
-            continue
-        level = upper_heading.level
-        if remaining_steps and upper_heading.title == remaining_steps[-1]:
+    remaining_steps = list(steps)
+    for heading in reversed(upper_headings):
+        if remaining_steps and heading.title == remaining_steps[-1]:
             remaining_steps.pop()
     return not remaining_steps
 
@@ -169,13 +186,99 @@ class _BodyHeading(NamedTuple):
 
 
 def _headings_in(body: str) -> Iterator[_BodyHeading]:
-    """Yield the headings of a body, in Markdown and in HTML."""
-    tokens = _block_parser().parse(body)
+    """Yield the headings of a body, in Markdown and in HTML.
+
+    A line that begins with `#` ends whatever is open before it, except a fence and a block of HTML.
+    So the body is read section by section, and most sections are a heading and nothing else that
+    could be one. Only the others are parsed.
+    """
+    text = _LINE_BREAK.sub("\n", body)
+    sections = _sections_of(text)
+    line = 0
+    position = 0
+    while position < len(sections):
+        first_section = sections[position]
+        if not _may_hold_more(first_section):
+            yield from _heading_of_line(first_section.partition("\n")[0], line)
+            number = 1
+            part = first_section
+        else:
+            number, part, tokens = _parsed(sections, position)
+            yield from _parsed_headings(tokens, line)
+        position += number
+        line += part.count("\n")
+
+
+def _heading_of_line(text: str, line: int) -> Iterator[_BodyHeading]:
+    """Yield the heading in a line, if it is one.
+
+    line: the index of the line.
+    """
+    plain_heading = _PLAIN_HEADING.fullmatch(text)
+    if plain_heading is None:
+        yield from _parsed_headings(_block_parser().parse(text), line)
+        return
+    signs, raw = plain_heading.groups(default="")
+    yield _BodyHeading(len(signs), raw.strip(), line, line + 1)
+
+
+def _sections_of(text: str) -> list[str]:
+    """Cut a text before each line that begins with `#`."""
+    starts = [match.start() for match in _SECTION.finditer(text)]
+    bounds = [0, *starts, len(text)]
+    return [text[start:end] for start, end in pairwise(bounds) if start < end]
+
+
+def _may_hold_more(section: str) -> bool:
+    """Whether a section has more headings than its first line, or something that may go on."""
+    first_line = _SECTION.match(section)
+    after_first_line = section.find("\n") + 1 if first_line else 0
+    if first_line and not after_first_line:
+        return False
+    return _NO_PLAIN_LINE.search(section, after_first_line) is not None
+
+
+def _parsed(sections: Sequence[str], position: int) -> tuple[int, str, Sequence[Token]]:
+    """Parse a section, with the sections into which its last block goes on.
+
+    Returns the number of the sections, their text and the tokens.
+
+    position: the index of the first section.
+    """
+    number = 1
+    while True:
+        part = "".join(sections[position : position + number])
+        tokens = _block_parser().parse(part)
+        is_at_end = position + number >= len(sections)
+        if is_at_end or not _may_go_on(tokens, part.count("\n")):
+            return number, part, tokens
+        # Twice as many each time, so that the time is in proportion to the text
+        number *= 2
+
+
+def _may_go_on(tokens: Sequence[Token], lines: int) -> bool:
+    """Whether the last block of a text is a fence or HTML that reaches its end.
+
+    tokens: the tokens of the text.
+    lines: how many lines the text has.
+    """
+    last = tokens[-1] if tokens else None
+    if last is None or last.level or last.map is None:
+        return False
+    return last.type in ("fence", "html_block") and last.map[1] >= lines
+
+
+def _parsed_headings(tokens: Sequence[Token], first_line: int) -> Iterator[_BodyHeading]:
+    """Yield the headings among the tokens of a part of a body.
+
+    first_line: the index of the first line of the part.
+    """
     for index, token in enumerate(tokens):
         # A token with a level is inside a list or a quote.
         if token.level or not token.map:
             continue
-        start, end = token.map
+        start = first_line + token.map[0]
+        end = first_line + token.map[1]
         if token.type == "heading_open":
             raw = " ".join(tokens[index + 1].content.split("\n"))
             # The tag is `h1` to `h6`.

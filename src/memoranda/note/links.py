@@ -14,7 +14,7 @@ import json
 import posixpath
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import count
 from typing import NamedTuple
@@ -302,6 +302,17 @@ def written_links(text: str, masked: str) -> list[WrittenLink]:
 
     masked: the line with NUL for each character of a code span, in which no link is read.
     """
+    return list(each_written_link(text, masked))
+
+
+def each_written_link(text: str, masked: str) -> Iterable[WrittenLink]:
+    """Return the links to notes in a line, in their order (see `written_links`).
+
+    A line with wikilinks alone is read no further than its links are asked for.
+    """
+    has_other_links = "](" in masked or "notion." in masked
+    if not has_other_links:
+        return _wikilinks(text, masked)
     links: list[WrittenLink] = []
     if "[[" in masked:
         links += _wikilinks(text, masked)

@@ -614,6 +614,8 @@ class ThreadLock:
         self._owner = 0
         # How often that thread has entered
         self._depth = 0
+        self.turns = 0
+        """How many times a thread has left the lock."""
 
     @property
     def is_mine(self) -> bool:
@@ -668,6 +670,7 @@ class ThreadLock:
         self._depth -= 1
         if not self._depth:
             with self._counting:
+                self.turns += 1
                 self._owner = 0
                 if self._queue:
                     self._owner, turn = self._queue.popleft()

@@ -106,7 +106,9 @@ def _fold_character(char: str, code: int) -> str:
 
     code: the code of the character.
     """
-    if _is_mark(code):
+    # Most characters that are not ASCII are ideographs, and none of these is a mark
+    is_ideograph = code in _IDEOGRAPHS
+    if not is_ideograph and _is_mark(code):
         return ""
     # A tag character hides a character of ASCII
     if 0xE0020 <= code <= 0xE007E:
@@ -114,7 +116,7 @@ def _fold_character(char: str, code: int) -> str:
     latin_letter = _look_alikes().disguised.get(char)
     if latin_letter is not None:
         return latin_letter
-    if code in _IDEOGRAPHS:
+    if is_ideograph:
         return char
     category = unicodedata.category(char)
     if category in ("Cf", "Co", "Cn", "Cs"):

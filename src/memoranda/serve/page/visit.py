@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -54,6 +55,7 @@ from memoranda.serve.page.text_origin import text_origin
 from memoranda.serve.page.times import Clock
 from memoranda.serve.page.toasts import toast_of
 from memoranda.serve.page.wording import first_weekday_of, language_of, translated
+from memoranda.text.unicode import is_valid_unicode
 
 if TYPE_CHECKING:
     from memoranda.serve.sessions import McpSession
@@ -597,15 +599,18 @@ async def _form(request: Request) -> dict[str, str]:
 def _object(body: bytes) -> dict[str, str]:
     """Return the members of a JSON object as texts: `{"limit": 5}` gives `{"limit": "5"}`.
 
-    Raises ValueError, RecursionError.
+    Raises ValueError, also for half a character such as `\\ud800`, and RecursionError.
     """
     value = json.loads(body or b"{}")
     if not isinstance(value, dict):
         raise ValueError
-    return {
+    fields = {
         str(name): member if isinstance(member, str) else json.dumps(member)
         for name, member in value.items()
     }
+    if not all(map(is_valid_unicode, chain.from_iterable(fields.items()))):
+        raise ValueError
+    return fields
 
 
 def _too_late(request: Request) -> Response:

@@ -79,7 +79,7 @@ _FEATURES = (
     "timed",
 )
 # At most this many better notes of the same conversation lower a note's score.
-_MAX_BETTER = 5
+MAX_BETTER = 5
 # The relevance of a text of this length is halved, since a long text shares words with anything.
 _HALVING_CHARACTERS = 720
 # With more lists of rows than these, grouping note by note is faster than by sets.
@@ -350,7 +350,7 @@ class Ranking:
         self._neighbor_scores: dict[int, float] = {}
         self._look_around(self._scores_without_neighbors())
         self._most = self._highest_word_score()
-        # row -> how many notes of the same conversation score better, at most _MAX_BETTER
+        # row -> how many notes of the same conversation score better, at most MAX_BETTER
         self._better: dict[int, int] = {}
         # The conversations in which an assistant speaks.
         self._assisted = {
@@ -628,7 +628,7 @@ class Ranking:
         for row in newest_first(scores):
             conversation = self.features[row].conversation
             if conversation is not None:
-                better_count = min(seen_counts.get(conversation, 0), _MAX_BETTER)
+                better_count = min(seen_counts.get(conversation, 0), MAX_BETTER)
                 self._better[row] = better_count
                 seen_counts[conversation] = better_count + 1
         # A penalty for each better note of the same conversation

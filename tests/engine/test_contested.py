@@ -9,6 +9,7 @@ import pytest
 from memoranda import Draft, faces
 from memoranda.engine import open_session
 from memoranda.engine.session_start import introduction
+from memoranda.engine.upkeep import Upkeep
 from memoranda.query import Query
 from movable_clock import Clock
 
@@ -162,3 +163,55 @@ def test_an_agent_is_told_as_it_writes(memory, clock):
     edit = {"identifier": "infra/ports", "operation": "find_replace", "find_text": "9090"}
     reply = registry.call(claude, "edit_note", edit | {"content": "8080"})
     assert "contradicts" not in reply.data
+
+
+@pytest.mark.parametrize(
+    ("old_text", "new_text", "value", "question"),
+    [
+        ("Anna lives in Porto.", "Anna moved to Lisbon.", "Lisbon", "Where does Anna live?"),
+        ("Anna is our designer.", "Anna is now the CTO.", "CTO", "What does Anna do?"),
+        ("王芳住在上海。", "王芳搬到了杭州。", "杭州", "王芳住在哪里?"),
+    ],
+)
+def test_what_changed_is_marked_without_a_question(
+    memory, clock, old_text, new_text, value, question
+):
+    old = memory.write(Draft(old_text, project="categories", category="knowledge"))
+    Upkeep(memory).pin([memory.find(old.id)])
+    clock.later(days=3)
+    new = memory.write(Draft(new_text, project="categories", category="knowledge"))
+
+    hits = memory.search(question).hits
+    ids = [hit.note.id for hit in hits]
+    assert ids == [new.id, old.id]
+    assert f"newer: {value}" in hits[1].passage
+    assert f"newer: {value}" in memory.context_for(question)
+    assert f"newer: {value}" in introduction(memory)
+    assert questions(memory) == []
+
+
+def test_move_of_an_earlier_year_marks_nothing(memory, clock):
+    memory.write(Draft("Anna lives in Porto.", project="notes", title="Anna now"))
+    clock.later(days=3)
+    memory.write(Draft("Anna moved to Lisbon in 2019.", project="notes", title="Anna then"))
+    assert memory.validity_marks(memory.list()[0]) == {}
+
+
+def test_fact_of_an_entity_is_marked_after_a_move(memory, clock):
+    memory.write(Draft("- [city] Porto\n", project="notes", title="Anna"))
+    clock.later(days=3)
+    memory.write(Draft("Anna moved to Lisbon.", project="categories", category="knowledge"))
+    hits = memory.search("Anna").hits
+    passages = [hit.passage for hit in hits if hit.note.title == "Anna"]
+    assert "newer: Lisbon" in passages[0]
+
+
+def test_agent_that_writes_a_move_is_told_of_no_question(memory, clock):
+    memory.write(Draft("Anna lives in Porto.", project="categories", category="knowledge"))
+    clock.later(days=1)
+    registry = faces.registry(["notes"], memory.settings)
+    claude = memory.as_caller("claude", "test")
+    note = {"title": "Anna", "folder": "people", "content": "Anna moved to Lisbon."}
+    reply = registry.call(claude, "write_note", note)
+    assert "Porto" in reply.data["contradicts"]
+    assert "is asked" not in reply.text

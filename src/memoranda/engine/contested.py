@@ -2,7 +2,8 @@
 
 A claim is a sentence such as "The port is 8080" (note/claims.py). `memory review` asks the owner
 which note holds. Until it is answered, the newer note comes first wherever both are shown, and the
-older one gets a mark that names the newer one. But what the owner wrote or confirmed comes before an
+older one gets a mark that names the newer one. A note that says that something changed (note/changes.py)
+marks older ones in the same way, and nobody is asked. But what the owner wrote or confirmed comes before an
 unconfirmed note of somebody else.
 """
 
@@ -91,6 +92,13 @@ class Contradiction(NamedTuple):
     old: Statement
     new: Statement
     statements: tuple[Statement, ...] = ()
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether `memory review` asks which of the two holds, until the owner has answered."""
+        from memoranda.note.claims import ClaimKind
+
+        return self.old.claim.kind is self.new.claim.kind is ClaimKind.ASKED
 
     @property
     def key(self) -> str:
@@ -194,6 +202,8 @@ def unanswered(memory: Reader, infos: Iterable[NoteInfo]) -> list[Contradiction]
     rivals = memory.index.notes.rivals(info.row for info in infos)
     if not rivals:
         return []
+    from memoranda.note.claims import ends
+
     holding = holding_now(memory, [row.note for row in chain.from_iterable(rivals)])
     result = []
     for first, second in rivals:
@@ -203,8 +213,10 @@ def unanswered(memory: Reader, infos: Iterable[NoteInfo]) -> list[Contradiction]
         new = Statement(holding[second.note], second.claim)
         # Each pair of rivals comes in both orders, and only the right order counts.
         is_reversed = old.moment > new.moment
+        if is_reversed or not ends(old.claim, new.claim):
+            continue
         # A note that is held back may have planted instructions. So it must not contradict others.
-        if is_reversed or memory.is_held_back(new.info):
+        if memory.is_held_back(new.info):
             continue
         pair = Contradiction(old, new)
         if memory.engine.ledger.review_value(ANSWER, pair.key) is None:

@@ -97,9 +97,10 @@ def _space(note: Note) -> str:
 
 
 def rivals(db: sqlite3.Connection, rows: Iterable[int]) -> Iterator[tuple[ClaimRow, ClaimRow]]:
-    """Yield pairs of claims that cannot both be true, of one of these notes and of another.
+    """Yield pairs of claims about one subject with different values: of one of these notes and of
+    another note.
 
-    Each pair may come in both orders.
+    Values that are worded differently may still say the same (`note.claims.differ`).
 
     rows: the rows of the notes.
     """
@@ -111,7 +112,13 @@ def rivals(db: sqlite3.Connection, rows: Iterable[int]) -> Iterator[tuple[ClaimR
         (json.dumps(list(given_rows)),),
     ).fetchall()
     for (subject,) in subjects:
-        yield from _differing(db, subject, given_rows)
+        claim_rows = _claims_about(db, subject)
+        for own in claim_rows:
+            if own.note not in given_rows:
+                continue
+            for other in claim_rows:
+                if other.note != own.note and other.claim.value != own.claim.value:
+                    yield own, other
 
 
 def contested(db: sqlite3.Connection) -> Iterator[list[ClaimRow]]:
@@ -149,25 +156,3 @@ def _claims_about(db: sqlite3.Connection, subject: str) -> list[ClaimRow]:
         ClaimRow(note, Claim(plain_subject, name, value, line, start, stop, ClaimKind(kind)))
         for note, name, value, line, start, stop, kind in rows
     ]
-
-
-def _differing(
-    db: sqlite3.Connection, subject: str, rows: frozenset[int]
-) -> Iterator[tuple[ClaimRow, ClaimRow]]:
-    """Yield the pairs of claims about a subject that differ, each pair in both orders.
-
-    subject: space, scope and subject with NUL between them, which the column `subject` holds.
-    rows: the notes of which each pair has one at least.
-    """
-    from memoranda.note.claims import differ
-
-    claim_rows = _claims_about(db, subject)
-    claims_of_rows = [row for row in claim_rows if row.note in rows]
-    for first in claims_of_rows:
-        for second in claim_rows:
-            if first.note == second.note or not differ(first.claim, second.claim):
-                continue
-            yield first, second
-            # Both of two given notes come first once.
-            if second.note not in rows:
-                yield second, first

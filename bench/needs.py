@@ -217,14 +217,10 @@ def _homes(folder: Path, *, by_turn: bool) -> list[Home]:
     homes = []
     for name in dict.fromkeys(note["home"] for note in notes):
         notes_of_home = [note for note in notes if note["home"] == name]
-        if by_session:
-            texts = _sittings(notes_of_home)
-        else:
-            texts = _turns(notes_of_home)
+        texts = _sittings(notes_of_home) if by_session else _turns(notes_of_home)
         days = {text.key: text.day for text in texts}
         if by_session and by_turn:
-            turns = [replace(turn, session=turn.folder) for turn in _turns(notes_of_home)]
-            texts = sorted(turns, key=lambda turn: turn.day)
+            texts = _turns_of_sessions(notes_of_home)
         home = Home(name, texts, [])
         for question in questions:
             if question["home"] == name:
@@ -265,6 +261,12 @@ def _turns(notes: Sequence[dict]) -> list[Text]:
         title = f"Turn {number:03}"
         texts.append(Text(note["id"], spoken, day, note["session"] or "", title, speaker))
     return texts
+
+
+def _turns_of_sessions(notes: Sequence[dict]) -> list[Text]:
+    """Each turn as a note, by day. It counts as its session."""
+    turns = [replace(turn, session=turn.folder) for turn in _turns(notes)]
+    return sorted(turns, key=lambda turn: turn.day)
 
 
 def _sittings(notes: Sequence[dict]) -> list[Text]:

@@ -165,6 +165,19 @@ def test_an_agent_is_told_as_it_writes(memory, clock):
     assert "contradicts" not in reply.data
 
 
+def remember(memory, text):
+    draft = Draft(text, project="categories", category="knowledge")
+    return memory.write(draft)
+
+
+def passages_of(memory, question):
+    hits = memory.search(question)
+    passages = []
+    for hit in hits:
+        passages.append(hit.passage)
+    return passages
+
+
 @pytest.mark.parametrize(
     ("old_text", "new_text", "value", "question"),
     [
@@ -176,42 +189,53 @@ def test_an_agent_is_told_as_it_writes(memory, clock):
 def test_what_changed_is_marked_without_a_question(
     memory, clock, old_text, new_text, value, question
 ):
-    old = memory.write(Draft(old_text, project="categories", category="knowledge"))
-    Upkeep(memory).pin([memory.find(old.id)])
+    old = remember(memory, old_text)
+    old_info = memory.find(old.id)
+    Upkeep(memory).pin([old_info])
     clock.later(days=3)
-    new = memory.write(Draft(new_text, project="categories", category="knowledge"))
+    remember(memory, new_text)
+    mark = f"newer: {value}"
 
-    hits = memory.search(question).hits
-    ids = [hit.note.id for hit in hits]
-    assert ids == [new.id, old.id]
-    assert f"newer: {value}" in hits[1].passage
-    assert f"newer: {value}" in memory.context_for(question)
-    assert f"newer: {value}" in introduction(memory)
+    newer_passage, older_passage = passages_of(memory, question)
+    assert newer_passage == new_text
+    assert mark in older_passage
+    context = memory.context_for(question)
+    assert mark in context
+    start = introduction(memory)
+    assert mark in start
     assert questions(memory) == []
 
 
 def test_move_of_an_earlier_year_marks_nothing(memory, clock):
-    memory.write(Draft("Anna lives in Porto.", project="notes", title="Anna now"))
+    remember(memory, "Anna lives in Porto.")
     clock.later(days=3)
-    memory.write(Draft("Anna moved to Lisbon in 2019.", project="notes", title="Anna then"))
-    assert memory.validity_marks(memory.list()[0]) == {}
+    remember(memory, "Anna moved to Lisbon in 2019.")
+
+    notes, _ = memory.list()
+    marks = memory.validity_marks(notes)
+    assert marks == {}
 
 
 def test_fact_of_an_entity_is_marked_after_a_move(memory, clock):
-    memory.write(Draft("- [city] Porto\n", project="notes", title="Anna"))
+    entity = Draft("- [city] Porto\n", project="notes", title="Anna")
+    memory.write(entity)
     clock.later(days=3)
-    memory.write(Draft("Anna moved to Lisbon.", project="categories", category="knowledge"))
-    hits = memory.search("Anna").hits
-    passages = [hit.passage for hit in hits if hit.note.title == "Anna"]
-    assert "newer: Lisbon" in passages[0]
+    remember(memory, "Anna moved to Lisbon.")
+
+    passages = passages_of(memory, "Anna")
+    older_passage = passages[1]
+    assert "newer: Lisbon" in older_passage
+    assert "Porto" in older_passage
 
 
 def test_agent_that_writes_a_move_is_told_of_no_question(memory, clock):
-    memory.write(Draft("Anna lives in Porto.", project="categories", category="knowledge"))
+    remember(memory, "Anna lives in Porto.")
     clock.later(days=1)
-    registry = faces.registry(["notes"], memory.settings)
     claude = memory.as_caller("claude", "test")
+    registry = faces.registry(["notes"], memory.settings)
+
     note = {"title": "Anna", "folder": "people", "content": "Anna moved to Lisbon."}
     reply = registry.call(claude, "write_note", note)
-    assert "Porto" in reply.data["contradicts"]
+    told = reply.data["contradicts"]
+    assert "Porto" in told
     assert "is asked" not in reply.text

@@ -251,7 +251,7 @@ def _is_unanswered(memory: Reader, pair: Contradiction) -> bool:
 
 
 def newer_marks(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, str]:
-    """Return the marks for those of some notes that a newer note contradicts, by row.
+    """Return the marks of notes that a newer note contradicts, by row.
 
     A mark says what the newer note says: `newer: 8080 (1a2b3c4d, 2025-03-01)`.
     """

@@ -1,6 +1,6 @@
 """Sentences that end what was said before, such as "Anna moved to Lisbon" and "Jonas is now our CTO".
 
-They make claims like those of claims.py, under the same subjects, so that "Anna lives in Porto" is
+They make claims under the same subjects as the sentences in claims.py, so that "Anna lives in Porto" is
 known to be outdated. Nobody is asked which of the two holds: a search only shows the newer one first
 and marks the older one.
 
@@ -111,7 +111,7 @@ def _words() -> _Words:
 def _forms(
     table: dict[str, Any], suffix: str, sentence: str, role: str, bare: str
 ) -> Iterator[_Form]:
-    """Yield the forms of one language, those of changes first.
+    """Yield the forms of one language. The forms of changes come first.
 
     suffix: the end of the names of its tables: "" or "_zh".
     sentence: the pattern of a sentence, with {} for the words between subject and value.
@@ -188,7 +188,7 @@ def changes_in(sentence: str) -> Iterator[Claim]:
 
 
 def _claims_of(subject: str, value: str, form: _Form) -> Iterator[Claim]:
-    """Yield one claim for each verb of a form. A day or a number is no value of such a verb."""
+    """Yield one claim for each verb of a form, unless its value is a day or a number."""
     for verb in form.verbs:
         claim = value_claim(subject, value, verb)
         if claim is not None and kind_of_value(claim) == "name":
@@ -206,7 +206,7 @@ def is_of_an_earlier_year(sentence: str, year: int) -> bool:
 def _may_be_said(subject: str, value: str, form: _Form) -> bool:
     """Whether an English sentence may have this subject and this value.
 
-    Somebody has a job, a thing has none. A team is no place to live in.
+    Only people have jobs, and nobody lives in a team.
     """
     if "live" in form.verbs:
         return _words().no_places.isdisjoint(words_of(value))

@@ -85,7 +85,7 @@ _WORDS_ALONE = bytes(byte if chr(byte).isalnum() else 32 for byte in range(128))
 
 
 class ClaimKind(IntEnum):
-    """What a claim does to earlier claims about its subject that have another value.
+    """The effect of a claim on earlier claims about its subject that have another value.
 
     ASKED: only one of two such claims can be true, and `memory review` asks which.
     ENDING: it says that something changed, or what holds now, so it ends the earlier claims.
@@ -110,7 +110,7 @@ class Claim(NamedTuple):
     value: the value as written.
     line: its line in the text, from 1. 0 is not known yet.
     start, stop: the place of its sentence in the text.
-    kind: what it does to earlier claims about the subject.
+    kind: its effect on earlier claims about the subject.
     """
 
     subject: str

@@ -86,8 +86,10 @@ _HALVING_CHARACTERS = 720
 _MAX_LISTS_OF_SETS = 20
 # The index looks up at most this many words of a long text.
 _MAX_LOOKED_UP = 56
-# A model gets this many characters from the end of a text.
+# A model gets this many characters from the end of a text, and of a talk. The matter of a talk may
+# have changed before that.
 _EMBEDDED_CHARACTERS = 2_000
+_EMBEDDED_CHARACTERS_OF_TALK = 1_000
 # If rarer words of a long text have found this many notes, no note is added that has only common
 # words.
 _ENOUGH_NOTES = 2_000
@@ -972,14 +974,16 @@ def _likely_rare(question: Question) -> list[str]:
 def _meant(text: str, focus: Focus) -> str:
     """Return the part of a query whose meaning is compared.
 
-    If the question is buried in a pasted text, this is the question. For other texts, and for talks
-    with several turns, it is the last _EMBEDDED_CHARACTERS.
+    If the question is buried in a pasted text, this is the question. For other texts, it is the last
+    _EMBEDDED_CHARACTERS, and for talks the last _EMBEDDED_CHARACTERS_OF_TALK.
 
     focus: the question within the text.
     """
-    if focus.is_buried and not turns_of(text):
-        return focus.text
-    return text[-_EMBEDDED_CHARACTERS:]
+    if len(text) <= _EMBEDDED_CHARACTERS_OF_TALK and not focus.is_buried:
+        return text
+    if turns_of(text):
+        return text[-_EMBEDDED_CHARACTERS_OF_TALK:]
+    return focus.text if focus.is_buried else text[-_EMBEDDED_CHARACTERS:]
 
 
 def _own_match(text: str, *, is_beginning: bool = False) -> str:

@@ -1,6 +1,7 @@
-"""How often notes in natural words are falsely said to contradict each other.
+"""How often notes in natural words are falsely said to contradict each other, or to end each other.
 
-Each line of the sets is a note: those of one home are compared. Prints every alarm, to be read.
+Each line of the sets is a note: those of one home are compared. Prints every alarm, to be read: `or`
+between two values is a question of Review, `then` a mark of which nobody is asked.
 
     python bench/contradictions.py DATA/*/notes.jsonl
 """
@@ -14,7 +15,8 @@ from collections import defaultdict
 from itertools import pairwise
 from pathlib import Path
 
-from memoranda.note.claims import Claim, claims, differ
+from memoranda.note.changes import changes
+from memoranda.note.claims import Claim, ClaimKind, claims, ends
 
 
 def main() -> None:
@@ -35,14 +37,14 @@ def _measure(file: Path) -> None:
     began = time.process_time()
     count = 0
     for number, note in enumerate(notes):
-        for claim in claims(note["text"]):
+        for claim in [*claims(note["text"]), *changes(note["text"])]:
             count += 1
             by_subject[note["home"], claim.subject].append((number, claim))
     seconds = time.process_time() - began
     alarms = []
     for statements in by_subject.values():
         for (first_note, first), (second_note, second) in pairwise(statements):
-            if first_note != second_note and differ(first, second):
+            if first_note != second_note and ends(first, second):
                 alarms.append((first, second))
     microseconds = seconds / max(len(notes), 1) * 1e6
     print(
@@ -50,7 +52,9 @@ def _measure(file: Path) -> None:
         f" {microseconds:.0f} µs of processor time a note"
     )
     for first, second in alarms:
-        print(f"    {first.name}: {first.value!r} or {second.value!r}")
+        is_asked = first.kind is second.kind is ClaimKind.ASKED
+        between = "or" if is_asked else "then"
+        print(f"    {first.name}: {first.value!r} {between} {second.value!r}")
 
 
 if __name__ == "__main__":

@@ -2,14 +2,15 @@
 a plain FTS5 table.
 
     python bench/needs.py FOLDER [--only NAME ...] [--half fit|rest] [--homes N] [--keep FILE]
-                          [--beside FILE] [--meaning] [--vectors FOLDER]
+                          [--beside FILE] [--meaning] [--vectors FOLDER] [--turns]
 
 FOLDER holds sets: folders with `notes.jsonl` and `questions.jsonl`, and files in LoCoMo's form.
 
 The protocol. Each question is asked of the home it belongs to. Recall at 10 is the share of its evidence among
 the first ten texts. Questions without evidence are left out, as are summaries and orders of events.
 Where questions name `evidence_sessions`, a session is one note. The home then grows by its days, and
-a session is added once all that is asked in it was asked. The control is one table in memory: porter,
+a session is added once all that is asked in it was asked. With `--turns` each turn is a note there, and
+sessions count that have a turn among the first ten. The control is one table in memory: porter,
 informative words joined by OR, bm25.
 
 `--half` takes the questions whose hash is even, to fit on, or the others, to accept by. Intervals
@@ -26,7 +27,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from statistics import fmean, median
@@ -51,7 +52,10 @@ _MOMENTS = ("%Y-%m-%d", "%B-%d-%Y")
 
 @dataclass(frozen=True)
 class Text:
-    """A note of a set; `day` is empty where the set names none."""
+    """A note of a set; `day` is empty where the set names none.
+
+    `session` is what counts as found with it: "" for the note itself.
+    """
 
     key: str
     spoken: str
@@ -59,6 +63,12 @@ class Text:
     folder: str = ""
     title: str | None = None
     speaker: str | None = None
+    session: str = ""
+
+    @property
+    def unit(self) -> str:
+        """What questions have as evidence: the session of a turn, or the note."""
+        return self.session or self.key
 
     def draft(self, project: str = "notes") -> Draft:
         """The memory an import makes of it."""
@@ -142,7 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     shelf = Shelf(options.vectors) if options.meaning else None
     columns = f"{'n':>5}{'FTS5':>7}{'ours':>7}   ours - FTS5{'':<18}ours - before"
     print(f"{'R@10':<16}{columns}{'':<11}ms")
-    for name, homes in _sets(options.folder):
+    for name, homes in _sets(options.folder, by_turn=options.turns):
         if options.only and name not in options.only:
             continue
         figures = []
@@ -167,16 +177,17 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--half", choices=("fit", "rest"), help="only these questions")
     add("--homes", type=int, metavar="N", help="only the first N homes of each set")
     add("--meaning", action="store_true", help="with the model that a home uses by default")
+    add("--turns", action="store_true", help="a note for each turn, where sessions are asked for")
     add("--vectors", type=Path, metavar="FOLDER", help="keep vectors here, for the next run")
     add("--keep", type=Path, metavar="FILE", help="write the figure of each question")
     add("--beside", type=Path, metavar="FILE", help="compare with what was kept")
     return parser.parse_args(arguments)
 
 
-def _sets(folder: Path) -> Iterator[tuple[str, list[Home]]]:
+def _sets(folder: Path, *, by_turn: bool) -> Iterator[tuple[str, list[Home]]]:
     for path in sorted(folder.iterdir()):
         if (path / "questions.jsonl").is_file():
-            yield path.name, _homes(path)
+            yield path.name, _homes(path, by_turn=by_turn)
         elif path.suffix == ".json":
             yield path.stem, _conversations(path)
 
@@ -199,7 +210,7 @@ def _conversations(path: Path) -> list[Home]:
     return homes
 
 
-def _homes(folder: Path) -> list[Home]:
+def _homes(folder: Path, *, by_turn: bool) -> list[Home]:
     notes = _lines(folder / "notes.jsonl")
     questions = _lines(folder / "questions.jsonl")
     by_session = any("evidence_sessions" in question for question in questions)
@@ -208,6 +219,8 @@ def _homes(folder: Path) -> list[Home]:
         notes_of_home = [note for note in notes if note["home"] == name]
         texts = _sittings(notes_of_home) if by_session else _turns(notes_of_home)
         days = {text.key: text.day for text in texts}
+        if by_session and by_turn:
+            texts = _turns_of_sessions(notes_of_home)
         home = Home(name, texts, [])
         for question in questions:
             if question["home"] == name:
@@ -250,6 +263,12 @@ def _turns(notes: Sequence[dict]) -> list[Text]:
     return texts
 
 
+def _turns_of_sessions(notes: Sequence[dict]) -> list[Text]:
+    """Each turn as a note, by day. It counts as its session."""
+    turns = [replace(turn, session=turn.folder) for turn in _turns(notes)]
+    return sorted(turns, key=lambda turn: turn.day)
+
+
 def _sittings(notes: Sequence[dict]) -> list[Text]:
     """Each session as one note, by day."""
     sessions: dict[str, list[dict]] = {}
@@ -284,7 +303,8 @@ def _is_chosen(question: Asked, half: str | None) -> bool:
 def _measured(home: Home, half: str | None, shelf: Shelf | None) -> Iterator[Figure]:
     questions = sorted(home.questions, key=lambda pending: (pending.day, pending.without))
     later_texts = list(home.texts)
-    known_keys: set[str] = set()
+    # The notes of the home at this time, with what counts as found with them.
+    known_units: dict[str, str] = {}
     with TemporaryDirectory(prefix="memoranda-needs-") as scratch:
         pipeline = ByWords if shelf is None else Ours
         ours = pipeline(Place(Path(scratch), shelf))
@@ -297,11 +317,11 @@ def _measured(home: Home, half: str | None, shelf: Shelf | None) -> Iterator[Fig
             if new:
                 for finder in finders:
                     finder.load(new)
-                known_keys |= {text.key for text in new}
-                later_texts = [text for text in later_texts if text.key not in known_keys]
-            evidence = question.evidence & known_keys
+                known_units |= {text.key: text.unit for text in new}
+                later_texts = [text for text in later_texts if text.key not in known_units]
+            evidence = question.evidence & set(known_units.values())
             if evidence and _is_chosen(question, half):
-                yield _figure(question, evidence, ours, control, alone)
+                yield _figure(question, evidence, known_units, ours, control, alone)
         ours.close()
         control.close()
 
@@ -309,11 +329,15 @@ def _measured(home: Home, half: str | None, shelf: Shelf | None) -> Iterator[Fig
 def _figure(
     question: Asked,
     evidence: frozenset[str],
+    units: dict[str, str],
     ours: ByWords,
     control: Control,
     alone: ModelAlone | None,
 ) -> Figure:
-    """The figures of one question."""
+    """The figures of one question.
+
+    units: what counts as found with each note.
+    """
     begin = time.process_time()
     our_keys = ours.find(question.text, PAGE)
     took = (time.process_time() - begin) * 1000
@@ -321,9 +345,9 @@ def _figure(
     near_keys = []
     if alone is not None:
         near_keys = alone.find(question.text, PAGE)
-    recall = _recall(our_keys, evidence)
-    plain_recall = _recall(plain_keys, evidence)
-    near_recall = _recall(near_keys, evidence)
+    recall = _recall(our_keys, evidence, units)
+    plain_recall = _recall(plain_keys, evidence, units)
+    near_recall = _recall(near_keys, evidence, units)
     return Figure(question.id, recall, plain_recall, took, near_recall)
 
 
@@ -331,11 +355,12 @@ def _is_there(text: Text, question: Asked, asked_later: set[str]) -> bool:
     """Whether the home holds this text by the time the question is asked: a session in which this
     or a later question is asked is not over."""
     has_come = not question.day or text.day <= question.day
-    return has_come and text.key not in asked_later
+    return has_come and text.unit not in asked_later
 
 
-def _recall(keys: Sequence[str], evidence: frozenset[str]) -> float:
-    return len(evidence & set(keys[:PAGE])) / len(evidence)
+def _recall(keys: Sequence[str], evidence: frozenset[str], units: dict[str, str]) -> float:
+    units_found = {units[key] for key in keys[:PAGE]}
+    return len(evidence & units_found) / len(evidence)
 
 
 def _print(name: str, figures: Sequence[Figure], before: dict[str, float]) -> None:

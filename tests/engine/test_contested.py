@@ -9,6 +9,7 @@ import pytest
 from memoranda import Draft, faces
 from memoranda.engine import open_session
 from memoranda.engine.session_start import introduction
+from memoranda.engine.upkeep import Upkeep
 from memoranda.query import Query
 from movable_clock import Clock
 
@@ -162,3 +163,79 @@ def test_an_agent_is_told_as_it_writes(memory, clock):
     edit = {"identifier": "infra/ports", "operation": "find_replace", "find_text": "9090"}
     reply = registry.call(claude, "edit_note", edit | {"content": "8080"})
     assert "contradicts" not in reply.data
+
+
+def remember(memory, text):
+    draft = Draft(text, project="categories", category="knowledge")
+    return memory.write(draft)
+
+
+def passages_of(memory, question):
+    hits = memory.search(question)
+    passages = []
+    for hit in hits:
+        passages.append(hit.passage)
+    return passages
+
+
+@pytest.mark.parametrize(
+    ("old_text", "new_text", "value", "question"),
+    [
+        ("Anna lives in Porto.", "Anna moved to Lisbon.", "Lisbon", "Where does Anna live?"),
+        ("Anna is our designer.", "Anna is now the CTO.", "CTO", "What does Anna do?"),
+        ("王芳住在上海。", "王芳搬到了杭州。", "杭州", "王芳住在哪里?"),
+    ],
+)
+def test_what_changed_is_marked_without_a_question(
+    memory, clock, old_text, new_text, value, question
+):
+    old = remember(memory, old_text)
+    old_info = memory.find(old.id)
+    Upkeep(memory).pin([old_info])
+    clock.later(days=3)
+    remember(memory, new_text)
+    mark = f"newer: {value}"
+
+    newer_passage, older_passage = passages_of(memory, question)
+    assert newer_passage == new_text
+    assert mark in older_passage
+    context = memory.context_for(question)
+    assert mark in context
+    start = introduction(memory)
+    assert mark in start
+    assert questions(memory) == []
+
+
+def test_move_of_an_earlier_year_marks_nothing(memory, clock):
+    remember(memory, "Anna lives in Porto.")
+    clock.later(days=3)
+    remember(memory, "Anna moved to Lisbon in 2019.")
+
+    notes, _ = memory.list()
+    marks = memory.validity_marks(notes)
+    assert marks == {}
+
+
+def test_fact_of_an_entity_is_marked_after_a_move(memory, clock):
+    entity = Draft("- [city] Porto\n", project="notes", title="Anna")
+    memory.write(entity)
+    clock.later(days=3)
+    remember(memory, "Anna moved to Lisbon.")
+
+    passages = passages_of(memory, "Anna")
+    older_passage = passages[1]
+    assert "newer: Lisbon" in older_passage
+    assert "Porto" in older_passage
+
+
+def test_agent_that_writes_a_move_is_told_of_no_question(memory, clock):
+    remember(memory, "Anna lives in Porto.")
+    clock.later(days=1)
+    claude = memory.as_caller("claude", "test")
+    registry = faces.registry(["notes"], memory.settings)
+
+    note = {"title": "Anna", "folder": "people", "content": "Anna moved to Lisbon."}
+    reply = registry.call(claude, "write_note", note)
+    told = reply.data["contradicts"]
+    assert "Porto" in told
+    assert "is asked" not in reply.text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from index.conftest import Desk
 from memoranda.index import search
@@ -70,3 +70,31 @@ def test_question_gets_no_feedback(desk: Desk) -> None:
     hits = search.search(desk.db, Query("What broke at the kiln?"), viewer=None, explain=True)
 
     assert "feedback" not in hits[0].shares
+
+
+def _meant_by(desk: Desk, text: str) -> str:
+    """Return the text of which the meaning is compared in a search for `text`."""
+    compared: list[str] = []
+
+    def near(question: str, rows: Collection[int]) -> dict[int, float]:
+        compared.append(question)
+        return dict.fromkeys(rows, 0.5)
+
+    search.search(desk.db, Query(text), viewer=None, near=near)
+    return compared[0]
+
+
+def test_meaning_of_a_long_talk_is_compared_by_its_newest_turns(desk: Desk) -> None:
+    desk.put("kiln.md", "The kiln broke again during the glaze firing.")
+    turn = "Ada: The kiln is warm and the pottery is open.\nBen: So we fire the glaze today.\n"
+    talk = turn * 30
+    meant = _meant_by(desk, talk)
+    assert len(meant) == 1_000
+    assert talk.endswith(meant)
+
+
+def test_meaning_of_a_long_text_that_is_no_talk_is_compared_further_back(desk: Desk) -> None:
+    desk.put("kiln.md", "The kiln broke again during the glaze firing.")
+    text = "The kiln is warm and the pottery is open. So we fire the glaze today. " * 40
+    meant = _meant_by(desk, text)
+    assert len(meant) == 2_000

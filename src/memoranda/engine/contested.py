@@ -2,7 +2,8 @@
 
 A claim is a sentence such as "The port is 8080" (note/claims.py). `memory review` asks the owner
 which note holds. Until it is answered, the newer note comes first wherever both are shown, and the
-older one gets a mark that names the newer one. But what the owner wrote or confirmed comes before an
+older one gets a mark that names the newer one. A note that says that something changed (note/changes.py)
+marks older ones in the same way, and nobody is asked. But what the owner wrote or confirmed comes before an
 unconfirmed note of somebody else.
 """
 
@@ -93,6 +94,13 @@ class Contradiction(NamedTuple):
     statements: tuple[Statement, ...] = ()
 
     @property
+    def is_asked(self) -> bool:
+        """Whether `memory review` asks which of the two holds, until the owner has answered."""
+        from memoranda.note.claims import ClaimKind
+
+        return self.old.claim.kind is self.new.claim.kind is ClaimKind.ASKED
+
+    @property
     def key(self) -> str:
         """The key under which the ledger has the owner's answer.
 
@@ -164,60 +172,88 @@ def holding_now(memory: Reader, rows: Iterable[int]) -> dict[int, NoteInfo]:
 
 
 def newer(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, Contradiction]:
-    """Return the contradictions about the subjects of some notes, by the row of the older note.
+    """Return the contradiction between each of some notes and a newer one, by the row of the older.
 
     If several newer notes contradict an older one, the newest of them counts. Contradictions about
     which the owner has already decided are left out.
-
-    infos: the notes. The result may also have contradictions between other notes.
     """
-    pairs = unanswered(memory, infos)
-    pairs.sort(key=lambda pair: pair.new.moment)
-    return {pair.old.info.row: pair for pair in pairs}
+    pairs = [Contradiction(own, other) for own, other in _rivals(memory, infos)]
+    pairs.sort(key=lambda pair: pair.new.moment, reverse=True)
+    return _first_unanswered(memory, pairs, lambda pair: pair.old.info.row)
 
 
 def older(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, Contradiction]:
-    """Return the contradictions about the subjects of some notes, by the row of the newer note.
+    """Return the contradiction between each of some notes and an older one, by the row of the newer.
 
     If a note contradicts several older notes, the latest of them counts. Contradictions about which
     the owner has already decided are left out.
-
-    infos: the notes. The result may also have contradictions between other notes.
     """
-    pairs = unanswered(memory, infos)
-    pairs.sort(key=lambda pair: pair.old.moment)
-    return {pair.new.info.row: pair for pair in pairs}
+    pairs = [Contradiction(other, own) for own, other in _rivals(memory, infos)]
+    pairs.sort(key=lambda pair: pair.old.moment, reverse=True)
+    return _first_unanswered(memory, pairs, lambda pair: pair.new.info.row)
 
 
 def unanswered(memory: Reader, infos: Iterable[NoteInfo]) -> list[Contradiction]:
-    """Return the contradictions about the subjects of some notes that the owner has not decided."""
+    """Return all contradictions between some notes and newer ones that the owner has not decided."""
+    pairs = [Contradiction(own, other) for own, other in _rivals(memory, infos)]
+    return [pair for pair in pairs if _is_unanswered(memory, pair)]
+
+
+def _rivals(memory: Reader, infos: Iterable[NoteInfo]) -> Iterator[tuple[Statement, Statement]]:
+    """Yield statements of some notes, each with one of another note about the same subject.
+
+    Only notes that are valid now take part. The two statements may still agree.
+    """
     rivals = memory.index.notes.rivals(info.row for info in infos)
     if not rivals:
-        return []
+        return
     holding = holding_now(memory, [row.note for row in chain.from_iterable(rivals)])
-    result = []
-    for first, second in rivals:
-        if first.note not in holding or second.note not in holding:
-            continue
-        old = Statement(holding[first.note], first.claim)
-        new = Statement(holding[second.note], second.claim)
-        # Each pair of rivals comes in both orders, and only the right order counts.
-        is_reversed = old.moment > new.moment
-        # A note that is held back may have planted instructions. So it must not contradict others.
-        if is_reversed or memory.is_held_back(new.info):
-            continue
-        pair = Contradiction(old, new)
-        if memory.engine.ledger.review_value(ANSWER, pair.key) is None:
-            result.append(pair)
-    return result
+    for own, other in rivals:
+        if own.note in holding and other.note in holding:
+            yield (
+                Statement(holding[own.note], own.claim),
+                Statement(holding[other.note], other.claim),
+            )
+
+
+def _first_unanswered(
+    memory: Reader, pairs: Iterable[Contradiction], row_of: Callable[[Contradiction], int]
+) -> dict[int, Contradiction]:
+    """Return the first pair of each row that is a contradiction the owner has not decided.
+
+    pairs: pairs of statements, the most important first.
+    row_of: returns the row of a pair.
+    """
+    first: dict[int, Contradiction] = {}
+    for pair in pairs:
+        row = row_of(pair)
+        # Most pairs need no look at their values, as one of the row was found already.
+        if row not in first and _is_unanswered(memory, pair):
+            first[row] = pair
+    return first
+
+
+def _is_unanswered(memory: Reader, pair: Contradiction) -> bool:
+    """Whether the newer of two statements contradicts the older, and the owner has not decided.
+
+    pair: two statements about one subject, perhaps in the wrong order.
+    """
+    from memoranda.note.claims import ends
+
+    old = pair.old
+    new = pair.new
+    if old.moment > new.moment or not ends(old.claim, new.claim):
+        return False
+    # A note that is held back may have planted instructions. So it must not contradict others.
+    if memory.is_held_back(new.info):
+        return False
+    return memory.engine.ledger.review_value(ANSWER, pair.key) is None
 
 
 def newer_marks(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, str]:
-    """Return the marks for notes that a newer note contradicts, by row.
+    """Return the marks of notes that a newer note contradicts, by row.
 
     A mark says what the newer note says: `newer: 8080 (1a2b3c4d, 2025-03-01)`.
-
-    infos: the notes whose subjects count. Other notes about these subjects may get marks, too.
     """
     return marks(memory, newer(memory, infos))
 

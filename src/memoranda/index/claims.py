@@ -53,18 +53,35 @@ def rows_of(note: Note, body: str) -> list[Row]:
     if note.project in _WITHOUT_CLAIMS:
         return []
     # This import takes 9 ms, which processes that only read notes do not need.
+    from memoranda.note.changes import item_changes
     from memoranda.note.claims import claims, item_claims
 
     statements = list(item_claims(note.title, note.observations, note.relations))
+    statements += item_changes(note.title, note.observations)
     if note.project != GRAPH_PROJECT:
         statements += claims(body)
+        statements += _changes_of_its_time(note, body)
     space_and_scope = f"{_space(note)}\0{note.scope}"
     rows: dict[tuple[str, int], Row] = {}
     for claim in statements:
         subject = f"{space_and_scope}\0{claim.subject}"
-        # Of two claims about a subject on one line, the first counts.
+        # Of two claims about a subject on one line, the first counts: one that Review asks about
+        # before one that it does not.
         rows.setdefault((subject, claim.line), {**claim._asdict(), "subject": subject})
     return list(rows.values())
+
+
+def _changes_of_its_time(note: Note, body: str) -> Iterator[Claim]:
+    """Yield what a note says that ends what was said before, without sentences about earlier years."""
+    from memoranda.note.changes import changes, is_of_an_earlier_year
+
+    year = note.created.year
+    written = (note.date or "")[:4]
+    if written.isdecimal():
+        year = int(written)
+    for claim in changes(body):
+        if not is_of_an_earlier_year(body[claim.start : claim.stop], year):
+            yield claim
 
 
 def _space(note: Note) -> str:
@@ -80,33 +97,45 @@ def _space(note: Note) -> str:
 
 
 def rivals(db: sqlite3.Connection, rows: Iterable[int]) -> Iterator[tuple[ClaimRow, ClaimRow]]:
-    """Yield pairs of claims that cannot both be true, about each subject of these notes.
+    """Yield pairs of claims about one subject with different values: of one of these notes and of
+    another note.
 
-    The two claims of a pair come from different notes. Each pair may come in both orders.
+    Values that are worded differently may still say the same (`note.claims.differ`).
 
     rows: the rows of the notes.
     """
+    given_rows = frozenset(rows)
     subjects = db.execute(
         "select distinct a.subject from claim a join claim b on b.subject = a.subject"
         " and b.note <> a.note and b.value <> a.value"
         " where a.note in (select value from json_each(?))",
-        (json.dumps(list(rows)),),
+        (json.dumps(list(given_rows)),),
     ).fetchall()
     for (subject,) in subjects:
-        yield from _differing(db, subject)
+        claim_rows = _claims_about(db, subject)
+        for own in claim_rows:
+            if own.note not in given_rows:
+                continue
+            for other in claim_rows:
+                if other.note != own.note and other.claim.value != own.claim.value:
+                    yield own, other
 
 
 def contested(db: sqlite3.Connection) -> Iterator[list[ClaimRow]]:
     """Yield, for each subject to which notes give different values, all claims about the subject.
 
-    At most the newest 100 claims of a subject are returned, the newest note first.
+    Only claims count that Review asks about. At most the newest 100 claims of a subject are
+    returned, the newest note first.
     """
+    from memoranda.note.claims import ClaimKind
+
     subjects = db.execute(
-        "select subject from claim group by subject"
+        f"select subject from claim where kind = {ClaimKind.ASKED} group by subject"
         " having count(distinct note) > 1 and count(distinct value) > 1 order by min(note)"
     ).fetchall()
     for (subject,) in subjects:
-        yield _claims_about(db, subject)
+        rows = _claims_about(db, subject)
+        yield [row for row in rows if row.claim.kind is ClaimKind.ASKED]
 
 
 def _claims_about(db: sqlite3.Connection, subject: str) -> list[ClaimRow]:
@@ -116,25 +145,14 @@ def _claims_about(db: sqlite3.Connection, subject: str) -> list[ClaimRow]:
     """
     # The newest notes have the highest rows.
     rows = db.execute(
-        "select note, name, value, line, start, stop from claim where subject = ?"
+        "select note, name, value, line, start, stop, kind from claim where subject = ?"
         f" order by note desc limit {_MOST_NOTES}",
         (subject,),
     )
-    from memoranda.note.claims import Claim
+    from memoranda.note.claims import Claim, ClaimKind
 
     plain_subject = subject.rpartition("\0")[2]
-    return [ClaimRow(note, Claim(plain_subject, *values)) for note, *values in rows]
-
-
-def _differing(db: sqlite3.Connection, subject: str) -> Iterator[tuple[ClaimRow, ClaimRow]]:
-    """Yield the pairs of claims about a subject that differ, each pair in both orders.
-
-    subject: space, scope and subject with NUL between them, which the column `subject` holds.
-    """
-    from memoranda.note.claims import differ
-
-    claim_rows = _claims_about(db, subject)
-    for first in claim_rows:
-        for second in claim_rows:
-            if first.note != second.note and differ(first.claim, second.claim):
-                yield first, second
+    return [
+        ClaimRow(note, Claim(plain_subject, name, value, line, start, stop, ClaimKind(kind)))
+        for note, name, value, line, start, stop, kind in rows
+    ]

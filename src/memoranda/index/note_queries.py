@@ -166,7 +166,10 @@ class NoteQueries(Queries):
         return superseding.validity_marks(self._db, [info.row for info in infos], viewer, zone)
 
     def rivals(self, rows: Iterable[int]) -> list[tuple[claims.ClaimRow, claims.ClaimRow]]:
-        """Return pairs of claims that cannot both be true: one of these notes, one of another."""
+        """Return pairs of claims about one subject with different values.
+
+        The first claim of a pair is of one of these notes, the second of another note.
+        """
         return list(claims.rivals(self._db, rows))
 
     def rows_with(self, texts: Sequence[str], limit: int) -> list[int]:

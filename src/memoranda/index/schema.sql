@@ -154,8 +154,9 @@ create table superseded (
 create index superseded_note on superseded (note);
 create index superseded_name on superseded (note) where is_name;
 
--- What notes say that holds for one value at a time (claims.py). `start` and `stop`: its sentence in the body; 0 for an
--- item of a list.
+-- What notes say that holds for one value at a time (claims.py, changes.py). `start` and `stop`: its sentence in the
+-- body; 0 for an item of a list. `kind`: 0 if Review asks which of two holds, 1 if it ends what was said before, 2 if it
+-- ends nothing.
 create table claim (
   subject text not null,
   note    integer not null,
@@ -164,6 +165,7 @@ create table claim (
   line    integer not null,
   start   integer not null,
   stop    integer not null,
+  kind    integer not null,
   primary key (subject, note, line)
 ) without rowid;
 create index claim_note on claim (note);

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
+from enum import IntEnum
 from functools import cache
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -83,6 +84,21 @@ _COPULAS = frozenset(("is", "are", "be", "equals", "to"))
 _WORDS_ALONE = bytes(byte if chr(byte).isalnum() else 32 for byte in range(128)).ljust(256, b" ")
 
 
+class ClaimKind(IntEnum):
+    """The effect of a claim on earlier claims about its subject that have another value.
+
+    ASKED: only one of two such claims can be true, and `memory review` asks which.
+    ENDING: it says that something changed, or what holds now, so it ends the earlier claims.
+    PLAIN: it ends nothing, since both may be true. A claim of the kind ENDING ends it.
+
+    The numbers are kept in the index.
+    """
+
+    ASKED = 0
+    ENDING = 1
+    PLAIN = 2
+
+
 class Claim(NamedTuple):
     """A statement that a subject has a value.
 
@@ -94,6 +110,7 @@ class Claim(NamedTuple):
     value: the value as written.
     line: its line in the text, from 1. 0 is not known yet.
     start, stop: the place of its sentence in the text.
+    kind: its effect on earlier claims about the subject.
     """
 
     subject: str
@@ -102,6 +119,7 @@ class Claim(NamedTuple):
     line: int
     start: int = 0
     stop: int = 0
+    kind: ClaimKind = ClaimKind.ASKED
 
 
 class _Words(NamedTuple):
@@ -332,7 +350,7 @@ def _numbered(names: str, first: int) -> dict[str, str]:
 def claims(text: str) -> list[Claim]:
     """Return the claims in the sentences of a note's text, in order, at most _MOST_CLAIMS."""
     claims_found: list[Claim] = []
-    sentences = list(_sentences(text[:_MOST_TEXT_CHARACTERS]))
+    sentences = list(sentences_in(text[:_MOST_TEXT_CHARACTERS]))
     is_alone = len(sentences) == 1
     for sentence in sentences:
         claim = claim_of(sentence.text, is_alone=is_alone)
@@ -380,7 +398,7 @@ def _observation_claim(title: str, observation: Observation) -> Claim | None:
     if match is None:
         return None
     attribute, value = match.groups()
-    claim = _statement(f"{title} {attribute}", value, "is")
+    claim = value_claim(f"{title} {attribute}", value, "is")
     if claim is None:
         return None
     return claim._replace(name=f"{title}: {attribute}", line=observation.line)
@@ -402,7 +420,7 @@ def _relation_claim(title: str, relation: Relation) -> Claim | None:
     return Claim(key, f"{title}: {kind}", relation.target, relation.line)
 
 
-class _Sentence(NamedTuple):
+class Sentence(NamedTuple):
     """A sentence and its place in a text.
 
     start, stop: the offset of its first character, and the offset after its last.
@@ -414,7 +432,7 @@ class _Sentence(NamedTuple):
     text: str
 
 
-def _sentences(text: str) -> Iterator[_Sentence]:
+def sentences_in(text: str) -> Iterator[Sentence]:
     """Yield the sentences of a text. Code, quotations, tables and headings are left out."""
     # Blanks of the same length keep the places of what follows
     without_code = _FENCED.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), text)
@@ -425,7 +443,7 @@ def _sentences(text: str) -> Iterator[_Sentence]:
         line_start += len(line)
 
 
-def _sentences_of_line(line: str, line_start: int) -> Iterator[_Sentence]:
+def _sentences_of_line(line: str, line_start: int) -> Iterator[Sentence]:
     """Yield the sentences of one line. Long ones say more than one thing and are left out.
 
     line_start: where the line begins in the text.
@@ -436,7 +454,7 @@ def _sentences_of_line(line: str, line_start: int) -> Iterator[_Sentence]:
         sentence = piece.strip()
         if sentence and len(sentence) <= _MOST_SENTENCE_CHARACTERS:
             start = line_start + begin + piece.index(sentence)
-            yield _Sentence(start, start + len(sentence), sentence)
+            yield Sentence(start, start + len(sentence), sentence)
         begin = end
 
 
@@ -449,9 +467,9 @@ def claim_of(sentence: str, *, is_alone: bool = True) -> Claim | None:
     if not _is_promising(sentence):
         return None
     words = _words()
-    text = _without_signs(sentence)
-    statement = words.openings.sub("", text).rstrip(" .!。！;；")
-    if _has_han(statement):
+    text = without_signs(sentence)
+    statement = without_opening(text)
+    if has_han(statement):
         claim = _chinese_claim(statement)
     else:
         claim = _english_claim(statement, is_alone)
@@ -461,13 +479,11 @@ def claim_of(sentence: str, *, is_alone: bool = True) -> Claim | None:
     # A sentence about the past, or with a "perhaps", claims nothing.
     if _OVER.search(text):
         return None
-    if words.hedged.search(text):
-        # "no longer" is such a word, too. But in a polar claim ("Anna no longer eats meat") it only
-        # makes the value "no".
-        is_hedged_by_no_longer = not _is_hedged(text)
-        if not _is_polar(claim) or not is_hedged_by_no_longer:
-            return None
-    if not is_alone and not _is_identified(claim.subject):
+    # "no longer" negates a polar claim; with any other claim it says that something is over
+    is_negation_only = _is_polar(claim) and not _is_hedged(text)
+    if words.hedged.search(text) and not is_negation_only:
+        return None
+    if not is_alone and not is_identified(claim.subject):
         return None
     return claim
 
@@ -505,7 +521,7 @@ def _english_claim(text: str, is_alone: bool) -> Claim | None:
 
     is_alone: whether the note has only this sentence. Only then is "X: Y" a claim.
     """
-    words = _words_of(text)
+    words = words_of(text)
     for reader in _claim_readers():
         # Looking for a word is much quicker than trying a pattern.
         if reader.needed_words.isdisjoint(words):
@@ -548,7 +564,7 @@ def _polar(subject: str, negation: str | None, verb: str, value_text: str) -> Cl
     words = [word for word in _value_words(value_text) if word != "anymore"]
     # About a person ("the user", "Anna"), such a sentence holds for long. About a thing it may not.
     # `@me` stands for the user. Chinese has no capitals by which to know a name.
-    may_be_person = "@me" in subject_words or subject[:1].isupper() or _has_han(subject)
+    may_be_person = "@me" in subject_words or subject[:1].isupper() or has_han(subject)
     # "Anna eats" says too little.
     lacks_object = verb != "be" and not words
     if not subject_words or not may_be_person or lacks_object:
@@ -562,7 +578,7 @@ def _polar(subject: str, negation: str | None, verb: str, value_text: str) -> Cl
 
 def _is_polar(claim: Claim) -> bool:
     """Whether the value of a claim is "yes" or "no"."""
-    return _kind_of_value(claim) == "polarity"
+    return kind_of_value(claim) == "polarity"
 
 
 def _is_hedged(text: str) -> bool:
@@ -578,11 +594,11 @@ def _counted_claim(text: str) -> Claim | None:
     match = _AGE.fullmatch(text)
     if match is not None:
         who, age = match.groups()
-        return _statement(f"age of {who}", age, "is")
+        return value_claim(f"age of {who}", age, "is")
     match = _HAS_ONE.fullmatch(text)
     if match is not None:
         owner, attribute, value = match.groups()
-        return _statement(f"{attribute} of {owner}", value, "is")
+        return value_claim(f"{attribute} of {owner}", value, "is")
     match = _COUNT.fullmatch(text)
     if match is None:
         return None
@@ -606,15 +622,15 @@ def _use_claim(text: str) -> Claim | None:
     match = _USE.fullmatch(text)
     if match is not None:
         user, tool, purpose = match.groups()
-        return _statement(f"{user} {_without_addition(purpose)}", tool, "use")
+        return value_claim(f"{user} {_without_addition(purpose)}", tool, "use")
     match = _USE_FOR.fullmatch(text)
     if match is not None:
         purpose, user, tool = match.groups()
-        return _statement(f"{user} {purpose}", tool, "use")
+        return value_claim(f"{user} {purpose}", tool, "use")
     return None
 
 
-def _without_signs(sentence: str) -> str:
+def without_signs(sentence: str) -> str:
     """Return a sentence without Markdown: "Port is 8080" for `- [fact] **Port** is 8080 #net`."""
     text = _LIST_SIGN.sub("", sentence)
     if "#" in text:
@@ -624,7 +640,17 @@ def _without_signs(sentence: str) -> str:
     return text.strip()
 
 
-def _has_han(text: str) -> bool:
+def without_opening(text: str) -> str:
+    """Return a sentence without "Note that" and the like at its beginning, and without its end sign."""
+    return _words().openings.sub("", text).rstrip(" .!。！;；")
+
+
+def is_uncertain_or_over(text: str) -> bool:
+    """Whether a sentence leaves open whether something is so ("may"), or says that it is over."""
+    return _OVER.search(text) is not None or _words().hedged.search(text) is not None
+
+
+def has_han(text: str) -> bool:
     """Whether a text contains a Chinese character."""
     # Most texts are ASCII, which is known without a search
     return not text.isascii() and _HAN.search(text) is not None
@@ -632,10 +658,10 @@ def _has_han(text: str) -> bool:
 
 def _is_promising(sentence: str) -> bool:
     """Whether a sentence may contain a claim. Most do not, so this check is quick."""
-    if _has_han(sentence):
+    if has_han(sentence):
         return True
     tables = _words()
-    words = _words_of(sentence)
+    words = words_of(sentence)
     if not tables.triggers.isdisjoint(words):
         return True
     # Weak triggers are in too many sentences to count without a sign of a value
@@ -646,7 +672,7 @@ def _is_promising(sentence: str) -> bool:
     return has_verb and any(sign.search(sentence) for sign in (_IS_DONE, _IS_OFTEN))
 
 
-def _words_of(text: str) -> frozenset[str]:
+def words_of(text: str) -> frozenset[str]:
     """Return the words of a text in small letters, as `_SUBJECT_WORD` finds them."""
     # For ASCII, which most texts are, a table is much faster than the pattern
     lower = text.lower()
@@ -663,7 +689,7 @@ def _holds_any(text: str, signs: str) -> bool:
     return any(sign in text for sign in signs)
 
 
-def _is_identified(subject: str) -> bool:
+def is_identified(subject: str) -> bool:
     """Whether a subject key names a thing, not only an attribute: many things have a "port"."""
     subject_words = set(subject.rpartition("|")[2].split())
     return bool(subject_words - _words().attributes - _words().singular)
@@ -720,21 +746,21 @@ def _verb_claim(text: str) -> Claim | None:
         if match is not None:
             # Each wording of the verb has its own two groups. Only those of one wording matched.
             subject, value = filter(None, match.groups())
-            return _statement(subject, value, verb)
+            return value_claim(subject, value, verb)
 
     # Some verbs have the value before them: in "Anna leads the team", the lead of the team. One
     # search for any verb saves most texts the search for each.
     if words.any_reversed.search(text):
         for verb, form in words.reversed:
             match = form.fullmatch(text)
-            if match is not None and _is_someone(match[1]):
-                return _statement(subject=match[2], value=match[1], verb=verb)
+            if match is not None and is_someone(match[1]):
+                return value_claim(subject=match[2], value=match[1], verb=verb)
 
     if words.any_verb.search(text):
         for verb, form in words.verbs:
             match = form.fullmatch(text)
             if match is not None:
-                return _statement(match[1], match[2], verb)
+                return value_claim(match[1], match[2], verb)
     return None
 
 
@@ -750,7 +776,7 @@ def _done_claim(text: str) -> Claim | None:
     # Something may be "used by" many at once.
     if participle.lower() in _words().of_many:
         return None
-    return _statement(subject, value, f"{participle} {preposition}".lower())
+    return value_claim(subject, value, f"{participle} {preposition}".lower())
 
 
 def _role_claim(text: str) -> Claim | None:
@@ -759,12 +785,12 @@ def _role_claim(text: str) -> Claim | None:
     None for any other text.
     """
     match = _ROLE.fullmatch(text)
-    if match is None or not _is_someone(match[1]) or _has_one_value(match[1]):
+    if match is None or not is_someone(match[1]) or _has_one_value(match[1]):
         return None
-    return _statement(_without_addition(match[2]), match[1], "is")
+    return value_claim(_without_addition(match[2]), match[1], "is")
 
 
-def _is_someone(value: str) -> bool:
+def is_someone(value: str) -> bool:
     """Whether a subject is the name of somebody: "Max", but not "The parser" or "My team"."""
     first_word = fold(value).split()[0]
     return bool(_NAMED.match(value)) and first_word not in ("the", "a", "an", "our", "my")
@@ -781,7 +807,7 @@ def _copula_claim(text: str, is_alone: bool) -> Claim | None:
         match = _COLON.fullmatch(text)
     if match is None:
         return None
-    return _state_claim(match[1], match[2]) or _statement(match[1], match[2], "is")
+    return _state_claim(match[1], match[2]) or value_claim(match[1], match[2], "is")
 
 
 def _chinese_claim(text: str) -> Claim | None:
@@ -789,10 +815,10 @@ def _chinese_claim(text: str) -> Claim | None:
     for verb, form in _words().chinese_verbs:
         match = form.fullmatch(text)
         if match is not None:
-            return _statement(match[1], match[2], verb)
+            return value_claim(match[1], match[2], verb)
     match = _words().chinese.fullmatch(text)
     if match is not None:
-        return _statement(match[1], match[2], "is")
+        return value_claim(match[1], match[2], "is")
     match = _words().chinese_habit.fullmatch(text)
     if match is not None:
         return _polar(match[1], match[2], match[3], match[4])
@@ -817,7 +843,7 @@ def _state_claim(subject: str, value: str) -> Claim | None:
     return None
 
 
-def _statement(subject: str, value: str, verb: str) -> Claim | None:
+def value_claim(subject: str, value: str, verb: str) -> Claim | None:
     """Make the claim that a subject has a value: "port of staging", "8080", "is".
 
     Return None if the value is unclear, or if the subject may have several values.
@@ -865,7 +891,7 @@ def _has_one_value(subject: str) -> bool:
 
     Its noun decides, which comes before the first preposition.
     """
-    if _has_han(subject):
+    if has_han(subject):
         return True
     head = re.split(r"\s+(?:of|for|in|on|at|to|from)\s+", subject.strip(), maxsplit=1)[0]
     head_words = _SUBJECT_WORD.findall(fold(head))
@@ -880,7 +906,7 @@ def _is_name(value: str, kind: str) -> bool:
 
     A value of another kind, such as a number, does so, too.
     """
-    if kind != "name" or _NAMED.match(value) or _has_han(value):
+    if kind != "name" or _NAMED.match(value) or has_han(value):
         return True
     return bool(_CODE.search(value))
 
@@ -920,7 +946,7 @@ def _names_something(value: str, words: list[str], first: str) -> bool:
     words: its words as they are compared.
     first: its first word in small letters.
     """
-    if _NAMED.match(value) or _has_han(value):
+    if _NAMED.match(value) or has_han(value):
         return True
     # "is waiting" and "is locked" name nothing
     is_state = first in _words().no_values or first.endswith(("ing", "ed"))
@@ -941,7 +967,7 @@ def subject_key(subject: str, verb: str, kind: str) -> str:
     return f"{verb}|{kind}|{' '.join(words)}"
 
 
-def _kind_of_value(claim: Claim) -> str:
+def kind_of_value(claim: Claim) -> str:
     """Return the kind of value that the subject key of a claim names."""
     return claim.subject.split("|")[1]
 
@@ -951,7 +977,7 @@ def _subject_words(subject: str) -> list[str]:
 
     Empty if nothing identifies it, as in "it" or "the first one". "I" and "the user" are `@me`.
     """
-    if _has_han(subject):
+    if has_han(subject):
         return [re.sub(r"[\s的]", "", fold(subject))]
     tables = _words()
     all_words = _SUBJECT_WORD.findall(fold(subject.replace("’", "'")))
@@ -982,7 +1008,7 @@ def differ(first: Claim, second: Claim) -> bool:
 
     first, second: two claims with the same key. Their order does not matter.
     """
-    kind = _kind_of_value(first)
+    kind = kind_of_value(first)
     if first.subject.startswith("prefer|"):
         return _value_words(first.value) != _value_words(second.value)
     if kind in ("polarity", "frequency"):
@@ -1001,6 +1027,17 @@ def differ(first: Claim, second: Claim) -> bool:
     if set(shorter) <= set(longer):
         return False
     return "".join(shorter) not in "".join(longer)
+
+
+def ends(old: Claim, new: Claim) -> bool:
+    """Whether a newer claim means that an older one about the same subject holds no longer.
+
+    "Anna moved to Lisbon" ends "Anna lives in Porto". "Anna is a designer" does not end "Anna is a
+    teacher", but "Anna is now our designer" does.
+    """
+    if new.kind is ClaimKind.PLAIN or not differ(old, new):
+        return False
+    return new.kind is ClaimKind.ENDING or old.kind is not ClaimKind.PLAIN
 
 
 def _is_yes(value: str) -> bool:

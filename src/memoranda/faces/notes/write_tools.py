@@ -131,7 +131,9 @@ def _contradiction_data(memory: MemorySession, note: Note) -> dict[str, str]:
     contradiction = written_over(memory, note)
     if contradiction is None:
         return {}
-    sentence = f"{otherwise(memory, contradiction)} The user is asked which of the two holds."
+    sentence = otherwise(memory, contradiction)
+    if contradiction.is_asked:
+        sentence += " The user is asked which of the two holds."
     return {"contradicts": sentence}
 
 

@@ -28,7 +28,14 @@ from memoranda.index.features import (
 from memoranda.index.resolve import key
 from memoranda.index.search.feedback import SOURCES, topic_shares
 from memoranda.index.search.queries import NoteText
-from memoranda.index.search.ranking import Ranking, TermScorer, is_assistant, is_user
+from memoranda.index.search.ranking import (
+    MAX_BETTER,
+    Ranking,
+    TermScorer,
+    is_assistant,
+    is_user,
+    newest_first,
+)
 from memoranda.index.search.word_marks import EXACT, IN_TEXT, LOOSE, TITLE, bits_of, marks_of
 from memoranda.index.search.words import (
     SNIPPET,
@@ -223,6 +230,10 @@ class ChunkReading:
         self._gains: dict[int, float] = {}
         if ranking.is_told and self._table.feedback:
             self._learn_from_best()
+        # row -> the part of the note's score that it loses to better notes of its conversation
+        self._losses: dict[int, float] = {}
+        if ranking.is_told and self._table.told_several:
+            self._spread_over_conversations()
         self._archived = ranking.context.archived(self.rows)
         self._unfilled = ranking.context.unfilled(self.rows)
         self._factors = dict.fromkeys(self._archived, self._table.archived)
@@ -289,6 +300,29 @@ class ChunkReading:
             self.scores[row] = round(self.scores[row] + gain, 6)
             for piece in self.chunks.get(row, ()):
                 piece.score += gain
+
+    def _spread_over_conversations(self) -> None:
+        """Lower the score of each note by the number of better notes of its conversation.
+
+        Where something is told, an agent needs what different conversations say of it. The notes
+        beside a hit are shown with it anyway. `self._losses` keeps how much each note loses.
+        """
+        better_counts: dict[int, int] = {}
+        for row in newest_first(self.scores):
+            note = self._features.get(row)
+            if note is None or note.conversation is None:
+                continue
+            better_count = min(better_counts.get(note.conversation, 0), MAX_BETTER)
+            better_counts[note.conversation] = better_count + 1
+            if better_count:
+                self._lower(row, self._table.told_several * better_count)
+
+    def _lower(self, row: int, loss: float) -> None:
+        """Add a number below 0 to the score of a note and of its chunks."""
+        self._losses[row] = loss
+        self.scores[row] = round(self.scores[row] + loss, 6)
+        for piece in self.chunks.get(row, ()):
+            piece.score += loss
 
     def _lower_factored(self) -> None:
         """Multiply the scores of archived and unfilled notes by their factors below 1."""
@@ -439,10 +473,12 @@ class ChunkReading:
         if row not in self.scores:
             return {}
         gain = self._gains.get(row, 0.0)
+        loss = self._losses.get(row, 0.0)
         if row not in self._about:
             # The difference comes from `_rescale`, or from a factor of archived notes.
-            change = self.scores[row] - self._ranking.scores[row] - gain
+            change = self.scores[row] - self._ranking.scores[row] - gain - loss
             parts = self._ranking.shares(row) | {"passage": change, "feedback": gain}
+            parts["several"] = parts.get("several", 0.0) + loss
             return {name: round(value, 3) for name, value in parts.items() if round(value, 3)}
         best_chunk = max(self.chunks[row], key=lambda piece: piece.score)
         parts = self._about[row] | best_chunk.parts
@@ -450,6 +486,7 @@ class ChunkReading:
         if len(self.chunks[row]) == 1:
             parts["words"] += parts.pop("passage")
         parts["feedback"] = gain
+        parts["several"] = loss
         factor = self._factors.get(row, 1.0)
         return {name: round(value * factor, 3) for name, value in parts.items() if round(value, 3)}
 

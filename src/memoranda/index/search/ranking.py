@@ -79,7 +79,7 @@ _FEATURES = (
     "timed",
 )
 # At most this many better notes of the same conversation lower a note's score.
-_MAX_BETTER = 5
+MAX_BETTER = 5
 # The relevance of a text of this length is halved, since a long text shares words with anything.
 _HALVING_CHARACTERS = 720
 # With more lists of rows than these, grouping note by note is faster than by sets.
@@ -88,8 +88,10 @@ _MAX_LISTS_OF_SETS = 20
 _MAX_LOOKED_UP = 56
 # And at most this many words of a question, however long it is.
 _MAX_QUESTION_WORDS = 8 * MAX_TERMS
-# A model gets this many characters from the end of a text.
+# A model gets this many characters from the end of a text, and of a talk. The matter of a talk may
+# have changed before that.
 _EMBEDDED_CHARACTERS = 2_000
+_EMBEDDED_CHARACTERS_OF_TALK = 1_000
 # If rarer words of a long text have found this many notes, no note is added that has only common
 # words.
 _ENOUGH_NOTES = 2_000
@@ -369,6 +371,8 @@ class Ranking:
         self._look_around(self._scores_without_neighbors())
         # The scores of conversations by words are divided by this.
         self._most = self._highest_word_score()
+        # row -> how many notes of the same conversation score better, at most MAX_BETTER
+        self._better: dict[int, int] = {}
         # The conversations in which an assistant speaks.
         self._assisted = {
             note.conversation for note in self.features.values() if is_assistant(note.speaker)
@@ -649,7 +653,7 @@ class Ranking:
         for row in newest_first(scores):
             conversation = self.features[row].conversation
             if conversation is not None:
-                better_count = min(seen_counts.get(conversation, 0), _MAX_BETTER)
+                better_count = min(seen_counts.get(conversation, 0), MAX_BETTER)
                 self._better[row] = better_count
                 seen_counts[conversation] = better_count + 1
         # A penalty for each better note of the same conversation
@@ -1021,14 +1025,16 @@ def _likely_rare(question: Question) -> list[str]:
 def _meant(text: str, focus: Focus) -> str:
     """Return the part of a query whose meaning is compared.
 
-    If the question is buried in a pasted text, this is the question. For other texts, and for talks
-    with several turns, it is the last _EMBEDDED_CHARACTERS.
+    If the question is buried in a pasted text, this is the question. For other texts, it is the last
+    _EMBEDDED_CHARACTERS, and for talks the last _EMBEDDED_CHARACTERS_OF_TALK.
 
     focus: the question within the text.
     """
-    if focus.is_buried and not turns_of(text):
-        return focus.text
-    return text[-_EMBEDDED_CHARACTERS:]
+    if len(text) <= _EMBEDDED_CHARACTERS_OF_TALK and not focus.is_buried:
+        return text
+    if turns_of(text):
+        return text[-_EMBEDDED_CHARACTERS_OF_TALK:]
+    return focus.text if focus.is_buried else text[-_EMBEDDED_CHARACTERS:]
 
 
 def _own_match(text: str, *, is_beginning: bool = False) -> str:

@@ -70,6 +70,8 @@ class Weights:
     # The question asks for several things: this is added for each better note of the conversation,
     # up to five notes
     several: float = -0.1
+    # The same where something is told: what different conversations say of it is wanted.
+    told_several: float = -0.5
     # The question asks when, and the turn names a time
     timed: float = 0.57
     # How close words are in the text that are neighbors in the query

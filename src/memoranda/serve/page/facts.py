@@ -187,11 +187,13 @@ def newer_statements(
 ) -> Mapping[int, Mapping[int, Statement]]:
     """Return the newest statements that contradict some notes, by the note's row and by the line.
 
-    Contradictions about which the owner has decided are left out. A statement in running text is at
+    Contradictions about which the owner has decided, or which Review does not ask about, are left out.
+    A statement in running text is at
     line 0.
     """
     by_row: dict[int, dict[int, Statement]] = {}
-    for pair in sorted(unanswered(memory, infos), key=lambda pair: pair.new.moment):
+    pairs = [pair for pair in unanswered(memory, infos) if pair.is_asked]
+    for pair in sorted(pairs, key=lambda pair: pair.new.moment):
         is_list_item = not pair.old.claim.stop
         line = pair.old.claim.line if is_list_item else 0
         by_row.setdefault(pair.old.info.row, {})[line] = pair.new

@@ -1,0 +1,223 @@
+"""Sentences that end what was said before, such as "Anna moved to Lisbon" and "Jonas is now our CTO".
+
+They make claims under the same subjects as the sentences in claims.py, so that "Anna lives in Porto" is
+known to be outdated. Nobody is asked which of the two holds: a search only shows the newer one first
+and marks the older one.
+
+The words are in changes.toml. The functions read their arguments alone.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from memoranda.note.claims import (
+    Claim,
+    ClaimKind,
+    has_han,
+    is_someone,
+    is_uncertain_or_over,
+    kind_of_value,
+    sentences_in,
+    value_claim,
+    without_opening,
+    without_signs,
+    words_of,
+)
+from memoranda.note.model import Observation
+
+# Characters of a note that are read.
+_MOST_TEXT_CHARACTERS = 20_000
+# Claims of one note; what says more is a log.
+_MOST_CLAIMS = 20
+# Words of which every English sentence of a change has one, beside the names of roles.
+_CHANGED = frozenset(
+    ("moved", "relocated", "migrated", "started", "began", "took", "got", "found", "accepted")
+) | frozenset(("left", "joined", "became", "become", "promoted", "appointed"))
+_BE = frozenset(("is", "am", "m"))
+# What a Chinese sentence has at its end that belongs to no value.
+_END_ZH = re.compile(r"(?:了|去了|工作|上班|任职)+\Z")
+# A link, which shows its last part.
+_LINK = re.compile(r"\[\[(?:[^\]|\n]*\|)?([^\]|\n]+)\]\]")
+_YEAR = re.compile(r"\b(?:19|20)\d\d(?!\d)")
+
+
+class _Form(NamedTuple):
+    """A form of sentences, as a table of changes.toml has it.
+
+    verbs: the verbs of claims.toml whose claims such a sentence ends.
+    pattern: matches a whole sentence. Its groups are the subject and the value.
+    kind: what its claims do to earlier claims.
+    """
+
+    verbs: Sequence[str]
+    pattern: re.Pattern[str]
+    kind: ClaimKind
+
+
+class _Words(NamedTuple):
+    """The tables of changes.toml, compiled.
+
+    english, chinese: the forms of sentences, in the order in which they are tried.
+    roles: the names of roles in English.
+    earlier: finds words about an earlier time or about what did not happen.
+    addition: finds the words about when or where behind a value.
+    no_places: words of which the name of a place has none.
+    categories: category of an observation → verb and kind of its claims.
+    """
+
+    english: Sequence[_Form]
+    chinese: Sequence[_Form]
+    roles: frozenset[str]
+    earlier: re.Pattern[str]
+    addition: re.Pattern[str]
+    no_places: frozenset[str]
+    categories: dict[str, tuple[str, ClaimKind]]
+
+
+@cache
+def _words() -> _Words:
+    """Read and compile changes.toml, once."""
+    path = Path(__file__).with_name("changes.toml")
+    table: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
+    roles = table["roles"].split()
+    bare = rf"(?:{'|'.join(roles)})\b"
+    role = rf"(?:(?!(?:{'|'.join(table['no_roles'].split())})\b)[\w-]+ ){{0,3}}{bare}"
+    role_zh = rf".{{0,12}}?(?:{'|'.join(table['roles_zh'].split())})"
+    adverbs = "|".join(table["adverbs"].split())
+    adverbs_zh = "|".join(table["adverbs_zh"].split())
+    english = rf"(.{{1,60}}?)\s+(?:(?:{adverbs})\s+)*(?:{{}})\s*(?=\S)(.{{1,80}})"
+    chinese = rf"(.{{1,12}}?)(?:{adverbs_zh})*(?:{{}})\s*(\S.{{0,30}})"
+    categories: dict[str, tuple[str, ClaimKind]] = {}
+    for name, kind in (("ending", ClaimKind.ENDING), ("plain", ClaimKind.PLAIN)):
+        for verb, verb_categories in table[f"{name}_categories"].items():
+            categories |= dict.fromkeys(verb_categories, (verb, kind))
+    return _Words(
+        english=[*_forms(table, "", english, role, bare)],
+        chinese=[*_forms(table, "_zh", chinese, role_zh, role_zh)],
+        roles=frozenset(roles),
+        earlier=re.compile(table["earlier"].strip(), re.I),
+        addition=re.compile(table["addition"], re.I | re.S),
+        no_places=frozenset(table["no_places"].split()),
+        categories=categories,
+    )
+
+
+def _forms(
+    table: dict[str, Any], suffix: str, sentence: str, role: str, bare: str
+) -> Iterator[_Form]:
+    """Yield the forms of one language. The forms of changes come first.
+
+    suffix: the end of the names of its tables: "" or "_zh".
+    sentence: the pattern of a sentence, with {} for the words between subject and value.
+    role: the pattern that stands for ROLE.
+    bare: the pattern that stands for BARE.
+    """
+    for name, kind in (("change", ClaimKind.ENDING), ("plain", ClaimKind.PLAIN)):
+        for form in table[f"{name}{suffix}"]:
+            words = "|".join(form["patterns"]).replace("ROLE", role).replace("BARE", bare)
+            pattern = re.compile(sentence.replace("{}", words), re.I | re.S)
+            yield _Form(form["verbs"], pattern, kind)
+
+
+def changes(text: str) -> list[Claim]:
+    """Return the claims of the sentences in a note's text that end what was said before.
+
+    At most _MOST_CLAIMS are returned, in the order of the text. The claims of the kind PLAIN are
+    among them.
+    """
+    claims_found: list[Claim] = []
+    read = text[:_MOST_TEXT_CHARACTERS]
+    # Most texts have none of the words, and need no sentences.
+    if not _is_promising(read):
+        return []
+    for sentence in sentences_in(read):
+        line = text.count("\n", 0, sentence.start) + 1
+        for claim in changes_in(sentence.text):
+            claims_found.append(claim._replace(line=line, start=sentence.start, stop=sentence.stop))
+        if len(claims_found) >= _MOST_CLAIMS:
+            break
+    return claims_found[:_MOST_CLAIMS]
+
+
+def item_changes(title: str, observations: Iterable[Observation]) -> Iterator[Claim]:
+    """Yield the claims of observations whose category says what they are about.
+
+    `- [city] Porto` in the note "Anna" says where Anna lives.
+
+    title: the title of the note.
+    """
+    for observation in observations:
+        category = (observation.category or "").casefold().replace("_", " ")
+        if category not in _words().categories or observation.context:
+            continue
+        verb, kind = _words().categories[category]
+        claim = value_claim(title, observation.content, verb)
+        if claim is not None:
+            name = f"{title}: {category}"
+            yield claim._replace(name=name, line=observation.line, kind=kind)
+
+
+def changes_in(sentence: str) -> Iterator[Claim]:
+    """Yield the claims of one sentence, one for each verb whose claims it ends."""
+    if not _is_promising(sentence):
+        return
+    text = without_opening(without_signs(_LINK.sub(r"\1", sentence)))
+    text = text.replace("’m ", " am ").replace("'m ", " am ")
+    if is_uncertain_or_over(text) or _words().earlier.search(text):
+        return
+    is_chinese = has_han(text)
+    for form in _words().chinese if is_chinese else _words().english:
+        match = form.pattern.fullmatch(text)
+        if match is None:
+            continue
+        subject, value = match.groups()
+        if is_chinese:
+            value = _END_ZH.sub("", value)
+        elif _may_be_said(subject, value, form):
+            value = _words().addition.sub("", value.partition(" as ")[0])
+        else:
+            return
+        yield from _claims_of(subject, value, form)
+        return
+
+
+def _claims_of(subject: str, value: str, form: _Form) -> Iterator[Claim]:
+    """Yield one claim for each verb of a form, unless its value is a day or a number."""
+    for verb in form.verbs:
+        claim = value_claim(subject, value, verb)
+        if claim is not None and kind_of_value(claim) == "name":
+            yield claim._replace(kind=form.kind)
+
+
+def is_of_an_earlier_year(sentence: str, year: int) -> bool:
+    """Whether a sentence names a year before `year`, in which its note was written.
+
+    "Anna moved to Lisbon in 2019" may be older than "Anna lives in Porto" of 2024.
+    """
+    return any(int(named) < year for named in _YEAR.findall(sentence))
+
+
+def _may_be_said(subject: str, value: str, form: _Form) -> bool:
+    """Whether an English sentence may have this subject and this value.
+
+    Only people have jobs, and nobody lives in a team.
+    """
+    if "live" in form.verbs:
+        return _words().no_places.isdisjoint(words_of(value))
+    return is_someone(subject) or subject.casefold() in ("i", "user", "the user")
+
+
+def _is_promising(text: str) -> bool:
+    """Whether a text may have a sentence of a change. Most do not, so this check is quick."""
+    if has_han(text):
+        return True
+    words = words_of(text)
+    if not _CHANGED.isdisjoint(words):
+        return True
+    return not _BE.isdisjoint(words) and not _words().roles.isdisjoint(words)

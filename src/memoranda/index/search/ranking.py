@@ -371,8 +371,6 @@ class Ranking:
         self._look_around(self._scores_without_neighbors())
         # The scores of conversations by words are divided by this.
         self._most = self._highest_word_score()
-        # row -> how many notes of the same conversation score better, at most MAX_BETTER
-        self._better: dict[int, int] = {}
         # The conversations in which an assistant speaks.
         self._assisted = {
             note.conversation for note in self.features.values() if is_assistant(note.speaker)
@@ -384,7 +382,7 @@ class Ranking:
         }
 
         # Add everything up.
-        # row -> how many notes of the same conversation score better, at most _MAX_BETTER
+        # row -> how many notes of the same conversation score better, at most MAX_BETTER
         self._better: dict[int, int] = {}
         self.scores = self._scores()
 

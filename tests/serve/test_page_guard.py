@@ -144,67 +144,136 @@ async def test_another_site_in_the_same_browser_can_do_nothing(web, page):
     assert web.memory.log(limit=1)[0].undoes == 1
 
 
-@pytest.mark.promise("page-api")
-async def test_a_token_does_at_the_api_what_it_may_and_opens_no_page(web, client):
+class TokenCaller:
+    """Requests with one token."""
+
+    def __init__(self, client, secret):
+        self.client = client
+        self.secret = secret
+
+    async def get(self, path):
+        return await self.client.get(path, headers=bearer(self.secret))
+
+    async def post(self, path, **data):
+        return await self.client.post(path, json=data, headers=bearer(self.secret))
+
+
+@pytest.fixture
+def notes_of_all(web):
+    """A note of the project work, one of notes, and one that only an agent may see."""
     web.memory.add_project("work", str(web.memory.home.parent / "work"))
     web.memory.write(Draft("mine alone", title="Private", scope="agent:ann"))
     for project in ("work", "notes"):
         web.memory.write(Draft("of all", title=f"In {project}", project=project))
-    reader = web.token("reader", scope="read")
-    limited = web.token("bob", projects=["work"])
 
-    async def get(secret, path):
-        return await client.get(path, headers=bearer(secret))
 
-    async def post(secret, path, **data):
-        return await client.post(path, json=data, headers=bearer(secret))
+@pytest.fixture
+def reader(web, client, notes_of_all):
+    """A caller that may read."""
+    return TokenCaller(client, web.token("reader", scope="read"))
 
-    response = await get(reader, "/page")
+
+@pytest.fixture
+def limited(web, client, notes_of_all):
+    """A caller that may write, in the project work alone."""
+    return TokenCaller(client, web.token("bob", projects=["work"]))
+
+
+@pytest.mark.promise("page-api")
+async def test_token_opens_no_page(reader):
+    response = await reader.get("/page")
     assert response.status_code == 401
-    assert (await get(reader, "/api/note?ref=in-work")).json()["note"]["content"] == "of all"
-    response = await get(reader, "/api/note?ref=private")
+
+
+@pytest.mark.promise("page-api")
+async def test_token_reads_at_the_api_what_everybody_may_see(reader):
+    note = (await reader.get("/api/note?ref=in-work")).json()["note"]
+    assert note["content"] == "of all"
+    runs = (await reader.get("/api/changes?limit=2")).json()["runs"]
+    assert len(runs) == 2
+
+
+@pytest.mark.promise("page-api")
+async def test_token_finds_no_note_of_another_agent(reader):
+    response = await reader.get("/api/note?ref=private")
     assert response.status_code == 404
-    assert len((await get(reader, "/api/changes?limit=2")).json()["runs"]) == 2
-    refused = await post(reader, "/api/note", ref="in-work", do="delete")
+
+
+@pytest.mark.promise("page-api")
+async def test_token_that_may_read_changes_nothing(reader):
+    refused = await reader.post("/api/note", ref="in-work", do="delete")
     assert refused.status_code == 403
     assert refused.json()["error"]["code"] == "refused"
-    response = await get(limited, "/api/note?ref=in-notes")
+
+
+@pytest.mark.promise("page-api")
+async def test_token_of_a_project_sees_notes_and_changes_of_that_project_alone(web, limited):
+    response = await limited.get("/api/note?ref=in-notes")
     assert response.status_code == 404
-    runs = (await get(limited, "/api/changes")).json()["runs"]
+    text = (await limited.get("/api/search?q=of+all")).text
+    assert "in-work" in text
+    assert "in-notes" not in text
+    runs = (await limited.get("/api/changes")).json()["runs"]
     projects = {change["project"] for change in chain.from_iterable(runs)}
     assert projects == {"work"}
     foreign = next(change.number for change in web.memory.log() if change.project == "notes")
-    response = await get(limited, f"/api/change/{foreign}")
+    response = await limited.get(f"/api/change/{foreign}")
     assert response.status_code == 404
+
+
+@pytest.mark.promise("page-api")
+async def test_token_takes_back_no_change_of_others(web, limited):
+    runs = (await limited.get("/api/changes")).json()["runs"]
+    foreign = next(change.number for change in web.memory.log() if change.project == "notes")
     for undo in ({"change": str(foreign)}, {"change": runs[0][0]["change"]}, {"run": "1"}, {}):
-        response = await post(limited, "/api/undo", **undo)
+        response = await limited.post("/api/undo", **undo)
         assert response.status_code == 409, undo
-    text = (await get(limited, "/api/search?q=of+all")).text
-    assert "in-notes" not in text
-    answer = await post(limited, "/api/note", ref="in-work", do="tag", tags="a,b")
-    tags = answer.json()["note"]["tags"]
-    assert tags == ["a", "b"]
-    undone = await post(limited, "/api/undo", change=str(answer.json()["change"]))
+
+
+@pytest.mark.promise("page-api")
+async def test_token_tags_a_note_as_its_agent_and_takes_it_back(web, limited):
+    answer = await limited.post("/api/note", ref="in-work", do="tag", tags="a,b")
+    assert answer.json()["note"]["tags"] == ["a", "b"]
+    assert web.memory.log(limit=1)[0].agent == "bob"
+    undone = await limited.post("/api/undo", change=str(answer.json()["change"]))
     assert undone.status_code == 200
-    response = await post(limited, "/api/review", key="x", choice="y")
+
+
+@pytest.mark.promise("page-api")
+async def test_token_is_asked_no_questions_of_review_and_answers_none(limited):
+    assert (await limited.get("/api/review")).json() == {"items": []}
+    response = await limited.post("/api/review", key="x", choice="y")
     assert response.status_code in (400, 404)
-    response = await post(limited, "/api/note", ref="in-work", do="erase")
-    assert response.status_code == 400
-    response = await post(limited, "/api/note", ref="in-work", do="tag", tags="a, " * 4_000)
-    assert response.status_code == 413
-    assert (await get(limited, "/api/review")).json() == {"items": []}
-    for wrong in ({"do": "nothing"}, {"do": "tag"}, {"do": "edit", "text": "x"}, {}):
-        response = await post(limited, "/api/note", ref="in-work", **wrong)
+
+
+@pytest.mark.promise("page-api")
+async def test_form_of_the_api_that_is_wrong_is_refused(limited):
+    for wrong in (
+        {"do": "erase"},
+        {"do": "nothing"},
+        {"do": "tag"},
+        {"do": "edit", "text": "x"},
+        {},
+    ):
+        response = await limited.post("/api/note", ref="in-work", **wrong)
         assert response.status_code == 400, wrong
-    headers = bearer(limited) | {"content-type": "application/json"}
+    response = await limited.post("/api/note", ref="in-work", do="tag", tags="a, " * 4_000)
+    assert response.status_code == 413
+
+
+@pytest.mark.promise("page-api")
+async def test_body_of_the_api_that_is_no_object_is_refused(client, limited):
+    headers = bearer(limited.secret) | {"content-type": "application/json"}
     bodies = {"{": 400, "[]": 400, '"x"': 400, "[" * 100_000: 400, "x" * (BODY + 1): 413}
     for body, status in bodies.items():
         answer = await client.post("/api/note", content=body, headers=headers)
         assert answer.status_code == status, body[:9]
-    answer = await get("cpl_no", "/api/changes")
+
+
+@pytest.mark.promise("page-api")
+async def test_unknown_token_is_told_how_to_be_let_in(client):
+    answer = await TokenCaller(client, "cpl_no").get("/api/changes")
     assert answer.headers["www-authenticate"].startswith("Bearer")
-    agent = web.memory.log(limit=1)[0].agent
-    assert agent == "bob"
 
 
 @pytest.mark.promise("page-api")

@@ -380,8 +380,10 @@ def test_read_takes_every_id_that_search_prints(terminal: Any, plans: str) -> No
     output = terminal.ok("search", "dark", "mode")
     assert "note       notes      Plan: dark mode, too\n" in output
     assert output.endswith("\n\nFound: 2 notes\n")
-    for line in output.splitlines()[:2]:
-        assert "dark mode" in terminal.ok("read", line[:8])
+    rows = output.splitlines()[:2]
+    for row in rows:
+        id_shown = row[:8]
+        assert "dark mode" in terminal.ok("read", id_shown)
 
 
 def test_note_read_by_its_path_has_its_permalink_and_content(terminal: Any, plans: str) -> None:

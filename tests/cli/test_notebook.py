@@ -67,7 +67,8 @@ def test_memory_that_tidy_is_not_sure_of_stays_in_the_inbox_and_is_asked_about(
     terminal.ok("dream", "--level", "3")
     assert category_of(terminal, memory_id) == "inbox"
     document = terminal("review", "--json").json
-    assert document["items"][0]["refs"] == [memory_id]
+    (question,) = document["items"]
+    assert question["refs"] == [memory_id]
 
 
 def test_of_several_that_say_the_same_each_is_asked_about_once(terminal: Any) -> None:

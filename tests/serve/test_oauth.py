@@ -253,7 +253,8 @@ async def consent_of(client, id, **more):
 
 
 async def test_consent_without_a_valid_token_is_refused(client, ann):
-    location = await consent_of(client, await registered(client))
+    id = await registered(client)
+    location = await consent_of(client, id)
     for secret in ("", "cpl_wrong", ann):
         answer = await answered(client, location, secret)
         assert answer.status_code == 403
@@ -262,7 +263,8 @@ async def test_consent_without_a_valid_token_is_refused(client, ann):
 
 async def test_consent_that_is_denied_sends_the_client_an_error_and_is_over(web, client):
     secret = web.token()
-    location = await consent_of(client, await registered(client))
+    id = await registered(client)
+    location = await consent_of(client, id)
     refused = query(await answered(client, location, secret, "deny"))
     assert refused == {"error": "access_denied", "state": "s1", "iss": FAR}
     answer = await answered(client, location, secret)
@@ -270,7 +272,8 @@ async def test_consent_that_is_denied_sends_the_client_an_error_and_is_over(web,
 
 
 async def test_consent_is_over_after_a_few_wrong_tokens(client):
-    location = await consent_of(client, await registered(client))
+    id = await registered(client)
+    location = await consent_of(client, id)
     statuses = [(await answered(client, location, "x")).status_code for _ in range(6)]
     assert statuses == [403] * 4 + [400] * 2
 
@@ -360,7 +363,8 @@ BEFORE_A_REQUEST = {"access-control-request-method": "POST"} | ANY_PAGE
 
 
 async def test_every_page_is_told_what_the_server_of_tokens_can_do(client):
-    server = await client.get("/.well-known/oauth-authorization-server", headers=ANY_PAGE)
+    address = "/.well-known/oauth-authorization-server"
+    server = await client.get(address, headers=ANY_PAGE)
     assert server.headers["access-control-allow-origin"] == "*"
     document = server.json()
     assert document["issuer"] == FAR
@@ -372,7 +376,8 @@ async def test_every_page_is_told_what_the_server_of_tokens_can_do(client):
 async def test_every_page_is_told_who_gives_tokens_for_a_resource(client):
     for path in ("/mcp", "", "/s/team/mcp"):
         address = f"/.well-known/oauth-protected-resource{path}"
-        document = (await client.get(address, headers=ANY_PAGE)).json()
+        answer = await client.get(address, headers=ANY_PAGE)
+        document = answer.json()
         assert document["resource"] == FAR + (path or "/mcp")
         assert document["authorization_servers"] == [FAR]
 
@@ -392,7 +397,8 @@ async def test_page_of_another_site_may_ask_before_a_request(client):
     answer = await client.options("/token", headers=BEFORE_A_REQUEST)
     assert answer.status_code == 200
     claude = {"origin": "https://claude.ai"}
-    web_app = await client.options("/mcp", headers=BEFORE_A_REQUEST | claude)
+    headers = BEFORE_A_REQUEST | claude
+    web_app = await client.options("/mcp", headers=headers)
     assert web_app.headers["access-control-allow-origin"] == "https://claude.ai"
 
 

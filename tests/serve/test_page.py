@@ -92,18 +92,21 @@ async def test_change_that_is_taken_back_already_leads_to_its_page(page, tagged_
 
 @pytest.mark.promise("page-today")
 async def test_change_that_there_is_not_is_refused(page, tagged_tea):
+    first_of_machine = str(FIRST_OF_MACHINE)
+    expected_statuses = {"99": 404, first_of_machine: 404, "x": 400}
     statuses = {}
-    for number in ("99", str(FIRST_OF_MACHINE), "x"):
+    for number in expected_statuses:
         answer = await page.client.get(f"/page/change/{number}")
         statuses[number] = answer.status_code
-    assert statuses == {"99": 404, str(FIRST_OF_MACHINE): 404, "x": 400}
+    assert statuses == expected_statuses
     answer = await page.send("/page/undo", change="x")
     assert answer.status_code == 400
 
 
 @pytest.mark.promise("page-today")
 async def test_document_of_a_change_has_who_did_what_to_which_file(page, tagged_tea):
-    document = (await page.client.get("/api/change/1")).json()
+    answer = await page.client.get("/api/change/1")
+    document = answer.json()
     assert document["verb"] == "write"
     assert document["agent"] == "claude"
     (file,) = document["files"]
@@ -240,8 +243,9 @@ async def test_form_has_the_header_in_a_field_of_its_own(page, odd_file):
 async def test_edit_of_a_note_that_changed_meanwhile_is_shown_again_and_not_made(page, odd_file):
     answer, _ = await edited(page, ODD, lambda text: "mine\n", checksum="00000000")
     assert answer.status_code == 409
-    assert "The note was changed meanwhile by" in plain(answer.text)
-    assert "mine" in answer.text
+    text_shown = plain(answer.text)
+    assert "The note was changed meanwhile by" in text_shown
+    assert "mine" in text_shown
     assert odd_file.read_bytes() == ODD_LINES
 
 
@@ -299,8 +303,10 @@ async def test_memory_is_archived_and_brought_back_by_its_forms_and_not_by_a_loo
     at = note_url(bob.project, bob.path)
     archived = await address_after(page, at, do="archive")
     assert archived.startswith("/page/note/.archive/decisions/")
-    assert "Bring back" in await page.see(archived)
-    assert await address_after(page, archived, do="bring_back") == at
+    html = await page.see(archived)
+    assert "Bring back" in html
+    place = await address_after(page, archived, do="bring_back")
+    assert place == at
 
 
 @pytest.mark.promise("page-note")
@@ -329,9 +335,11 @@ async def test_form_that_says_nothing_a_note_can_do_is_refused(web, page):
 async def test_erasure_is_asked_about_with_what_goes_before_anything_goes(web, page, plan):
     for number in range(4):
         web.memory.edit(plan, Append(f"{number}\n"))
-    question = await page.send(note_url(plan.project, plan.path), do="erase")
+    at = note_url(plan.project, plan.path)
+    question = await page.send(at, do="erase")
     assert "There is no undo" in question.text
-    foretold = re.search(r"With it go: (\d+) entries of the log, (\d+) older texts", question.text)
+    pattern = r"With it go: (\d+) entries of the log, (\d+) older texts"
+    foretold = re.search(pattern, question.text)
     entries, older_texts = foretold.groups()
     assert int(entries) == 5
     assert int(older_texts) >= 4

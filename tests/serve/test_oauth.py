@@ -374,11 +374,16 @@ async def test_every_page_is_told_what_the_server_of_tokens_can_do(client):
 
 
 async def test_every_page_is_told_who_gives_tokens_for_a_resource(client):
-    for path in ("/mcp", "", "/s/team/mcp"):
+    resource_by_path = {
+        "/mcp": f"{FAR}/mcp",
+        "": f"{FAR}/mcp",
+        "/s/team/mcp": f"{FAR}/s/team/mcp",
+    }
+    for path, resource in resource_by_path.items():
         address = f"/.well-known/oauth-protected-resource{path}"
         answer = await client.get(address, headers=ANY_PAGE)
         document = answer.json()
-        assert document["resource"] == FAR + (path or "/mcp")
+        assert document["resource"] == resource
         assert document["authorization_servers"] == [FAR]
 
 

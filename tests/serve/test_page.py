@@ -58,11 +58,13 @@ async def test_part_of_a_change_is_its_difference_alone(page, tagged_tea):
 
 @pytest.mark.promise("page-today")
 async def test_change_taken_back_on_the_page_is_undone_by_the_page(web, page, tagged_tea):
-    answer = await page.send("/page/undo", change="2", back="/page")
+    form = {"change": "2", "back": "/page"}
+    answer = await page.send("/page/undo", **form)
     assert answer.status_code == 303
-    assert web.memory.read(tagged_tea).tags == ()
-    client = web.memory.log(limit=1)[0].by["client"]
-    assert client == "page"
+    note = web.memory.read(tagged_tea)
+    assert note.tags == ()
+    (undo,) = web.memory.log(limit=1)
+    assert undo.by["client"] == "page"
 
 
 @pytest.mark.promise("page-today")
@@ -241,7 +243,8 @@ async def test_form_has_the_header_in_a_field_of_its_own(page, odd_file):
 
 @pytest.mark.promise("page-note")
 async def test_edit_of_a_note_that_changed_meanwhile_is_shown_again_and_not_made(page, odd_file):
-    answer, _ = await edited(page, ODD, lambda text: "mine\n", checksum="00000000")
+    other_checksum = "00000000"
+    answer, _ = await edited(page, ODD, lambda text: "mine\n", checksum=other_checksum)
     assert answer.status_code == 409
     text_shown = plain(answer.text)
     assert "The note was changed meanwhile by" in text_shown
@@ -292,14 +295,17 @@ async def test_memory_is_pinned_and_unpinned_by_its_forms(web, page):
     bob = memory(web, "Bob is a colleague of Ann", category="people")
     at = note_url(bob.project, bob.path)
     await address_after(page, at, do="pin")
-    assert web.memory.memory_id(bob.id).header["pinned"] is True
+    pinned = web.memory.memory_id(bob.id)
+    assert pinned.header["pinned"] is True
     await address_after(page, at, do="unpin")
-    assert "pinned" not in web.memory.memory_id(bob.id).header
+    unpinned = web.memory.memory_id(bob.id)
+    assert "pinned" not in unpinned.header
 
 
 @pytest.mark.promise("page-note")
 async def test_memory_is_archived_and_brought_back_by_its_forms_and_not_by_a_look(web, page):
-    bob = memory(web, "Bob is a colleague of Ann", category="decisions")
+    text = "Bob is a colleague of Ann"
+    bob = memory(web, text, category="decisions")
     at = note_url(bob.project, bob.path)
     archived = await address_after(page, at, do="archive")
     assert archived.startswith("/page/note/.archive/decisions/")
@@ -326,7 +332,13 @@ async def test_deleted_note_is_restored_by_the_form_of_its_history(web, page, pl
 async def test_form_that_says_nothing_a_note_can_do_is_refused(web, page):
     bob = memory(web, "Bob is a colleague of Ann", category="inbox")
     at = note_url(bob.project, bob.path)
-    for wrong in ({"do": "x"}, {"do": "tag"}, {"do": "category", "category": "nonsense"}, {}):
+    wrong_forms = (
+        {"do": "x"},
+        {"do": "tag"},
+        {"do": "category", "category": "nonsense"},
+        {},
+    )
+    for wrong in wrong_forms:
         response = await page.send(at, **wrong)
         assert response.status_code in (400, 404), wrong
 
@@ -340,8 +352,9 @@ async def test_erasure_is_asked_about_with_what_goes_before_anything_goes(web, p
     assert "There is no undo" in question.text
     pattern = r"With it go: (\d+) entries of the log, (\d+) older texts"
     foretold = re.search(pattern, question.text)
-    entries, older_texts = foretold.groups()
+    entries = foretold[1]
     assert int(entries) == 5
+    older_texts = foretold[2]
     assert int(older_texts) >= 4
     assert 'name="sure" value="yes"' in question.text
     assert web.memory.read(plan)

@@ -62,37 +62,62 @@ async def test_a_stranger_sees_nothing_and_changes_nothing(web, client):
     assert web.memory.read("tea").text
 
 
+async def status_of_code(client, code):
+    answer = await client.get("/page/enter", params={"code": code})
+    return answer.status_code
+
+
 @pytest.mark.promise("page-refused")
-async def test_a_code_is_good_once_and_for_minutes_and_a_cookie_for_days(web, client):
+async def test_code_is_good_once_and_not_used_up_by_a_look_ahead(web, client):
     visitor = Browser(web, client)
     code = visitor.code()
-    # A look ahead uses none up
     response = await client.head("/page/enter", params={"code": code})
     assert response.status_code == 401
+    status = await status_of_code(client, code)
+    assert status == 200
+    client.cookies.clear()
+    later_status = await status_of_code(client, code)
+    assert later_status == 401
+
+
+@pytest.mark.promise("page-refused")
+async def test_code_is_good_for_minutes(web, client):
+    code = Browser(web, client).code()
+    web.later(minutes=6)
+    assert await status_of_code(client, code) == 401
+
+
+@pytest.mark.promise("page-refused")
+async def test_cookie_of_a_code_is_for_this_site_and_for_no_script(web, client):
+    visitor = Browser(web, client)
+    code = visitor.code()
     answer = await client.get("/page/enter", params={"code": code})
     cookie = answer.headers["set-cookie"].lower()
-    assert answer.status_code == 200
     assert "httponly" in cookie
     assert "samesite=strict" in cookie
-    stored_cookies = dict(client.cookies)
-    client.cookies.clear()
-    answer = await client.get("/page/enter", params={"code": code})
-    assert answer.status_code == 401
-    late = visitor.code()
+
+
+@pytest.mark.promise("page-refused")
+async def test_cookie_is_good_for_days(web, page):
     web.later(minutes=6)
-    answer = await client.get("/page/enter", params={"code": late})
-    assert answer.status_code == 401
-    client.cookies.update(stored_cookies)
-    await visitor.see("/page")
+    await page.see("/page")
     web.later(days=8)
-    answer = await client.get("/page")
+    answer = await page.client.get("/page")
     assert answer.status_code == 401
-    await visitor.enter()
-    answer = await visitor.send("/page/leave")
+
+
+@pytest.mark.promise("page-refused")
+async def test_cookie_is_good_until_its_owner_leaves(web, page):
+    answer = await page.send("/page/leave")
     assert answer.status_code == 200
-    answer = await client.get("/page")
+    answer = await page.client.get("/page")
     assert answer.status_code == 401
-    assert "cpl_" not in str(web.access.rows())
+
+
+@pytest.mark.promise("page-refused")
+async def test_secret_of_a_visit_is_not_stored(web, page):
+    rows = str(web.access.rows())
+    assert "cpl_" not in rows
 
 
 @pytest.mark.promise("page-refused")

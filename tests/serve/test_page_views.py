@@ -253,12 +253,18 @@ async def test_reminder_put_off_in_the_calendar_is_later_until_that_is_taken_bac
 
 @pytest.mark.promise("page-calendar")
 async def test_reminder_that_is_done_says_since_when(page, reminders):
-    form = {"ref": reminders["late"], "action": "done", "csrf": page.csrf}
+    late = reminders["late"]
+    form = {
+        "ref": late,
+        "action": "done",
+        "csrf": page.csrf,
+    }
     answer = await page.client.post("/api/reminder", json=form)
     document = answer.json()
-    assert document["id"] == reminders["late"]
+    assert document["id"] == late
     assert document["acked_at"] is not None
-    assert (await states_of(page))["late"] == "done"
+    states = await states_of(page)
+    assert states["late"] == "done"
 
 
 @pytest.mark.promise("page-calendar")
@@ -312,7 +318,8 @@ async def test_health_tells_how_many_notes_there_are_and_who_wrote_them_when(pag
     weeks = health["weeks"]
     assert sum(weeks.values()) == 1
     first_week = min(weeks)
-    assert date.fromisoformat(first_week).weekday() == 0
+    first_day = date.fromisoformat(first_week)
+    assert first_day.weekday() == 0
 
 
 @pytest.mark.promise("page-health")

@@ -161,7 +161,9 @@ def test_occurrence_that_is_put_off_changes_neither_the_rule_nor_the_next_one(
     times_fired(watering)
     reminders.acknowledge(watering.memory, ONE)
     reminders.snooze(watering.memory, ONE, "2026-05-14 18:00")
-    watering.later(days=2, hours=10)
+    watering.later(days=2)
+    reminders.snooze(watering.memory, ONE, "2026-05-14 19:00")
+    watering.later(hours=10)
     fire(watering)
     fields = header(watering, ONE)
     assert fields["due_at"] == "2026-05-16T09:00:00Z"

@@ -44,7 +44,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -292,6 +292,7 @@ def texts(most: int) -> Iterator[tuple[str, str]]:
         yield name, text[:most]
 
 
+@cache
 def different_parts(most: int) -> dict[str, str]:
     """Texts of about `most` characters whose parts differ, by kind."""
     return {

@@ -217,45 +217,67 @@ def test_every_alias_of_its_arguments_means_the_same(program: Program) -> None:
     assert names.isdisjoint({"heading", "q", "uri", "to", "glob"})
 
 
-def test_json_has_its_keys(program: Program) -> None:
-    written = program.data(
-        "write_note", title="A", content="- [fact] round\n- see [[B]]\n", directory="d", tags="x, y"
-    )
-    assert set(written) == {
-        "title",
-        "permalink",
-        "file_path",
-        "checksum",
-        "action",
-        "similar_notes",
-    }
+NOTE_KEYS = {"title", "permalink", "file_path", "checksum"}
+
+
+@pytest.fixture
+def written(program: Program) -> dict[str, Any]:
+    """The data of a reply to a note that was written."""
+    content = "- [fact] round\n- see [[B]]\n"
+    return program.data("write_note", title="A", content=content, directory="d", tags="x, y")
+
+
+def test_data_of_a_written_note_has_its_keys(written: dict[str, Any]) -> None:
+    assert set(written) == NOTE_KEYS | {"action", "similar_notes"}
+
+
+def test_data_of_a_note_that_is_read_has_its_keys_and_content(program: Program, written) -> None:
     read = program.data("read_note", identifier="A")
-    assert set(read) == {"title", "permalink", "file_path", "content", "frontmatter", "checksum"}
+    assert set(read) == NOTE_KEYS | {"content", "frontmatter"}
     assert read["content"].startswith("- [fact] round")
-    edited = program.data(
-        "edit_note", identifier="A", operation="append", content="more\n", metadata={"state": "on"}
-    )
-    assert set(edited) == {
-        "title",
-        "permalink",
-        "file_path",
-        "checksum",
-        "operation",
-        "fileCreated",
-    }
-    assert (
-        program.data("read_note", identifier="A", include_frontmatter=True)["frontmatter"]["state"]
-        == "on"
-    )
-    (row,) = program.data("search_notes", query="round", entity_types=["observation"])["results"]
-    assert (row["type"], row["category"], row["content"]) == ("observation", "fact", "round")
-    (context,) = program.data("build_context", url="main/d/a")["results"]
-    assert "round" in context["primary_result"]["content"]
+
+
+def test_data_of_an_edited_note_has_its_keys_and_the_note_its_metadata(
+    program: Program, written
+) -> None:
+    edit = {"operation": "append", "content": "more\n", "metadata": {"state": "on"}}
+    edited = program.data("edit_note", identifier="A", **edit)
+    assert set(edited) == NOTE_KEYS | {"operation", "fileCreated"}
+    read = program.data("read_note", identifier="A", include_frontmatter=True)
+    assert read["frontmatter"]["state"] == "on"
+
+
+def test_observation_that_is_found_has_its_category(program: Program, written) -> None:
+    search = {"query": "round", "entity_types": ["observation"]}
+    document = program.data("search_notes", **search)
+    (row,) = document["results"]
+    assert row["type"] == "observation"
+    assert row["category"] == "fact"
+    assert row["content"] == "round"
+
+
+def test_context_has_the_content_of_its_note(program: Program, written) -> None:
+    document = program.data("build_context", url="main/d/a")
+    (context,) = document["results"]
+    content = context["primary_result"]["content"]
+    assert "round" in content
+
+
+def test_data_of_a_missing_note_has_the_code_of_the_error(program: Program, written) -> None:
     missing = program.data("read_note", identifier="nothing like it")
-    assert (missing["error"], missing["title"]) == ("NOTE_NOT_FOUND", None)
-    assert program.data("delete_note", identifier="zz")["deleted"] is False
+    assert missing["error"] == "NOTE_NOT_FOUND"
+    assert missing["title"] is None
+
+
+def test_missing_note_is_not_deleted(program: Program, written) -> None:
+    deletion = program.data("delete_note", identifier="zz")
+    assert deletion["deleted"] is False
+
+
+def test_moved_note_says_where_it_is(program: Program, written) -> None:
     moved = program.data("move_note", identifier="A", destination_folder="f")
-    assert (moved["moved"], moved["file_path"]) == (True, "f/A.md")
+    assert moved["moved"] is True
+    assert moved["file_path"] == "f/A.md"
 
 
 def test_a_project_is_known_by_its_id_and_by_the_beginning_of_an_address(program: Program) -> None:
@@ -503,31 +525,58 @@ def test_a_move_that_gives_a_new_permalink_is_one_change(tmp_path: Path) -> None
     program.memory.close()
 
 
-def test_what_is_read_has_its_keys_and_our_texts(program: Program) -> None:
-    program.text(
-        "write_note", title="Ann", content="- [role] cook\n- knows [[Bob]]\n", directory="people"
-    )
+@pytest.fixture
+def people(program: Program) -> Program:
+    """The tools over two notes: Ann, who knows Bob, and Bob."""
+    content = "- [role] cook\n- knows [[Bob]]\n"
+    program.text("write_note", title="Ann", content=content, directory="people")
     program.text("write_note", title="Bob", content="by the harbour\n", directory="people")
-    some = program.text("read_note", identifier="Ann", start_line=1, end_line=2)
-    assert some == "---\ntitle: Ann\n"
-    lines = program.data("read_note", identifier="Ann", start_line=1, end_line=2)
-    assert lines["has_more"] is True
-    assert lines["next_start_line"] == 3
-    assert lines["next_end_line"] == 4
-    missing = program.text("read_note", identifier="a cook")
+    return program
+
+
+def test_lines_of_a_note_are_read_with_where_to_go_on(people: Program) -> None:
+    first_lines = {"identifier": "Ann", "start_line": 1, "end_line": 2}
+    text = people.text("read_note", **first_lines)
+    assert text == "---\ntitle: Ann\n"
+    document = people.data("read_note", **first_lines)
+    assert document["has_more"] is True
+    assert document["next_start_line"] == 3
+    assert document["next_end_line"] == 4
+
+
+def test_missing_note_is_answered_with_notes_that_come_near(people: Program) -> None:
+    missing = people.text("read_note", identifier="a cook")
     assert missing.startswith('Note not found in main: "a cook"')
     assert "- Ann (main/people/ann)" in missing
-    assert "come near" not in program.text("read_note", identifier="zebra")
-    context = program.text("build_context", url="people/ann", output_format="text")
+    assert "come near" not in people.text("read_note", identifier="zebra")
+
+
+def test_context_as_text_has_observations_and_relations(people: Program) -> None:
+    context = people.text("build_context", url="people/ann", output_format="text")
     for part in ("# Ann (", "## Observations\n- [role] cook", "## Relations\n- knows [[Bob]]"):
         assert part in context, part
-    text = program.text("build_context", url="zebra", output_format="text")
+
+
+def test_context_of_a_missing_note_says_that_there_is_none(people: Program) -> None:
+    text = people.text("build_context", url="zebra", output_format="text")
     assert "No note is at zebra" in text
-    recent = program.text("recent_activity", type=["entity", "observation", "relation"])
+
+
+def test_recent_activity_has_observations_and_relations_that_were_asked_for(
+    people: Program,
+) -> None:
+    recent = people.text("recent_activity", type=["entity", "observation", "relation"])
     assert "in main: 2 notes" in recent
     assert "- cook\n- [[Ann]] → knows → [[Bob]]" in recent
-    assert program.data("recent_activity", page=2) == []
-    (edge,) = program.data("search_notes", query="knows", entity_types=["relation"])["results"]
+
+
+def test_recent_activity_has_nothing_on_the_page_after_the_last(people: Program) -> None:
+    assert people.data("recent_activity", page=2) == []
+
+
+def test_relation_found_by_its_type_says_from_where_it_leads(people: Program) -> None:
+    document = people.data("search_notes", query="knows", entity_types=["relation"])
+    (edge,) = document["results"]
     assert edge["from_entity"] == "main/people/ann"
     assert edge["relation_type"] == "knows"
 

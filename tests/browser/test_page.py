@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
 from math import hypot
 from statistics import median
+from typing import Any
 
 import pytest
 
@@ -69,44 +73,85 @@ _SMALL_TARGETS = """() => {
         .map((target) => target.outerHTML.slice(0, 120));
 }"""
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
+SCREENS: dict[str, dict[str, Any]] = {
+    "light": {"color_scheme": "light", "locale": "en-GB"},
+    "phone": {"color_scheme": "light", "locale": "en-GB", **PHONE},
+    "dark-zh-phone": {"color_scheme": "dark", "locale": "zh-CN", **PHONE},
+}
+PHONES = ("phone", "dark-zh-phone")
+SCREENS_WITH_AXE = ("light", "dark-zh-phone")
 
 
-@pytest.mark.parametrize("locale", ["en-GB", "zh-CN"])
-def test_every_page_fits_a_phone(visit, locale):
-    with visit(locale=locale, allowed=_MISSING, **PHONE) as page:
-        for path in PAGES:
-            page.goto(path)
-            assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
-            assert page.evaluate(_SMALL_TARGETS) == [], path
+@dataclass(frozen=True)
+class PageSeen:
+    """A page as it was seen on one screen."""
+
+    width: int
+    small_targets: list[str]
+    serious_faults: list[str]
 
 
-@pytest.mark.parametrize(
-    ("scheme", "locale", "screen"),
-    [("light", "en-GB", {}), ("dark", "zh-CN", PHONE)],
-    ids=["light", "dark-zh-phone"],
-)
-def test_axe_finds_no_serious_fault_on_any_page(visit, scheme, locale, screen):
-    faults = {}
-    with visit(color_scheme=scheme, locale=locale, allowed=_MISSING, **screen) as page:
-        page.add_init_script(AXE)
-        for path in PAGES:
-            page.goto(path)
-            if "nothing" not in path:
-                expect(page.locator("#rail")).to_contain_text(
-                    {"en-GB": "Calendar", "zh-CN": "日历"}[locale]
-                )
-            if page.locator("canvas").count():
-                expect(page.locator("canvas[data-drawn]")).to_be_visible()
-            page.evaluate(
-                "[...document.querySelectorAll('details')].slice(0, 3).forEach((each) => each.open = true)"
-            )
-            # What is inside of closed details is asked for once they are opened.
-            page.wait_for_function(
-                "() => ![...document.querySelectorAll('[data-part]:not([data-filled])')]"
-                ".some((part) => !part.closest('details:not([open])'))"
-            )
-            faults[path] = serious_faults(page)
-    assert not any(faults.values()), faults
+@pytest.fixture(scope="module")
+def pages_on(visit: Any) -> Callable[[str], dict[str, PageSeen]]:
+    """`pages_on(screen)`: every page as it is on a screen. Each screen is looked at once."""
+
+    @cache
+    def pages_seen(screen: str) -> dict[str, PageSeen]:
+        pages = {}
+        has_axe = screen in SCREENS_WITH_AXE
+        with visit(allowed=_MISSING, **SCREENS[screen]) as page:
+            if has_axe:
+                page.add_init_script(AXE)
+            for path in PAGES:
+                page.goto(path)
+                width = page.evaluate("document.documentElement.scrollWidth")
+                small_targets = page.evaluate(_SMALL_TARGETS)
+                faults = []
+                if has_axe:
+                    _open_details(page, path, SCREENS[screen]["locale"])
+                    faults = serious_faults(page)
+                pages[path] = PageSeen(width, small_targets, faults)
+        return pages
+
+    return pages_seen
+
+
+def _open_details(page: Any, path: str, locale: str) -> None:
+    """Open the first details of a page, and wait until all of it is there."""
+    if "nothing" not in path:
+        calendar = {"en-GB": "Calendar", "zh-CN": "日历"}[locale]
+        expect(page.locator("#rail")).to_contain_text(calendar)
+    if page.locator("canvas").count():
+        expect(page.locator("canvas[data-drawn]")).to_be_visible()
+    page.evaluate(
+        "[...document.querySelectorAll('details')].slice(0, 3).forEach((each) => each.open = true)"
+    )
+    # What is inside of closed details is asked for once they are opened.
+    page.wait_for_function(
+        "() => ![...document.querySelectorAll('[data-part]:not([data-filled])')]"
+        ".some((part) => !part.closest('details:not([open])'))"
+    )
+
+
+@pytest.mark.parametrize("screen", PHONES)
+def test_no_page_is_wider_than_a_phone(pages_on, screen):
+    pages = pages_on(screen)
+    too_wide = {path: page.width for path, page in pages.items() if page.width > 360}
+    assert too_wide == {}
+
+
+@pytest.mark.parametrize("screen", PHONES)
+def test_no_target_on_a_phone_is_too_small_for_a_finger(pages_on, screen):
+    pages = pages_on(screen)
+    small_targets = {path: page.small_targets for path, page in pages.items() if page.small_targets}
+    assert small_targets == {}
+
+
+@pytest.mark.parametrize("screen", SCREENS_WITH_AXE)
+def test_axe_finds_no_serious_fault_on_any_page(pages_on, screen):
+    pages = pages_on(screen)
+    faults = {path: page.serious_faults for path, page in pages.items() if page.serious_faults}
+    assert faults == {}
 
 
 def test_today_shows_what_another_process_writes_and_takes_it_back(visit, memory):

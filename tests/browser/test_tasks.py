@@ -72,7 +72,7 @@ class Person:
         expect(self.page.locator("body[data-ready] .reading h1")).to_contain_text(title)
 
 
-def test_find_what_claude_learned_last_week(visit):
+def test_what_an_agent_learned_last_week_is_found_in_one_step(visit):
     with visit() as page:
         person = Person(page)
         person.click(page.locator(".chips").get_by_role("link", name="claude"))
@@ -81,7 +81,7 @@ def test_find_what_claude_learned_last_week(visit):
         assert person.steps == 1
 
 
-def test_undo_a_wrong_change_of_two_days_ago(visit, house, memory):
+def test_wrong_change_of_two_days_ago_is_undone_in_three_steps(visit, house, memory):
     then = clock.now() - timedelta(days=2)
     with open_session(house.home, clock=lambda: then) as earlier:
         claude = earlier.as_caller("claude", "mcp", client="claude-code 2.1", session="0aa0")
@@ -103,7 +103,7 @@ def test_undo_a_wrong_change_of_two_days_ago(visit, house, memory):
     assert "room 3." in content
 
 
-def test_correct_a_category(visit, memory):
+def test_category_is_corrected_in_four_steps(visit, memory):
     with visit() as page:
         person = Person(page)
         person.go_to("Lukas moved to the platform team")
@@ -114,7 +114,7 @@ def test_correct_a_category(visit, memory):
     assert category == "knowledge"
 
 
-def test_merge_two_that_say_the_same(visit):
+def test_two_notes_that_say_the_same_are_merged_in_two_steps(visit):
     with visit() as page:
         person = Person(page)
         person.click(page.locator(".side").get_by_role("link", name="possible duplicate"))
@@ -123,7 +123,7 @@ def test_merge_two_that_say_the_same(visit):
         assert person.steps == 2
 
 
-def test_merge_any_two(visit, memory):
+def test_any_two_notes_are_merged_in_seven_steps(visit, memory):
     first = memory.write(Draft("Tea is at four.", project="notes", title="Tea time"))
     other_note = memory.write(Draft("There are biscuits.", project="notes", title="Biscuits"))
     with visit() as page:
@@ -144,7 +144,7 @@ def test_merge_any_two(visit, memory):
     assert not is_there(memory, other_note.title)
 
 
-def test_see_why_a_hit_came_first(visit):
+def test_why_a_hit_came_first_is_seen_in_three_steps(visit):
     with visit() as page:
         person = Person(page)
         person.click(page.locator("#rail").get_by_role("link", name="Notes"))
@@ -155,7 +155,7 @@ def test_see_why_a_hit_came_first(visit):
         assert person.steps == 3
 
 
-def test_edit_beside_an_agent(visit, memory):
+def test_edit_beside_an_agent_keeps_both_texts_in_six_steps(visit, memory):
     note = memory.write(Draft("One.\n\nTwo.\n", project="notes", title="Shared list"))
     with visit(allowed=("409 (Conflict)",)) as page:
         person = Person(page)
@@ -175,7 +175,7 @@ def test_edit_beside_an_agent(visit, memory):
     assert "Three, of the agent." in content
 
 
-def test_erase_a_secret(visit, memory):
+def test_secret_is_erased_in_six_steps(visit, memory):
     memory.write(Draft("The door code is 4711.", project="notes", title="Door code"))
     with visit() as page:
         person = Person(page)
@@ -189,7 +189,7 @@ def test_erase_a_secret(visit, memory):
     assert not is_there(memory, "Door code")
 
 
-def test_snooze_what_is_due(visit):
+def test_reminder_that_is_due_is_put_off_in_three_steps(visit):
     with visit() as page:
         person = Person(page)
         person.click(page.locator(".tile").filter(has_text="due"))
@@ -202,7 +202,7 @@ def test_snooze_what_is_due(visit):
         assert person.steps == 3
 
 
-def test_pin_a_note(visit, memory):
+def test_note_is_pinned_in_four_steps(visit, memory):
     with visit() as page:
         person = Person(page)
         person.go_to("Ship notes before noon")
@@ -212,7 +212,7 @@ def test_pin_a_note(visit, memory):
         assert person.steps == 4
 
 
-def test_see_all_about_a_person(visit):
+def test_all_about_a_person_is_seen_in_two_steps(visit):
     with visit() as page:
         person = Person(page)
         person.click(page.locator("#rail").get_by_role("link", name="People"))

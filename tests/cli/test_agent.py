@@ -40,28 +40,36 @@ def test_nothing_at_all_is_said_so(terminal: Any, data: str) -> None:
     assert not terminal.home.exists()
 
 
-def test_a_prompt_gives_a_context(terminal: Any) -> None:
+PROMPTS = {
+    "an option": (("--prompt", "dark"), ""),
+    "an option before calls": (("--prompt", "dark"), "[]"),
+    "an option before another prompt": (("--prompt", "dark"), '{"prompt": "light"}'),
+    "a prompt as JSON for an option": (("--prompt", "-"), '{"prompt": "dark"}'),
+    "a prompt as text for an option": (("--prompt", "-"), "Is it dark?\n"),
+    "text that looks like JSON": (("--prompt", "-"), "{dark}"),
+    "a prompt as JSON": ((), '{"prompt": "dark"}'),
+}
+
+
+@pytest.fixture
+def modes(terminal: Any) -> Any:
+    """The command over a memory about dark mode and another one."""
     terminal.write("dark mode")
     terminal.write("light")
-    expected = "Context: dark mode\n"
+    return terminal
 
-    output = terminal.ok("agent", "--prompt", "dark")
-    assert output == expected
-    output = terminal.ok("agent", "--prompt", "dark", stdin="[]")
-    assert output == expected
-    output = terminal.ok("agent", "--prompt", "dark", stdin='{"prompt": "light"}')
-    assert output == expected
-    output = terminal.ok("agent", "--prompt", "-", stdin='{"prompt": "dark"}')
-    assert output == expected
-    output = terminal.ok("agent", "--prompt", "-", stdin="Is it dark?\n")
-    assert output == expected
-    output = terminal.ok("agent", "--prompt", "-", stdin="{dark}")
-    assert output == expected
-    output = terminal.ok("agent", stdin='{"prompt": "dark"}')
-    assert output == expected
-    assert terminal.ok("agent", "--prompt", "nothing like it") == "Context: \n"
-    output = terminal.ok("agent", "--prompt", "-", stdin=" ")
-    assert output == NOTHING
+
+def test_prompt_from_any_place_gives_its_context(modes: Any) -> None:
+    outputs = {name: modes.ok("agent", *argv, stdin=text) for name, (argv, text) in PROMPTS.items()}
+    assert outputs == dict.fromkeys(PROMPTS, "Context: dark mode\n")
+
+
+def test_prompt_that_finds_nothing_gives_an_empty_context(modes: Any) -> None:
+    assert modes.ok("agent", "--prompt", "nothing like it") == "Context: \n"
+
+
+def test_blank_prompt_is_no_input(modes: Any) -> None:
+    assert modes.ok("agent", "--prompt", "-", stdin=" ") == NOTHING
 
 
 def test_a_prompt_goes_with_calls(terminal: Any) -> None:

@@ -193,21 +193,28 @@ def test_an_agent_named_as_the_history_names_somebody_else_is_refused(
     assert document["entries"] == []
 
 
-def test_alone_it_prints_the_help(terminal: Any) -> None:
+def test_alone_it_prints_the_help_which_names_every_command(terminal: Any) -> None:
     text = terminal.ok()
     assert text == terminal.ok("--help") == terminal.ok("help")
     for name in COMMANDS:
         assert f"\n  {name} " in text
-    output = terminal.ok("project")
-    assert output == terminal.ok("project", "-h")
-    output = terminal.ok("help", "project", "add")
-    assert output == terminal.ok("project", "add", "--help")
+
+
+def test_help_of_a_command_is_the_same_however_it_is_asked_for(terminal: Any) -> None:
+    assert terminal.ok("project") == terminal.ok("project", "-h")
+    assert terminal.ok("help", "project", "add") == terminal.ok("project", "add", "--help")
+
+
+def test_help_of_a_group_as_json_names_the_group(terminal: Any) -> None:
     document = terminal("project", "--json").json
     assert document["schema"] == "help/1"
     assert document["command"] == "memory project"
     assert document["text"].startswith("Usage: memory project ")
+
+
+def test_help_as_json_has_the_text_that_is_printed(terminal: Any) -> None:
     document = terminal("--json").json
-    assert document["text"] == text.rstrip("\n")
+    assert document["text"] == terminal.ok().rstrip("\n")
 
 
 def test_the_version_is_the_package_s(terminal: Any) -> None:

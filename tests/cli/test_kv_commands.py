@@ -30,7 +30,7 @@ def test_a_value_comes_back_bare(terminal: Any, place: str) -> None:
     )
 
 
-def test_namespaces_are_apart(terminal: Any, place: str) -> None:
+def test_entry_of_one_namespace_is_not_that_of_another(terminal: Any, place: str) -> None:
     terminal.ok("kv", "set", "a", "1", "--namespace", "work")
     terminal.ok("kv", "set", "a", "2", "--ttl", "3600")
 

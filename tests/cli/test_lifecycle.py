@@ -61,23 +61,32 @@ def test_upgrade_dry_run_only_says_what_it_would_do(terminal: Any) -> None:
     assert terminal.ok("upgrade", memory_id, "--dry-run") == "Nothing to do.\n"
 
 
-def test_decay_says_how_many_or_which(terminal: Any) -> None:
-    memory_id = terminal.write(
-        "old and unused", "--category", "knowledge", "--now", "2026-05-01T00:00:00Z"
-    )
-    now = ("--now", "2026-06-10T00:00:00Z")
-    assert terminal.ok("decay", "--dry-run", *now) == (
-        f"would decay {memory_id[:8]} never read since 2026-05-01T00:00:00Z\n"
-    )
-    row = terminal("decay", "--dry-run", "--json", *now).json
+WRITTEN = ("--now", "2026-05-01T00:00:00Z")
+FORGOTTEN = ("--now", "2026-06-10T00:00:00Z")
+
+
+@pytest.fixture
+def unused(terminal: Any) -> str:
+    """The id of a memory that nobody has read."""
+    return terminal.write("old and unused", "--category", "knowledge", *WRITTEN)
+
+
+def test_decay_as_a_dry_run_says_which_and_why(terminal: Any, unused: str) -> None:
+    output = terminal.ok("decay", "--dry-run", *FORGOTTEN)
+    assert output == f"would decay {unused[:8]} never read since 2026-05-01T00:00:00Z\n"
+
+
+def test_decay_as_a_dry_run_has_its_actions_as_json(terminal: Any, unused: str) -> None:
+    row = terminal("decay", "--dry-run", "--json", *FORGOTTEN).json
     assert list(row) == ["schema", "actions", "decayed"]
     assert list(row["actions"][0]) == ["job", "verb", "id", "reason", "path"]
     assert row["decayed"] == 1
-    output = terminal.ok("decay", *now)
-    assert output == "Decayed 1 unused memories\n"
-    output = terminal.ok("decay", *now)
-    assert output == "Decayed 0 unused memories\n"
-    output = terminal.ok("decay", "--dry-run", *now)
+
+
+def test_decay_says_how_many_and_has_none_the_second_time(terminal: Any, unused: str) -> None:
+    outputs = [terminal.ok("decay", *FORGOTTEN) for _ in range(2)]
+    assert outputs == ["Decayed 1 unused memories\n", "Decayed 0 unused memories\n"]
+    output = terminal.ok("decay", "--dry-run", *FORGOTTEN)
     assert output == "Nothing to do.\n"
 
 

@@ -303,29 +303,45 @@ def test_context_without_room_for_an_answer_passes_over_no_note(terminal: Any) -
     assert ran["passed_over"] == 0
 
 
+@pytest.fixture
+def steps(terminal: Any) -> list[str]:
+    """The ids of three memories."""
+    return [terminal.write(f"deploy step {number}") for number in range(3)]
+
+
 @pytest.mark.promise("shell-3")
-def test_several_ids_are_one_change_all_or_nothing(terminal: Any) -> None:
-    ids = [terminal.write(f"deploy step {number}") for number in range(3)]
-    a, b, c = (memory_id[:8] for memory_id in ids)
+def test_several_ids_are_all_tagged(terminal: Any, steps: list[str]) -> None:
+    a, b, _ = (memory_id[:8] for memory_id in steps)
     output = terminal.ok("tag", a, b, "--add", "x")
     assert output == f"Tags of {a}: [x]\nTags of {b}: [x]\n"
-    output = terminal.ok("upgrade", a, b, "--category", "skills")
+
+
+@pytest.mark.promise("shell-3")
+def test_several_ids_are_all_upgraded(terminal: Any, steps: list[str]) -> None:
+    output = terminal.ok("upgrade", *steps[:2], "--category", "skills")
     assert output.count("Upgraded memory") == 2
-    ran = terminal("upgrade", c, "nobody")
+    rows = terminal("show", *steps, "--json").json["results"]
+    categories = [row["memory"]["category"] for row in rows]
+    assert categories == ["skills", "skills", "inbox"]
+
+
+@pytest.mark.promise("shell-3")
+@pytest.mark.parametrize("words", [("upgrade",), ("tag", "--add", "x"), ("rm",)], ids=" ".join)
+def test_several_ids_of_which_one_is_unknown_change_nothing(
+    terminal: Any, steps: list[str], words: tuple[str, ...]
+) -> None:
+    before = terminal("log", "--json").json
+    ran = terminal(*words, steps[2][:8], "nobody")
     assert ran.error == "memory not found: nobody"
-    ran = terminal("tag", c, "nobody", "--add", "x")
-    assert ran.error == "memory not found: nobody"
-    ran = terminal("rm", c, "nobody")
-    assert ran.error == "memory not found: nobody"
-    rows = terminal("show", a, b, c, "--json").json["results"]
-    assert [(row["memory"]["category"], row["memory"]["tags"]) for row in rows] == [
-        ("skills", ["x"]),
-        ("skills", ["x"]),
-        ("inbox", []),
-    ]
-    assert terminal.ok("rm", *ids, a) == "".join(
-        f"Deleted memory: {memory_id}\n" for memory_id in ids
-    )
+    assert terminal("log", "--json").json == before
+
+
+@pytest.mark.promise("shell-3")
+def test_several_ids_are_deleted_once_each_and_brought_back_by_one_undo(
+    terminal: Any, steps: list[str]
+) -> None:
+    output = terminal.ok("rm", *steps, steps[0][:8])
+    assert output == "".join(f"Deleted memory: {memory_id}\n" for memory_id in steps)
     assert terminal.ok("ls") == "No memories found.\n"
     terminal.ok("undo")
     document = terminal("ls", "--json").json
@@ -342,27 +358,49 @@ def test_deleting_several_takes_all_their_ids_from_the_links_of_others(terminal:
     assert document["memory"]["links"] == []
 
 
-def test_read_takes_what_log_and_search_print(terminal: Any) -> None:
-    ref = terminal.write("dark mode")
-    terminal.ok(
-        "call", "write_note", '{"title": "Plan", "folder": "sub", "content": "dark mode, too"}'
-    )
-    for line in terminal.ok("log").splitlines():
-        # The title comes after the place, where the path does not say it
-        place = line.partition('  "')[0].split()[-1]
+@pytest.fixture
+def plans(terminal: Any) -> str:
+    """The id of a memory beside a note that says nearly the same."""
+    memory_id = terminal.write("dark mode")
+    call = '{"title": "Plan", "folder": "sub", "content": "dark mode, too"}'
+    terminal.ok("call", "write_note", call)
+    return memory_id
+
+
+def test_read_takes_every_place_that_log_prints(terminal: Any, plans: str) -> None:
+    lines = terminal.ok("log").splitlines()
+    # The title comes after the place, where the path does not say it
+    places = [line.partition('  "')[0].split()[-1] for line in lines]
+    assert len(places) == 2
+    for place in places:
         assert "dark mode" in terminal.ok("read", place)
+
+
+def test_read_takes_every_id_that_search_prints(terminal: Any, plans: str) -> None:
     output = terminal.ok("search", "dark", "mode")
     assert "note       notes      Plan: dark mode, too\n" in output
     assert output.endswith("\n\nFound: 2 notes\n")
-    for line in output.splitlines()[:2]:
-        assert "dark mode" in terminal.ok("read", line[:8])
+    rows = output.splitlines()[:2]
+    for row in rows:
+        id_shown = row[:8]
+        assert "dark mode" in terminal.ok("read", id_shown)
+
+
+def test_note_read_by_its_path_has_its_permalink_and_content(terminal: Any, plans: str) -> None:
     row = terminal("read", "notes/sub/Plan.md", "--json").json["note"]
     assert row["permalink"] == "notes/sub/plan"
     assert row["content"] == "dark mode, too"
+
+
+def test_note_found_by_search_has_its_project_and_path(terminal: Any, plans: str) -> None:
     first = terminal("search", "dark", "--json").json["memories"][0]
     assert first["project"] == "notes"
     assert first["path"] == "notes/sub/Plan.md"
-    again = terminal("read", ref[:8], "Plan", "--json").json["results"][1]["note"]
+
+
+def test_note_read_among_several_has_the_document_it_has_alone(terminal: Any, plans: str) -> None:
+    row = terminal("read", "notes/sub/Plan.md", "--json").json["note"]
+    again = terminal("read", plans[:8], "Plan", "--json").json["results"][1]["note"]
     assert again == row | {"access_count": row["access_count"] + 1}
 
 

@@ -30,22 +30,45 @@ def test_the_words_are_explained_in_few_lines(terminal: Any) -> None:
         assert f"\n  {word} " in text
 
 
-def test_tidy_sorts_what_is_sure_and_leaves_the_rest_to_review(terminal: Any) -> None:
-    sure = terminal.write("we decided to use postgres for the shop")
-    unsure = terminal.write("these are unquoted words")
+SURE = "we decided to use postgres for the shop"
+UNSURE = "these are unquoted words"
+
+
+def category_of(terminal: Any, memory_id: str) -> str:
+    return terminal("read", memory_id, "--json").json["memory"]["category"]
+
+
+def test_tidy_as_a_dry_run_says_what_it_would_sort_and_sorts_nothing(terminal: Any) -> None:
+    memory_id = terminal.write(SURE)
     planned = terminal.ok("tidy", "--dry-run")
-    assert planned.startswith(f"would classify {sure[:8]} decisions")
-    document = terminal("read", sure, "--json").json
-    assert document["memory"]["category"] == "inbox"
+    assert planned.startswith(f"would classify {memory_id[:8]} decisions")
+    assert category_of(terminal, memory_id) == "inbox"
+
+
+def test_tidy_sorts_what_is_sure_and_says_how_many_questions_are_left(terminal: Any) -> None:
+    memory_id = terminal.write(SURE)
+    terminal.write(UNSURE)
     output = terminal.ok("tidy")
-    assert output.startswith(f"organized {sure[:8]} decisions")
+    assert output.startswith(f"organized {memory_id[:8]} decisions")
     assert output.endswith("1 question for you: memory review\n")
+
+
+def test_tidy_has_nothing_to_do_a_second_time(terminal: Any) -> None:
+    terminal.write(SURE)
+    terminal.ok("tidy")
     assert terminal.ok("tidy").startswith("Nothing to do.\n")
+
+
+def test_memory_that_tidy_is_not_sure_of_stays_in_the_inbox_and_is_asked_about(
+    terminal: Any,
+) -> None:
+    memory_id = terminal.write(UNSURE)
+    terminal.ok("tidy")
     terminal.ok("dream", "--level", "3")
-    document = terminal("read", unsure, "--json").json
-    assert document["memory"]["category"] == "inbox"
+    assert category_of(terminal, memory_id) == "inbox"
     document = terminal("review", "--json").json
-    assert document["items"][0]["refs"] == [unsure]
+    (question,) = document["items"]
+    assert question["refs"] == [memory_id]
 
 
 def test_of_several_that_say_the_same_each_is_asked_about_once(terminal: Any) -> None:

@@ -7,23 +7,46 @@ import json
 import pytest
 
 
-def test_a_token_is_shown_once_listed_and_revoked(terminal):
+@pytest.fixture
+def secret(terminal):
+    """The secret of a token of a laptop for 90 days, as it is shown once."""
     output = terminal.ok("token", "add", "laptop", "--expires", "90d", "--projects", "notes,kv")
     first, secret = output.splitlines()
     assert first == "Token laptop (write). It is shown this once:"
+    return secret
+
+
+def only_token(terminal, *more):
+    (row,) = json.loads(terminal.ok("token", "list", "--json", *more))["tokens"]
+    return row
+
+
+def test_listed_token_has_its_projects_and_not_its_secret(terminal, secret):
     assert secret.startswith("cpl_")
     listed = terminal.ok("token", "list")
     assert "notes, kv" in listed
     assert secret not in listed
-    row = json.loads(terminal.ok("token", "list", "--json"))["tokens"][0]
+
+
+def test_listed_token_has_its_state_agent_and_member(terminal, secret):
+    row = only_token(terminal)
     assert row["state"] == "valid"
     assert row["agent"] == "laptop"
     assert row["member"] is None
-    late = json.loads(terminal.ok("token", "list", "--json", "--now", "2099-01-01"))["tokens"][0]
-    assert late["state"] == "expired"
+
+
+def test_token_is_expired_once_its_time_has_come(terminal, secret):
+    assert only_token(terminal, "--now", "2099-01-01")["state"] == "expired"
+
+
+def test_revoked_token_is_listed_as_revoked(terminal, secret):
     output = terminal.ok("token", "revoke", "laptop")
     assert output.startswith("Revoked token laptop")
     assert "revoked" in terminal.ok("token", "list")
+
+
+def test_revoked_token_cannot_be_revoked_again(terminal, secret):
+    terminal.ok("token", "revoke", "laptop")
     assert terminal("token", "revoke", "laptop").error == "no such token: laptop"
 
 

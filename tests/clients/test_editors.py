@@ -62,7 +62,9 @@ def plus(pairs: list[Any], key: str, name: str, value: Any) -> list[Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize("comments", [False, True])
 @pytest.mark.promise("install-2")
-def test_json(comments: bool) -> None:
+def test_entry_put_into_json_is_read_back_and_leaves_every_byte_when_dropped(
+    comments: bool,
+) -> None:
     for random in chances(1000):
         text = json_file(random, comments=comments)
         new, hint = jsonc.put(text, ["mcpServers"], "memory", VALUE)
@@ -77,7 +79,7 @@ def test_json(comments: bool) -> None:
 
 @pytest.mark.slow
 @pytest.mark.promise("install-2")
-def test_toml() -> None:
+def test_entry_put_into_toml_is_read_back_and_leaves_every_byte_when_dropped() -> None:
     for number, random in enumerate(chances(2000)):
         text = toml_file(random)
         try:
@@ -101,7 +103,7 @@ def test_toml() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("of_list", [False, True])
 @pytest.mark.promise("install-2")
-def test_yaml(of_list: bool) -> None:
+def test_entry_put_into_yaml_is_read_back_and_leaves_every_byte_when_dropped(of_list: bool) -> None:
     name: Any = (
         (lambda item: isinstance(item, dict) and item.get("name") == "memory")
         if of_list

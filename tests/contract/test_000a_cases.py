@@ -386,7 +386,9 @@ def carried(case: dict[str, Any], way: str) -> bool:
         if carried(case, way)
     ],
 )
-def test_every_case(way: str, case: dict[str, Any], opened: Any, terminal: Any) -> None:
+def test_case_holds_through_every_transport(
+    way: str, case: dict[str, Any], opened: Any, terminal: Any
+) -> None:
     assert case.get("options", {}) in ({}, {"create_existing": "error"})
     store, call = opened(
         way, "memory_tool:\n  create_existing: error\n" if "options" in case else ""

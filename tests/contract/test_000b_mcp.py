@@ -15,6 +15,7 @@ from contract.home_kinds import VAULT
 from contract.mcp_server import Server
 from contract.note_tools import put, seen
 from contract.tables import tables
+from memoranda.engine import open_session
 
 TABLES = tables("note_resources")
 
@@ -39,6 +40,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         put(
             home / f"memories/many/n{number:03}.md", f"- [fact] heron number {number} {'x' * 300}\n"
         )
+    # The first call of a server with this much to read may find the memory in use
+    with open_session(home, watch=False) as memory:
+        memory.sync()
     return home
 
 

@@ -114,7 +114,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str | None, li
         (replaced_by_nonsense, True, "bob"),
     ],
 )
-def test_no_answer_changes(
+def test_index_deleted_between_calls_changes_no_answer(
     tmp_path: Path, undisturbed, harm, watch: bool, agent: str | None
 ) -> None:
     for call, usual_answer, answer in zip(

@@ -418,7 +418,7 @@ def test_parse_response_reads_all_five_forms() -> None:
 @pytest.mark.promise("003-11.1", "003-11.9")
 @pytest.mark.parametrize("way", ["registry", pytest.param("mcp", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("case", CASES, ids=NAMES)
-def test_every_case(case: dict[str, Any], way: str, ground: Ground) -> None:
+def test_case_holds_through_every_transport(case: dict[str, Any], way: str, ground: Ground) -> None:
     if way == "registry":
         with open_session(ground.home) as memory:
             tools = faces.registry(["bank"], memory.settings)

@@ -17,6 +17,9 @@ from memoranda.note.edit import Append
 from memoranda.note.entity import Entity
 from memoranda.note.model import Draft
 
+LARGE = f"large {'-' * 993}\n" * 1_200
+"""More than a megabyte of few words. Many words cost as much as all other actions."""
+
 
 def actions(memory: MemorySession, place: Path) -> dict[str, object]:
     """What is done while the disk fails, each about a note of its own."""
@@ -31,7 +34,7 @@ def actions(memory: MemorySession, place: Path) -> dict[str, object]:
         "entity": lambda: open_graph(memory, "people").create_entities(
             [Entity("Bob", "person", ())]
         ),
-        "large": lambda: memory.write(Draft("large " * 200_000, project="notes", title="large")),
+        "large": lambda: memory.write(Draft(LARGE, project="notes", title="large")),
     }
 
 

@@ -34,7 +34,8 @@ from serve.web import ACCEPT, bearer
 FAILURES = max(1, FAILURES_ON_DISK // 3)
 NOTES = ("edited", "moved", "deleted", "folder/one", "folder/two")
 NO_FAILURE = 1_000_000
-LARGE = "large " * 100_000
+LARGE = f"large {'-' * 993}\n" * 600
+"""More than half a megabyte of few words."""
 CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "write": ("write_note", {"title": "new", "directory": "", "content": "new text"}),
     "edit": (

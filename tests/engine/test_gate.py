@@ -76,7 +76,7 @@ def test_an_agent_is_refused_with_the_rule_and_the_line_and_without_the_secret(
         ),
     ],
 )
-def test_every_face_refuses(
+def test_secret_is_refused_by_every_face_and_kept_nowhere(
     tmp_path: Path, tools: str, tool: str, arguments: dict[str, Any]
 ) -> None:
     with opened(tmp_path, "bob", face="mcp") as memory:

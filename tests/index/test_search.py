@@ -375,7 +375,7 @@ def test_reasons_say_where_the_words_were_found(verse: Desk) -> None:
         assert not reason.startswith("words ")
 
 
-def test_titles_only(verse: Desk) -> None:
+def test_search_of_titles_finds_nothing_by_other_words(verse: Desk) -> None:
     assert verse.found("tram", search_type="title") == ["city/tram.md"]
     assert verse.found("hill", search_type="title") == ["hill.md"]
     assert verse.found("town", search_type="title") == ["city/map.md"]

@@ -31,7 +31,7 @@ from index.conftest import Desk
         ("notepad++ 8", "notepad++"),
     ],
 )
-def test_it_is_found(tmp_path: Path, text: str, query: str) -> None:
+def test_word_with_signs_is_found(tmp_path: Path, text: str, query: str) -> None:
     desk = Desk(tmp_path / "index.db")
     desk.put("a.md", text)
     desk.put("b.md", "another note about cooking")

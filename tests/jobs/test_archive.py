@@ -33,27 +33,52 @@ def decayed(
 
 
 @pytest.mark.promise("001-18.1")
-def test_what_decays_is_a_plain_file_of_the_archive_which_no_list_shows(home: Home) -> None:
-    memory_id = decayed(home)
-    info = home.info(memory_id)
+def test_decayed_memory_is_archived_with_its_category_and_why(home: Home) -> None:
+    info = home.info(decayed(home))
     assert info.phase == "archived"
     assert info.category == "knowledge"
     assert info.header["archived_by"] == "decay"
+
+
+@pytest.mark.promise("001-18.1")
+def test_decayed_memory_is_a_plain_file_of_the_archive(home: Home) -> None:
+    decayed(home)
     (file,) = (home.memory.home / "archive" / "knowledge").iterdir()
     assert "the heron nests by the weir" in file.read_text()
-    infos, _ = home.memory.list(Query())
-    assert infos == []
-    infos, _ = home.memory.list(memory_query(category="knowledge"))
-    assert infos == []
-    infos, _ = home.memory.list(memory_query().replace(contains="heron"))
-    assert infos == []
+
+
+@pytest.mark.promise("001-18.1")
+def test_decayed_memory_is_shown_by_no_list_of_live_notes(home: Home) -> None:
+    decayed(home)
+    queries = (
+        Query(),
+        memory_query(category="knowledge"),
+        memory_query().replace(contains="heron"),
+    )
+    for query in queries:
+        infos, _ = home.memory.list(query)
+        assert infos == [], query
+
+
+@pytest.mark.promise("001-18.1")
+def test_decayed_memory_is_shown_by_lists_of_the_archive(home: Home) -> None:
+    memory_id = decayed(home)
     for query in (ARCHIVED, memory_query(phase="archived"), ARCHIVED.replace(contains="HERON")):
-        ids = [listed.id for listed in home.memory.list(query)[0]]
-        assert ids == [memory_id]
+        infos, _ = home.memory.list(query)
+        assert [info.id for info in infos] == [memory_id], query
+
+
+@pytest.mark.promise("001-18.1")
+def test_decayed_memory_is_left_alone_by_every_later_job(home: Home) -> None:
+    decayed(home)
     for outcome in lifecycle.consolidate(home.memory):
         assert not outcome.actions
-    actions = dream.run(home.memory, 3).actions
-    assert actions == []
+    assert dream.run(home.memory, 3).actions == []
+
+
+@pytest.mark.promise("001-18.1")
+def test_decayed_memory_is_read_after_its_history_was_purged(home: Home) -> None:
+    memory_id = decayed(home)
     home.later(days=400)
     home.memory.purge_history()
     content = home.memory.read(memory_id).content
@@ -81,34 +106,64 @@ def test_what_expires_is_classified_on_its_way_and_keeps_its_links(home: Home) -
     assert note.expires is None
 
 
-@pytest.mark.promise("001-18.1")
-def test_searches_find_it_below_the_rest_and_marked(home: Home) -> None:
+@pytest.fixture
+def archived_and_live(home: Home) -> tuple[str, str]:
+    """The ids of an archived memory and of a live one with nearly the same words."""
     archived_id = decayed(home)
     live_id = home.write("the heron nests by the mill", "knowledge")
-    hits = home.memory.search(memory_query().replace(text="heron nests"))
-    ids = [hit.note.id for hit in hits]
-    assert ids == [live_id, archived_id]
-    assert "archived" in hits[1].why
-    assert hits[1].score < hits[0].score
-    ids = [hit.note.id for hit in home.memory.search("heron nests")]
-    assert ids == [live_id, archived_id]
-    ids = [hit.note.id for hit in home.memory.search("where does the heron nest?")]
-    assert ids == [
-        live_id,
-        archived_id,
-    ]
+    return archived_id, live_id
+
+
+def ids_found(home: Home, query: Any) -> list[str]:
+    return [hit.note.id for hit in home.memory.search(query)]
+
+
+@pytest.mark.promise("001-18.1")
+def test_archived_memory_is_found_below_a_live_one(home: Home, archived_and_live) -> None:
+    archived_id, live_id = archived_and_live
+    words = memory_query().replace(text="heron nests")
+    for query in (words, "heron nests", "where does the heron nest?"):
+        assert ids_found(home, query) == [live_id, archived_id], query
+
+
+@pytest.mark.promise("001-18.1")
+def test_archived_memory_is_marked_in_a_search_and_scores_less(
+    home: Home, archived_and_live
+) -> None:
+    live, archived = home.memory.search(memory_query().replace(text="heron nests"))
+    assert "archived" in archived.why
+    assert archived.score < live.score
+
+
+@pytest.mark.promise("001-18.1")
+def test_archived_memory_has_half_the_score_in_a_smart_search(
+    home: Home, archived_and_live
+) -> None:
+    archived_id, live_id = archived_and_live
     best = home.memory.smart_search("heron").best
     assert [(hit.note.id, hit.score) for hit in best] == [(live_id, 1.0), (archived_id, 0.5)]
+
+
+@pytest.mark.promise("001-18.1")
+def test_archived_memory_is_marked_in_a_context(home: Home, archived_and_live) -> None:
     context_text = home.memory.context_for("where does the heron nest?")
     assert "archived, archive/knowledge" in context_text
     assert context_text.count("archived") == 1
-    ids = [hit.note.id for hit in home.memory.search(ARCHIVED.replace(text="heron"))]
-    assert ids == [archived_id]
-    ids = [
-        hit.note.id
-        for hit in home.memory.search(memory_query(archived=False).replace(text="heron"))
-    ]
-    assert ids == [live_id]
+
+
+@pytest.mark.promise("001-18.1")
+def test_search_of_the_archive_finds_archived_memories_alone(home: Home, archived_and_live) -> None:
+    archived_id, _ = archived_and_live
+    assert ids_found(home, ARCHIVED.replace(text="heron")) == [archived_id]
+
+
+@pytest.mark.promise("001-18.1")
+def test_search_without_the_archive_finds_live_memories_alone(
+    home: Home, archived_and_live
+) -> None:
+    _, live_id = archived_and_live
+    query = memory_query(archived=False).replace(text="heron")
+    assert ids_found(home, query) == [live_id]
 
 
 @pytest.mark.promise("001-18.1")

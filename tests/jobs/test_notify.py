@@ -51,9 +51,7 @@ def header(home: Home, identity: str) -> dict[str, Any]:
     return home.info(identity).header
 
 
-def test_a_reminder_fires_at_its_time_once_unless_that_is_undone_and_not_a_moment_before(
-    home: Home,
-) -> None:
+def test_reminder_fires_at_its_time_and_not_a_moment_before(home: Home) -> None:
     remind(home, ONE, "call Bob")
     home.later(microseconds=-1)
     assert fire(home) == []
@@ -61,12 +59,27 @@ def test_a_reminder_fires_at_its_time_once_unless_that_is_undone_and_not_a_momen
     assert fire(home) == [ONE]
     fired_at = header(home, ONE)["fired_at"]
     assert fired_at == "2026-05-06T10:00:00Z"
+
+
+def test_reminder_that_fired_changes_nothing_more(home: Home) -> None:
+    remind(home, ONE, "call Bob")
+    fire(home)
     before = home.everything()
     assert fire(home) == []
     assert home.everything() == before
+
+
+def test_reminder_fires_once_however_late_it_is_looked_for(home: Home) -> None:
+    remind(home, ONE, "call Bob")
+    fire(home)
     home.later(days=400)
     assert fire(home) == []
     assert home.pushed == [["call Bob"]]  # type: ignore[attr-defined]
+
+
+def test_reminder_whose_firing_is_undone_fires_again(home: Home) -> None:
+    remind(home, ONE, "call Bob")
+    fire(home)
     home.memory.undo()
     assert fire(home) == [ONE]
 
@@ -92,42 +105,69 @@ def test_a_reminder_put_off_leaves_the_list_and_fires_again_and_one_that_repeats
         reminders.snooze(home.memory, home.write("no reminder"), "tomorrow")
 
 
-def test_of_a_repeating_reminder_one_occurrence_is_put_off_and_the_others_come_when_they_would(
-    home: Home,
-) -> None:
-    remind(
-        home,
-        ONE,
-        "water",
-        datetime(2026, 5, 6, 9, tzinfo=UTC),
-        further={"repeat": "FREQ=DAILY;INTERVAL=2"},
-    )
+@pytest.fixture
+def watering(home: Home) -> Home:
+    """A reminder of every second day that fired on May 6; the one of May 8 is put off by a day."""
+    due = datetime(2026, 5, 6, 9, tzinfo=UTC)
+    further = {"repeat": "FREQ=DAILY;INTERVAL=2"}
+    remind(home, ONE, "water", due, further=further)
     assert fire(home) == [ONE]
     reminders.snooze(home.memory, ONE, "2026-05-09 12:00")
     fire(home)
-    assert "water" not in pending(home)
+    return home
+
+
+def times_fired(home: Home) -> list[str]:
+    """The times for which the reminder fires in the next six days."""
     times = []
     for _ in range(12):
         home.later(hours=12)
-        times += [header(home, ONE)["fired_for"] for _ in fire(home)]
-    assert times == [
+        for _ in fire(home):
+            time = header(home, ONE)["fired_for"]
+            times.append(time)
+    return times
+
+
+def test_occurrence_that_is_put_off_is_pending_no_more(watering: Home) -> None:
+    assert "water" not in pending(watering)
+
+
+def test_occurrences_beside_one_that_is_put_off_come_when_they_would(watering: Home) -> None:
+    assert times_fired(watering) == [
         "2026-05-08T09:00:00Z",
         "2026-05-09T12:00:00Z",
         "2026-05-10T09:00:00Z",
         "2026-05-12T09:00:00Z",
     ]
-    reminders.acknowledge(home.memory, ONE)
-    # The one still to come
-    reminders.snooze(home.memory, ONE, "2026-05-14 18:00")
-    home.later(days=2)
-    assert fire(home) == []
+
+
+def test_occurrence_still_to_come_fires_when_it_was_put_off_to_at_last(watering: Home) -> None:
+    times_fired(watering)
+    reminders.acknowledge(watering.memory, ONE)
+    reminders.snooze(watering.memory, ONE, "2026-05-14 18:00")
+    watering.later(days=2)
+    assert fire(watering) == []
     # Put off once more
-    reminders.snooze(home.memory, ONE, "2026-05-14 19:00")
-    home.later(hours=10)
-    assert fire(home) == [ONE]
-    assert pending(home) == f"{HEAD}1. water\n   due 2026-05-14 19:00, id 11111111\n\n"
-    assert header(home, ONE)["due_at"] == "2026-05-16T09:00:00Z"
-    assert header(home, ONE)["repeat"] == "FREQ=DAILY;INTERVAL=2"
+    reminders.snooze(watering.memory, ONE, "2026-05-14 19:00")
+    watering.later(hours=10)
+    assert fire(watering) == [ONE]
+    text = pending(watering)
+    assert text == f"{HEAD}1. water\n   due 2026-05-14 19:00, id 11111111\n\n"
+
+
+def test_occurrence_that_is_put_off_changes_neither_the_rule_nor_the_next_one(
+    watering: Home,
+) -> None:
+    times_fired(watering)
+    reminders.acknowledge(watering.memory, ONE)
+    reminders.snooze(watering.memory, ONE, "2026-05-14 18:00")
+    watering.later(days=2)
+    reminders.snooze(watering.memory, ONE, "2026-05-14 19:00")
+    watering.later(hours=10)
+    fire(watering)
+    fields = header(watering, ONE)
+    assert fields["due_at"] == "2026-05-16T09:00:00Z"
+    assert fields["repeat"] == "FREQ=DAILY;INTERVAL=2"
 
 
 def test_an_occurrence_put_off_and_then_done_does_not_fire_and_a_rule_nobody_can_read_fires_once_more(

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -209,23 +210,37 @@ def test_a_table_that_somebody_keeps_locked_is_an_error_that_says_how_to_find_th
 
 
 def test_a_transaction_left_idle_is_ended_by_the_server_and_the_next_question_is_answered(
-    replica: Replica, monkeypatch: pytest.MonkeyPatch
+    replica: Replica, database: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(
-        Connection, "settings", SETTINGS | {"idle_in_transaction_session_timeout": "50ms"}
-    )
+    # Longer than this process waits for a processor between two statements
+    settings = SETTINGS | {"idle_in_transaction_session_timeout": "1s"}
+    monkeypatch.setattr(Connection, "settings", settings)
     a = replica("a")
-    database = SpaceDatabase(a.settings.url or "", a.settings.space)
+    space_database = SpaceDatabase(a.settings.url or "", a.settings.space)
 
-    def slowly() -> None:
-        with database.snapshot() as snapshot:
-            wait_for(lambda: False, 0.5)
-            snapshot.state()
+    with connected(database) as observer, pytest.raises(DatabaseAway, match=IDLE):
+        ask_after_idling(space_database, observer)
+    assert space_database.newest().last == 0
+    space_database.close()
 
-    with pytest.raises(DatabaseAway, match=r"in a transaction, so it was ended"):
-        slowly()
-    assert database.newest().last == 0
-    database.close()
+
+IDLE = "in a transaction, so it was ended"
+IDLE_SESSIONS = (
+    "select count(*) from pg_stat_activity "
+    "where datname = current_database() and state = 'idle in transaction'"
+)
+
+
+def ask_after_idling(database: SpaceDatabase, observer: psycopg.Connection[Any]) -> None:
+    """Begin a transaction, and ask in it once the server has ended its session."""
+
+    def is_ended() -> bool:
+        row = observer.execute(IDLE_SESSIONS).fetchone()
+        return row == (0,)
+
+    with database.snapshot() as snapshot:
+        assert wait_for(is_ended, 30)
+        snapshot.state()
 
 
 @pytest.mark.parametrize("address", ["postgresql://h/db?space=No%20Space", "postgresql://[h/db"])

@@ -301,7 +301,9 @@ def told(house: House) -> str:
 
 @pytest.mark.parametrize("kind", TEXTS)
 @pytest.mark.parametrize("name", DOORS)
-async def test_at_each_door(tmp_path: Path, log: Path, name: str, kind: str):
+async def test_text_of_a_stranger_does_no_harm_at_any_door(
+    tmp_path: Path, log: Path, name: str, kind: str
+):
     web = Web(tmp_path / "home", public=FAR)
     text = TEXTS[kind]
     with web.memory:

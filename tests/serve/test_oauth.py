@@ -239,35 +239,68 @@ async def test_a_code_works_once_for_its_client_its_verifier_and_a_minute(web, m
     assert answer.status_code == 400
 
 
-async def test_who_shows_no_valid_token_lets_nobody_in(web, client):
+@pytest.fixture
+def ann(web):
+    """The token of a member of the space team."""
     web.access.add_space("team")
     web.access.set_member("team", "ann", "member")
-    ann = web.token("ann", member="ann")
-    own_secret = web.token()
+    return web.token("ann", member="ann")
+
+
+async def consent_of(client, id, **more):
+    """The address at which a person is asked for a client."""
+    return (await asked(client, id, **more)).headers["location"]
+
+
+async def test_consent_without_a_valid_token_is_refused(client, ann):
     id = await registered(client)
-    location = (await asked(client, id)).headers["location"]
+    location = await consent_of(client, id)
     for secret in ("", "cpl_wrong", ann):
         answer = await answered(client, location, secret)
         assert answer.status_code == 403
         assert "no valid token" in answer.text
-    refused = query(await answered(client, location, own_secret, "deny"))
+
+
+async def test_consent_that_is_denied_sends_the_client_an_error_and_is_over(web, client):
+    secret = web.token()
+    id = await registered(client)
+    location = await consent_of(client, id)
+    refused = query(await answered(client, location, secret, "deny"))
     assert refused == {"error": "access_denied", "state": "s1", "iss": FAR}
-    answer = await answered(client, location, own_secret)
+    answer = await answered(client, location, secret)
     assert answer.status_code == 400
-    location = (await asked(client, id)).headers["location"]
-    status_codes = [(await answered(client, location, "x")).status_code for _ in range(6)]
-    assert status_codes == ([403] * 4 + [400] * 2)
-    team = FAR + "/s/team/mcp"
-    location = (await asked(client, id, resource=team)).headers["location"]
+
+
+async def test_consent_is_over_after_a_few_wrong_tokens(client):
+    id = await registered(client)
+    location = await consent_of(client, id)
+    statuses = [(await answered(client, location, "x")).status_code for _ in range(6)]
+    assert statuses == [403] * 4 + [400] * 2
+
+
+async def test_consent_to_a_space_is_given_by_its_members_alone(web, client, ann):
+    own_secret = web.token()
+    id = await registered(client)
+    location = await consent_of(client, id, resource=f"{FAR}/s/team/mcp")
     answer = await answered(client, location, own_secret)
     assert answer.status_code == 403
     code = query(await answered(client, location, ann))["code"]
     got = (await exchanged(client, id, code=code)).json()
     assert await status(client, got["access_token"], "/s/team/mcp") == 200
-    again = await asked(client, id, resource=team)
-    assert (
-        await answered(client, again.headers["location"], got["access_token"])
-    ).status_code == 403
+
+
+async def test_token_that_a_client_got_gives_no_consent(client, ann):
+    team = f"{FAR}/s/team/mcp"
+    id = await registered(client)
+    location = await consent_of(client, id, resource=team)
+    code = query(await answered(client, location, ann))["code"]
+    got = (await exchanged(client, id, code=code)).json()
+    again = await consent_of(client, id, resource=team)
+    answer = await answered(client, again, got["access_token"])
+    assert answer.status_code == 403
+
+
+async def test_consent_sent_by_another_site_is_refused(client):
     page = await client.post("/consent", data={}, headers={"origin": "https://evil.example"})
     assert page.status_code == 403
 
@@ -325,29 +358,52 @@ async def test_the_names_a_client_gives_itself_are_only_text_on_the_page(client)
     assert page.headers["x-frame-options"] == "DENY"
 
 
-async def test_what_the_server_is_is_told_to_every_page(client):
-    any_page = {"origin": "https://inspector.example"}
-    server = await client.get("/.well-known/oauth-authorization-server", headers=any_page)
-    server_document = server.json()
+ANY_PAGE = {"origin": "https://inspector.example"}
+BEFORE_A_REQUEST = {"access-control-request-method": "POST"} | ANY_PAGE
+
+
+async def test_every_page_is_told_what_the_server_of_tokens_can_do(client):
+    address = "/.well-known/oauth-authorization-server"
+    server = await client.get(address, headers=ANY_PAGE)
     assert server.headers["access-control-allow-origin"] == "*"
-    assert server_document["issuer"] == FAR
-    assert server_document["code_challenge_methods_supported"] == ["S256"]
-    assert server_document["client_id_metadata_document_supported"] is True
-    assert server_document["authorization_response_iss_parameter_supported"] is True
-    for path in ("/mcp", "", "/s/team/mcp"):
-        resource = (
-            await client.get("/.well-known/oauth-protected-resource" + path, headers=any_page)
-        ).json()
-        assert resource["resource"] == FAR + (path or "/mcp")
-        assert resource["authorization_servers"] == [FAR]
+    document = server.json()
+    assert document["issuer"] == FAR
+    assert document["code_challenge_methods_supported"] == ["S256"]
+    assert document["client_id_metadata_document_supported"] is True
+    assert document["authorization_response_iss_parameter_supported"] is True
+
+
+async def test_every_page_is_told_who_gives_tokens_for_a_resource(client):
+    resource_by_path = {
+        "/mcp": f"{FAR}/mcp",
+        "": f"{FAR}/mcp",
+        "/s/team/mcp": f"{FAR}/s/team/mcp",
+    }
+    for path, resource in resource_by_path.items():
+        address = f"/.well-known/oauth-protected-resource{path}"
+        answer = await client.get(address, headers=ANY_PAGE)
+        document = answer.json()
+        assert document["resource"] == resource
+        assert document["authorization_servers"] == [FAR]
+
+
+async def test_resource_that_there_is_not_is_not_described(client):
     answer = await client.get("/.well-known/oauth-protected-resource/x")
     assert answer.status_code == 404
-    challenge = (await client.post("/mcp", json=LIST, headers=ACCEPT)).headers["www-authenticate"]
+
+
+async def test_call_without_a_token_is_told_where_the_resource_is_described(client):
+    answer = await client.post("/mcp", json=LIST, headers=ACCEPT)
+    challenge = answer.headers["www-authenticate"]
     assert f'resource_metadata="{FAR}/.well-known/oauth-protected-resource/mcp"' in challenge
-    before = {"access-control-request-method": "POST"} | any_page
-    answer = await client.options("/token", headers=before)
+
+
+async def test_page_of_another_site_may_ask_before_a_request(client):
+    answer = await client.options("/token", headers=BEFORE_A_REQUEST)
     assert answer.status_code == 200
-    web_app = await client.options("/mcp", headers=before | {"origin": "https://claude.ai"})
+    claude = {"origin": "https://claude.ai"}
+    headers = BEFORE_A_REQUEST | claude
+    web_app = await client.options("/mcp", headers=headers)
     assert web_app.headers["access-control-allow-origin"] == "https://claude.ai"
 
 

@@ -31,47 +31,89 @@ def memory(web, text, **more):
     return web.memory.write(Draft(text, project="categories", **more))
 
 
-@pytest.mark.promise("page-today")
-async def test_today_lists_every_change_with_who_made_it_and_takes_one_back(web, page):
+@pytest.fixture
+def tagged_tea(web):
+    """A note that an agent wrote and the owner tagged: changes 1 and 2."""
     agent = web.memory.as_caller("claude", "mcp", client="claude-code 2.1", session="s1234567890")
     note = agent.write(Draft("green\n", title="Tea"))
     web.memory.tag(note, ["hot"])
+    return note
+
+
+@pytest.mark.promise("page-today")
+async def test_today_lists_every_change_with_who_made_it_the_last_first(page, tagged_tea):
     html = await page.text("/page")
     assert "claude claude-code 2.1" in html
     assert "changed Tea · tagged tags: hot" in html
     assert "learned Tea green" in html
     assert html.index("changed Tea") < html.index("learned Tea")
+
+
+@pytest.mark.promise("page-today")
+async def test_part_of_a_change_is_its_difference_alone(page, tagged_tea):
     diffs = await page.see("/page/change/2", **{"x-part": "1"})
     assert "<!doctype" not in diffs
     assert "<ins>hot</ins>" in diffs
+
+
+@pytest.mark.promise("page-today")
+async def test_change_taken_back_on_the_page_is_undone_by_the_page(web, page, tagged_tea):
+    form = {"change": "2", "back": "/page"}
+    answer = await page.send("/page/undo", **form)
+    assert answer.status_code == 303
+    note = web.memory.read(tagged_tea)
+    assert note.tags == ()
+    (undo,) = web.memory.log(limit=1)
+    assert undo.by["client"] == "page"
+
+
+@pytest.mark.promise("page-today")
+async def test_page_after_an_undo_says_that_it_is_taken_back(page, tagged_tea):
     answer = await page.send("/page/undo", change="2", back="/page")
     where = answer.headers["location"]
-    assert answer.status_code == 303
     assert where[:13] == "/page?done=3."
-    whole = await page.see(where)
-    assert "Taken back" in plain(whole)
-    assert "taken back" in plain(whole)
-    for planted in ("3", "3.0000", "2" + where.partition("=3")[2], "x"):
+    whole = plain(await page.see(where))
+    assert "Taken back" in whole
+    assert "taken back" in whole
+
+
+@pytest.mark.promise("page-today")
+async def test_page_with_a_planted_number_says_nothing_is_taken_back(page, tagged_tea):
+    answer = await page.send("/page/undo", change="2", back="/page")
+    proof = answer.headers["location"].partition("=3")[2]
+    for planted in ("3", "3.0000", f"2{proof}", "x"):
         assert "Taken back." not in await page.see(f"/page?done={planted}"), planted
+
+
+@pytest.mark.promise("page-today")
+async def test_change_that_is_taken_back_already_leads_to_its_page(page, tagged_tea):
+    await page.send("/page/undo", change="2")
     refused = await page.send("/page/undo", change="2")
     assert refused.headers["location"] == "/page/change/2?tried=yes"
+
+
+@pytest.mark.promise("page-today")
+async def test_change_that_there_is_not_is_refused(page, tagged_tea):
+    first_of_machine = str(FIRST_OF_MACHINE)
+    expected_statuses = {"99": 404, first_of_machine: 404, "x": 400}
+    statuses = {}
+    for number in expected_statuses:
+        answer = await page.client.get(f"/page/change/{number}")
+        statuses[number] = answer.status_code
+    assert statuses == expected_statuses
     answer = await page.send("/page/undo", change="x")
     assert answer.status_code == 400
-    answer = await page.client.get("/page/change/99")
-    assert answer.status_code == 404
-    answer = await page.client.get(f"/page/change/{FIRST_OF_MACHINE}")
-    assert answer.status_code == 404
-    answer = await page.client.get("/page/change/x")
-    assert answer.status_code == 400
-    document = (await page.client.get("/api/change/1")).json()
+
+
+@pytest.mark.promise("page-today")
+async def test_document_of_a_change_has_who_did_what_to_which_file(page, tagged_tea):
+    answer = await page.client.get("/api/change/1")
+    document = answer.json()
     assert document["verb"] == "write"
     assert document["agent"] == "claude"
-    assert document["files"][0]["path"] == "Tea.md"
-    assert "green" in document["files"][0]["after"]
-    tags = web.memory.read(note).tags
-    assert tags == ()
-    client = web.memory.log(limit=1)[0].by["client"]
-    assert client == "page"
+    (file,) = document["files"]
+    assert file["path"] == "Tea.md"
+    assert "green" in file["after"]
 
 
 @pytest.mark.promise("page-today")
@@ -167,84 +209,167 @@ async def edited(page, at, text, checksum=None):
     return await page.send(at, do="edit", checksum=checksum, **form), was
 
 
+ODD_LINES = "\ufeff---\r\ntitle: A\r\n---\r\n\r\nfirst  \r\n茶 <b>&amp; x\r\n".encode()
+ODD = "/page/note/notes/crlf.md"
+
+
+@pytest.fixture
+def odd_file(web):
+    """The file of a note with a byte order mark, line ends of Windows and signs of HTML."""
+    file = web.memory.home / "notes" / "crlf.md"
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(ODD_LINES)
+    return file
+
+
 @pytest.mark.promise("page-note")
-async def test_an_edit_keeps_every_byte_it_is_not_about_and_asks_when_the_note_changed(web, page):
-    place = web.memory.home / "notes" / "crlf.md"
-    place.parent.mkdir(exist_ok=True)
-    was = "\ufeff---\r\ntitle: A\r\n---\r\n\r\nfirst  \r\n茶 <b>&amp; x\r\n".encode()
-    place.write_bytes(was)
-    at = "/page/note/notes/crlf.md"
-    await edited(page, at, lambda text: text)
-    assert place.read_bytes() == was
-    html = await page.see(at + "?part=edit")
+async def test_edit_that_changes_nothing_keeps_every_byte(page, odd_file):
+    await edited(page, ODD, lambda text: text)
+    assert odd_file.read_bytes() == ODD_LINES
+
+
+@pytest.mark.promise("page-note")
+async def test_edit_keeps_every_byte_it_is_not_about(page, odd_file):
+    await edited(page, ODD, lambda text: text.replace("first", "second"))
+    assert odd_file.read_bytes() == ODD_LINES.replace(b"first", b"second")
+
+
+@pytest.mark.promise("page-note")
+async def test_form_has_the_header_in_a_field_of_its_own(page, odd_file):
+    html = await page.see(f"{ODD}?part=edit")
     assert "title: A" in html.partition('<textarea id="header"')[2]
     assert "title: A" not in html.partition('<textarea id="text"')[2].partition("</textarea>")[0]
-    await edited(page, at, lambda text: text.replace("first", "second"))
-    content = place.read_bytes()
-    assert content == was.replace(b"first", b"second")
-    answer, _ = await edited(page, at, lambda text: "mine\n", checksum="00000000")
-    assert answer.status_code == 409
-    assert "The note was changed meanwhile by" in plain(answer.text)
-    assert "mine" in answer.text
-    content = place.read_bytes()
-    assert content == was.replace(b"first", b"second")
-    checksum = re.search(r'name="checksum" value="(\w+)"', answer.text)[1]
-    answer = await page.send(at, do="edit", checksum=checksum, text="mine")
-    assert answer.status_code == 303
-    assert place.read_bytes() == b"mine"
 
 
 @pytest.mark.promise("page-note")
-async def test_what_the_forms_of_a_note_do_is_done_and_taken_back(web, page):
+async def test_edit_of_a_note_that_changed_meanwhile_is_shown_again_and_not_made(page, odd_file):
+    other_checksum = "00000000"
+    answer, _ = await edited(page, ODD, lambda text: "mine\n", checksum=other_checksum)
+    assert answer.status_code == 409
+    text_shown = plain(answer.text)
+    assert "The note was changed meanwhile by" in text_shown
+    assert "mine" in text_shown
+    assert odd_file.read_bytes() == ODD_LINES
+
+
+@pytest.mark.promise("page-note")
+async def test_edit_that_was_shown_again_is_made_when_it_is_sent_again(page, odd_file):
+    refused, _ = await edited(page, ODD, lambda text: "mine\n", checksum="00000000")
+    checksum = re.search(r'name="checksum" value="(\w+)"', refused.text)[1]
+    answer = await page.send(ODD, do="edit", checksum=checksum, text="mine")
+    assert answer.status_code == 303
+    assert odd_file.read_bytes() == b"mine"
+
+
+@pytest.fixture
+def plan(web):
+    """A note."""
+    return web.memory.write(Draft("one\n", title="Plan"))
+
+
+async def address_after(page, where, **form):
+    """The address that a form of a note leads to."""
+    answer = await page.send(where, **form)
+    assert answer.status_code == 303, answer.text
+    return answer.headers["location"].partition("?")[0]
+
+
+@pytest.mark.promise("page-note")
+async def test_tags_of_a_form_replace_those_of_the_note(web, page, plan):
+    at = note_url(plan.project, plan.path)
+    assert await address_after(page, at, do="tag", tags="a, b") == at
+    assert await address_after(page, at, do="tag", tags="b") == at
+    assert web.memory.read(plan).tags == ("b",)
+
+
+@pytest.mark.promise("page-note")
+async def test_category_of_a_form_moves_the_memory_there(web, page):
     bob = memory(web, "Bob is a colleague of Ann", category="inbox")
-    note = web.memory.write(Draft("one\n", title="Plan"))
     at = note_url(bob.project, bob.path)
-    tea = note_url(note.project, note.path)
-
-    async def do(where, **form):
-        answer = await page.send(where, **form)
-        assert answer.status_code == 303, answer.text
-        return answer.headers["location"].partition("?")[0]
-
-    assert await do(tea, do="tag", tags="a, b") == tea
-    assert await do(tea, do="tag", tags="b") == tea
-    tags = web.memory.read(note).tags
-    assert tags == ("b",)
-    place = await do(at, do="category", category="decisions")
+    place = await address_after(page, at, do="category", category="decisions")
     assert place.startswith("/page/note/categories/decisions/")
-    await do(place, do="pin")
-    pinned = web.memory.memory_id(bob.id).header["pinned"]
-    assert pinned is True
-    await do(place, do="unpin")
-    archived = await do(place, do="archive")
+
+
+@pytest.mark.promise("page-note")
+async def test_memory_is_pinned_and_unpinned_by_its_forms(web, page):
+    bob = memory(web, "Bob is a colleague of Ann", category="people")
+    at = note_url(bob.project, bob.path)
+    await address_after(page, at, do="pin")
+    pinned = web.memory.memory_id(bob.id)
+    assert pinned.header["pinned"] is True
+    await address_after(page, at, do="unpin")
+    unpinned = web.memory.memory_id(bob.id)
+    assert "pinned" not in unpinned.header
+
+
+@pytest.mark.promise("page-note")
+async def test_memory_is_archived_and_brought_back_by_its_forms_and_not_by_a_look(web, page):
+    text = "Bob is a colleague of Ann"
+    bob = memory(web, text, category="decisions")
+    at = note_url(bob.project, bob.path)
+    archived = await address_after(page, at, do="archive")
     assert archived.startswith("/page/note/.archive/decisions/")
-    # A look at it does not
-    assert "Bring back" in await page.see(archived)
-    assert await do(archived, do="bring_back") == place
-    await edited(page, tea, lambda text: text.replace("one", "two"))
+    html = await page.see(archived)
+    assert "Bring back" in html
+    place = await address_after(page, archived, do="bring_back")
+    assert place == at
+
+
+@pytest.mark.promise("page-note")
+async def test_deleted_note_is_restored_by_the_form_of_its_history(web, page, plan):
+    at = note_url(plan.project, plan.path)
+    await edited(page, at, lambda text: text.replace("one", "two"))
     number = web.memory.log(limit=1)[0].number
-    assert await do(tea, do="delete") == "/page"
-    missing = await page.client.get(tea)
+    assert await address_after(page, at, do="delete") == "/page"
+    missing = await page.client.get(at)
     assert missing.status_code == 404
     assert "Its history is still here" in missing.text
-    assert await do(tea, do="restore", change=str(number)) == tea
-    assert web.memory.read(note).text.endswith("one\n")
-    for wrong in ({"do": "x"}, {"do": "tag"}, {"do": "category", "category": "nonsense"}, {}):
+    assert await address_after(page, at, do="restore", change=str(number)) == at
+    assert web.memory.read(plan).text.endswith("one\n")
+
+
+@pytest.mark.promise("page-note")
+async def test_form_that_says_nothing_a_note_can_do_is_refused(web, page):
+    bob = memory(web, "Bob is a colleague of Ann", category="inbox")
+    at = note_url(bob.project, bob.path)
+    wrong_forms = (
+        {"do": "x"},
+        {"do": "tag"},
+        {"do": "category", "category": "nonsense"},
+        {},
+    )
+    for wrong in wrong_forms:
         response = await page.send(at, **wrong)
         assert response.status_code in (400, 404), wrong
-    question = await page.send(tea, do="erase")
+
+
+@pytest.mark.promise("page-note")
+async def test_erasure_is_asked_about_with_what_goes_before_anything_goes(web, page, plan):
+    for number in range(4):
+        web.memory.edit(plan, Append(f"{number}\n"))
+    at = note_url(plan.project, plan.path)
+    question = await page.send(at, do="erase")
     assert "There is no undo" in question.text
-    foretold = re.search(r"With it go: (\d+) entries of the log, (\d+) older texts", question.text)
-    assert min(int(foretold[1]), int(foretold[2])) >= 4
+    pattern = r"With it go: (\d+) entries of the log, (\d+) older texts"
+    foretold = re.search(pattern, question.text)
+    entries = foretold[1]
+    assert int(entries) == 5
+    older_texts = foretold[2]
+    assert int(older_texts) >= 4
     assert 'name="sure" value="yes"' in question.text
-    assert web.memory.read(note)
+    assert web.memory.read(plan)
+
+
+@pytest.mark.promise("page-note")
+async def test_erased_note_is_gone_and_those_that_link_to_it_are_named(web, page):
+    note = web.memory.write(Draft("quokkas\n", title="Plan"))
+    at = note_url(note.project, note.path)
     web.memory.write(Draft("[[Plan]]", title="Linking"))
-    answered = await page.send(tea, do="erase", sure="yes")
+    answered = await page.send(at, do="erase", sure="yes")
     assert "Linking" in plain(answered.text)
-    response = await page.client.get(tea)
+    response = await page.client.get(at)
     assert response.status_code == 404
-    today = (await page.text("/page")).replace("changed one note", "")
-    assert not re.search(r"\bone\b", today)
+    assert "quokkas" not in await page.text("/page")
 
 
 @pytest.mark.promise("page-note")

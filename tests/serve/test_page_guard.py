@@ -62,37 +62,62 @@ async def test_a_stranger_sees_nothing_and_changes_nothing(web, client):
     assert web.memory.read("tea").text
 
 
+async def status_of_code(client, code):
+    answer = await client.get("/page/enter", params={"code": code})
+    return answer.status_code
+
+
 @pytest.mark.promise("page-refused")
-async def test_a_code_is_good_once_and_for_minutes_and_a_cookie_for_days(web, client):
+async def test_code_is_good_once_and_not_used_up_by_a_look_ahead(web, client):
     visitor = Browser(web, client)
     code = visitor.code()
-    # A look ahead uses none up
     response = await client.head("/page/enter", params={"code": code})
     assert response.status_code == 401
+    status = await status_of_code(client, code)
+    assert status == 200
+    client.cookies.clear()
+    later_status = await status_of_code(client, code)
+    assert later_status == 401
+
+
+@pytest.mark.promise("page-refused")
+async def test_code_is_good_for_minutes(web, client):
+    code = Browser(web, client).code()
+    web.later(minutes=6)
+    assert await status_of_code(client, code) == 401
+
+
+@pytest.mark.promise("page-refused")
+async def test_cookie_of_a_code_is_for_this_site_and_for_no_script(web, client):
+    visitor = Browser(web, client)
+    code = visitor.code()
     answer = await client.get("/page/enter", params={"code": code})
     cookie = answer.headers["set-cookie"].lower()
-    assert answer.status_code == 200
     assert "httponly" in cookie
     assert "samesite=strict" in cookie
-    stored_cookies = dict(client.cookies)
-    client.cookies.clear()
-    answer = await client.get("/page/enter", params={"code": code})
-    assert answer.status_code == 401
-    late = visitor.code()
+
+
+@pytest.mark.promise("page-refused")
+async def test_cookie_is_good_for_days(web, page):
     web.later(minutes=6)
-    answer = await client.get("/page/enter", params={"code": late})
-    assert answer.status_code == 401
-    client.cookies.update(stored_cookies)
-    await visitor.see("/page")
+    await page.see("/page")
     web.later(days=8)
-    answer = await client.get("/page")
+    answer = await page.client.get("/page")
     assert answer.status_code == 401
-    await visitor.enter()
-    answer = await visitor.send("/page/leave")
+
+
+@pytest.mark.promise("page-refused")
+async def test_cookie_is_good_until_its_owner_leaves(web, page):
+    answer = await page.send("/page/leave")
     assert answer.status_code == 200
-    answer = await client.get("/page")
+    answer = await page.client.get("/page")
     assert answer.status_code == 401
-    assert "cpl_" not in str(web.access.rows())
+
+
+@pytest.mark.promise("page-refused")
+async def test_secret_of_a_visit_is_not_stored(web, page):
+    rows = str(web.access.rows())
+    assert "cpl_" not in rows
 
 
 @pytest.mark.promise("page-refused")
@@ -152,59 +177,126 @@ HALVES_OF_CHARACTERS = {
 """Bodies of `/api/note` that UTF-8 cannot carry, with the status of the answer."""
 
 
-@pytest.mark.promise("page-api")
-async def test_a_token_does_at_the_api_what_it_may_and_opens_no_page(web, client):
+class TokenCaller:
+    """Requests with one token."""
+
+    def __init__(self, client, secret):
+        self.client = client
+        self.secret = secret
+
+    async def get(self, path):
+        return await self.client.get(path, headers=bearer(self.secret))
+
+    async def post(self, path, **data):
+        return await self.client.post(path, json=data, headers=bearer(self.secret))
+
+
+@pytest.fixture
+def notes_of_all(web):
+    """A note of the project work, one of notes, and one that only an agent may see."""
     web.memory.add_project("work", str(web.memory.home.parent / "work"))
     web.memory.write(Draft("mine alone", title="Private", scope="agent:ann"))
     for project in ("work", "notes"):
         web.memory.write(Draft("of all", title=f"In {project}", project=project))
-    reader = web.token("reader", scope="read")
-    limited = web.token("bob", projects=["work"])
 
-    async def get(secret, path):
-        return await client.get(path, headers=bearer(secret))
 
-    async def post(secret, path, **data):
-        return await client.post(path, json=data, headers=bearer(secret))
+@pytest.fixture
+def reader(web, client, notes_of_all):
+    """A caller that may read."""
+    return TokenCaller(client, web.token("reader", scope="read"))
 
-    response = await get(reader, "/page")
+
+@pytest.fixture
+def limited(web, client, notes_of_all):
+    """A caller that may write, in the project work alone."""
+    return TokenCaller(client, web.token("bob", projects=["work"]))
+
+
+@pytest.mark.promise("page-api")
+async def test_token_opens_no_page(reader):
+    response = await reader.get("/page")
     assert response.status_code == 401
-    assert (await get(reader, "/api/note?ref=in-work")).json()["note"]["content"] == "of all"
-    response = await get(reader, "/api/note?ref=private")
+
+
+@pytest.mark.promise("page-api")
+async def test_token_reads_at_the_api_what_everybody_may_see(reader):
+    note = (await reader.get("/api/note?ref=in-work")).json()["note"]
+    assert note["content"] == "of all"
+    runs = (await reader.get("/api/changes?limit=2")).json()["runs"]
+    assert len(runs) == 2
+
+
+@pytest.mark.promise("page-api")
+async def test_token_finds_no_note_of_another_agent(reader):
+    response = await reader.get("/api/note?ref=private")
     assert response.status_code == 404
-    assert len((await get(reader, "/api/changes?limit=2")).json()["runs"]) == 2
-    refused = await post(reader, "/api/note", ref="in-work", do="delete")
+
+
+@pytest.mark.promise("page-api")
+async def test_token_that_may_read_changes_nothing(reader):
+    refused = await reader.post("/api/note", ref="in-work", do="delete")
     assert refused.status_code == 403
     assert refused.json()["error"]["code"] == "refused"
-    response = await get(limited, "/api/note?ref=in-notes")
+
+
+@pytest.mark.promise("page-api")
+async def test_token_of_a_project_sees_notes_and_changes_of_that_project_alone(web, limited):
+    response = await limited.get("/api/note?ref=in-notes")
     assert response.status_code == 404
-    runs = (await get(limited, "/api/changes")).json()["runs"]
+    text = (await limited.get("/api/search?q=of+all")).text
+    assert "in-work" in text
+    assert "in-notes" not in text
+    runs = (await limited.get("/api/changes")).json()["runs"]
     projects = {change["project"] for change in chain.from_iterable(runs)}
     assert projects == {"work"}
     foreign = next(change.number for change in web.memory.log() if change.project == "notes")
-    response = await get(limited, f"/api/change/{foreign}")
+    response = await limited.get(f"/api/change/{foreign}")
     assert response.status_code == 404
+
+
+@pytest.mark.promise("page-api")
+async def test_token_takes_back_no_change_of_others(web, limited):
+    runs = (await limited.get("/api/changes")).json()["runs"]
+    foreign = next(change.number for change in web.memory.log() if change.project == "notes")
     for undo in ({"change": str(foreign)}, {"change": runs[0][0]["change"]}, {"run": "1"}, {}):
-        response = await post(limited, "/api/undo", **undo)
+        response = await limited.post("/api/undo", **undo)
         assert response.status_code == 409, undo
-    text = (await get(limited, "/api/search?q=of+all")).text
-    assert "in-notes" not in text
-    answer = await post(limited, "/api/note", ref="in-work", do="tag", tags="a,b")
-    tags = answer.json()["note"]["tags"]
-    assert tags == ["a", "b"]
-    undone = await post(limited, "/api/undo", change=str(answer.json()["change"]))
+
+
+@pytest.mark.promise("page-api")
+async def test_token_tags_a_note_as_its_agent_and_takes_it_back(web, limited):
+    answer = await limited.post("/api/note", ref="in-work", do="tag", tags="a,b")
+    assert answer.json()["note"]["tags"] == ["a", "b"]
+    assert web.memory.log(limit=1)[0].agent == "bob"
+    undone = await limited.post("/api/undo", change=str(answer.json()["change"]))
     assert undone.status_code == 200
-    response = await post(limited, "/api/review", key="x", choice="y")
+
+
+@pytest.mark.promise("page-api")
+async def test_token_is_asked_no_questions_of_review_and_answers_none(limited):
+    assert (await limited.get("/api/review")).json() == {"items": []}
+    response = await limited.post("/api/review", key="x", choice="y")
     assert response.status_code in (400, 404)
-    response = await post(limited, "/api/note", ref="in-work", do="erase")
-    assert response.status_code == 400
-    response = await post(limited, "/api/note", ref="in-work", do="tag", tags="a, " * 4_000)
-    assert response.status_code == 413
-    assert (await get(limited, "/api/review")).json() == {"items": []}
-    for wrong in ({"do": "nothing"}, {"do": "tag"}, {"do": "edit", "text": "x"}, {}):
-        response = await post(limited, "/api/note", ref="in-work", **wrong)
+
+
+@pytest.mark.promise("page-api")
+async def test_form_of_the_api_that_is_wrong_is_refused(limited):
+    for wrong in (
+        {"do": "erase"},
+        {"do": "nothing"},
+        {"do": "tag"},
+        {"do": "edit", "text": "x"},
+        {},
+    ):
+        response = await limited.post("/api/note", ref="in-work", **wrong)
         assert response.status_code == 400, wrong
-    headers = bearer(limited) | {"content-type": "application/json"}
+    response = await limited.post("/api/note", ref="in-work", do="tag", tags="a, " * 4_000)
+    assert response.status_code == 413
+
+
+@pytest.mark.promise("page-api")
+async def test_body_of_the_api_that_is_no_object_is_refused(client, limited):
+    headers = bearer(limited.secret) | {"content-type": "application/json"}
     bodies = HALVES_OF_CHARACTERS | {
         "{": 400,
         "[]": 400,
@@ -215,10 +307,12 @@ async def test_a_token_does_at_the_api_what_it_may_and_opens_no_page(web, client
     for body, status in bodies.items():
         answer = await client.post("/api/note", content=body, headers=headers)
         assert answer.status_code == status, body[:9]
-    answer = await get("cpl_no", "/api/changes")
+
+
+@pytest.mark.promise("page-api")
+async def test_unknown_token_is_told_how_to_be_let_in(client):
+    answer = await TokenCaller(client, "cpl_no").get("/api/changes")
     assert answer.headers["www-authenticate"].startswith("Bearer")
-    agent = web.memory.log(limit=1)[0].agent
-    assert agent == "bob"
 
 
 @pytest.mark.promise("page-api")

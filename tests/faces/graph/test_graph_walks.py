@@ -25,7 +25,7 @@ def test_a_chain_is_opened_and_walked(chain, arguments, entities, relations):
     assert chain.triples("open_nodes", **arguments) == relations
 
 
-def test_a_circle_ends(chain):
+def test_walk_around_a_circle_ends(chain):
     chain.relate("C to A", "A self A")
     assert chain.names("open_nodes", names=["A"], depth=5) == ["A", "B", "C"]
     assert chain.triples("open_nodes", names=["A"], depth=5) == [

@@ -95,6 +95,11 @@ def test_what_cannot_be_kept_is_refused_with_a_reason(tmp_path: Path) -> None:
         session = MemorandaSession("s", memory)
         with pytest.raises(InvalidInput, match="no JSON"):
             run(session.add_items([{"x": object()}]))
+        deep: list[Any] = []
+        for _ in range(100_000):
+            deep = [deep]
+        with pytest.raises(InvalidInput, match="no JSON"):
+            run(session.add_items([{"x": deep}]))
         run(session.add_items(ITEMS))
         file = next((tmp_path).rglob("00000001.md"))
         file.write_text(file.read_text("utf-8").replace('"role"', "role"), "utf-8")

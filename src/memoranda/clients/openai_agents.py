@@ -156,7 +156,7 @@ class MemorandaSession(SessionABC):
         """Return a note with one line of JSON for each item. Raises InvalidInput for other values."""
         try:
             lines = [json.dumps(item, ensure_ascii=False) for item in items]
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise InvalidInput(
                 f"an item of session {self.session_id} is no JSON: {error}"
             ) from None

@@ -39,7 +39,7 @@ ARGUMENTS: dict[str, Any] = {
     "move": {"ref": "Apples", "destination": "fruit/"},
     "delete": {"ref": "Apples"},
     "edit": {"ref": "Apples", "edit": None},
-    "erase": {"dry_run": True},
+    "erase": {"agent": "claude", "dry_run": True},
     "tag": {"ref": "Apples"},
     "remind": {"text": "tea", "at": "tomorrow at 3pm"},
 }
@@ -196,6 +196,12 @@ def test_lines_to_import_are_lines(memory: Memory) -> None:
     for wrong_lines in ("{}\n", 5, None, [5]):
         with pytest.raises(InvalidInput, match="`lines` must be a list of lines"):
             memory.import_(wrong_lines)
+
+
+@pytest.mark.parametrize("nothing", [{}, {"agent": ""}, {"source": ""}, {"observation": "x"}])
+def test_an_erasure_of_nothing_is_refused(memory: Memory, nothing: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput, match="erase needs a ref, an agent, a project or a source"):
+        memory.erase(**nothing)
 
 
 def test_what_names_no_question_and_no_setting_is_refused(memory: Memory) -> None:

@@ -608,8 +608,10 @@ class Memory:
         dry_run: whether to remove nothing, and only return what would be removed.
 
         Raises NotFound, Ambiguous, Locked, StorageError. Raises InvalidInput if the caller is an
-        agent.
+        agent, and if nothing says what to remove.
         """
+        if not (refs or agent or project or source):
+            raise InvalidInput("erase needs a ref, an agent, a project or a source")
         return self._session.erase(
             *refs,
             agent=agent,

@@ -97,8 +97,10 @@ def test_export_and_import_are_verbs(tmp_path: Path) -> None:
         assert list(other_memory.export(category="preferences")) == lines[:1]
         with pytest.raises(InvalidInput):
             other_memory.export(category="nope")
-        with pytest.raises(memoranda.MemorandaError):
-            other_memory.import_(["{"])
+        with pytest.raises(memoranda.BadRecord, match="record 2") as refusal:
+            other_memory.import_([*lines[:1], "{"])
+        assert isinstance(refusal.value, InvalidInput)
+        assert refusal.value.number == 2
 
 
 def test_a_session_offers_the_toolsets_named(tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ BELOW = {
     "config_text": {"errors", "note"},
     "config": {"errors", "clock", "text", "config_text", "note", "extras", "state_place"},
     "query": {"errors", "value_object", "clock", "text", "note"},
+    "argument_checks": {"errors", "text"},
     "sources": {
         "errors",
         "value_object",
@@ -170,6 +171,7 @@ BELOW = {
     "__main__": {"cli"},
     # The public verbs name the values of every layer below.
     "api": {
+        "argument_checks",
         "errors",
         "clock",
         "config",

@@ -35,6 +35,7 @@ _MODULES = {
         "AgentPaused",
         "Ambiguous",
         "AmbiguousTime",
+        "BadRecord",
         "Busy",
         "CannotRead",
         "CannotUndo",

@@ -16,6 +16,7 @@ from memoranda.engine.review import ReviewItem as ReviewItem
 from memoranda.errors import AgentPaused as AgentPaused
 from memoranda.errors import Ambiguous as Ambiguous
 from memoranda.errors import AmbiguousTime as AmbiguousTime
+from memoranda.errors import BadRecord as BadRecord
 from memoranda.errors import Busy as Busy
 from memoranda.errors import CannotRead as CannotRead
 from memoranda.errors import CannotUndo as CannotUndo

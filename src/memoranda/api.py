@@ -14,16 +14,20 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from memoranda import clock as clocks
+from memoranda.argument_checks import check, check_arguments, check_fields, refusal
 from memoranda.clock import Clock
 from memoranda.engine import MemorySession, open_session
 from memoranda.engine.reading import Ref
 from memoranda.errors import InvalidInput
 from memoranda.index.rows import Hits, NoteInfo, NotesListed
+from memoranda.note.links import check_project_name
 from memoranda.note.model import ARCHIVED, GLOBAL, Draft, Note
-from memoranda.query import Query, check_memory
+from memoranda.note.project_access import check_agent
+from memoranda.query import Query, check_memory, check_query
+from memoranda.sources.files import closed_on_error
 
 if TYPE_CHECKING:
     from memoranda.config import Settings
@@ -46,6 +50,48 @@ Setting = str | int | float | bool | Sequence[str] | None
 """A value of config.yaml; None takes the key out."""
 
 
+def _check_ref(name: str, value: Any) -> None:
+    """Raise InvalidInput for a value that cannot name a note."""
+    if isinstance(value, str | Note | NoteInfo):
+        return
+    is_pair = isinstance(value, tuple) and len(value) == 2
+    if not is_pair or not all(isinstance(part, str) for part in value):
+        raise refusal(name, "a text, a pair (project, path), or a note", value)
+
+
+def _check_ref_or_draft(name: str, value: Any) -> None:
+    """Raise InvalidInput for a value that is neither a note nor the draft of one."""
+    if not isinstance(value, Draft):
+        _check_ref(name, value)
+
+
+def _check_query(name: str, value: Any) -> None:
+    """Raise InvalidInput for any value but a text and a valid Query."""
+    if isinstance(value, Query):
+        check_fields(value)
+        check_query(value)
+    elif not isinstance(value, str):
+        raise refusal(name, "a text or a Query", value)
+
+
+def _check_question(name: str, value: Any) -> None:
+    """Raise InvalidInput for a value that cannot name a question of `review`."""
+    from memoranda.engine.review import ReviewItem
+
+    if not isinstance(value, str | ReviewItem):
+        raise refusal(name, "the key of a question, or the question", value)
+
+
+_CHECKS = {
+    "Ref": _check_ref,
+    "str | ReviewItem": _check_question,
+    "Ref | Draft": _check_ref_or_draft,
+    "str | Query": _check_query,
+}
+"""The checks of the type hints that only this module knows."""
+
+
+@check_arguments(_CHECKS)
 class Memory:
     """An open memory, as one caller may use it (see `open_memory`). It is thread-safe.
 
@@ -132,7 +178,7 @@ class Memory:
 
         Raises the errors of `write`.
         """
-        if isinstance(drafts, str | Draft):
+        if isinstance(drafts, str | Draft) or not isinstance(drafts, Iterable):
             raise InvalidInput(
                 "`write_many` takes a list of drafts.", "Store one note with `write`."
             )
@@ -172,7 +218,7 @@ class Memory:
 
         Raises NotFound, Ambiguous, Locked.
         """
-        return self._session.tag(ref, _texts(add, "add"), _texts(remove, "remove"))
+        return self._session.tag(ref, add, remove)
 
     def link(self, ref: Ref, target: Ref, type: str = "links_to") -> bool:
         """Link two notes, and return whether the link is new.
@@ -271,9 +317,7 @@ class Memory:
         session = self._session
         session.check_scope(scope)
         reading = reminders.read_time(session, text if at is None else at)
-        return reminders.store(
-            session, text, reading, tags=_texts(tags, "tags"), scope=scope, source=source
-        )
+        return reminders.store(session, text, reading, tags=tags, scope=scope, source=source)
 
     def bring_back(self, ref: Ref, category: str | None = None) -> Note:
         """Take a note out of the archive, and return it.
@@ -390,9 +434,8 @@ class Memory:
 
         Raises TimeframeError, ProjectNotFound.
         """
-        names = _names(projects)
         since = self._session.since(timeframe)
-        query = Query(projects=names, after=since)
+        query = Query(projects=_names(projects), after=since)
         notes, total = self._session.list(query, limit=limit, offset=offset)
         return notes, total, since
 
@@ -436,11 +479,10 @@ class Memory:
 
         question: a question, a task, or the last turns of a conversation.
         max_tokens: the most tokens that the text has; a token is 4 characters. None means 2000.
-        projects: the names of the projects; None means all projects. A project that does not exist
-            has no evidence, and is not an error.
+        projects: the names of the projects; None means all projects.
         as_of: the time at which the evidence was valid, aware; None means now.
 
-        Raises InvalidInput for a `max_tokens` below 1.
+        Raises ProjectNotFound, and InvalidInput for a `max_tokens` below 1.
         """
         return self._session.context_for(
             question, max_tokens=max_tokens, projects=_names(projects), as_of=as_of
@@ -566,8 +608,10 @@ class Memory:
         dry_run: whether to remove nothing, and only return what would be removed.
 
         Raises NotFound, Ambiguous, Locked, StorageError. Raises InvalidInput if the caller is an
-        agent.
+        agent, and if nothing says what to remove.
         """
+        if not (refs or agent or project or source):
+            raise InvalidInput("erase needs a ref, an agent, a project or a source")
         return self._session.erase(
             *refs,
             agent=agent,
@@ -639,8 +683,8 @@ class Memory:
         key: the name of the key, such as `daemon.interval`. `memory config list` shows all keys.
         value: the new value; None removes the key.
 
-        Raises ConfigError for a value that the key cannot have, and InvalidInput for an agent. Then
-        nothing is written.
+        Raises ConfigError for a value that the key cannot have, and InvalidInput for an unknown key
+        and for an agent. Then nothing is written.
         """
         self._session.configure(key, value)
 
@@ -728,8 +772,7 @@ class Memory:
         lines: the lines. All of them are checked before anything is written.
         skip_bad: whether to leave out bad lines.
 
-        Raises BadRecord (memoranda.transfer.jsonl), with the number of the line, unless `skip_bad` is
-        set.
+        Raises BadRecord with the number of the line, unless `skip_bad` is set.
         """
         from tempfile import TemporaryFile
 
@@ -737,6 +780,8 @@ class Memory:
 
         with TemporaryFile() as file:
             for line in lines:
+                if not isinstance(line, str | bytes):
+                    raise refusal("lines", "a list of lines", line)
                 data = line.encode() if isinstance(line, str) else line
                 file.write(data)
                 if not data.endswith(b"\n"):
@@ -791,12 +836,38 @@ def open_memory(
         long. Without it, each call lists the files.
     only: the names of the projects that this process may use. Empty means all projects.
 
-    Raises ConfigError, StorageError.
+    Raises ConfigError, StorageError. Raises InvalidInput for a name that an agent may not have, and
+    ProjectNotFound for a name in `only` that no project has.
     """
+    _check_opening(home=home, agent=agent, projects=projects, face=face, only=only)
     session = open_session(
         home, agent, projects, face=face, config=config, clock=clock, watch=watch, only=only
     )
+    with closed_on_error(session):
+        session.check_project_names(only)
     return Memory(session)
+
+
+def _check_opening(
+    *,
+    home: str | os.PathLike[str] | None,
+    agent: str | None,
+    projects: Mapping[str, str | os.PathLike[str]] | None,
+    face: str,
+    only: Collection[str],
+) -> None:
+    """Raise InvalidInput for a wrong argument of `open_memory`."""
+    check("home", home, "str | os.PathLike[str] | None")
+    check("agent", agent, "str | None")
+    check("projects", projects, "dict[str, Any] | None")
+    check("face", face, "str")
+    check("only", only, "Collection[str]")
+    for name, folder in (projects or {}).items():
+        check("projects", name, "str")
+        check_project_name(name)
+        check(f"projects[{name!r}]", folder, "str | os.PathLike[str]")
+    if agent is not None:
+        check_agent(agent)
 
 
 # The most characters of the path in a `repr`.
@@ -815,9 +886,7 @@ def _as_draft(value: Draft | str) -> Draft:
     if isinstance(value, str):
         return Draft(value)
     if isinstance(value, Draft):
-        if not isinstance(value.text, str):
-            raise InvalidInput(f"The text of a draft is a str; got {type(value.text).__name__}.")
-        _texts(value.tags, "tags")
+        check_fields(value)
         return value
     raise InvalidInput(
         f"A note is written from a text or a Draft; got {type(value).__name__}.",
@@ -829,14 +898,4 @@ def _names(projects: Sequence[str] | None) -> tuple[str, ...] | None:
     """Return the names of projects as a tuple. None, which means all projects, stays None."""
     if projects is None:
         return None
-    return tuple(_texts(projects, "projects"))
-
-
-def _texts(values: Sequence[str], name: str) -> Sequence[str]:
-    """Return a list of texts. Raises InvalidInput for a single text, which is a list of letters.
-
-    name: the name of the parameter, for the error.
-    """
-    if isinstance(values, str):
-        raise InvalidInput(f"`{name}` is a list of texts; got one text.", f'Use ["{values}"].')
-    return values
+    return tuple(projects)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from memoranda import config_text
 from memoranda.clock import SYSTEM_ZONE, duration
-from memoranda.errors import ConfigError, ConfigFileError, InvalidInput
+from memoranda.errors import ConfigError, ConfigFileError, InvalidInput, choices
 from memoranda.note.model import CATEGORIES
 from memoranda.note.project_access import ProjectAccess
 from memoranda.state_place import PRIVATE, keep_state
@@ -69,6 +69,22 @@ def keys() -> tuple[ConfigKey, ...]:
             columns = [column.strip() for column in line.split("|")]
             config_keys.append(ConfigKey(*columns))
     return tuple(config_keys)
+
+
+def key_named(name: str) -> ConfigKey:
+    """Return the key with a name.
+
+    Raises InvalidInput for an unknown name, with similar names.
+    """
+    for key in keys():
+        # In the name of a key, `{name}` means any name, as in `agents.{name}`.
+        pattern = re.escape(key.name).replace(r"\{name\}", r"[\w .@-]+?")
+        if re.fullmatch(pattern, name):
+            return key._replace(name=name)
+    if name.startswith("projects."):
+        raise InvalidInput("projects are added and removed by memory project")
+    hint = choices(name, [key.name for key in keys()], "Settings")
+    raise InvalidInput(f'unknown setting "{name}"', hint)
 
 
 # The methods that `dataclass` would generate for 60 fields take 2 ms of every command.

@@ -2,6 +2,7 @@
 
 MemorandaError            code           exit
 ├── InvalidInput            invalid           1   an argument has the wrong type or value
+│   ├── BadRecord           invalid           1   a line of an export cannot be imported
 │   ├── TimeframeError      timeframe         1   a time frame cannot be read
 │   ├── TimeRefused         invalid_time      1   a reminder does not name one future time
 │   │   ├── AmbiguousTime   ambiguous_time    1   it names several times, or a part is missing
@@ -151,6 +152,19 @@ class InvalidInput(MemorandaError):
     """An argument has the wrong type or value."""
 
     code = "invalid"
+
+
+class BadRecord(InvalidInput):
+    """A line of an export cannot be imported.
+
+    number: the number of the line, counted from 1.
+    reason: the reason in words.
+    """
+
+    def __init__(self, number: int, reason: str):
+        self.number = number
+        self.reason = reason
+        super().__init__(f"malformed JSON at record {number}: {reason}")
 
 
 class TimeframeError(InvalidInput):

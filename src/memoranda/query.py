@@ -18,6 +18,9 @@ from memoranda.value_object import FrozenValueObject
 ORDERS = ("changed", "created", "path", "address")
 """How a list may be sorted: the newest first by one of the two times, or by path or permalink."""
 
+SEARCH_TYPES = ("text", "title", "permalink")
+"""What the words of a search may be looked for in."""
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Query(FrozenValueObject):
@@ -26,7 +29,7 @@ class Query(FrozenValueObject):
     A filter that is not set lets every note pass.
 
     text: words to look for; a list does not look at them.
-    search_type: `text`, `title` or `permalink` (an address with `*`).
+    search_type: one of SEARCH_TYPES; for `permalink`, the text is an address with `*`.
     order: one of ORDERS, for lists.
 
     Where a note is:
@@ -224,6 +227,17 @@ def check_memory(
             raise InvalidInput(f'invalid {name} "{value}"', choices(value, allowed))
     if scope is not None and not SCOPE.fullmatch(scope.lower()):
         raise InvalidInput(f'invalid scope "{scope}"', SCOPE_HINT)
+
+
+def check_query(query: Query) -> None:
+    """Raise InvalidInput for a query with an order, a search type, or a category, phase or scope that
+    does not exist.
+    """
+    for name, allowed in (("search_type", SEARCH_TYPES), ("order", ORDERS)):
+        value = getattr(query, name)
+        if value not in allowed:
+            raise InvalidInput(f'invalid {name} "{value}"', choices(value, allowed))
+    check_memory(query.category, query.phase, query.scope)
 
 
 def memory_query(

@@ -16,10 +16,11 @@ import pytest
 from contract.note_tools import texts
 from memoranda import Draft
 from memoranda.basic_memory import FORMER, reading
+from memoranda.basic_memory.vault import _settings
 from memoranda.cli.presets import preset
 from memoranda.config import load
 from memoranda.engine import open_session
-from memoranda.errors import NotFound
+from memoranda.errors import ConfigFileError, NotFound
 from memoranda.faces import registry
 from memoranda.faces.agent.session import call_tool
 from memoranda.index.search import queries
@@ -185,6 +186,14 @@ def test_its_configuration_is_found_where_xdg_says_and_a_vault_without_one_is_us
     chosen = preset("basic-memory", alone)
     assert chosen.projects == {"main": str(vault)}
     assert chosen.default_project == "main"
+
+
+def test_a_configuration_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "config.json"
+    for text in ("{", "[" * 100_000, "[]"):
+        file.write_text(text, "utf-8")
+        with pytest.raises(ConfigFileError, match=r"load config: .*config\.json: "):
+            _settings({"BASIC_MEMORY_CONFIG_DIR": str(tmp_path)})
 
 
 def test_every_alias_of_its_arguments_means_the_same(program: Program) -> None:

@@ -35,12 +35,22 @@ from memoranda.cli.syntax import Command
         ("project add x", "accepts 2 arg(s), received 1", "memory project add"),
         ("list --limit x", 'invalid value "x" for --limit: not a number', "memory list"),
         ("list --limit -1", 'invalid value "-1" for --limit: must be at least 0', "memory list"),
+        (
+            f"list --limit {10**30}",
+            f'invalid value "{10**30}" for --limit: must be at most {10**15}',
+            "memory list",
+        ),
         ("list --limit", "flag needs an argument: --limit", "memory list"),
         ("list --json=1", "--json takes no value", "memory list"),
         ("write x --now soon", 'invalid value "soon" for --now: not an ISO time', "memory write"),
         ("list --now 2026-05-01", "unknown flag: --now", "memory list"),
         ("--now 2026-05-01 list", "unknown flag: --now", "memory list"),
         ("undo x", 'invalid value "x" for N: not a number', "memory undo"),
+        (
+            f"undo {10**30}",
+            f'invalid value "{10**30}" for N: must be at most {10**15}',
+            "memory undo",
+        ),
         ("doctor --dry-run", "--dry-run needs --fix", "memory doctor"),
         (
             "mcp --project notes --as anthropic",
@@ -177,6 +187,7 @@ def test_the_agent_is_the_option_then_the_variable(
     ran = terminal("write", "x", "--scope", "agent:claude")
     assert ran.error == 'invalid scope "agent:claude"'
     assert terminal("list", "--agent", "No Name").error == 'invalid agent "No Name"'
+    assert terminal("list", "--agent", "").error == 'invalid agent ""'
 
 
 @pytest.mark.parametrize("name", ["owner", "Manual", "web", "FILE", "import"])

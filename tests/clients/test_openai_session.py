@@ -95,6 +95,11 @@ def test_what_cannot_be_kept_is_refused_with_a_reason(tmp_path: Path) -> None:
         session = MemorandaSession("s", memory)
         with pytest.raises(InvalidInput, match="no JSON"):
             run(session.add_items([{"x": object()}]))
+        deep: list[Any] = []
+        for _ in range(100_000):
+            deep = [deep]
+        with pytest.raises(InvalidInput, match="no JSON"):
+            run(session.add_items([{"x": deep}]))
         run(session.add_items(ITEMS))
         file = next((tmp_path).rglob("00000001.md"))
         file.write_text(file.read_text("utf-8").replace('"role"', "role"), "utf-8")
@@ -102,6 +107,11 @@ def test_what_cannot_be_kept_is_refused_with_a_reason(tmp_path: Path) -> None:
             InvalidInput, match=r"no transcript: .* Mend it, or restore it with memory restore\."
         ):
             run(session.get_items())
+        file.write_text(file.read_text("utf-8").replace("{role", "[" * 100_000), "utf-8")
+        with pytest.raises(InvalidInput, match="no transcript"):
+            run(session.get_items())
+        with pytest.raises(InvalidInput, match="`limit` must be at least 0; got -1"):
+            run(session.get_items(limit=-1))
 
 
 def test_a_runner_goes_on_where_the_session_stood(tmp_path: Path) -> None:

@@ -144,6 +144,15 @@ def test_a_text_that_looks_like_json_stays_text(caller: Caller) -> None:
     assert '["a"]' in caller("memory_recall", key="k").text
 
 
+@pytest.mark.parametrize("name", ["metadata_filters", "tags", "page"])
+def test_json_text_that_is_nested_too_deeply_is_refused_by_name(caller: Caller, name: str) -> None:
+    deep_text = '{"a":' * 1900
+    reply = caller.tools.call(caller.memory, "search_notes", {"query": "x", name: deep_text})
+    is_list = name == "tags"
+    assert reply.is_error is not is_list
+    assert is_list or f"`{name}` must be" in reply.text
+
+
 @pytest.mark.parametrize("contract", ["notes", "memory", "graph", "kv", "agent"])
 def test_every_contract_takes_a_blank_optional_text_as_absent(contract: str) -> None:
     schema = {"properties": {"place": {"type": "string"}, "text": {"type": "string"}}}

@@ -93,9 +93,11 @@ def test_a_step_that_fails_is_logged_and_does_not_stop_the_others(
 
     steps = [("sync", fail), *home.daemon.steps()[1:]]
     monkeypatch.setattr(home.daemon, "steps", lambda: steps)
+    monkeypatch.setattr(Daemon, "_read_transcripts", lambda _: 3)
     with caplog.at_level(logging.INFO):
         assert not Daemon(home.daemon, timedelta(minutes=1)).round()
     assert "[sync] the disk is on fire" in caplog.text
+    assert "[transcripts] processed 3 items" in caplog.text
     assert (home.memory.home / "memory.md").exists()
 
 

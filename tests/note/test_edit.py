@@ -25,6 +25,7 @@ from memoranda.note.edit import (
     Rewrite,
     SetKeys,
     StrReplace,
+    occurrences,
 )
 from memoranda.note.frontmatter import REMOVE
 
@@ -292,6 +293,11 @@ def test_empty_text_to_find_is_refused() -> None:
         FindReplace("", "x").apply("abc")
     with pytest.raises(InvalidInput, match=r"^No replacement was performed"):
         StrReplace("", "x").apply("abc")
+
+
+def test_an_empty_text_occurs_nowhere() -> None:
+    assert occurrences("abc", "") == []
+    assert occurrences("", "") == []
 
 
 @pytest.mark.parametrize(

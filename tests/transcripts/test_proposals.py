@@ -162,6 +162,13 @@ def test_sentences_keep_file_names_and_versions_whole():
         assert text[start:stop] == sentence
 
 
+@pytest.mark.parametrize("word", ["never ", "nie größer ", "不要用"])
+def test_a_sentence_that_is_too_long_for_a_lesson_is_left_out_in_any_script(word):
+    short = f"{word * 3}x."
+    long = f"{word * 200}x."
+    assert [sentence for _, _, sentence in sentences(f"{long} {short}")] == [short]
+
+
 def test_context_gives_the_turn_a_memory_was_made_from(memory, claude):
     claude.say("The API has no zones. We decided to keep dates in UTC.")
     claude.answer("All columns are UTC now.")

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from memoranda.engine import open_session
 from memoranda.engine.upkeep import Upkeep
-from memoranda.errors import NotFound
+from memoranda.errors import BadRecord, NotFound
 from memoranda.note.markdown import Record
 from memoranda.note.model import CATEGORIES, FURTHER, Draft
-from memoranda.transfer.jsonl import BadRecord, Import, Tally, exported_lines
+from memoranda.transfer.jsonl import Import, Tally, exported_lines
 from transfer.conftest import MOMENT, files
 
 ONE = "550e8400-e29b-41d4-a716-446655440000"

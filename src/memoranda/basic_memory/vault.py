@@ -192,7 +192,7 @@ def _settings(environ: Mapping[str, str]) -> dict[str, Any]:
         settings = json.loads(file.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         return _default_settings(environ)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         reason = str(getattr(error, "strerror", None) or error)
         raise ConfigFileError(file, reason) from None
     if not isinstance(settings, dict) or not isinstance(settings.get("projects"), dict):

@@ -382,10 +382,7 @@ def _undo_change(call: Invocation, number_text: Text) -> None:
     """
     number = None
     if number_text is not None:
-        digits = number_text.removeprefix("#")
-        if not digits.isdecimal():
-            raise Usage(f'invalid value "{number_text}" for N: not a number')
-        number = int(digits)
+        number = number_of(number_text, "N")
     with call.memory() as memory:
         change = memory.undo(number)
         undone_number = change.undoes or 0

@@ -81,18 +81,16 @@ class Invocation:
 
         Raises InvalidInput.
         """
-        name = self.agent or os.environ.get("MEMORY_AGENT") or None
-        if name is not None:
-            from memoranda.errors import InvalidInput
-            from memoranda.note.project_access import is_agent
+        # An empty variable is a variable that is not set, but an empty option is a wrong name.
+        name = self.agent
+        if name is None:
+            name = os.environ.get("MEMORY_AGENT") or None
+        if name is None:
+            return None
+        from memoranda.note.project_access import check_agent
 
-            if not is_agent(name):
-                hint = (
-                    "An agent's name is of a-z, 0-9, dots, dashes and underscores, and not owner, "
-                    "manual, import, web or file."
-                )
-                raise InvalidInput(f'invalid agent "{name}"', hint)
-        return name and name.lower()
+        check_agent(name)
+        return name.lower()
 
     @property
     def options(self) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from memoranda.cli.output import Failure
 from memoranda.cli.syntax import Usage
 from memoranda.clock import parse_stamp
+from memoranda.text.numbers import LARGEST
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
@@ -17,13 +18,23 @@ if TYPE_CHECKING:
 
 # Digits of the largest number of a change.
 _MOST_DIGITS = 10
+# Digits of the largest number that is looked up.
+_MOST_DIGITS_READ = len(str(LARGEST)) - 1
 
 
-def number_of(text: str) -> int:
-    """Read the number of a change: `12` or `#12` → 12. Raises Usage."""
+def number_of(text: str, parameter: str = "CHANGE") -> int:
+    """Read the number of a change: `12` or `#12` → 12.
+
+    parameter: the name of the parameter, as the help of the command shows it.
+
+    Raises Usage for a text that is not a number, and for a number that no change can have.
+    """
     digits = text.removeprefix("#")
     if not digits.isdecimal():
-        raise Usage(f'invalid value "{text}" for CHANGE: not a number')
+        raise Usage(f'invalid value "{text}" for {parameter}: not a number')
+    # A number of thousands of digits takes long to read.
+    if len(digits) > _MOST_DIGITS_READ:
+        raise Usage(f'invalid value "{text[:50]}" for {parameter}: must be at most {LARGEST}')
     return int(digits)
 
 

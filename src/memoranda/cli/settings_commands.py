@@ -7,7 +7,6 @@ about access over HTTP (docs/http.md).
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +15,8 @@ from memoranda import config_text
 from memoranda.cli.invocation import Invocation
 from memoranda.cli.output import Failure, table_row
 from memoranda.cli.syntax import Names, Number, Text, command, group, option
-from memoranda.config import ConfigKey, keys
-from memoranda.errors import ConfigError, ConfigFileError, choices
+from memoranda.config import ConfigKey, key_named, keys
+from memoranda.errors import ConfigError, ConfigFileError
 from memoranda.query import split_list
 from memoranda.text.user_path import absolute_path
 
@@ -45,19 +44,6 @@ config = group(
     "get set unset list",
     "Show and change the settings in config.yaml.",
 )
-
-
-def _key(name: str) -> ConfigKey:
-    """Return the setting with a name. Raises Failure for an unknown name, with similar names."""
-    for key in keys():
-        # In the name of a setting, `{name}` means any name, as in `agents.{name}`.
-        pattern = re.escape(key.name).replace(r"\{name\}", r"[\w .@-]+?")
-        if re.fullmatch(pattern, name):
-            return key._replace(name=name)
-    if name.startswith("projects."):
-        raise Failure("projects are added and removed by memory project")
-    hint = choices(name, [key.name for key in keys()], "Settings")
-    raise Failure(f'unknown setting "{name}"', hint=hint)
 
 
 def _settings(call: Invocation) -> Settings:
@@ -127,7 +113,7 @@ def _value_text(value: Any) -> str:
 )
 def config_get(call: Invocation, name: str) -> None:
     """Print the value of a setting: from config.yaml, or the default."""
-    key = _key(name)
+    key = key_named(name)
     row = _row(config_text.read(_settings(call).file), key)
     call.answer(_value_text(row["value"]), **row)
 
@@ -147,7 +133,7 @@ def config_set(call: Invocation, name: str, *words: str) -> None:
     programs use the new value from their next call on. For agents, bank, graph, llm, memory_tool,
     semantic, storage, daemon.interval and notes.agents_may_add_projects, they must be started again.
     """
-    key = _key(name)
+    key = key_named(name)
     _write(call, key, _parsed_value(" ".join(words), key.default))
 
 
@@ -160,7 +146,7 @@ def config_set(call: Invocation, name: str, *words: str) -> None:
 )
 def config_unset(call: Invocation, name: str) -> None:
     """Remove a setting from config.yaml, so that it has its default again."""
-    _write(call, _key(name), None)
+    _write(call, key_named(name), None)
 
 
 def _write(call: Invocation, key: ConfigKey, value: Any) -> None:
@@ -306,10 +292,10 @@ def token_add(
 ) -> None:
     """Make a token. Its secret is shown only now, because only a hash of it is stored."""
     from memoranda.clock import duration
-    from memoranda.note.project_access import is_agent
+    from memoranda.note.project_access import check_agent
 
-    if as_agent is not None and not is_agent(as_agent):
-        raise Failure(f'invalid agent "{as_agent}"')
+    if as_agent is not None:
+        check_agent(as_agent)
     access = _access(call)
     lifetime = None if expires is None else duration(expires)
     project_names = split_list(projects)

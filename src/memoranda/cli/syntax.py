@@ -23,6 +23,7 @@ from memoranda.cli import output
 from memoranda.cli.invocation import COMPLETE_VARIABLE, Invocation
 from memoranda.cli.output import Failure
 from memoranda.errors import MemorandaError, near
+from memoranda.text.numbers import LARGEST
 
 Values = Callable[[click.Context], Sequence[str]] | str
 """The completions of an argument, in one of two forms.
@@ -94,6 +95,8 @@ class Number(click.ParamType):
             raise _invalid(value, param, "not a number") from None
         if number < self.least:
             raise _invalid(value, param, f"must be at least {self.least}")
+        if number > LARGEST:
+            raise _invalid(value, param, f"must be at most {LARGEST}")
         return number
 
 
@@ -330,7 +333,8 @@ class _Documented(click.Command):
         global_values = {name: ctx.params.pop(name) for name in names}
         for name, value in global_values.items():
             # An option that was given before the name of the command still counts.
-            if value:
+            is_given = value not in (None, False)
+            if is_given:
                 setattr(invocation, name, value)
         moment = global_values.get("now")
         if moment is not None:

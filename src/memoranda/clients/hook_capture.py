@@ -235,7 +235,7 @@ def _arguments_of(part: dict[str, Any]) -> dict[str, Any] | None:
     if isinstance(arguments, str) and part.get("type") == "function_call":
         try:
             arguments = json.loads(arguments)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
     if isinstance(arguments, dict):
         return arguments

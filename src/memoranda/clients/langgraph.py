@@ -271,7 +271,7 @@ def _split(namespace: str) -> tuple[str, ...]:
 
 def _value(text: str) -> dict[str, Any]:
     """Return the JSON object in `text`. Any other text becomes `{"value": text}`."""
-    with suppress(ValueError):
+    with suppress(ValueError, RecursionError):
         value = json.loads(text)
         if isinstance(value, dict):
             return value

@@ -70,10 +70,12 @@ class MemorandaSession(SessionABC):
 
         limit: how many at most. None means the limit of the settings, or all items without one.
 
-        Raises InvalidInput if somebody damaged a note of the session.
+        Raises InvalidInput for a negative limit, and if somebody damaged a note of the session.
         """
         if limit is None and self.session_settings is not None:
             limit = self.session_settings.limit
+        if limit is not None and limit < 0:
+            raise InvalidInput(f"`limit` must be at least 0; got {limit}.")
         return await asyncio.to_thread(self._items, limit)
 
     async def add_items(self, items: list[Any]) -> None:
@@ -115,7 +117,7 @@ class MemorandaSession(SessionABC):
         json_lines = text.partition(_OPENING)[2].rpartition(_CLOSING)[0]
         try:
             return [json.loads(line) for line in json_lines.split("\n") if line]
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InvalidInput(
                 f"{info.project}/{info.path} is no transcript: {error}. "
                 "Mend it, or restore it with memory restore."
@@ -156,7 +158,7 @@ class MemorandaSession(SessionABC):
         """Return a note with one line of JSON for each item. Raises InvalidInput for other values."""
         try:
             lines = [json.dumps(item, ensure_ascii=False) for item in items]
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise InvalidInput(
                 f"an item of session {self.session_id} is no JSON: {error}"
             ) from None

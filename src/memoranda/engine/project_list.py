@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,6 +62,21 @@ class ProjectList(HomeSession):
         if not self.engine.access_to(source.name).admits(self.agent):
             raise ProjectNotFound(name, [project.name for project in self.projects])
         return self._project(source)
+
+    def check_project_names(self, names: Iterable[str]) -> None:
+        """Raise ProjectNotFound for a name that no project of the home has.
+
+        Projects that this process was told to leave out are projects of the home, too.
+
+        names: the names, in any case.
+        """
+        project_names = self.engine.index.projects
+        names_in_lower_case = {name.lower() for name in project_names}
+        for name in names:
+            if name.lower() not in names_in_lower_case:
+                raise ProjectNotFound(
+                    name, sorted(project_names - {ARCHIVE_PROJECT, TRACE_PROJECT})
+                )
 
     def _project(self, source: Source) -> Project:
         """Return a source as the project that callers get."""

@@ -26,7 +26,7 @@ from memoranda.errors import (
     ProjectRefused,
     StorageError,
 )
-from memoranda.note.links import PROJECT_NAME
+from memoranda.note.links import check_project_name
 from memoranda.note.model import BUILT_IN_PROJECTS
 from memoranda.note.project_access import EVERYTHING, ProjectAccess, is_agent
 from memoranda.sources import path_guard
@@ -97,7 +97,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
             # Another process may have added a project in between.
             self.engine.reload_config()
             name = name.strip()
-            _check_name(name)
+            check_project_name(name)
             existing = self._name_like(name)
             # The rights are checked before a folder is made, so that an error leaves no folder.
             access_keys = {} if access == EVERYTHING else self._access_keys(name, access)
@@ -390,6 +390,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
             raise InvalidInput(
                 "only the owner changes the configuration; run this without an agent's name"
             )
+        config.key_named(key)
         path = self.engine.settings.file
         self._replace_config(lambda: config.with_key(path, key, value))
         self.engine.reload_config()
@@ -431,13 +432,6 @@ def _is_hidden_below(path: Path, folder: Path | None) -> bool:
     if folder is None or folder not in path.parents:
         return False
     return any(part.startswith(".") for part in path.relative_to(folder).parts)
-
-
-def _check_name(name: str) -> None:
-    """Raise InvalidInput if a project may not have this name."""
-    has_letter_or_digit = any(character.isalnum() for character in name)
-    if not PROJECT_NAME.fullmatch(name) or not has_letter_or_digit:
-        raise InvalidInput(f"invalid project name: {name}")
 
 
 def _check_words(name: str, root: Path, shown_path: str) -> None:

@@ -701,13 +701,14 @@ class ReadVerbs(ProjectList):
         as_of: the time at which the evidence was valid; None for now.
         vetted: whether to leave out notes that are held back (`is_held_back`).
 
-        Raises InvalidInput for a `max_tokens` below 1.
+        Raises ProjectNotFound, and InvalidInput for a `max_tokens` below 1.
         """
         if max_tokens is not None and max_tokens < 1:
             raise InvalidInput(f"`max_tokens` must be at least 1; got {max_tokens}.")
         self.engine.fresh()
         room = (EVIDENCE_TOKENS if max_tokens is None else max_tokens) * CHARACTERS_PER_TOKEN
-        hits = self._evidence(question, room, projects, as_of, vetted=vetted)
+        filters = self._evidence_filters(projects, as_of)
+        hits = self._evidence(question, room, filters, vetted=vetted)
         # The rows of notes that are shown after a newer note that contradicts them.
         led_rows: Container[int] = ()
         # A question about another time (`as_of`) gets passages that were right at that time. A newer
@@ -716,7 +717,7 @@ class ReadVerbs(ProjectList):
             from memoranda.engine.surroundings import with_surroundings
 
             hits, led_rows = self._newest_first(hits)
-            hits = with_surroundings(self, hits, room, projects)
+            hits = with_surroundings(self, hits, room, filters.projects)
         # Several passages may be of one note.
         notes_by_id = {hit.note.id: hit.note for hit in hits}
         self.note_use(notes_by_id.values())
@@ -728,30 +729,37 @@ class ReadVerbs(ProjectList):
             text = evidence_text(notes)
         return text[:room]
 
+    def _evidence_filters(self, projects: tuple[str, ...] | None, as_of: datetime | None) -> Query:
+        """Return the filters that the notes of a context must pass. Raises ProjectNotFound.
+
+        projects: the names of the projects to search; None for all.
+        as_of: the time at which the evidence was valid; None for now.
+        """
+        filters = Query(projects=projects, as_of=as_of, upheld=self.upheld_rows())
+        return self.query_of(filters, valid=True)
+
     def _evidence(
         self,
         question: str,
         room: int,
-        projects: tuple[str, ...] | None,
-        as_of: datetime | None,
+        filters: Query,
         *,
         vetted: bool,
     ) -> builtins.list[Hit]:
         """Return the passages that best answer a question. [] if no note is near enough to it.
 
         room: the most characters of the passages.
-        projects: the names of the projects to search; None for all.
-        as_of: the time at which the evidence was valid; None for now.
+        filters: the filters that a note must pass, as `query_of` returns them.
         vetted: whether to leave out notes that are held back (`is_held_back`).
         """
         return self.index.evidence(
             question,
             viewer=self.agent,
             max_chars=room,
-            projects=projects,
+            projects=filters.projects,
             today=self._today(),
             near=self._nearness(),
-            filters=self.query_of(Query(as_of=as_of, upheld=self.upheld_rows()), valid=True),
+            filters=filters,
             skip=self.is_held_back if vetted else None,
             floor=EVIDENCE_FLOOR,
             related=self._related(),
@@ -779,7 +787,8 @@ class ReadVerbs(ProjectList):
             return 0
         self.engine.fresh()
         room = EVIDENCE_TOKENS * CHARACTERS_PER_TOKEN
-        if self._evidence(question, room, projects, as_of, vetted=False):
+        filters = self._evidence_filters(projects, as_of)
+        if self._evidence(question, room, filters, vetted=False):
             return 0
         query = Query(question, projects=projects, as_of=as_of)
         return self.search(query, limit=1, is_use=False).total

@@ -477,7 +477,7 @@ def _from_json(value: str, kind: str) -> Any:
         return text.lower() == "true"
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return value
 
 

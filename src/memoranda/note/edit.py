@@ -473,8 +473,10 @@ def _inserted(text: str, offset: int, new_text: str, needs_break: bool = False) 
 def occurrences(text: str, part: str) -> list[Place]:
     """Return the places at which `part` occurs in `text`. Places do not overlap.
 
-    If `part` does not occur as it is, LF and CRLF count as equal.
+    If `part` does not occur as it is, LF and CRLF count as equal. An empty `part` occurs nowhere.
     """
+    if not part:
+        return []
     if part in text or "\n" not in part:
         return _places(text, part)
     # Search in the text with LF only, then add to each offset the number of CRs before it.

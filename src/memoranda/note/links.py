@@ -448,6 +448,13 @@ def is_escaped(text: str, position: int) -> bool:
     return (position - start) % 2 == 1
 
 
+def check_project_name(name: str) -> None:
+    """Raise InvalidInput if a project may not have this name."""
+    has_letter_or_digit = any(character.isalnum() for character in name)
+    if not PROJECT_NAME.fullmatch(name) or not has_letter_or_digit:
+        raise InvalidInput(f"invalid project name: {name}")
+
+
 def check_length(text: str, noun: str) -> None:
     """Raise InvalidInput for an address or a pattern that is longer than any note's.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from memoranda.errors import InvalidInput
 from memoranda.note.model import GLOBAL, TAKEN_AGENTS
 from memoranda.text.pattern import lazy_pattern
 from memoranda.value_object import FrozenValueObject
@@ -18,6 +19,10 @@ PREFIX = "agents:"
 _MOST_AGENT_CHARACTERS = 100
 # The names agents may have, compared in lower case.
 _AGENT = lazy_pattern(r"[a-z0-9][a-z0-9._-]*")
+_AGENT_HINT = (
+    "An agent's name is of a-z, 0-9, dots, dashes and underscores, and not owner, manual, import, "
+    "web or file."
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -94,3 +99,9 @@ def is_agent(name: str) -> bool:
     if len(name) > _MOST_AGENT_CHARACTERS or name.lower() in TAKEN_AGENTS:
         return False
     return _AGENT.fullmatch(name.lower()) is not None
+
+
+def check_agent(name: str) -> None:
+    """Raise InvalidInput if no agent may have this name."""
+    if not is_agent(name):
+        raise InvalidInput(f'invalid agent "{name}"', _AGENT_HINT)

@@ -227,8 +227,7 @@ class Daemon:
         self._rounds.began = clock.now()
         self._rounds.next = None
         all_succeeded = self._steps_of("", self._scheduler)
-        if all_succeeded:
-            all_succeeded = self._step("transcripts", self._read_transcripts)
+        all_succeeded &= self._step("transcripts", self._read_transcripts)
         if self._http is not None:
             all_succeeded &= self._step("spaces", self._open_spaces)
             for space, scheduler in list(self._spaces.items()):

@@ -501,7 +501,7 @@ def _is_project_of_basic_memory(folder: Path) -> bool:
     file = Path(settings, "config.json")
     try:
         projects = json.loads(file.read_text("utf-8")).get("projects", {})
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, RecursionError):
         return False
     if not isinstance(projects, Mapping):
         return False

@@ -654,16 +654,13 @@ class Vocabulary:
         for number, word in enumerate(words):
             if word == _COMMA:
                 continue
-            if word == BREAK:
-                place += _GAP
-                continue
             bits = self.bits(word)
             is_name = bits & name_bit and self._is_whole(word)
             if is_name and _is_set_off(words, number, is_beginning=is_beginning):
                 yield place
             # After a mark that hides text, a sentence may begin again
             is_beginning = bool(bits & hidden_bit) or (is_beginning and bool(bits & opener_bits))
-            place += 1
+            place += _places_taken(word)
 
     def _is_whole(self, word: str) -> bool:
         """Whether a word is the name itself. A run of Chinese may only contain the name."""
@@ -1218,9 +1215,8 @@ def _match_in(words: Sequence[str], places: Sequence[float]) -> _Match:
         words_without_commas.append(word)
         clauses.append(clause)
         end_places.append(end_place)
-    # A place belongs to the first word that ends behind it. A run of Chinese has several places. A
-    # call may be counted behind the last word, since calls count each run as one word.
-    indexes = [bisect_right(end_places, place) for place in places if place < end_place]
+    # A place belongs to the first word that ends behind it. A run of Chinese has several places.
+    indexes = [bisect_right(end_places, place) for place in places]
     busy_clauses = frozenset(clauses[index] for index in indexes)
     return _Match(words_without_commas, indexes[0], indexes[-1], clauses, busy_clauses)
 

@@ -169,7 +169,7 @@ class GeminiCli(DocumentFormat):
             pass
         try:
             registry = json.loads((project.parent.parent / "projects.json").read_bytes())
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return ""
         projects = as_object(as_object(registry).get("projects"))
         for folder, name in projects.items():
@@ -420,5 +420,5 @@ def _json_value(path: Path) -> Any:
     """Return the JSON value in a file, or None if it is missing or damaged."""
     try:
         return json.loads(path.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None

@@ -187,10 +187,11 @@ def sentences(text: str) -> Iterator[Sentence]:
         sentence = match[0].strip(" \t-*•")
         if not sentence:
             continue
-        has_usual_length = _MIN_SENTENCE_CHARACTERS <= len(sentence) <= _MAX_SENTENCE_CHARACTERS
         # Chinese says in four characters what takes a dozen letters in English.
         may_be_dense = not sentence.isascii()
-        if has_usual_length or may_be_dense:
+        is_too_short = len(sentence) < _MIN_SENTENCE_CHARACTERS and not may_be_dense
+        is_too_long = len(sentence) > _MAX_SENTENCE_CHARACTERS
+        if not is_too_short and not is_too_long:
             start = match.start() + match[0].index(sentence)
             yield Sentence(start, start + len(sentence), sentence)
 

@@ -994,7 +994,7 @@ def _list_from_json(value: Any) -> list[str]:
     """Read a list that a database holds as JSON. Another text is the only item of the list."""
     try:
         items = json.loads(value) if isinstance(value, str) else value
-    except ValueError:
+    except (ValueError, RecursionError):
         return [value]
     if isinstance(items, list):
         return [str(item) for item in items if item is not None]

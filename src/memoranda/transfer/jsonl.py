@@ -20,7 +20,7 @@ from memoranda import documents
 from memoranda.clock import parse_stamp
 from memoranda.engine import MemorySession
 from memoranda.engine.exchange import Exchange, digest
-from memoranda.errors import InvalidInput, MemorandaError
+from memoranda.errors import BadRecord, InvalidInput
 from memoranda.index.rows import NoteInfo
 from memoranda.note.links import first_line
 from memoranda.note.markdown import Record, parse_note
@@ -50,21 +50,6 @@ _NUMBER_LIMIT = 10**18
 # The number of nested levels, and of values in them, that an import takes.
 _MOST_LEVELS = 50
 _MOST_VALUES = 50_000
-
-
-class BadRecord(MemorandaError):
-    """A record cannot be imported.
-
-    number: the number of the record, counted from 1.
-    reason: the reason in words.
-    """
-
-    code = "invalid"
-
-    def __init__(self, number: int, reason: str):
-        self.number = number
-        self.reason = reason
-        super().__init__(f"malformed JSON at record {number}: {reason}")
 
 
 @dataclass(frozen=True, slots=True)

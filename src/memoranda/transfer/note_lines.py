@@ -15,14 +15,14 @@ from typing import Any, BinaryIO, NamedTuple
 from memoranda.clock import parse_stamp
 from memoranda.engine import MemorySession
 from memoranda.engine.exchange import Exchange
-from memoranda.errors import InvalidInput, MemorandaError, ProjectNotFound
+from memoranda.errors import BadRecord, InvalidInput, MemorandaError, ProjectNotFound
 from memoranda.index.rows import NoteInfo
 from memoranda.note.frontmatter import split
 from memoranda.note.model import MEMORY_PROJECTS
 from memoranda.query import Query
 from memoranda.sources.base import File
 from memoranda.text.gate import redact
-from memoranda.transfer.jsonl import PAGE, BadRecord, Tally, is_note_line
+from memoranda.transfer.jsonl import PAGE, Tally, is_note_line
 
 # Notes of a project that does not exist here go into a folder of this project.
 _ELSEWHERE = "notes"

@@ -212,7 +212,7 @@ def _meta(row: re.Match[str]) -> dict[str, Any]:
     """Read the values of our row in a header. Empty if somebody damaged it."""
     try:
         meta = json.loads(row[1])
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     if isinstance(meta, dict):
         return meta

@@ -378,7 +378,12 @@ def _stored_location(
 
 
 def _check_readable(home: Path) -> None:
-    """Raise ConfigError for a home this user may not read, as after `sudo memory write`."""
+    """Raise ConfigError for a home that is a file, or that this user may not read.
+
+    A home belongs to another user after `sudo memory write`.
+    """
+    if home.is_file():
+        raise ConfigError(f"{home} is a file", "The memory home must be a folder.")
     for place in (home, home / PRIVATE):
         try:
             status = place.stat()

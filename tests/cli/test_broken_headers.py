@@ -84,3 +84,24 @@ def test_header_that_was_corrected_is_marked_no_longer(broken: Any) -> None:
     assert "[header not read]" not in broken.ok("list")
     memory = broken("read", ID, "--json").json["memory"]
     assert "header_error" not in memory
+
+
+@pytest.mark.parametrize(
+    ("content", "shown", "complaint"),
+    [
+        (b"caf\xe9 quokka\n", "caf\ufffd quokka", "bytes that are not UTF-8"),
+        (b"\xff\xfeq\x00u\x00o\x00", "quo", "it is UTF-16 text"),
+    ],
+)
+def test_reading_a_file_that_is_not_utf8_says_so(
+    terminal: Any, content: bytes, shown: str, complaint: str
+) -> None:
+    folder = terminal.home / "notes"
+    folder.mkdir(parents=True)
+    (folder / "odd.md").write_bytes(content)
+
+    ran = terminal("read", "odd")
+
+    assert shown in ran.out
+    assert f"warning: notes/odd.md: {complaint}" in ran.err
+    assert terminal("read", "odd", "--json").status == 0

@@ -78,3 +78,15 @@ def test_user_without_a_home_folder_is_told_what_to_set(
 
     assert "Set HOME or MEMORY_HOME" in ran.err
     assert not (terminal.folder / "~").exists()
+
+
+def test_home_that_is_a_file_is_said_to_be_one(terminal: Any) -> None:
+    file = terminal.folder / "notes.txt"
+    file.write_text("a text")
+
+    ran = terminal("--home", str(file), "list")
+
+    assert ran.status == 1
+    assert f"{file} is a file" in ran.err
+    assert "chown" not in ran.err
+    assert file.read_text() == "a text"

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from clients.conftest import ask
-from memoranda import Draft, Query
+from memoranda import Draft, Query, faces
 from memoranda.clients import hook
 from memoranda.clients.hook_context import (
     FLOOR,
@@ -329,6 +329,20 @@ def test_a_note_counts_as_told_only_if_it_was(memory, extra):
     assert told_ids
     notes = memory.engine.ledger.session("claude-code", "s1").notes
     assert notes == told_ids
+
+
+def test_a_first_session_is_not_told_files_of_a_bank_that_nobody_has_filled(memory, clock):
+    codex = memory.as_caller("codex", "mcp")
+    bank = {"bank_type": "project", "bank_id": "kiln"}
+    tools = faces.registry(["bank"], memory.settings)
+    update = {**bank, "target_file": "readme.md", "content": "Fires at cone 6."}
+    tools.call(codex, "activate", bank)
+    tools.call(codex, "update", update)
+    clock.later(hours=1)
+    context = start(memory)
+
+    assert "Fires at cone 6." in context
+    assert "banks/projects/kiln/doc/" not in context
 
 
 def test_a_first_session_is_told_what_agents_added_lately_and_no_files(memory, clock):

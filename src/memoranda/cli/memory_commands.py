@@ -27,7 +27,10 @@ from memoranda.note.model import (
     GLOBAL,
     INBOX,
     MEMORY_PROJECTS,
+    NOT_UTF8_CODE,
+    UTF16_CODE,
     Draft,
+    warning_text,
 )
 from memoranda.note.names import Looseness
 from memoranda.query import check_memory, split_list
@@ -230,7 +233,14 @@ def read(call: Invocation, *refs: str, as_of: Text, at: Text) -> None:
             rows.append({key: document, "provenance": info.provenance.row()})
             if not call.json:
                 texts.append(whole_note(document, memory.settings.zone))
+        output.warnings([line for info in infos for line in _encoding_warnings(info)])
         call.answer_each(texts, rows, "\n\n")
+
+
+def _encoding_warnings(info: NoteInfo) -> list[str]:
+    """Return what to say of a file that is not UTF-8 text. Empty for any other note."""
+    complaints = [warning_text(info.warnings, code) for code in (NOT_UTF8_CODE, UTF16_CODE)]
+    return [f"{place(info)}: {complaint}" for complaint in complaints if complaint is not None]
 
 
 def _session_to_read(memory: ReadSession, info: NoteInfo) -> ReadVerbs:

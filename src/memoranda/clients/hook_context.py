@@ -517,9 +517,10 @@ def _notes_of_others(
     )
     infos, _ = memory.list(query, limit=60)
     for info in infos:
-        # Entries, traces and imports are not news.
+        # Entries, traces and imports are not news, nor is a file of a bank that nobody has filled.
         is_import = info.provenance.who == "import"
-        if info.project in (KV_PROJECT, TRACE_PROJECT) or is_import:
+        is_unfilled = info.provenance.tool == "activate"
+        if info.project in (KV_PROJECT, TRACE_PROJECT) or is_import or is_unfilled:
             continue
         # The owner has no agent's name, and neither has a file that appeared without us.
         writer = writers.get((info.project, info.path))

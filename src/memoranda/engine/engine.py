@@ -667,6 +667,9 @@ class Engine:
             # One turn was that of this thread
             self.guard.let_pass(turns_before + 1)
         self._check_open()
+        # The file of the index is not tried again in the middle of a call: it may lack what this
+        # call has put into a stand-in.
+        self.index.try_later()
         self.index.pin()
 
     def indexable(self, project: str, path: str, file: File) -> Note | None:

@@ -306,6 +306,10 @@ class Freshness:
         daemon_seconds = _DAEMON_SECONDS_LOCKED if is_locked else _DAEMON_SECONDS
         try:
             self._update(result, progress, daemon_seconds, whole)
+            if self._index.openings != self._openings:
+                # Another thread opened another index while this one read a large file.
+                self._index.try_later()
+                self._update(result, progress, daemon_seconds, whole)
             self._must_be_whole = False
         except BaseException:
             if self.late:

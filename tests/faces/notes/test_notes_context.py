@@ -125,6 +125,8 @@ def test_a_relation_of_several_words_is_shown_as_it_is_written(face):
     [
         ("Upgrade the billing service to a newer Postgres", "Billing stays on Postgres 14."),
         ("把深色模式加到设置页面", "用户喜欢深色模式。"),
+        ("What about Postgres?", "Billing stays on Postgres 14."),
+        ("深色模式？", "用户喜欢深色模式。"),
     ],
 )
 def test_a_task_in_place_of_an_address_gets_the_passages_about_it(face, task, passage):
@@ -150,6 +152,9 @@ def test_a_task_in_place_of_an_address_gets_the_passages_about_it(face, task, pa
         "Upgrade billing to newer Postgres.md",
         "upgrade-billing-to-newer-postgres",
         "Replace magnets inside the nuclear reactor core",
+        "What about magnets?",
+        "notes/What about Postgres?",
+        "Postgres?",
     ],
 )
 def test_a_name_an_address_and_a_task_that_no_note_is_about_are_not_found(face, url):

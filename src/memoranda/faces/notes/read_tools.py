@@ -833,8 +833,8 @@ def _reply_about_task(memory: MemorySession, args: Arguments, page: Page) -> Rep
 def _is_task(text: str) -> bool:
     """Whether a text is a task in words, and not an address or the name of a note.
 
-    `plan the release of the new parser` is a task. `plans/release`, `release.md` and
-    `Release plan` are not.
+    `plan the release of the new parser` is a task, and so is `what about the parser?`.
+    `plans/release`, `release.md` and `Release plan` are not.
     """
     first_part, slash, _ = text.partition("/")
     has_blank_before_slash = any(sign.isspace() for sign in first_part)
@@ -846,6 +846,8 @@ def _is_task(text: str) -> bool:
     has_cjk = any(is_cjk(word) for word in words)
     if len(text.split()) == 1 and not has_cjk:
         return False
+    if text.endswith(("?", "？")):
+        return bool(words)
     word_count = 0
     for word in words:
         # Two characters of a script without blanks are about a word.

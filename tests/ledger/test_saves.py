@@ -115,6 +115,64 @@ def test_a_save_during_a_change_is_never_buried(
     assert not paths
 
 
+def _saved_in_place(path: Path, text: str) -> None:
+    path.write_text(text)
+
+
+def _saved_by_rename(path: Path, text: str) -> None:
+    fresh = path.with_name("fresh~")
+    fresh.write_text(text)
+    os.replace(fresh, path)
+
+
+def _saved_after_a_backup(path: Path, text: str) -> None:
+    path.replace(path.with_name("backup~"))
+    path.write_text(text)
+
+
+@pytest.mark.parametrize("saves", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("save", [_saved_in_place, _saved_by_rename, _saved_after_a_backup])
+def test_of_several_saves_during_a_change_the_last_one_stays(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, save: Callable[[Path, str], None], saves: int
+) -> None:
+    path = memory.home / "notes" / "Note.md"
+    exchange = execution.exchange
+    saved = []
+
+    def exchange_after_a_save(new: Entry, place: Entry) -> None:
+        if len(saved) < saves:
+            saved.append(f"save {len(saved)} of the editor")
+            save(path, saved[-1])
+        exchange(new, place)
+
+    monkeypatch.setattr(execution, "exchange", exchange_after_a_save)
+    with suppress(MemorandaError):
+        memory.edit("notes/note", FindReplace("old", "kept"))
+    assert len(saved) == saves
+    assert path.read_text() == saved[-1]
+
+
+def test_a_file_that_the_editor_takes_away_while_it_is_given_back_returns(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = memory.home / "notes" / "Note.md"
+    exchange = execution.exchange
+    calls = []
+
+    def exchange_after_an_act(new: Entry, place: Entry) -> None:
+        calls.append(new)
+        if len(calls) == 1:
+            save_by_rename(path)
+        elif len(calls) == 2:
+            path.unlink()
+        exchange(new, place)
+
+    monkeypatch.setattr(execution, "exchange", exchange_after_an_act)
+    with suppress(MemorandaError):
+        memory.edit("notes/note", FindReplace("old", "kept"))
+    assert path.read_text() == SAVED
+
+
 @pytest.mark.parametrize("way", ["exchange", "steps"])
 def test_a_file_that_comes_while_a_new_one_is_written_stays(
     memory: Memory, monkeypatch: pytest.MonkeyPatch, way: str

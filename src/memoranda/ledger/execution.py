@@ -19,7 +19,7 @@ from memoranda.errors import Conflict, Exists, MemorandaError, NotFound
 from memoranda.ledger.change import Touched
 from memoranda.ledger.file_exchange import Entry, exchange, put_new
 from memoranda.ledger.folder_move import clear_moved, move
-from memoranda.sources.base import File
+from memoranda.sources.base import File, Stamp
 from memoranda.sources.files import read_file, stamp_of, stat_in, write_file
 from memoranda.sources.path_guard import Folder, open_folder
 from memoranda.sources.step import NEW_MODE, Step, StepKind
@@ -301,7 +301,15 @@ class Execution:
             raise self._conflict(step, folder, place.name) from None
         # Somebody may have saved between the check and the exchange
         if not self._is_old(step, temp):
-            self._give_back(step, temp, place)
+            try:
+                self._give_back(step, temp, place)
+            except FileNotFoundError:
+                # Somebody took the file away. If they do not save another one, this one returns.
+                with suppress(FileExistsError):
+                    put_new(temp, place)
+            except FileExistsError:
+                # Somebody saved once more while no file was there. Theirs stays.
+                pass
             raise self._conflict(step, folder, place.name)
         self._steps_with_temp.append(step)
         self._reversals.append((_Reversal.EXCHANGE, step))
@@ -334,19 +342,19 @@ class Execution:
         At first, the new file of this change is at `place`, and the saved file is at `temp`. An
         exchange swaps them. But somebody may save at `place` once more just before the exchange.
         Then their newest file comes out at `temp`, and must be put back in turn. So the exchanges
-        are repeated until the file that comes out is the file of this change.
+        are repeated until the file that comes out is the one that was put there last.
 
         temp: the temporary name of the step.
         place: the place of the note.
         """
+        put_last = step.stamp
         for _ in range(_MAX_GIVE_BACKS):
+            put_now = _stamp_at(temp)
             exchange(temp, place)
-            status_of_temp = stat_in(temp.name, temp.folder)
-            if status_of_temp is None or step.stamp is None:
+            taken_out = _stamp_at(temp)
+            if taken_out is None or put_last is None or taken_out.is_same_file(put_last):
                 return
-            is_file_of_step = status_of_temp.st_ino == step.stamp.inode
-            if is_file_of_step:
-                return
+            put_last = put_now
 
     def _remove(self, step: Step, place: Entry, folder: Folder) -> None:
         """Remove a file from its place.
@@ -508,23 +516,12 @@ class Execution:
 
         If somebody saved over the new file meanwhile, their file is the newest, and stays.
         """
-        temp = self._temp(step)
-        exchange(temp, place)
-        status_of_temp = stat_in(temp.name, temp.folder)
-        if status_of_temp is None or step.stamp is None:
-            return
-        is_file_of_step = status_of_temp.st_ino == step.stamp.inode
-        if not is_file_of_step:
-            # Their file came out, so it returns to its place
-            exchange(temp, place)
+        self._give_back(step, self._temp(step), place)
 
     def _remove_own_file(self, step: Step, place: Entry) -> None:
         """Remove a file that the step wrote, unless somebody saved over it meanwhile."""
-        status = stat_in(place.name, place.folder)
-        if status is None or step.stamp is None:
-            return
-        is_file_of_step = status.st_ino == step.stamp.inode
-        if is_file_of_step:
+        stamp = _stamp_at(place)
+        if stamp is not None and step.stamp is not None and stamp.is_same_file(step.stamp):
             os.unlink(place.name, dir_fd=place.folder)
 
     # --- after a writer died
@@ -715,6 +712,14 @@ class Execution:
         for folder in self._folders.values():
             folder.close()
         self._folders.clear()
+
+
+def _stamp_at(entry: Entry) -> Stamp | None:
+    """Return the stamp of the file with this name, None if there is none."""
+    status = stat_in(entry.name, entry.folder)
+    if status is None:
+        return None
+    return stamp_of(status)
 
 
 def _is_made(step: Step, touched: Touched, place: Entry) -> bool:

@@ -914,6 +914,8 @@ class Ledger:
             (self.refused_files.mark,),
         )
         numbers = [row["change"] for row in rows]
+        if not numbers:
+            return []
         execution = Execution()
         try:
             for number in numbers:

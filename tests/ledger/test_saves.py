@@ -18,6 +18,7 @@ from memoranda.engine import open_session as open_memory
 from memoranda.errors import MemorandaError
 from memoranda.faces.memory_tool import MemoryCommands
 from memoranda.ledger import execution, file_exchange
+from memoranda.ledger.execution import Execution
 from memoranda.ledger.file_exchange import Entry
 from memoranda.note.edit import Append, FindReplace, ReplaceSection, Rewrite
 
@@ -150,6 +151,29 @@ def test_of_several_saves_during_a_change_the_last_one_stays(
         memory.edit("notes/note", FindReplace("old", "kept"))
     assert len(saved) == saves
     assert path.read_text() == saved[-1]
+
+
+@pytest.mark.parametrize("verb", ["append", "rewrite", "delete"])
+def test_a_save_into_the_file_that_was_just_replaced_is_not_lost(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    path = memory.home / "notes" / "Note.md"
+    confirm = Execution.confirm
+    with path.open("r+") as opened:
+
+        def confirm_after_a_save(execution: Execution) -> None:
+            opened.truncate(0)
+            opened.write(SAVED)
+            opened.flush()
+            monkeypatch.setattr(Execution, "confirm", confirm)
+            confirm(execution)
+
+        monkeypatch.setattr(Execution, "confirm", confirm_after_a_save)
+        with suppress(MemorandaError):
+            VERBS[verb](memory)
+    kept_texts = [text for _, text in memory.engine.ledger.history.texts_with_data()]
+    present_texts = [path.read_bytes()] if path.exists() else []
+    assert any(SAVED.encode() in text for text in present_texts + kept_texts)
 
 
 def test_a_file_that_the_editor_takes_away_while_it_is_given_back_returns(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from enum import Enum, auto
@@ -34,6 +35,10 @@ OPEN_FOLDERS = 200
 """Folders that a change keeps open at a time: a process may open only some hundred files."""
 # How often a file that somebody else keeps saving is put back.
 _MAX_GIVE_BACKS = 100
+# A file that is empty since less than this time may be in the middle of a save.
+_EMPTIED_NS = 1_000_000_000
+# Within this time, an editor that has emptied a file writes into it.
+_SAVE_SECONDS = 0.02
 # The errors of a folder that cannot be removed because it is not empty
 _NOT_EMPTY = {errno.ENOTEMPTY, errno.EEXIST}
 # The steps that make something at their place. All others take something away from there.
@@ -151,6 +156,8 @@ class Execution:
                 # Its folder is still to be made
                 return
             raise Conflict(step.path, "none", step.old.etag[:8]) from None
+        if step.old is not None and _is_just_emptied(step.old):
+            time.sleep(_SAVE_SECONDS)
         status = stat_in(name, folder.fd)
         if step.old is None:
             if status is not None:
@@ -424,6 +431,20 @@ class Execution:
             is_inside = folder == path or folder.startswith(path + "/")
             if folder_root == root and is_inside:
                 self._folders.pop((folder_root, folder)).close()
+
+    def confirm(self) -> None:
+        """Look once more at the files that were replaced or removed.
+
+        An editor that opened a file before the change may have written into it since.
+
+        Raises Conflict if one of the files has changed.
+        """
+        for step in self._steps_with_temp:
+            if step.old is None:
+                continue
+            if not self._is_old(step, self._temp(step)):
+                folder, name = self._at(step)
+                raise self._conflict(step, folder, name)
 
     def finish(self) -> None:
         """Make the steps final: delete the files that they replaced or removed."""
@@ -712,6 +733,11 @@ class Execution:
         for folder in self._folders.values():
             folder.close()
         self._folders.clear()
+
+
+def _is_just_emptied(file: File) -> bool:
+    """Whether a file may be in the middle of a save: some editors empty it before they write."""
+    return not file.data and time.time_ns() - file.stamp.mtime_ns < _EMPTIED_NS
 
 
 def _stamp_at(entry: Entry) -> Stamp | None:

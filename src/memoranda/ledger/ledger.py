@@ -521,6 +521,7 @@ class Ledger:
             try:
                 for step in planned.steps:
                     execution.run(step)
+                execution.confirm()
             except Unconfirmed as error:
                 # The line is in the file and only its sync failed: the change counts as made
                 planned.error = error

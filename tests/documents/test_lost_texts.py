@@ -11,6 +11,7 @@ from memoranda.documents import differences
 from memoranda.engine import open_session
 from memoranda.engine.entries import NoteEntries
 from memoranda.engine.freshness import Freshness
+from memoranda.ledger.execution import Execution
 from memoranda.note.edit import FindReplace
 from memoranda.query import Query
 
@@ -134,3 +135,35 @@ def test_a_text_is_kept_if_another_process_wrote_it_after_the_files_were_compare
     assert "seven" in memory.read("notes/Meeting.md").text
     texts = [data for _, data in memory.engine.ledger.history.texts_with_data()]
     assert any(b"six" in data for data in texts)
+
+
+def test_a_text_that_an_editor_replaced_before_anybody_read_it_is_kept(memory, monkeypatch) -> None:
+    note = memory.write(Draft("Meet at five.", project="notes", title="Meeting"))
+    file = memory.home / "notes" / "Meeting.md"
+    finish = Execution.finish
+
+    def save_after(execution: Execution) -> None:
+        finish(execution)
+        if "six" in file.read_text():
+            replace_in(file, "Meet at six.", "Meet at seven.")
+
+    monkeypatch.setattr(Execution, "finish", save_after)
+    memory.edit(note, FindReplace("five", "six"))
+    memory.engine.ledger.file_sync.sync()
+
+    (revision,) = memory.revisions(memory.log(limit=1)[0].number)
+    assert not revision.is_text_lost
+    assert revision.after is not None
+    assert "Meet at six." in revision.after
+    assert "Meet at seven." in file.read_text()
+
+
+def test_a_text_that_is_in_its_file_or_was_replaced_by_a_change_is_not_kept_twice(memory) -> None:
+    note = memory.write(Draft("Meet at five.", project="notes", title="Meeting"))
+    memory.edit(note, FindReplace("five", "six"))
+    memory.edit(note, FindReplace("six", "seven"))
+    memory.engine.ledger.file_sync.sync()
+    texts = [data for _, data in memory.engine.ledger.history.texts_with_data()]
+    assert sum(b"five" in data for data in texts) == 1
+    assert sum(b"six" in data for data in texts) == 1
+    assert not any(b"seven" in data for data in texts)

@@ -832,3 +832,56 @@ def test_a_large_index_is_rewritten_by_way_of_a_file(
     assert titles == ["Other"]
     index = memory.engine.layout.index_for({}, frozenset())
     assert b"zyqquop" not in index.read_bytes()
+
+
+def moved_away(memory: MemorySession, folder: str) -> str:
+    note(memory, "Plan", "the words", folder=folder)
+    memory.move(f"notes/{folder}/Plan.md", "elsewhere/Plan.md")
+    return "notes/elsewhere/Plan.md"
+
+
+def test_the_empty_folder_that_a_note_was_moved_out_of_goes_with_it(
+    memory: MemorySession, place: Place
+) -> None:
+    erased = moved_away(memory, "zq4711vault/inner")
+    assert (place.home / "notes/zq4711vault/inner").is_dir()
+    assert memory.erase(erased).remains == ()
+    assert place.holding("zq4711vault") == []
+
+
+def test_the_empty_folder_that_a_note_was_deleted_from_goes_with_it(
+    memory: MemorySession, place: Place
+) -> None:
+    erased = note(memory, "Plan", "the words", folder="zq4711vault")
+    memory.delete(erased)
+    (place.home / "notes/zq4711vault").mkdir(exist_ok=True)
+    assert memory.erase(erased).remains == ()
+    assert place.holding("zq4711vault") == []
+
+
+def test_a_former_folder_that_is_used_or_is_a_link_stays(
+    memory: MemorySession, place: Place
+) -> None:
+    erased = moved_away(memory, "shared")
+    kept = place.home / "notes/shared/mine.txt"
+    kept.write_text("of somebody else")
+    assert memory.erase(erased).remains == ()
+    assert kept.exists()
+
+    erased = moved_away(memory, "linked")
+    folder = place.home / "notes/linked"
+    folder.rmdir()
+    target = place.root / "target"
+    target.mkdir()
+    folder.symlink_to(target)
+    assert memory.erase(erased).remains == ()
+    assert folder.is_symlink()
+
+
+def test_a_note_that_only_loses_an_observation_keeps_its_former_folder(
+    memory: MemorySession, place: Place
+) -> None:
+    note(memory, "Plan", "- [fact] zq4711vault\n- [fact] other", folder="old")
+    memory.move("notes/old/Plan.md", "new/Plan.md")
+    memory.erase("notes/new/Plan.md", observation="zq4711vault")
+    assert (place.home / "notes/old").is_dir()

@@ -18,6 +18,7 @@ from memoranda.engine import open_session as open_memory
 from memoranda.errors import MemorandaError
 from memoranda.faces.memory_tool import MemoryCommands
 from memoranda.ledger import execution, file_exchange
+from memoranda.ledger.execution import Execution
 from memoranda.ledger.file_exchange import Entry
 from memoranda.note.edit import Append, FindReplace, ReplaceSection, Rewrite
 
@@ -113,6 +114,87 @@ def test_a_save_during_a_change_is_never_buried(
     assert any(SAVED.strip() in text for text in texts), texts
     paths = list(memory.home.rglob(".tmp-*"))
     assert not paths
+
+
+def _saved_in_place(path: Path, text: str) -> None:
+    path.write_text(text)
+
+
+def _saved_by_rename(path: Path, text: str) -> None:
+    fresh = path.with_name("fresh~")
+    fresh.write_text(text)
+    os.replace(fresh, path)
+
+
+def _saved_after_a_backup(path: Path, text: str) -> None:
+    path.replace(path.with_name("backup~"))
+    path.write_text(text)
+
+
+@pytest.mark.parametrize("saves", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("save", [_saved_in_place, _saved_by_rename, _saved_after_a_backup])
+def test_of_several_saves_during_a_change_the_last_one_stays(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, save: Callable[[Path, str], None], saves: int
+) -> None:
+    path = memory.home / "notes" / "Note.md"
+    exchange = execution.exchange
+    saved = []
+
+    def exchange_after_a_save(new: Entry, place: Entry) -> None:
+        if len(saved) < saves:
+            saved.append(f"save {len(saved)} of the editor")
+            save(path, saved[-1])
+        exchange(new, place)
+
+    monkeypatch.setattr(execution, "exchange", exchange_after_a_save)
+    with suppress(MemorandaError):
+        memory.edit("notes/note", FindReplace("old", "kept"))
+    assert len(saved) == saves
+    assert path.read_text() == saved[-1]
+
+
+@pytest.mark.parametrize("verb", ["append", "rewrite", "delete"])
+def test_a_save_into_the_file_that_was_just_replaced_is_not_lost(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    path = memory.home / "notes" / "Note.md"
+    confirm = Execution.confirm
+    with path.open("r+") as opened:
+
+        def confirm_after_a_save(execution: Execution) -> None:
+            opened.truncate(0)
+            opened.write(SAVED)
+            opened.flush()
+            monkeypatch.setattr(Execution, "confirm", confirm)
+            confirm(execution)
+
+        monkeypatch.setattr(Execution, "confirm", confirm_after_a_save)
+        with suppress(MemorandaError):
+            VERBS[verb](memory)
+    kept_texts = [text for _, text in memory.engine.ledger.history.texts_with_data()]
+    present_texts = [path.read_bytes()] if path.exists() else []
+    assert any(SAVED.encode() in text for text in present_texts + kept_texts)
+
+
+def test_a_file_that_the_editor_takes_away_while_it_is_given_back_returns(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = memory.home / "notes" / "Note.md"
+    exchange = execution.exchange
+    calls = []
+
+    def exchange_after_an_act(new: Entry, place: Entry) -> None:
+        calls.append(new)
+        if len(calls) == 1:
+            save_by_rename(path)
+        elif len(calls) == 2:
+            path.unlink()
+        exchange(new, place)
+
+    monkeypatch.setattr(execution, "exchange", exchange_after_an_act)
+    with suppress(MemorandaError):
+        memory.edit("notes/note", FindReplace("old", "kept"))
+    assert path.read_text() == SAVED
 
 
 @pytest.mark.parametrize("way", ["exchange", "steps"])

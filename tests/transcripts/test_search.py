@@ -12,6 +12,7 @@ import pytest
 from editing import replace_in
 from memoranda import Draft, Query
 from memoranda.engine import open_session
+from memoranda.engine.trail import MentionKind
 from memoranda.errors import CannotRead, InvalidInput, NotFound
 from memoranda.text.gate import default_rules
 from memoranda.transcripts import search
@@ -357,3 +358,39 @@ def test_a_very_common_word_counts_even_where_the_best_turns_lack_it(memory, cla
         assert ferry.nearness([first]) == 0
         assert ferry.weight > 0
         assert search._concept_turns(index, [search.Concept("heron", ())], first) == []
+
+
+def erased(memory, claude, *said):
+    claude.say(said[0]).answer(said[1])
+    Transcripts(memory).sync()
+    note = memory.write(Draft("The vault word is zq77velvet", title="Gate", project="notes"))
+    return memory.erase(note.id)
+
+
+def test_an_erasure_names_the_index_of_transcripts_that_have_the_words(memory, claude):
+    erasure = erased(memory, claude, "The vault word is zq77velvet.", "Noted.")
+    assert erasure.remains == ()
+    assert [mention.kind for mention in erasure.mentions] == [MentionKind.TRANSCRIPTS]
+    assert ".memoranda/transcripts.db" in erasure.mentions[0].words
+
+
+def test_a_word_that_the_index_writes_without_its_beginning_is_found(memory, claude):
+    erasure = erased(memory, claude, "The vault word is zq77velvet.", "Not zq76velvet.")
+    index = memory.home / ".memoranda" / "transcripts.db"
+    assert b"zq77velvet" not in index.read_bytes()
+    assert [mention.kind for mention in erasure.mentions] == [MentionKind.TRANSCRIPTS]
+
+
+def test_transcripts_without_the_words_are_not_named(memory, claude):
+    erasure = erased(memory, claude, "The vault is green.", "Noted.")
+    assert erasure.remains == ()
+    assert erasure.mentions == ()
+
+
+def test_what_a_transcript_says_excuses_no_trace_elsewhere(memory, claude):
+    claude.say("The vault word is zq77velvet.").answer("Noted.")
+    Transcripts(memory).sync()
+    trace = memory.home / ".memoranda" / "left.txt"
+    trace.write_text("zq77velvet")
+    note = memory.write(Draft("The vault word is zq77velvet", title="Gate", project="notes"))
+    assert memory.erase(note.id).remains == (".memoranda/left.txt",)

@@ -126,7 +126,8 @@ class Plan:
     latest: the numbers of the latest changes when the plan was made (`History.latest_numbers`).
     observation: if given, only this observation is erased, from one note and from its older
         versions.
-    places: where the notes are or were.
+    places: where the notes are, or where they were last.
+    former_places: all places where the notes ever were. Their empty folders are removed, too.
     ids: the ids of the notes.
     files: the files that the notes have now.
     entities: the names of entities, by graph file.
@@ -137,6 +138,7 @@ class Plan:
     latest: tuple[int, ...]
     observation: str | None = None
     places: list[Location] = field(default_factory=list)
+    former_places: list[Location] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
     files: list[PlannedFile] = field(default_factory=list)
     entities: dict[str, list[str]] = field(default_factory=dict)
@@ -168,6 +170,8 @@ class Plan:
         row = json.loads(record)
         # JSON has lists in place of tuples.
         row["places"] = [tuple(place) for place in row["places"]]
+        # A plan of an earlier version has no former places.
+        row["former_places"] = [tuple(place) for place in row.get("former_places", ())]
         row["files"] = [PlannedFile(*file) for file in row["files"]]
         row["rows"] = [PlannedEntry(*entry_row) for entry_row in row["rows"]]
         # A plan of an earlier version has one number.
@@ -238,6 +242,9 @@ class Erasure:
             self._add_selected(plan, agent, project, source)
             trail = self._whole_trail(plan)
             self._check_gone_are_known(trail)
+            # A note that only loses an observation keeps its folders.
+            if observation is None:
+                plan.former_places = sorted(trail.places)
             names = tuple(plan.names)
             if not names:
                 return Erased(names)
@@ -719,7 +726,7 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
     with memory.change(removal_verb, (no_project, no_path), fresh=False) as change:
         for place in files:
             _remove_from_file(memory, plan, change, place)
-        _remove_folders(memory, change)
+        _remove_folders(memory, plan, change)
         _remove_answers(memory, plan, change)
     _forget_reads(memory, plan)
     for project in sorted(paths_in_graphs):
@@ -815,8 +822,11 @@ def _remove_rows(memory: HistoryVerbs, plan: Plan) -> None:
             JsonEntryFolder(folder).entries(memory).remove(namespace, key)
 
 
-def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
-    """Add steps that remove the folders that a change leaves empty. Some folders always stay."""
+def _remove_folders(memory: HistoryVerbs, plan: Plan, change: Transaction) -> None:
+    """Add steps that remove the folders that a change leaves empty. Some folders always stay.
+
+    A folder that a note was moved out of, or was deleted from, is removed, too, if it is empty.
+    """
     removals = [step for step in change.steps if step.do == StepKind.REMOVE]
     # (root, path) of the files and folders that will be gone.
     removed_places = {(step.root, step.path) for step in removals}
@@ -824,6 +834,11 @@ def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
     for step in removals:
         for path in folders_above(step.path):
             parent_folders.add(_Folder(step.project, step.root, path))
+    for project, path, place_root in plan.former_places:
+        root = place_root or memory.engine.own_root(project) or ""
+        for folder_path in folders_above(path):
+            if _is_real_folder(os.path.join(root, folder_path)):
+                parent_folders.add(_Folder(project, root, folder_path))
 
     # The longest path comes first, so that a folder is removed before the one above it.
     for folder in sorted(parent_folders, key=lambda folder: -len(folder.path)):
@@ -833,6 +848,11 @@ def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
         if is_emptied and _may_remove_folder(memory, folder):
             change.add(StepKind.RMDIR, folder.project, folder.path)
             removed_places.add((folder.root, folder.path))
+
+
+def _is_real_folder(path: str) -> bool:
+    """Whether there is a folder at a path, and not a link to one."""
+    return os.path.isdir(path) and not os.path.islink(path)
 
 
 class _Folder(NamedTuple):

@@ -24,6 +24,7 @@ from memoranda.engine.transaction import Location
 from memoranda.engine.writing import as_file, id_list
 from memoranda.errors import NotFound, StorageError
 from memoranda.index.database import SCHEMA
+from memoranda.index.full_text import has_any_of
 from memoranda.ledger.change import ERASE, Change, Touched
 from memoranda.ledger.database import SCHEMA as LEDGER_SCHEMA
 from memoranda.ledger.history import ABOVE_ALL_NUMBERS
@@ -659,6 +660,11 @@ class Needles:
         step = len(lines) // _MAX_LINES + 1
         return cls(words, list(lines)[::step])
 
+    def all_but(self, excluded: Collection[bytes]) -> set[str]:
+        """Return the needles that are not excluded, as texts."""
+        remaining = {*self.words, *self.lines}.difference(excluded)
+        return {needle.decode("utf-8", "replace") for needle in remaining}
+
     def longest(self) -> int:
         """Return the length of the longest needle in bytes."""
         return max(map(len, (*self.words, *self.lines)), default=0)
@@ -748,6 +754,9 @@ class MentionKind(Enum):
     FILE = auto()
     """A file outside of all folders of projects, or the file of a graph."""
 
+    TRANSCRIPTS = auto()
+    """The index of the transcripts of agents' sessions, which other programs keep."""
+
 
 @dataclass(frozen=True, slots=True)
 class Mention:
@@ -769,6 +778,11 @@ class Mention:
             return f"the kept text {self.name[:8]} of another note"
         if self.kind is MentionKind.SOURCE:
             return f"the source {self.name}, from which ingest would take it again"
+        if self.kind is MentionKind.TRANSCRIPTS:
+            return (
+                f"the index of transcripts {self.name} (memory transcripts forget deletes it, "
+                "the transcripts are files of other programs)"
+            )
         return self.name
 
 
@@ -812,12 +826,21 @@ def search(
         findings.files += 1
         findings.bytes += result.size
         new_words = result.needles - place_words
+        if file.is_of_transcripts:
+            # What a transcript says is no excuse for a trace elsewhere, so no word is shared.
+            if new_words:
+                mentions.append(_mention_of_transcripts(engine.layout))
+            continue
         if not file.is_ours:
             shared_words |= new_words
         elif new_words:
             words_of_ours[file.name] = new_words
         if result.is_named and file.mention is not None:
             mentions.append(file.mention)
+
+    # The bytes of a full-text table do not show every word, so the table is asked, too.
+    if has_any_of(engine.layout.transcripts, needles.all_but(place_words)):
+        mentions.append(_mention_of_transcripts(engine.layout))
 
     # The ledger also has older texts of other notes. If it has a needle, these texts are looked at
     # one by one.
@@ -986,6 +1009,11 @@ class SearchedFile(NamedTuple):
         """Whether memoranda made the file."""
         return self.mention is None
 
+    @property
+    def is_of_transcripts(self) -> bool:
+        """Whether it is the index of transcripts, or a file that SQLite keeps beside it."""
+        return self.mention is not None and self.mention.kind is MentionKind.TRANSCRIPTS
+
 
 def _files(engine: Engine, folders: Iterable[str]) -> Iterator[SearchedFile]:
     """Yield the files to search: the files of the home, of projects elsewhere, and in `folders`."""
@@ -1005,7 +1033,7 @@ def _files_of_home(engine: Engine) -> Iterator[SearchedFile]:
     """Yield all files of the home.
 
     Files that memoranda did not make get a mention: notes, older texts that the history keeps, and
-    the configuration.
+    the configuration. So does the index of transcripts, whose words are from other programs' files.
     """
     layout = engine.layout
     for folder, _, names in _folders_of_home(layout):
@@ -1020,9 +1048,16 @@ def _files_of_home(engine: Engine) -> Iterator[SearchedFile]:
             elif source is not None and not name.startswith(TEMP_PREFIX):
                 place = (source.name, os.path.relpath(path, source.root))
                 mention = Mention(MentionKind.NOTE, label, place)
+            elif path.startswith(str(layout.transcripts)):
+                mention = _mention_of_transcripts(layout)
             elif path == str(engine.settings.file):
                 mention = Mention(MentionKind.FILE, label)
             yield SearchedFile(label, path, mention)
+
+
+def _mention_of_transcripts(layout: Layout) -> Mention:
+    """Return the mention for the index of transcripts."""
+    return Mention(MentionKind.TRANSCRIPTS, _name_in_home(layout, str(layout.transcripts)))
 
 
 def _source_above(engine: Engine, folder: str) -> Source | None:

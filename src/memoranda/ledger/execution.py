@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from enum import Enum, auto
@@ -19,7 +20,7 @@ from memoranda.errors import Conflict, Exists, MemorandaError, NotFound
 from memoranda.ledger.change import Touched
 from memoranda.ledger.file_exchange import Entry, exchange, put_new
 from memoranda.ledger.folder_move import clear_moved, move
-from memoranda.sources.base import File
+from memoranda.sources.base import File, Stamp
 from memoranda.sources.files import read_file, stamp_of, stat_in, write_file
 from memoranda.sources.path_guard import Folder, open_folder
 from memoranda.sources.step import NEW_MODE, Step, StepKind
@@ -34,6 +35,10 @@ OPEN_FOLDERS = 200
 """Folders that a change keeps open at a time: a process may open only some hundred files."""
 # How often a file that somebody else keeps saving is put back.
 _MAX_GIVE_BACKS = 100
+# A file that is empty since less than this time may be in the middle of a save.
+_EMPTIED_NS = 1_000_000_000
+# Within this time, an editor that has emptied a file writes into it.
+_SAVE_SECONDS = 0.02
 # The errors of a folder that cannot be removed because it is not empty
 _NOT_EMPTY = {errno.ENOTEMPTY, errno.EEXIST}
 # The steps that make something at their place. All others take something away from there.
@@ -151,6 +156,8 @@ class Execution:
                 # Its folder is still to be made
                 return
             raise Conflict(step.path, "none", step.old.etag[:8]) from None
+        if step.old is not None and _is_just_emptied(step.old):
+            time.sleep(_SAVE_SECONDS)
         status = stat_in(name, folder.fd)
         if step.old is None:
             if status is not None:
@@ -301,7 +308,15 @@ class Execution:
             raise self._conflict(step, folder, place.name) from None
         # Somebody may have saved between the check and the exchange
         if not self._is_old(step, temp):
-            self._give_back(step, temp, place)
+            try:
+                self._give_back(step, temp, place)
+            except FileNotFoundError:
+                # Somebody took the file away. If they do not save another one, this one returns.
+                with suppress(FileExistsError):
+                    put_new(temp, place)
+            except FileExistsError:
+                # Somebody saved once more while no file was there. Theirs stays.
+                pass
             raise self._conflict(step, folder, place.name)
         self._steps_with_temp.append(step)
         self._reversals.append((_Reversal.EXCHANGE, step))
@@ -334,19 +349,19 @@ class Execution:
         At first, the new file of this change is at `place`, and the saved file is at `temp`. An
         exchange swaps them. But somebody may save at `place` once more just before the exchange.
         Then their newest file comes out at `temp`, and must be put back in turn. So the exchanges
-        are repeated until the file that comes out is the file of this change.
+        are repeated until the file that comes out is the one that was put there last.
 
         temp: the temporary name of the step.
         place: the place of the note.
         """
+        put_last = step.stamp
         for _ in range(_MAX_GIVE_BACKS):
+            put_now = _stamp_at(temp)
             exchange(temp, place)
-            status_of_temp = stat_in(temp.name, temp.folder)
-            if status_of_temp is None or step.stamp is None:
+            taken_out = _stamp_at(temp)
+            if taken_out is None or put_last is None or taken_out.is_same_file(put_last):
                 return
-            is_file_of_step = status_of_temp.st_ino == step.stamp.inode
-            if is_file_of_step:
-                return
+            put_last = put_now
 
     def _remove(self, step: Step, place: Entry, folder: Folder) -> None:
         """Remove a file from its place.
@@ -416,6 +431,20 @@ class Execution:
             is_inside = folder == path or folder.startswith(path + "/")
             if folder_root == root and is_inside:
                 self._folders.pop((folder_root, folder)).close()
+
+    def confirm(self) -> None:
+        """Look once more at the files that were replaced or removed.
+
+        An editor that opened a file before the change may have written into it since.
+
+        Raises Conflict if one of the files has changed.
+        """
+        for step in self._steps_with_temp:
+            if step.old is None:
+                continue
+            if not self._is_old(step, self._temp(step)):
+                folder, name = self._at(step)
+                raise self._conflict(step, folder, name)
 
     def finish(self) -> None:
         """Make the steps final: delete the files that they replaced or removed."""
@@ -508,23 +537,12 @@ class Execution:
 
         If somebody saved over the new file meanwhile, their file is the newest, and stays.
         """
-        temp = self._temp(step)
-        exchange(temp, place)
-        status_of_temp = stat_in(temp.name, temp.folder)
-        if status_of_temp is None or step.stamp is None:
-            return
-        is_file_of_step = status_of_temp.st_ino == step.stamp.inode
-        if not is_file_of_step:
-            # Their file came out, so it returns to its place
-            exchange(temp, place)
+        self._give_back(step, self._temp(step), place)
 
     def _remove_own_file(self, step: Step, place: Entry) -> None:
         """Remove a file that the step wrote, unless somebody saved over it meanwhile."""
-        status = stat_in(place.name, place.folder)
-        if status is None or step.stamp is None:
-            return
-        is_file_of_step = status.st_ino == step.stamp.inode
-        if is_file_of_step:
+        stamp = _stamp_at(place)
+        if stamp is not None and step.stamp is not None and stamp.is_same_file(step.stamp):
             os.unlink(place.name, dir_fd=place.folder)
 
     # --- after a writer died
@@ -715,6 +733,19 @@ class Execution:
         for folder in self._folders.values():
             folder.close()
         self._folders.clear()
+
+
+def _is_just_emptied(file: File) -> bool:
+    """Whether a file may be in the middle of a save: some editors empty it before they write."""
+    return not file.data and time.time_ns() - file.stamp.mtime_ns < _EMPTIED_NS
+
+
+def _stamp_at(entry: Entry) -> Stamp | None:
+    """Return the stamp of the file with this name, None if there is none."""
+    status = stat_in(entry.name, entry.folder)
+    if status is None:
+        return None
+    return stamp_of(status)
 
 
 def _is_made(step: Step, touched: Touched, place: Entry) -> bool:

@@ -802,15 +802,23 @@ class History:
         The history keeps the texts that changes replace. No change replaced this one, so it would be
         missing. Nothing is kept if no change wrote the text, or if a change replaced it.
         """
-        digest = sha256(data)
+        if self.has_text(sha256(data)):
+            return
+        with self.database.transaction(durable=False) as connection:
+            self.keep_written_text(connection, data)
+
+    def keep_written_text(self, connection: Connection, data: bytes) -> None:
+        """Keep a text as `keep_written` does, inside a transaction of the database.
+
+        So no erasure can come between the look at the changes and the keeping.
+        """
         sql = (
             "select 1 from step where new = :digest and do = :put "
             "and not exists (select 1 from step where old = :digest) limit 1"
         )
-        row = self.database.row(sql, {"digest": digest, "put": StepKind.PUT})
-        is_needed = row is not None
-        if is_needed and not self.has_text(digest):
-            self.keep_bytes(data, durable=False)
+        values = {"digest": sha256(data), "put": StepKind.PUT}
+        if connection.execute(sql, values).fetchone() is not None:
+            self.keep_text(connection, data)
 
     def _is_sound(self, digest: str) -> bool:
         """Whether the file of the large text with this SHA-256 exists and is undamaged."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from datetime import datetime
@@ -520,6 +521,7 @@ class Ledger:
             try:
                 for step in planned.steps:
                     execution.run(step)
+                execution.confirm()
             except Unconfirmed as error:
                 # The line is in the file and only its sync failed: the change counts as made
                 planned.error = error
@@ -744,9 +746,21 @@ class Ledger:
         """Delete the rows by which these changes could be carried out again.
 
         Their files are safe on disk now. Changes that were set aside keep their rows.
+
+        A text that another program has overwritten since is kept in the history. An editor may save
+        a file right after a change, so that nobody has read the text of the change yet. Then these
+        rows are the last place that has it.
         """
         rows = [(number,) for number in numbers]
+        overwritten_texts = [
+            step.data
+            for step in self._pending_steps(numbers)
+            if step.data is not None
+            and _has_other_text(os.path.join(step.root, step.path), step.data)
+        ]
         with self.database.transaction(durable=False) as connection:
+            for data in overwritten_texts:
+                self.history.keep_written_text(connection, data)
             for table in ("pending_step", "unsynced"):
                 sql = (
                     f"delete from {table} where change = ? "
@@ -901,6 +915,8 @@ class Ledger:
             (self.refused_files.mark,),
         )
         numbers = [row["change"] for row in rows]
+        if not numbers:
+            return []
         execution = Execution()
         try:
             for number in numbers:
@@ -1182,6 +1198,20 @@ def _pending_columns(step: Step) -> tuple[object, ...]:
     if _is_in_ledger(step):
         new_text = step.data
     return (step.root, step.temp, step.temp_folder, mode, new_text)
+
+
+def _has_other_text(path: str, data: bytes) -> bool:
+    """Whether there is a file at a path that has other bytes. A file that cannot be read has not."""
+    with suppress(OSError):
+        status = os.stat(path, follow_symlinks=False)
+        if not stat.S_ISREG(status.st_mode):
+            return False
+        if status.st_size != len(data):
+            return True
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(descriptor, "rb") as file:
+            return file.read() != data
+    return False
 
 
 def _keeps_old(step: Step) -> bool:

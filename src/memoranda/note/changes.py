@@ -70,7 +70,7 @@ class _Words(NamedTuple):
     addition: finds the words about when or where behind a value.
     no_places: words of which the name of a place or an employer has none.
     no_employers: words that do not make a name of an employer alone.
-    no_places_zh, no_employers_zh: match Chinese values that are no place, and no employer.
+    no_places_zh, no_employers_zh: match Chinese values that name neither a place nor an employer.
     categories: category of an observation → verb and kind of its claims.
     """
 

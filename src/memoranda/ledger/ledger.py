@@ -894,13 +894,16 @@ class Ledger:
         A file stays if it has another text by now, or if the disk still refuses. The latest change
         comes first, so that its text counts where several wrote a file of which zeros are left.
         """
-        from memoranda.ledger.execution import Execution
-
         rows = self.database.rows(
             "select change from unsynced where boot = ? "
             "and change not in (select change from waiting) order by change desc",
             (self.refused_files.mark,),
         )
+        if not rows:
+            return []
+
+        from memoranda.ledger.execution import Execution
+
         numbers = [row["change"] for row in rows]
         execution = Execution()
         try:

@@ -141,6 +141,21 @@ def test_others_can_neither_delete_nor_rename_it_and_it_stays_when_its_folder_go
 
 
 @pytest.mark.promise("000a-12.13")
+def test_a_folder_that_moves_where_a_hidden_folder_is_leaves_no_empty_folder(callers, root, home):
+    hidden_file = root / "moved" / "part" / "mine.md"
+    hidden_file.parent.mkdir(parents=True)
+    hidden_file.write_text(OF_A)
+    for path in ("new.md/all.md", "new.md/part/deep.md"):
+        (root / path).parent.mkdir(exist_ok=True)
+        (root / path).write_text("for all\n")
+    _, is_error = callers["b"]("rename", old_path="/memories/new.md", new_path="/memories/moved")
+    assert not is_error
+    assert not (root / "new.md").exists()
+    moved = sorted(path.name for path in (root / "moved").rglob("*.md"))
+    assert moved == ["all.md", "deep.md", "mine.md"]
+
+
+@pytest.mark.promise("000a-12.13")
 @pytest.mark.parametrize("name", SEEING)
 def test_its_agent_and_the_owner_overwrite_rename_and_delete_it(callers, root, name):
     call = callers[name]

@@ -18,6 +18,7 @@ import memoranda
 from memoranda import Draft
 from memoranda.engine import MemorySession, open_session
 from memoranda.engine.doctor import Finding, examine, repair
+from memoranda.engine.exchange import Exchange
 from memoranda.engine.upkeep import Upkeep
 from memoranda.ledger.change import VERBS
 from memoranda.ledger.history import LARGE
@@ -288,3 +289,25 @@ def test_a_change_that_stores_counts_of_reads_is_not_damaged(tmp_path: Path) -> 
 
     assert counted_notes == 1
     assert [finding.code for finding in findings if finding.code in LEDGER_CODES] == []
+
+
+def test_a_text_that_lost_a_conflict_in_an_import_is_not_damaged(tmp_path: Path) -> None:
+    with open_session(tmp_path / "home", watch=False) as memory:
+        info = memory.write(Draft("here", title="tea"))
+        Exchange(memory).keep([(info, b"once\n")])
+
+        findings = [finding for finding in examine(memory) if finding.code in LEDGER_CODES]
+        memory.restore("notes/tea")
+        text = memory.read("notes/tea").text
+
+    assert findings == []
+    assert text == "once\n"
+
+
+def test_a_change_whose_files_wait_for_the_disk_leaves_no_gap(home: Path) -> None:
+    for table, column in (("change", "number"), ("step", "change")):
+        run(home, f"delete from {table} where {column} in (1, 3)")
+    run(home, "insert into unsynced (change, batch, boot) values (2, 1, 'refused now')")
+    with open_session(home, watch=False) as memory:
+        codes = {finding.code for finding in examine(memory)}
+    assert "missing_change" not in codes

@@ -351,6 +351,56 @@ def test_what_somebody_wrote_after_the_sorting_stays(home):
     assert after == before
 
 
+@pytest.mark.parametrize("is_linked_first", [True, False])
+def test_a_move_is_taken_back_where_upkeep_sorted_and_linked_it(home, is_linked_first):
+    cake = home.write(CAKE, "knowledge")
+    tea = home.write(TEA, "knowledge")
+    info = home.info(tea)
+    home.upkeep.change(info, {}, "move", category="people")
+    change = last(home)
+    if is_linked_first:
+        link_by_upkeep(home, tea, cake)
+    sort_by_upkeep(home, tea, "lessons")
+    if not is_linked_first:
+        link_by_upkeep(home, tea, cake)
+    before = home.tree()
+    undo = home.memory.undo(change)
+    info = home.info(tea)
+    assert info.category == "knowledge"
+    assert info.links == (cake,)
+    links = home.info(cake).links
+    assert links == (tea,)
+    home.memory.undo(undo.number)
+    after = home.tree()
+    assert after == before
+
+
+def test_a_memory_that_is_back_and_was_sorted_since_does_not_come_back_twice(home):
+    tea = home.write(TEA, "knowledge")
+    undo = home.memory.undo(last(home))
+    home.memory.undo(undo.number)
+    sort_by_upkeep(home, tea, "people")
+    sorting = last(home)
+    before = home.tree()
+    refusals = refused_undos(home.memory, [undo.number])
+    assert list(refusals) == [undo.number]
+    with pytest.raises(CannotUndo, match=rf"changed later \(#{sorting}\)"):
+        home.memory.undo(undo.number)
+    after = home.tree()
+    assert after == before
+
+
+def test_a_copy_by_hand_does_not_keep_a_memory_from_coming_back(home):
+    tea = home.write(TEA, "knowledge")
+    file = home.file(tea)
+    copy = file.with_name("copy.md")
+    copy.write_bytes(file.read_bytes())
+    home.memory.delete("categories/knowledge/" + file.stem)
+    home.memory.undo()
+    assert file.exists()
+    assert copy.exists()
+
+
 KINDS = ("write", "add", "change", "link", "link", "link", "read", "fold", "sort")
 CATEGORIES = ("knowledge", "lessons", "people")
 

@@ -11,6 +11,7 @@ from memoranda.index.search.parse import (
     Period,
     focus_of,
     is_told,
+    parse,
     periods,
     read_question,
     term,
@@ -90,6 +91,14 @@ def test_how_much_a_question_counts_goes_by_its_share_of_the_words_and_not_by_le
     assert len(much) > 350
     assert read_question(much + last_question).words[:2] == ("mara", "keeps")
     assert not read_question(much + last_question).beside
+
+
+def test_a_mixed_word_is_split_but_where_not_excludes_it_as_one() -> None:
+    (clause,) = parse("登录 redis会话 NOT vue组件").clauses
+    texts = [term.text for term in clause.terms]
+    excluded_texts = [term.text for term in clause.without]
+    assert texts == ["登录", "redis", "会话"]
+    assert excluded_texts == ["vue组件"]
 
 
 def test_the_question_mark_of_an_address_asks_nothing() -> None:

@@ -124,6 +124,18 @@ def test_a_file_of_zeros_where_the_disk_failed_gets_its_text(
     assert notes.read("a.md").data == b"one"
 
 
+def test_a_file_of_zeros_gets_the_text_of_the_latest_change(
+    ledger: Ledger, notes: FolderSource, disk: Disk, is_always_due: None
+) -> None:
+    for text in ("one", "two"):
+        commit(ledger, put(notes, "a.md", text))
+    ledger.file_sync.sync()
+    Path(notes.root, "a.md").write_bytes(bytes(3))
+    disk.refuses = False
+    commit(ledger, put(notes, "b.md", "three"))
+    assert notes.read("a.md").data == b"two"
+
+
 def test_refused_files_are_not_tried_with_every_change(
     ledger: Ledger, notes: FolderSource, disk: Disk
 ) -> None:

@@ -24,6 +24,9 @@ ENDED = [
     ("Jonas works as a nurse", "Jonas became a teacher"),
     ("I'm a junior developer", "I'm now the CTO"),
     ("Anna lives in Porto", "- **Anna** moved to [[Lisbon]] #people"),
+    ("Anna lives in Lisbon", "Anna moved back to Porto"),
+    ("Anna works at Acme", "Anna left the company for Initech"),
+    ("Anna works at Acme", "Anna left Acme for Paris Consulting"),
     ("王芳住在上海", "王芳搬到了杭州。"),
     ("王芳住在上海", "王芳最近搬去杭州了"),
     ("总部位于上海", "总部迁到杭州"),
@@ -49,6 +52,31 @@ NOT_ENDED = [
     ("Jonas is a good nurse", "Jonas is now a teacher"),
     ("The parser is the lead", "The parser is now the manager"),
     ("Anna works at Acme", "Anna joined the call"),
+    ("Anna works at Acme", "Anna left London for Paris"),
+    ("Anna works at Acme", "Anna left the keys for Ben"),
+    ("Anna works at Acme", "Anna left a note for Ben"),
+    ("Anna works at Acme", "Anna started working with Ben"),
+    ("Anna works at Acme", "Anna started working with React"),
+    ("Anna works at Acme", "Anna joined Project Alpha as a designer"),
+    ("Anna lives in Porto", "Anna moved to part-time"),
+    ("Anna lives in Porto", "Anna moved to Sales"),
+    ("Anna lives in Porto", "Anna moved to room 5"),
+    ("Anna lives in Porto", "Anna moved to Slack"),
+    ("Anna lives in Porto", "Anna migrated to Postgres"),
+    ("Anna lives in Porto", "Anna moved to Lisbon but came back"),
+    ("Anna lives in Porto", "Anna moved to Lisbon in May, and back to Porto in June"),
+    ("Someone lives in Porto", "Someone moved to Lisbon"),
+    ("The API is hosted on Heroku", "The API moved to version 2"),
+    ("The API is hosted on Heroku", "The API moved to GraphQL"),
+    ("The team is based in Porto", "The team moved to two-week sprints"),
+    ("他住在上海", "他搬到了杭州"),
+    ("他是设计师", "他现在是产品经理"),
+    ("王芳住在上海", "王芳搬到二楼"),
+    ("王芳住在上海", "王芳搬到新办公室了"),
+    ("王芳住在上海", "王芳搬到周二"),
+    ("李雷在百度工作", "李雷现在在家工作"),
+    ("李雷在百度工作", "李雷现在在北京上班"),
+    ("李雷在百度工作", "李雷现在在努力工作"),
     ("王芳住在上海", "王芳打算搬到杭州"),
     ("王芳住在上海", "王芳去年搬到了杭州"),
     ("李雷在百度工作", "李雷在公园工作"),
@@ -104,6 +132,16 @@ def test_category_of_an_observation_says_what_it_is_about() -> None:
     assert about_city.kind is ClaimKind.ENDING
     assert about_role.value == "designer"
     assert about_role.kind is ClaimKind.PLAIN
+
+
+def test_two_values_of_one_category_end_nothing() -> None:
+    porto = Observation("city", "Porto", line=3)
+    lisbon = Observation("place", "Lisbon", line=4)
+    acme = Observation("company", "Acme", line=5)
+
+    kinds = [claim.kind for claim in item_changes("Anna", [porto, lisbon, acme])]
+
+    assert kinds == [ClaimKind.PLAIN, ClaimKind.PLAIN, ClaimKind.ENDING]
 
 
 def test_sentence_with_an_earlier_year_is_not_of_its_time() -> None:

@@ -414,7 +414,9 @@ class Files:
     def _move_shown(
         self, change: Transaction, place: PathInfo, target: str, texts: Mapping[str, NewText]
     ) -> None:
-        """Add the steps that move the part of a folder that the caller may see. The rest stays.
+        """Add the steps that move the part of a folder that the caller may see.
+
+        The rest stays, and the folder with it. A folder without a rest goes.
 
         target: the new path of the folder.
         texts: the new text of each note whose links change, by path.
@@ -432,7 +434,8 @@ class Files:
                 raise Unusable(to)
             else:
                 self._move(change, entry, to, texts)
-        if texts and self._is_all_shown(place):
+        # Everything in it moved. Otherwise, what the caller may not see is still there.
+        if self._is_all_shown(place):
             change.add(StepKind.RMDIR, self._project, place.path)
 
     def _moves_in_pieces(

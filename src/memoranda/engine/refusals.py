@@ -118,6 +118,7 @@ def _refusal_together(memory: HistoryVerbs, changes: Sequence[Change]) -> Cannot
     try:
         for change in changes:
             undo.take_back(change, together=numbers)
+        undo.finish()
     except CannotUndo as error:
         return error
     except MemorandaError as error:

@@ -86,6 +86,11 @@ class Later:
         """
         return later_upkeep(self._history, place, self._number, left, now, digest_now)
 
+    def has_changed(self, project: str, path: str) -> bool:
+        """Whether a change since has touched a file, counts of reads aside."""
+        changes = self._history.changes_at(project, path, after=self._number)
+        return any(change.verb != FOLD for change in changes)
+
     def path_after_sorting(self, touched: Touched) -> str:
         """Return the path to which upkeep has moved a memory since, or its path if it has not.
 
@@ -156,6 +161,8 @@ class Undo:
         self._earlier_marks: dict[str, list[str]] = {}
         # By (project, path), the SHA-256 of the text in the history that a step's text comes from.
         self._origins: dict[tuple[str, str], str] = {}
+        # The steps that removed files which the undo restores.
+        self._brought_back: list[Touched] = []
         # The number of memories from which only links to removed memories go.
         self._unlinked_count = 0
 
@@ -200,7 +207,11 @@ class Undo:
         return f":{note.id}" if note else ""
 
     def finish(self) -> None:
-        """Add the marks of memories to the headers that the steps will write. Call this last."""
+        """Add the marks of memories to the headers that the steps will write. Call this last.
+
+        Raises CannotUndo if a restored memory is back already, at another place.
+        """
+        self._expect_no_twins()
         if self._unlinked_count:
             details = self._transaction.details or {}
             self._transaction.details = {**details, UNLINKED: self._unlinked_count}
@@ -217,6 +228,27 @@ class Undo:
             # A file without a header that can hold the marks stays without them.
             with suppress(ValueError):
                 step.data = _with_marks(step.data, all_marks)
+
+    def _expect_no_twins(self) -> None:
+        """Raise CannotUndo if a memory that the undo restores would then be there twice.
+
+        So it is if something else brought the memory back, and it was moved since.
+        """
+        removing_kinds = (StepKind.REMOVE, StepKind.MOVE)
+        for touched in self._brought_back:
+            step = self._steps.get((touched.project, touched.path))
+            if step is None or step.data is None:
+                continue
+            memory_id = self._id_at(touched.project, touched.path, as_file(step.data))
+            twins = self._session.index.notes.with_ids([memory_id], MEMORY_PROJECTS)
+            for twin in twins if memory_id else ():
+                place = (twin.project, twin.path)
+                twin_step = self._steps.get(place)
+                stays = twin_step is None or twin_step.do not in removing_kinds
+                is_other_place = place != (touched.project, touched.path)
+                # A copy by hand has the same id. It was there before, and is not in the way.
+                if stays and is_other_place and self._later.has_changed(twin.project, twin.path):
+                    raise self._blocked(touched, touched.path)
 
     def _marks(self, project: str, path: str, file: File) -> list[str]:
         """Return the marks in the header of a memory. [] for a note of another project."""
@@ -468,6 +500,7 @@ class Undo:
         data = self._kept_text(touched)
         upkeep = self._upkeep_elsewhere(touched, data)
         self._set_text(touched, source, _with_upkeep(upkeep, data), None, touched.mode)
+        self._brought_back.append(touched)
 
     def _upkeep_elsewhere(self, removed: Touched, data: bytes) -> LaterUpkeep | None:
         """Return what upkeep alone did to a memory at the place to which the undone change brought
@@ -485,9 +518,10 @@ class Undo:
             if touched.do != StepKind.PUT or touched.old is not None:
                 continue
             source = self._source(touched)
-            file = self._file(source, touched.project, touched.path)
-            if file and self._id_at(touched.project, touched.path, file) == memory_id:
-                return self._upkeep_since(source, touched, file)
+            present = self._at_present_path(source, touched)
+            file = self._file(source, present.project, present.path)
+            if file and self._id_at(present.project, present.path, file) == memory_id:
+                return self._upkeep_since(source, present, file)
         return None
 
     def _remove_folder(self, source: FolderSource, touched: Touched) -> None:

@@ -62,8 +62,11 @@ _READABLE_STEP = (
     _IS_NAME.format("scope"),
     "kept in (0, 1)",
     "typeof(size) = 'integer' and size >= 0",
-    # A file that was there has a text and a mode, and a file that was not has neither
-    "(old is null) = (mode is null) or do in ('set', 'lines')",
+    # A file that was there has a text and a mode, and a file that was not has neither. But a text
+    # that lost a conflict in an import was in no file (`keep_lost`).
+    "(old is null) = (mode is null) or do in ('set', 'lines') "
+    "or do = 'put' and mode is null and exists "
+    "(select 1 from change where number = step.change and verb = 'import')",
     "old is not null or do <> 'remove'",
     # Only what writes a text has a new one
     "(new is not null) = (do = 'put') or do in ('set', 'lines')",
@@ -80,7 +83,9 @@ _STRANGE = (
 _GAPS = (
     "select before + 1 as first, number - 1 as last from "
     "(select number, lag(number) over (order by number) as before from change) "
-    f"where number > before + 1 and number <> {FIRST_OF_MACHINE} order by number"
+    f"where number > before + 1 and number <> {FIRST_OF_MACHINE} "
+    # A change whose files are not on the disk outlasts later ones that are too old to be kept
+    "and before not in (select change from unsynced) order by number"
 )
 
 

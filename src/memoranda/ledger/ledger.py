@@ -905,15 +905,19 @@ class Ledger:
     def _write_refused_again(self) -> list[int]:
         """Write the files of refused changes once more, and return the numbers of these changes.
 
-        A file stays if it has another text by now, or if the disk still refuses.
+        A file stays if it has another text by now, or if the disk still refuses. The latest change
+        comes first, so that its text counts where several wrote a file of which zeros are left.
         """
-        from memoranda.ledger.execution import Execution
-
         rows = self.database.rows(
             "select change from unsynced where boot = ? "
-            "and change not in (select change from waiting) order by change",
+            "and change not in (select change from waiting) order by change desc",
             (self.refused_files.mark,),
         )
+        if not rows:
+            return []
+
+        from memoranda.ledger.execution import Execution
+
         numbers = [row["change"] for row in rows]
         if not numbers:
             return []

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -67,7 +68,9 @@ class _Words(NamedTuple):
     roles: the names of roles in English.
     earlier: finds words about an earlier time or about what did not happen.
     addition: finds the words about when or where behind a value.
-    no_places: words of which the name of a place has none.
+    no_places: words of which the name of a place or an employer has none.
+    no_employers: words that do not make a name of an employer alone.
+    no_places_zh, no_employers_zh: match Chinese values that name neither a place nor an employer.
     categories: category of an observation → verb and kind of its claims.
     """
 
@@ -77,6 +80,9 @@ class _Words(NamedTuple):
     earlier: re.Pattern[str]
     addition: re.Pattern[str]
     no_places: frozenset[str]
+    no_employers: frozenset[str]
+    no_places_zh: re.Pattern[str]
+    no_employers_zh: re.Pattern[str]
     categories: dict[str, tuple[str, ClaimKind]]
 
 
@@ -104,6 +110,9 @@ def _words() -> _Words:
         earlier=re.compile(table["earlier"].strip(), re.I),
         addition=re.compile(table["addition"], re.I | re.S),
         no_places=frozenset(table["no_places"].split()),
+        no_employers=frozenset(table["no_employers"].split()),
+        no_places_zh=re.compile(table["no_places_zh"], re.X),
+        no_employers_zh=re.compile(table["no_employers_zh"], re.X),
         categories=categories,
     )
 
@@ -148,10 +157,22 @@ def changes(text: str) -> list[Claim]:
 def item_changes(title: str, observations: Iterable[Observation]) -> Iterator[Claim]:
     """Yield the claims of observations whose category says what they are about.
 
-    `- [city] Porto` in the note "Anna" says where Anna lives.
+    `- [city] Porto` in the note "Anna" says where Anna lives. If there is `- [city] Lisbon`, too,
+    Anna may live in both, so neither ends anything.
 
     title: the title of the note.
     """
+    item_claims = list(_item_claims(title, observations))
+    values_by_subject: defaultdict[str, set[str]] = defaultdict(set)
+    for claim in item_claims:
+        values_by_subject[claim.subject].add(claim.value)
+    for claim in item_claims:
+        has_one_value = len(values_by_subject[claim.subject]) == 1
+        yield claim if has_one_value else claim._replace(kind=ClaimKind.PLAIN)
+
+
+def _item_claims(title: str, observations: Iterable[Observation]) -> Iterator[Claim]:
+    """Yield the claims of observations one by one. See `item_changes`."""
     for observation in observations:
         category = (observation.category or "").casefold().replace("_", " ")
         if category not in _words().categories or observation.context:
@@ -179,11 +200,12 @@ def changes_in(sentence: str) -> Iterator[Claim]:
         subject, value = match.groups()
         if is_chinese:
             value = _END_ZH.sub("", value)
-        elif _may_be_said(subject, value, form):
-            value = _words().addition.sub("", value.partition(" as ")[0])
+            may_be_said = _may_be_said_in_chinese(value, form)
         else:
-            return
-        yield from _claims_of(subject, value, form)
+            value = _words().addition.sub("", value.partition(" as ")[0])
+            may_be_said = _may_be_said(subject, value, form)
+        if may_be_said:
+            yield from _claims_of(subject, value, form)
         return
 
 
@@ -206,11 +228,24 @@ def is_of_an_earlier_year(sentence: str, year: int) -> bool:
 def _may_be_said(subject: str, value: str, form: _Form) -> bool:
     """Whether an English sentence may have this subject and this value.
 
-    Only people have jobs, and nobody lives in a team.
+    Only people have jobs. Nobody lives in a team, and nobody works for London.
     """
-    if "live" in form.verbs:
-        return _words().no_places.isdisjoint(words_of(value))
-    return is_someone(subject) or subject.casefold() in ("i", "user", "the user")
+    words = words_of(value)
+    is_about_place = "base" in form.verbs
+    if (is_about_place or "work" in form.verbs) and not _words().no_places.isdisjoint(words):
+        return False
+    if "work" in form.verbs and _words().no_employers.issuperset(words):
+        return False
+    return is_about_place or is_someone(subject) or subject.casefold() in ("i", "user", "the user")
+
+
+def _may_be_said_in_chinese(value: str, form: _Form) -> bool:
+    """Whether a Chinese sentence may have this value. 在家工作 names no employer."""
+    if "base" in form.verbs:
+        return _words().no_places_zh.fullmatch(value) is None
+    if "work" in form.verbs:
+        return _words().no_employers_zh.fullmatch(value) is None
+    return True
 
 
 def _is_promising(text: str) -> bool:

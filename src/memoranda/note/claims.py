@@ -147,6 +147,7 @@ class _Words(NamedTuple):
     opposites: dict[str, tuple[re.Pattern[str], ...]]
     relations: dict[str, str]
     no_subjects: frozenset[str]
+    no_subjects_zh: frozenset[str]
     of_a_moment: frozenset[str]
     fillers: frozenset[str]
     me: frozenset[str]
@@ -273,6 +274,7 @@ def _words() -> _Words:
         opposites={name: tuple(map(_state, sides)) for name, sides in table["opposites"].items()},
         relations=table["relations"],
         no_subjects=frozenset(words["no_subjects"].split()),
+        no_subjects_zh=frozenset(words["no_subjects_zh"].split()),
         of_a_moment=frozenset(words["of_a_moment"].split()),
         fillers=frozenset(words["fillers"].split()),
         me=frozenset(words["me"].split()),
@@ -977,9 +979,10 @@ def _subject_words(subject: str) -> list[str]:
 
     Empty if nothing identifies it, as in "it" or "the first one". "I" and "the user" are `@me`.
     """
-    if has_han(subject):
-        return [re.sub(r"[\s的]", "", fold(subject))]
     tables = _words()
+    if has_han(subject):
+        name = re.sub(r"[\s的]", "", fold(subject))
+        return [] if name in tables.no_subjects_zh else [name]
     all_words = _SUBJECT_WORD.findall(fold(subject.replace("’", "'")))
     if not all_words or all_words[0] in tables.no_subjects or "," in subject:
         return []

@@ -202,8 +202,11 @@ def parse(text: str) -> ParsedQuery:
             continue
         is_phrase = match[1] is not None
         bare = bare and not is_phrase
-        words = [match[1]] if is_phrase else _at_scripts(match[2])
-        for word in words:
+        piece = match[1] if is_phrase else match[2]
+        # NOT excludes one term, so what follows it stays whole.
+        is_excluded = pieces[-1:] == ["NOT"]
+        stays_whole = is_phrase or is_excluded
+        for word in [piece] if stays_whole else _at_scripts(piece):
             parsed_term = term(word, phrase=is_phrase)
             if parsed_term:
                 pieces.append(parsed_term)

@@ -919,8 +919,6 @@ class Ledger:
         from memoranda.ledger.execution import Execution
 
         numbers = [row["change"] for row in rows]
-        if not numbers:
-            return []
         execution = Execution()
         try:
             for number in numbers:

@@ -391,12 +391,12 @@ class RowSearch:
     prefixes: dict[str, str]
 
     def facts(self, needed: int) -> tuple[list[Row], bool]:
-        """Return the rows of observations or relations, and whether these are all rows.
+        """Return the rows of observations or relations that were found, and whether they are all.
 
-        Notes are searched in batches, the best first, because a note that matches may have no row
-        of these kinds. At most MOST_READ notes are searched.
+        A matching note may have no observation or relation. So notes are searched in batches, the
+        best first, until there are enough rows. At most MOST_READ notes are searched.
 
-        needed: no further notes are searched once more rows than this are found.
+        needed: the search ends once there are more rows than this. The second value is then False.
         """
         rows: list[Row] = []
         notes_read = 0

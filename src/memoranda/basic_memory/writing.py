@@ -519,9 +519,10 @@ def create_memory_project(vault: Vault, memory: MemorySession, args: Arguments) 
 
 
 def _existing_name(vault: Vault, memory: MemorySession, name: str) -> str | None:
-    """Return the program's name of the project that has a name in any case. None if none has it.
+    """Find the project called `name`, and return its name as Basic Memory spells it.
 
-    If several names differ only in case, the first one counts.
+    Capital and small letters are not distinguished: "Work" finds `work`. The first match counts.
+        Returns None if there is no such project.
     """
     for existing_name in vault.projects(memory):
         if existing_name.casefold() == name.strip().casefold():

@@ -370,8 +370,8 @@ def tag(call: Invocation, *refs: str, add: str | None, remove: str | None) -> No
 def link(call: Invocation, a: str, b: str) -> None:
     """Link two memories in both directions; between other notes, add a relation.
 
-    A and B are ids, or name notes of any project: by a path as `log` shows it, a permalink, a title
-    or an address.
+    A and B are ids of memories. They can also name a note of any project by its path as `log` shows
+    it, its permalink, its title or its address.
     """
     _change_links(call, "Linked", a, b)
 

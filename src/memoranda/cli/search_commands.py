@@ -251,10 +251,10 @@ def search(
     """Find notes whose text or title contains QUERY, newest first. An empty QUERY finds all.
 
     The words of QUERY are joined by blanks. Words such as `tag:work`, `project:notes`, `type:`,
-    `status:` and `before:` are filters. Letters are compared as people type them: `strasse` finds
-    Straße. Archived notes are found with --archived; with --ranked they come after the others. If no
-    note contains the words, notes with some of them are shown, below a line on stderr. With --ranked
-    and --limit, JSON has `total_is_lower_bound` if more than 10,000 notes match.
+    `status:` and `before:` are filters. Spelling is compared as people type it: `strasse` finds
+    Straße. Archived notes are found with --archived; with --ranked they come after the others. If
+    no note contains all words, notes with some of them are shown, and a line on stderr says so.
+    With --ranked and --limit, JSON has `total_is_lower_bound` if more than 10,000 notes match.
     """
     if max_tokens is not None and not ranked:
         raise Usage("--max-tokens needs --ranked")

@@ -629,9 +629,10 @@ def flag(name: str, help: str, *names: str) -> Callable[..., Any]:
 
 
 def usage_words(error: click.UsageError) -> tuple[str, str]:
-    """Return the two texts for a wrong command line: the error, and the lines below it.
+    """Return two texts about a wrong command line: its error message, and hints to show below it.
 
-    The error has the words of the contract. The lines say where to read on.
+    The message is worded as the contract says. The hints name the help page and similar options or
+    commands: `Did you mean --json?`
     """
     message = error.format_message()
     command_path = error.ctx.command_path if error.ctx else "memory"

@@ -446,10 +446,10 @@ def auto_memory_folder(home: Path) -> Path:
 
 
 def add_native(memory: MemorySession) -> tuple[list[Project], list[tuple[Path, str]]]:
-    """Make each folder with memories of Claude Code, Codex or Gemini CLI a project.
+    """Add the folders in which Claude Code, Codex and Gemini CLI keep their memories as projects.
 
-    Folders that are a project already stay as they are. Returns the new projects, and pairs of a
-    folder that could not be added and the reason. Raises InvalidInput if the caller is an agent.
+    A folder that is a project already is left alone. Returns the new projects, and (folder, reason)
+    of each folder that could not be added. Raises InvalidInput if the caller is an agent.
     """
     if memory.agent is not None:
         raise InvalidInput(

@@ -626,11 +626,13 @@ class Engine:
         return indexed_note, file.stamp
 
     def read_ahead(self, source: Source, path: str, project_id: int) -> ReadAhead | None:
-        """Read the note at `path` and compute its rows, without the lock and the index.
+        """Read a note and compute its index rows before the lock is taken.
 
-        project_id: the id of its project in the index.
+        Writing to the index then takes less time under the lock. Neither the lock nor the index is
+        used here. Returns None if there is no note, or if it cannot be read. `load` then reads the
+        file again under the lock, and reports the error.
 
-        None means that `load` has to read it, and to say why it cannot be read.
+        project_id: the id of the note's project in the index.
         """
         from memoranda.index.writer import prepare
 

@@ -283,12 +283,13 @@ class Freshness:
     def update(
         self, progress: Progress | None = None, *, is_locked: bool = False, whole: bool = False
     ) -> Result:
-        """Make the index show every change on disk, and return what changed.
+        """Bring the index up to date with the files, and return what changed.
 
-        progress: called to report how far a sweep has got. None reports nothing.
+        progress: called to report how much of a sweep is done, or None. A sweep compares all files
+            of a project with the index.
         is_locked: whether the caller holds the home's lock. The daemon may be waiting for this
-            lock.
-        whole: whether to finish the sweeps of large projects, too.
+            lock, so it is given less time to answer.
+        whole: whether to finish the sweeps of large projects, too. Otherwise they may go on later.
         """
         from memoranda.index.sync import Result
 

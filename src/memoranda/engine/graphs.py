@@ -240,12 +240,15 @@ class _EditedNote(NamedTuple):
 class NoteEdits:
     """The edits that one call makes in the notes of a graph.
 
-    The edits are collected. Only `add_steps` adds them to the change that writes them. `LineEdit`
-    of sources/graph_file.py does the same for the lines of a graph file. The caller must hold the
-    home's lock.
+    The edits are only collected here. `add_steps` adds them to the change, which then writes them.
+    `LineEdit` of sources/graph_file.py does the same for the lines of a graph file. The caller must
+    hold the home's lock.
 
-    present_names: the names among `names` that entities have. Other names have placeholders or no
-        notes.
+    graph: the graph whose notes are edited.
+    change: the change that `add_steps` adds the edits to.
+    names: the names of the entities that the call is about. Their notes are looked up at once.
+    present_names: the names among `names` that an entity has. The other names have only a
+        placeholder (a name that relations lead to), or no note.
     """
 
     def __init__(self, graph: NoteGraph, change: Transaction, names: Iterable[str]):

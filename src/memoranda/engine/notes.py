@@ -149,8 +149,9 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     def bring_back(self, ref: Ref, category: str | None = None) -> Note:
         """Take a note out of the archive (see `Memory.bring_back`).
 
-        category: the category for a memory; None means the category that it had before. The memory
-            is organized afterwards, and does not expire.
+        A memory counts as sorted afterwards, and does not expire.
+
+        category: the category that a memory gets. None means the one that it had before.
 
         Raises the errors of `Memory.bring_back`, NotText and StorageError.
         """

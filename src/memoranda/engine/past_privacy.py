@@ -43,10 +43,10 @@ class _Cursor:
 
 
 class PastPrivacy:
-    """Follows notes from old changes to the present, for a caller who is not the owner.
+    """Decides which old changes an agent may see, by following each note to the present.
 
-    It remembers its answers, which become wrong when notes change. So a new one is made for each
-    call of a verb.
+    An agent may not see a change of a note that became another agent's later. The answers are
+    remembered, and get wrong when notes change. So each call of a verb makes a new PastPrivacy.
     """
 
     def __init__(self, session: HomeSession):

@@ -127,9 +127,9 @@ class ReadVerbs(ProjectList):
 
     @property
     def unreadable(self) -> dict[tuple[str, str], str]:
-        """Return the memories that cannot be read and that the index therefore leaves out.
+        """Return why files are missing in the index: (project, path) -> the reason.
 
-        Returns the reason why a file cannot be read, by the file's (project, path).
+        These files cannot be read as notes.
         """
         return self.engine.freshness.unreadable
 
@@ -862,10 +862,11 @@ class ReadVerbs(ProjectList):
 
     @verb
     def validity_marks(self, infos: Iterable[NoteInfo]) -> dict[int, str]:
-        """Return the remark about its validity that each note is shown with, by row of the note.
+        """Return the remarks on notes that are not valid at all times, by row of the note.
 
-        Examples of remarks are `superseded by PERMALINK`, `valid until DAY` and `valid from DAY`. A
-        note without a remark is valid at all times, and no newer note contradicts it.
+        Such a remark is shown with the note: `superseded by PERMALINK`, `valid until DAY`, `valid
+            from DAY`. A note that a newer one contradicts gets a remark, too. Other notes have
+            none.
         """
         from memoranda.engine.contested import newer_marks
 

@@ -232,9 +232,10 @@ class ReviewVerbs(RestoreVerbs):
         return (item for item in source(kind).find(self) if item.key not in decisions)
 
     def confirm(self, change: Transaction, infos: Iterable[NoteInfo]) -> None:
-        """Add to a change that the owner confirms notes.
+        """Record in a change that the owner confirmed notes, so that they are not mere claims of an
+        agent.
 
-        Nothing is added if the caller is an agent, or if the owner wrote all of these notes.
+        Nothing is recorded if the caller is an agent, or if the owner wrote all of these notes.
         """
         unconfirmed = [info for info in infos if info.provenance.trust != "owner"]
         if self.agent is not None or not unconfirmed:

@@ -152,10 +152,12 @@ class HomeSession:
         return note
 
     def as_indexed(self, note: Note) -> Note:
-        """Add the facts to a note that its file does not have, and return the note.
+        """Complete a note that was read from its file with facts that only the index has. Returns
+        the note.
 
-        They are the permalink, the marks of suspicious text, the provenance (who wrote the text),
-        and the reads that the header does not count yet.
+        These are its permalink, its marks of suspicious text, its provenance (who wrote the text),
+        and the reads that are not added to its header yet. The marks and the provenance are left
+        out if the file has changed since it was indexed.
         """
         info = self.index.notes.get(note.project, note.path)
         if info is not None:

@@ -118,9 +118,11 @@ def declarations(file: str) -> list[dict[str, Any]]:
 
 
 def flags_of(declaration: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those fields of Tool that a declaration in JSON may set, such as `shares_commit`.
+    """Return the flags of Tool that a declaration in JSON sets: `{"shares_commit": True}`.
 
-    declaration: one object of a file of texts/.
+    Flags that the declaration leaves out are left out here, too.
+
+    declaration: the object that declares one tool in a file of texts/.
     """
     return {name: declaration[name] for name in _FLAGS if name in declaration}
 

@@ -386,7 +386,9 @@ class EntityQueries(Queries):
         return self._notes_with("n.title", "note_fold", project, names, viewer)
 
     def linking(self, project: str, names: Iterable[str], viewer: str | None) -> list[int]:
-        """Return the rows of a project's notes with a link written exactly as one of these names.
+        """Find the notes of a project that have a link to one of these names. Returns their rows.
+
+        Only links count that are written exactly as the name.
 
         viewer: the agent that asks; None for the owner. Hidden notes are left out.
         """

@@ -399,10 +399,11 @@ class ValidSpan(NamedTuple):
 
 
 def valid_span(note: Note) -> ValidSpan:
-    """Return when a note is valid.
+    """Return the span of time in which a note is valid.
 
-    Without `valid_from`, the note is valid from its date or its writing, whichever is earlier. If
-    it ended before that, it was valid at all times before its end.
+    It begins at `valid_from`. If that is missing, it begins at the note's date or creation,
+    whichever is earlier. It may end before that: a note of 2026 says that a job ended in 2020.
+    Nobody knows when the job began, so the note counts as valid at all times before its end.
     """
     ends = _end_of(note)
     created = microseconds(note.created)

@@ -295,15 +295,17 @@ class Resolver:
         scope: str | None,
         rest: str = "",
     ) -> LinkTarget:
-        """Resolve a link in `folder` of `project`.
+        """Find the note that a link means, if the note with the link is in `folder` of `project`.
 
-        A note in the link's own folder counts first, then a note whose path ends with the target,
-        then any note of the project.
+        A note in this folder counts first, then a note whose path ends with the target, then any
+        note of the project.
 
         target: the text of the link, without its project and heading.
         target_project: the project that the link names (`[[project::target]]`), or None.
-        scope: the scope of the note with the link. Of memories with one name, its own come first.
-        rest: `#` and the text after it, or "". It is a heading unless a note has it in its name.
+        scope: the scope of the note with the link (who may see it). If several memories have the
+            name, one of this scope is preferred.
+        rest: `#` and the text after it, or "". It is a heading, unless it belongs to the note's
+            name as in `[[C# tips]]`.
         """
         if rest:
             # `[[C# tips]]` may be a whole name.

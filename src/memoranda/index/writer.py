@@ -503,9 +503,10 @@ class Loading:
 
 
 def holds_any(db: sqlite3.Connection, project: str, paths: Sequence[str]) -> bool:
-    """Whether the index may have a note or an expired entry at one of these paths.
+    """Whether one of these paths may be in the index already. False means that all are new.
 
-    In project kv, any expired entry counts.
+    Expired entries of project kv are in a table of their own. They are not looked up by path: if
+    there is any, the answer is True.
     """
     number = project_ids(db).get(project.casefold())
     if number is None:

@@ -104,8 +104,10 @@ class CategoryChoice:
 class Classifier:
     """Choose categories for texts.
 
-    memories: memories from whose categories to learn. Only those count whose category the owner
-        set (see SET_BY).
+    Several layers are asked in turn: the owner's corrections of similar memories, the words of the
+        text, the times in it, and examples. Weak words leave the decision to the next layer.
+
+    memories: memories to learn from. Only memories whose category the owner set are used (SET_BY).
     """
 
     def __init__(self, settings: Settings, memories: Iterable[MemoryState] = ()):
@@ -121,9 +123,9 @@ class Classifier:
         return self.choose_for(memory.content, memory.created)
 
     def choose_for(self, text: str, created: datetime) -> CategoryChoice:
-        """Choose the category of a text, by the first layer that has an answer.
+        """Choose the category of a text. The first layer with an answer decides (see `Classifier`).
 
-        created: when the text was written. The times that it names are read from then.
+        created: when the text was written. Words such as "tomorrow" are read from this time.
         """
         by_correction = self._by_correction(text)
         if by_correction is not None:

@@ -70,9 +70,10 @@ _REASON_CHARACTERS = 120
 
 @dataclass(frozen=True, slots=True)
 class Dream:
-    """The result of a dream. Under a dry run, the result that it would have.
+    """The result of a dream, which is one run of the upkeep jobs. A dry run has the result it would
+    have.
 
-    level: 1, 2 or 3.
+    level: how thorough the dream was: 1, 2 or 3.
     outcomes: the outcome of each step.
     report: the report as it is stored and shown.
     """

@@ -241,10 +241,12 @@ class Reads:
     # --- taking away
 
     def subtract(self, connection: Connection, folded: Mapping[str, ReadRow]) -> None:
-        """Subtract reads, because the same transaction adds them to the headers of their notes.
+        """Take reads out of the log of reads, because they are now counted in the headers of notes.
 
-        connection: in this transaction.
-        folded: the reads, by key.
+        A read that was logged since stays in the log.
+
+        connection: the transaction that also writes the headers.
+        folded: how many reads of each key to take out.
         """
         if not folded:
             return

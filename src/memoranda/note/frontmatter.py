@@ -46,10 +46,11 @@ _HAS_KEY = lazy_pattern(r"""^["']?\w[^\n]*:(?:\s|\Z)""", re.MULTILINE)
 
 
 def split(text: str) -> Parts:
-    """Find the header and the body of a file's text.
+    """Split the text of a file into its header and its body.
 
-    A header begins at the very start of the text. It ends with a line `---`, or, if it has a key,
-    with a line `...`. A BOM belongs to neither part. Without a header, all of the text is the body.
+    A header begins with a line `---` at the very start of the text. It ends with the next line
+    `---`. A line `...` ends it, too, if it has a key by then. Without a header, the whole text is
+    the body. A BOM at the start belongs to neither.
     """
     bom_length = 1 if text.startswith("\ufeff") else 0
     without_header = Parts(yaml=None, body_at=bom_length)

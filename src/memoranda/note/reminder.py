@@ -237,7 +237,7 @@ class Reminder:
 
 
 def moment_of(value: object) -> datetime | None:
-    """Return the time that a header's value is, as an aware datetime; None for any other value."""
+    """Read a value of a header as a time with a time zone. None if it is not such a time."""
     if not isinstance(value, str):
         return None
     try:

@@ -462,12 +462,14 @@ def _language_of(counts: int) -> int:
 
 
 class Likeness:
-    """The weights of role-weights.txt, by which a window is scored.
+    """Scores windows of a text by the roles of their words. Planted orders score high.
 
-    names: the names of the roles.
-    text: lines of a weight and a feature: `1.2 agent`, `0.4 not ask`, `-0.8 agent + report`. The form
-        `0.5 maybe agent` is for `may_be_like`, a rougher score of the roles that words may have. A
-        line without a role, `-3` or `-2 maybe`, is added to each score.
+    names: the names of the roles. A role is a kind of word, such as `agent` or `report`.
+    text: the weights, as in role-weights.txt. Each line has a weight and the feature that adds it:
+        `1.2 agent` (the role), `0.4 not ask` (the negated role), `-0.8 agent + report` (both). A
+        line without a role (`-3`) is added to each score. Lines with `maybe` (`0.5 maybe agent`,
+        `-2 maybe`) are for the rougher score of `may_be_like`, which counts every role that a word
+        may have.
     """
 
     def __init__(self, names: Sequence[str], text: str):

@@ -340,13 +340,14 @@ class _Failure:
 
 @dataclass(slots=True)
 class Miner:
-    """Finds the lessons of a session in its turns, which it gets in their order.
+    """Finds lessons in a session: commands that failed, and what worked instead.
 
-    A failed command stays open until it works, or until another command does its work. The other
-    command is then its fix.
+    A failed command is open until it works, or until another command does its work. The other
+    command is then its fix. The turns of the session must be fed in their order.
 
-    lessons: the lessons found by now.
-    successes: term of a command -> when it worked for the last time, in seconds since 1970.
+    lessons: the lessons found so far.
+    successes: term of a command, such as `c:npm test` -> when it last worked, in seconds since
+        1970.
     """
 
     lessons: list[Lesson] = field(default_factory=list)

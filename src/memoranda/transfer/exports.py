@@ -114,9 +114,9 @@ class Exported:
         return self.created or min(times, default=self.updated)
 
     def changed(self) -> datetime | None:
-        """Return when it was last changed, or else the time of its last turn, or of its creation.
+        """Return the time of the last change. None if no time is known.
 
-        None if no time is known.
+        If the export does not say it, this is the time of the last turn, or else of the creation.
         """
         times = (when for _, when, _ in self.turns if when)
         return self.updated or max(times, default=self.created)

@@ -276,10 +276,10 @@ class ReplicaFolder:
         return keys
 
     def holds(self, key: Key, digest: str | None) -> bool:
-        """Whether a place has a file with this SHA-256.
+        """Whether the file at a place has this SHA-256.
 
         key: the (project, path) of the place.
-        digest: the SHA-256. With None, whether anything is at the place.
+        digest: the SHA-256. If it is None, the answer is whether anything is at the place.
         """
         if is_row(*key):
             data = self.review_rows.bytes_at(key[1])

@@ -145,7 +145,11 @@ def read_all(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> list[
 
 
 def _groups(text: Text) -> list[Sentence]:
-    """Return the groups of joined time words in a text that say when."""
+    """Return the groups of time words in a text that say when. Each group is a `Sentence`.
+
+    A group has the time words that belong together: "tomorrow at 3". Groups that say no time, not
+        even a vague one, are left out.
+    """
     groups = []
     for cluster in clusters(parts_of(text)):
         parts = [part for part in parts_that_count(cluster, text.plain) if not part.is_loose]

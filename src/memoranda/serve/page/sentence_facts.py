@@ -92,9 +92,15 @@ def facts_in_sentence(sentence: str, name: str) -> Iterator[SentenceFact]:
 
 
 def labels_of_fact(category: str, words: str, name: str) -> list[str]:
-    """Return the labels under which a fact in the note of a name can be compared with sentences.
+    """Return the kinds of facts (`role`, `place`) that a line about a name may tell.
 
-    words: the fact, which often leaves the name out: `lives in Porto`.
+    Lines in the note "Ann" often leave the name out: `lives in Porto`. The labels let the page
+    compare such a line with sentences of other notes: "Ann moved to Rome". If the words tell no
+    fact, the category of the line decides. The result may be empty.
+
+    category: the category of the line, as in `- [place] Porto`.
+    words: the text of the line.
+    name: the name that the note is about.
     """
     said = [fact.label for fact in facts_in_sentence(f"{name} {words}", name)]
     if said:

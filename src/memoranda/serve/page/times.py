@@ -76,9 +76,9 @@ def day_in(at: Time) -> date | None:
 
 
 def time_words(clock: Clock, at: Time) -> str:
-    """Return a time or a day in words, by the rule of this module.
+    """Return a time or a day in words, as the head of this module says: "just now", "5 min ago".
 
-    A text that is neither is returned as it is.
+    A text that is not a time is returned unchanged.
     """
     day = day_in(at)
     if day is not None:

@@ -46,14 +46,15 @@ _NO_AGENTS = ("owner", "import", "web", "file")
 
 @dataclass
 class UsedRow:
-    """Like calls of one day that gave notes to an agent.
+    """A row of the page: calls of one day that were alike and gave notes to an agent.
 
-    time: when the last of them was.
-    how: the way in a word: "told", "found" or "read", or else the name of the tool.
-    asked: the words that the agent asked with. "" if nothing asked.
-    title: the words that name the row.
-    notes: the notes that are there still.
-    times: how many calls these are.
+    time: the time of the last call.
+    agent: the name of the agent.
+    how: how the notes got there: "told", "found", "read", or else the name of the tool.
+    asked: the words that the agent asked with. "" if there were none.
+    title: the title of the row.
+    notes: the notes that were given and still exist.
+    times: the number of calls.
     """
 
     time: str

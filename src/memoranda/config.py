@@ -325,9 +325,9 @@ def _location(chosen_home: str | os.PathLike[str] | None, environ: Mapping[str, 
 
 
 def _database_location(address: str, environ: Mapping[str, str]) -> _Location:
-    """Return the place of a space of a database.
+    """Return where a memory in a database is: its local folder, the database and the space.
 
-    address: `postgresql://HOST/DATABASE?space=NAME`.
+    address: `postgresql://HOST/DATABASE?space=NAME`. A space is one memory in the database.
     environ: the environment variables.
 
     Raises ConfigError.
@@ -455,14 +455,13 @@ def _database(address: str) -> tuple[str, str]:
 
 
 def _replica(url: str, space: str, environ: Mapping[str, str]) -> Path:
-    """Return the folder for local copies of a space of a database.
+    """Return the folder on this machine that keeps a copy of a memory in a database.
 
-    There is one folder for each server, database and space, which all processes share.
+    All processes of the machine share it. Another server, database or space has another folder.
 
     url: the address of the database.
-    space: the name of the space in it.
-    environ: the environment variables. Those of PostgreSQL, such as PGHOST, stand in for missing
-        parts of the address.
+    space: the name of the memory in the database.
+    environ: the environment variables. PGHOST and others replace missing parts of the address.
     """
     import hashlib
     from urllib.parse import parse_qsl, urlsplit
@@ -550,10 +549,12 @@ class _File(NamedTuple):
         return Settings(home, self.path, url, space, **values)
 
     def _shared_projects(self, home: Path, projects: Mapping[str, str]) -> dict[str, str]:
-        """Return the folder of each project of a database, by its name.
+        """Return the folder of each project of a memory in a database, by the project's name.
 
-        home: the folder with the copies of the notes.
-        projects: the folders as the file names them.
+        home: the folder with the local copies of the notes.
+        projects: the folders as the configuration names them.
+
+        Raises ConfigError for a folder that other machines do not have.
         """
         folders: dict[str, str] = {}
         for name, place in projects.items():

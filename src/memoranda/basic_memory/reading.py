@@ -162,7 +162,7 @@ def _lines_of_note(memory: MemorySession, args: Arguments, info: NoteInfo) -> Re
 
 
 def missing_note(vault: Vault, memory: MemorySession, args: Arguments, error: NotFound) -> Reply:
-    """Return the reply of read_note for a missing note, with notes found by the words of its name."""
+    """Reply to read_note that a note does not exist, and suggest notes with words of its name."""
     name = args["identifier"]
     page = Page(args.get("page", 1), args.get("page_size", 10))
     words = name.removeprefix("memory://").replace("/", " ").strip()
@@ -246,11 +246,11 @@ def search_notes(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
 
 
 class _FoundPage(NamedTuple):
-    """A page of the results of search_notes.
+    """One page of results of search_notes.
 
     rows: the results on this page.
-    total: how many results there are on all pages.
-    is_exact: whether there are no more results than `total`.
+    total: the number of results on all pages that was counted.
+    is_exact: whether this number is exact. If not, there may be more results.
     has_more: whether another page follows.
     text: the page as text.
     """
@@ -358,7 +358,11 @@ def _searched_projects(vault: Vault, memory: MemorySession, names: list[str]) ->
 
 
 def _kinds(args: Arguments) -> set[str]:
-    """Return which of KINDS a search is for. Raises InvalidInput for other kinds."""
+    """Return the kinds of results to search for: the argument `entity_types`, or a default.
+
+    By default, notes are searched, or observations if `categories` are given. Raises InvalidInput
+    for a kind that is not in KINDS.
+    """
     # Only observations have categories
     default_kind = "observation" if args.get("categories") else "entity"
     kinds = set(args.get("entity_types") or [default_kind])
@@ -373,14 +377,14 @@ def _kinds(args: Arguments) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class RowSearch:
-    """A search whose results are rows of notes, of their observations, or of their relations.
+    """A search whose results are notes, observations or relations, each as one row.
 
-    memory: the memory that is searched.
-    query: which notes to find.
-    kinds: which of KINDS to return.
-    categories: only observations of these categories, folded. Empty means all.
-    is_compact: whether rows are without the text of notes.
-    prefixes: project -> the text before a path in compact rows.
+    memory: the memory to search.
+    query: selects the notes.
+    kinds: the kinds of rows to return, from KINDS.
+    categories: return only observations of these categories, folded. Empty means all.
+    is_compact: whether to leave the text of notes out of the rows.
+    prefixes: project -> the text to put in front of a path in compact rows.
     """
 
     memory: MemorySession
@@ -477,7 +481,10 @@ def entity_row(memory: MemorySession, hit: Hit) -> Row:
 
 
 def _observation_row(hit: Hit, observation: Observation) -> Row:
-    """Return the row of an observation of a note that a search found."""
+    """Return the row for one observation.
+
+    hit: the note that has the observation.
+    """
     text = observation.content
     category = observation.category or "note"
     name = short(text, 60).lower().replace(" ", "-")
@@ -493,10 +500,10 @@ def _observation_row(hit: Hit, observation: Observation) -> Row:
 
 
 def _relation_row(hit: Hit, edge: Edge) -> Row:
-    """Return the row of a relation of a note that a search found.
+    """Return the row for one relation.
 
-    hit: the note that the search found.
-    edge: its relation.
+    hit: the note that has the relation.
+    edge: the relation, with the note it leads to.
     """
     title = f"{hit.note.title} → {edge.target}"
     # None if no note has the name that the relation leads to

@@ -417,9 +417,10 @@ def _leads_outside(path: str) -> bool:
 def _check_project(
     vault: Vault, memory: MemorySession, project: str, path: str, folder: str
 ) -> None:
-    """Raise Refused for a destination that begins with the name of another project.
+    """Refuse to move a note to another project. Raises Refused.
 
-    If the note's own project has a folder of that name, the folder is meant.
+    A destination such as `work/plan.md` means project `work` if there is one, unless the note's own
+    project has a folder `work`.
     """
     # Without a folder, the path is a file directly in the note's own project.
     if "/" not in path and not folder:

@@ -431,7 +431,7 @@ def _published_address(stack: ExitStack, layout: Layout, service: Service, port:
 
 
 def _home_methods() -> Methods:
-    """Return the methods of the socket that other processes of this home call, by name."""
+    """Return the methods that other processes of this home can call through the socket, by name."""
     from memoranda.clients import hook
     from memoranda.engine import freshness
 

@@ -303,7 +303,7 @@ class Connecting:
         return [_row(client, partial(self._connect, client)) for client in clients]
 
     def _row_to_paste(self, client: Client) -> dict[str, Any]:
-        """Return the keys of the row of a client whose entry the user pastes.
+        """Return the row for a client whose file the user edits: its path, and the text to paste.
 
         Raises MemorandaError.
         """
@@ -361,9 +361,9 @@ class Connecting:
         )
 
     def _row_beside_plugin(self, former_entries: Sequence[Target]) -> dict[str, Any]:
-        """Return the keys of the row of a client whose plugin brings the server and the hooks.
+        """Return the row for a client that gets the server and the hooks from a plugin.
 
-        Only entries that an earlier installation left are removed.
+        Nothing is added for it. Entries that an earlier installation left are removed.
 
         former_entries: the files with such entries.
         """
@@ -876,9 +876,10 @@ def _result_line(client: Client, row: dict[str, Any]) -> str:
 
 
 def _remarks_on(client: Client, files: str) -> list[str]:
-    """Return the remarks of our table of clients on a client whose files were written.
+    """Return the remarks in the table of clients that a user should read after the installation.
 
-    files: the paths of the files, separated by commas.
+    client: the client whose files were written.
+    files: the paths of these files, separated by commas.
     """
     remarks = [client.note]
     if str(client.hook_file(os.environ)) in files:
@@ -907,10 +908,10 @@ def _plugin_is_on(client: Client) -> bool:
 
 
 def _show(call: Invocation, server: Server, *, is_for_project: bool) -> int:
-    """Print the table of clients, with the state of the entry of each client. Returns exit status 0.
+    """Print the table of clients, and whether each one is connected. Returns exit status 0.
 
-    server: the server that entries should start.
-    is_for_project: whether the files of the project in the working folder are meant.
+    server: the server that the entry of a client should start.
+    is_for_project: whether to look at the files of the project in the working folder.
     """
     installer = Installer(call.settings.home)
     rows = []

@@ -128,7 +128,9 @@ def write(call: Invocation, *words: str, category: Text, **note_options: Any) ->
 
 
 def _expiry_hint(memory: NoteSession, expires: datetime, source: str | None) -> str:
-    """Return a sentence that says when, and by what, a new memory in the inbox will be archived.
+    """Return a sentence that tells when a new memory will be archived, and how to keep it.
+
+    The memory is in the inbox, where it has not been sorted yet.
 
     expires: when the memory expires.
     source: the source of the memory, such as `manual`.
@@ -279,9 +281,9 @@ def _moment(memory: MemorySession, time_text: str) -> datetime:
 
 
 def as_of_moment(memory: ReadVerbs, text: Text) -> datetime | None:
-    """Return the time that the value of `--as-of` means. Raises Failure.
+    """Read the value of the option `--as-of` as a time. None if the option was not given.
 
-    text: the value. For None, which is the option not given, the result is None.
+    Raises Failure if the value is not a time.
     """
     if text is None:
         return None

@@ -65,7 +65,7 @@ project = group(
 
 
 def _added_projects(context: click.Context) -> list[str]:
-    """Return the names of the projects that a person added, for the completion of a shell."""
+    """Return the projects that are not built in, so that a shell can complete their names."""
     return [name for name in stored(context, "project") if name not in BUILT_IN_PROJECTS]
 
 

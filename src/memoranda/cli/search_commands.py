@@ -367,11 +367,11 @@ def _ranked_notes(
     *,
     explain: bool,
 ) -> _FoundNotes:
-    """Search for a text, by rank. A blank text finds all notes.
+    """Search for a text, the best notes first. A blank text finds all notes.
 
-    limit: how many notes at most; 0 means all.
-    max_tokens: how many tokens all passages together may have. None means any number.
-    explain: whether each hit has what each feature added to its score.
+    limit: the most notes to return; 0 means all.
+    max_tokens: the most tokens that all passages together may have. None means any number.
+    explain: whether each hit lists how much each feature added to its score.
     """
 
     def search_once() -> _FoundNotes:

@@ -159,7 +159,7 @@ class Names(click.ParamType):
 
 
 def stored(ctx: click.Context, kind: str, prefix: str = "") -> list[str]:
-    """Return the values of a kind that the home knows and that begin with `prefix`.
+    """Return the values in the home that begin with `prefix`, so that a shell can complete them.
 
     A value with a preview is followed by a tab and the preview.
 
@@ -661,7 +661,7 @@ def _options(command: click.Command) -> list[click.Option]:
 
 
 def _spellings(command: click.Command) -> Iterator[str]:
-    """Yield all spellings of the options of a command: `-o`, `--output`."""
+    """Yield every way to write an option of a command: `-o`, `--output`."""
     return chain.from_iterable(option.opts for option in _options(command))
 
 
@@ -764,7 +764,7 @@ def man(call: Invocation) -> None:
 
 
 def manual_page(context: click.Context) -> str:
-    """Return the manual page of the group of `context` in roff, the format of `man`."""
+    """Return the manual page of the command group in `context`, in roff, the format of `man`."""
     group = context.command
     assert isinstance(group, Group)
     summary, *paragraphs = _paragraphs(group)

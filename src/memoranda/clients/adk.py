@@ -213,13 +213,13 @@ class MemorandaMemoryService(BaseMemoryService):
         )
 
     def _delete(self, app: str, user: str, identity: str) -> None:
-        """Delete a memory, or replace an event by a note that says that it was deleted.
+        """Delete a memory. An event is replaced by a mark that it was deleted.
 
-        With this note, the event is not added again with its session.
+        Without this mark, the event would be added again with its session.
 
-        app: the application to which it belongs.
-        user: the user to whom it belongs.
-        identity: the id that a search returned.
+        app: the application that the memory belongs to.
+        user: the user that the memory belongs to.
+        identity: the id that a search returned for the memory.
         """
         for note in self._notes_of(app, user):
             if _identity(note) != identity or _DELETED in note.header:

@@ -337,7 +337,7 @@ class _Teller:
         return CitationCheck(self._memory, [self._cwd] if os.path.isabs(self._cwd) else [])
 
     def end(self) -> None:
-        """Save the results of the check of cited code for later sessions."""
+        """Save the results of checking cited code, so that later sessions can use them."""
         # The check is only in `__dict__` if some note needed it.
         if "_citations" in self.__dict__:
             self._citations.save()

@@ -421,10 +421,13 @@ def _strings(value: Any) -> list[str]:
 
 
 def _fill(shape: Any, words: Mapping[str, Any]) -> Any:
-    """Return a copy of the shape of an entry with its placeholders replaced by `words`.
+    """Fill the placeholders of a client's entry with words.
 
-    For example, `["{command}", "mcp"]` and the word `memory` for `command` give `["memory",
-    "mcp"]`. A string that is only a placeholder may become a list.
+    `["{command}", "mcp"]` becomes `["memory", "mcp"]` if `command` is `memory`. A string that is
+    only a placeholder may become a list.
+
+    shape: the entry with placeholders. It is not changed; the result is a copy.
+    words: placeholder -> its value.
     """
     if isinstance(shape, Mapping):
         return {key: _fill(part, words) for key, part in shape.items()}

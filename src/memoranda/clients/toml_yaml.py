@@ -536,13 +536,13 @@ class _NewMember:
 
 
 def _span(body: str, node: Node, index: int) -> tuple[int, int]:
-    """Return the positions (begin, end) of the part of a text to remove for a member.
+    """Return (begin, end) of the text to cut out of `body` in order to remove one member.
 
-    In a block of lines, the part is whole lines. Between brackets, it includes a comma.
+    In a block of lines, whole lines are cut. Between brackets, a comma is cut, too.
 
-    body: the text.
-    node: the container.
-    index: the index of the member.
+    body: the text of the file.
+    node: the list or mapping that has the member.
+    index: the position of the member in it.
     """
     if not node.raw.flow_style:
         return _lines_of(body, node.items[index])

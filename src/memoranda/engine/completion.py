@@ -28,7 +28,7 @@ _PREVIEW_CHARACTERS = 50
 
 @verb
 def permalinks(memory: HomeSession, prefix: str, limit: int = MOST) -> list[str]:
-    """Return up to `limit` permalinks that begin with `prefix`, of notes that the caller may see."""
+    """Return permalinks that begin with `prefix`, at most `limit`. Hidden notes are left out."""
     memory.engine.fresh()
     return memory.index.notes.complete(prefix, memory.agent, limit)
 

@@ -251,9 +251,9 @@ def _is_unanswered(memory: Reader, pair: Contradiction) -> bool:
 
 
 def newer_marks(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, str]:
-    """Return the marks of notes that a newer note contradicts, by row.
+    """Return a mark for each note that a newer note contradicts, by row of the older note.
 
-    A mark says what the newer note says: `newer: 8080 (1a2b3c4d, 2025-03-01)`.
+    The mark quotes the newer note: `newer: 8080 (1a2b3c4d, 2025-03-01)`.
     """
     return marks(memory, newer(memory, infos))
 

@@ -683,10 +683,9 @@ class Engine:
         return self.freshness.accept(project, path, file.stamp, note)
 
     def bulk_source_of(self, source: Source) -> BulkSource | None:
-        """Return the functions with which helper processes read the notes of a project.
+        """Return a source from which helper processes can read many notes of a project at once.
 
-        None means that helpers cannot read them: the project is not a folder, or only some agents
-        may use it.
+        Returns None if they cannot: the project is not a folder, or only some agents may use it.
         """
         from memoranda.index.sync import BulkSource
 

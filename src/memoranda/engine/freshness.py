@@ -657,7 +657,7 @@ class Freshness:
         return self._index.notes.number_in(source.name) > LARGE
 
     def _known_folders(self, source: FolderSource) -> list[str]:
-        """Return the absolute paths of those folders of a project in which the index has notes."""
+        """Return the folders of a project in which the index has notes, as absolute paths."""
         folders = [source.root]
         for name in self._index.notes.folders_in(source.name):
             if not has_link(source.root, name):
@@ -1233,10 +1233,9 @@ class Freshness:
             layout.erased.unlink(missing_ok=True)
 
     def rebuild_others(self) -> None:
-        """Empty the other indexes of this home, which belong to processes with other sets of
-        projects.
+        """Empty the other indexes of this home.
 
-        Each of these processes rebuilds its index.
+        They belong to processes with other sets of projects, which then rebuild them.
         """
         for path in self._ledger.layout.indexes():
             if path != self._index.path:

@@ -148,7 +148,7 @@ class Graph(Protocol):
         """Return the observations of each of these entities, in stored order."""
 
     def further(self, keys: Sequence[EntityKey]) -> list[dict[str, Any]]:
-        """Return the further keys of each of these entities, which belong to other programs."""
+        """Return the keys that other programs gave to each entity. They are kept as they are."""
 
     def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
         """Return the relations from or to one of `names`, in stored order.
@@ -434,8 +434,9 @@ class FileGraph(Graph):
 
     @verb
     def version(self) -> Any:
-        """Return the number of changes of the file or, if it cannot be read, the message of the
-        error.
+        """Return a value that differs after each change of the file.
+
+        It is the number of changes, or the error message if the file cannot be read.
         """
         try:
             self._fresh()
@@ -545,5 +546,7 @@ def _weight(entity: EntityLine, words: Sequence[str]) -> int:
 
 
 def _key(entity: EntityLine) -> EntityKey:
-    """Return the key by which the verbs name an entity of the file."""
+    """Return the `EntityKey` of an entity of the file. The verbs of the graph take it as an
+    argument.
+    """
     return EntityKey((entity.order,), entity.name, entity.type, entity)

@@ -303,11 +303,11 @@ class NoteEdits:
 
     @contextmanager
     def _changing(self, name: str, row: EntityRow | None = None) -> Iterator[EntityText]:
-        """Provide a `with` block with the text of a note, which the block edits.
+        """Edit the text of an entity's note in a `with` block.
 
         row: the note. It is only needed if several notes may have the name.
 
-        Raises InvalidInput if the text has a form that cannot be edited line by line.
+        Raises InvalidInput if the text cannot be edited line by line.
         """
         row = row or self._row(name)
         assert row is not None
@@ -551,11 +551,10 @@ def _unknown_keys(header: dict[str, Any]) -> dict[str, Any]:
 
 
 class ProjectGraph(NoteGraph):
-    """The graph of a project of ordinary notes. Each note is an entity with the note's title and
-    type.
+    """A project of ordinary notes as a graph: each note is an entity with its title and type.
 
-    The note grammar recognizes the lines with observations and relations, such as `- [idea] text`
-    and `- uses [[Other]]`. The entities are in the order of their creation.
+    Lines such as `- [idea] text` are observations, and lines such as `- uses [[Other]]` are
+    relations. Entities are sorted by the time of their creation.
     """
 
     # A relation must not create a note in a project of ordinary notes.
@@ -644,10 +643,10 @@ class ProjectGraph(NoteGraph):
         return [_relation(info, edge, self._name_of(edge.note, edge.target)) for edge in edges]
 
     def _name_of(self, note: NoteInfo | None, target: str) -> str:
-        """Return the name of the entity to which a link leads.
+        """Return the name of the entity that a link leads to.
 
-        note: the note to which the link leads; None if there is no such note.
-        target: the text of the link. It is the name if the note is None or in another project.
+        note: the note that the link leads to, or None if there is no such note.
+        target: the text of the link. It is the name if the note is missing or in another project.
         """
         if note is not None and note.project == self.project:
             return note.title
@@ -830,7 +829,7 @@ def _every(session: PlaceVerbs, own_graph: FileGraph | None = None) -> Graph:
 
 
 def _row(info: NoteInfo) -> EntityRow:
-    """Return a note in the form of a row of the index of entities."""
+    """Convert a note to an `EntityRow`, the form in which the index lists entities."""
     created = microseconds(parse_stamp(info.created))
     return EntityRow(info.row, created, info.path, info.scope, info.title, info.type)
 

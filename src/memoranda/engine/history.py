@@ -776,9 +776,10 @@ class HistoryVerbs(NoteVerbs):
     def revisions_of(
         self, changes: Sequence[Change], *, limit: int = 0
     ) -> dict[int, list[Revision]]:
-        """Return the revisions of several changes of `log`, by the number of the change.
+        """Return the text before and after each of these changes: change number -> its revisions.
 
-        limit: the number of files of each change; 0 means all.
+        changes: changes as `log` returns them.
+        limit: the most files of each change; 0 means all.
         """
         with self.engine.guard:
             revisions: dict[int, list[Revision]] = {}

@@ -49,9 +49,13 @@ class LaterUpkeep:
         return [id for id in id_list(self.now.get("links")) if id not in links_left]
 
     def on(self, data: bytes) -> bytes:
-        """Return a text that an undo restores, with what upkeep did to the header since.
+        """Return the text that an undo restores, with the header keys that upkeep changed since.
 
-        Raises ValueError if the header of the text cannot be read.
+        A link that a job added later stays in the header, for example.
+
+        data: the text before the undone change.
+
+        Raises ValueError if its header cannot be read.
         """
         text = data.decode()
         header = _header(text)
@@ -245,6 +249,6 @@ def _is_rewritten(touched: Touched) -> bool:
 
 
 def _header(text: str) -> Mapping[str, Any]:
-    """Return the keys of the header of a text. Raises ValueError."""
+    """Return the header of a text as a mapping. Raises ValueError if it cannot be read."""
     yaml_text = frontmatter.split(text).yaml
     return {} if yaml_text is None else frontmatter.parse(yaml_text)

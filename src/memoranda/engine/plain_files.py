@@ -44,9 +44,11 @@ The replaced file is None for a new file. The function is called while the home'
 
 
 class Files:
-    """The files of one project, for one call of one caller. Raises ProjectNotFound.
+    """The files of one project, as one caller may read and write them during one call.
 
-    folder: the folder in the project to which paths are relative; "" means the whole project.
+    folder: the folder in the project that paths are relative to; "" means the whole project.
+
+    Raises ProjectNotFound.
     """
 
     def __init__(self, session: WritingSession, project: str, folder: str = ""):
@@ -57,10 +59,9 @@ class Files:
         self._source = session.engine.folder(project)
 
     def reading(self) -> AbstractContextManager[None]:
-        """Return a section for a `with` block in which no other thread of this process uses the
-        home.
+        """Return a context in which no other thread of this process uses the home.
 
-        Reading does not require the home's lock.
+        It does not take the home's lock, which reading does not need.
         """
         return self._engine.reading()
 

@@ -85,10 +85,10 @@ class DirectoryEntry(ValueObject):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Directory(ValueObject):
-    """One page of the entries of a folder.
+    """One page of a listing of a folder.
 
-    entries: the entries of this page.
-    total: the number of entries on all pages.
+    entries: the notes and folders on this page.
+    total: their number on all pages.
     """
 
     entries: list[DirectoryEntry]
@@ -579,22 +579,21 @@ class ReadVerbs(ProjectList):
         return self.engine.gate.rules_for_reading()
 
     def is_held_back(self, info: NoteInfo) -> bool:
-        """Whether a note is kept out of contexts that nobody asked for.
+        """Whether a note is shown only on request, because it may give orders to agents.
 
-        A note is held back if it seems to hold injected instructions, except in two cases: the
-        owner wrote all of the note, or the owner called it fine in `review`.
+        A suspicious note is not held back if the owner wrote all of it, or approved it in `review`.
         """
         if not info.suspicious or info.provenance.trust == "owner":
             return False
         return self.decision(suspicion(self, info)) != KEEP
 
     def decision(self, key: str) -> str | None:
-        """Return the letter with which the owner answered a question of `review`.
+        """Return the owner's answer to a question of `review`, as a letter.
 
-        None means that the question is open, or that the answer was carried out at once and is not
+        Returns None if the question is open, or if its answer was carried out at once and not
         stored.
 
-        key: the key of the question.
+        key: identifies the question.
         """
         answer = self.engine.ledger.review_value(ANSWER, key)
         if answer is None:

@@ -238,7 +238,10 @@ def _all_links(text: str) -> list[_PlacedLink]:
 
 
 class _NewInsides:
-    """The new insides of the links of a note. `text_with_them` puts them into its text."""
+    """The links of a note that have to change, each with its new text between the brackets.
+
+    `text_with_them` puts them into the text.
+    """
 
     def __init__(self, text: str):
         self.lines = text.split("\n")
@@ -437,7 +440,7 @@ def _display(raw: str) -> str:
 
 
 def _is_project(relocation: Relocation, source: NoteInfo, project: str, row: int) -> bool:
-    """Whether the `project::` of a link is the project of the note to which the link leads.
+    """Whether `project::` in a link names the project of the note that the link leads to.
 
     relocation: tells where links lead before and after the move.
     project: the name before `::`.
@@ -505,9 +508,10 @@ def _permalink_like(target: str, before: NoteInfo, after: NoteInfo) -> str:
 
 
 def _is_permalink(target: str, note: NoteInfo) -> bool:
-    """Whether the target of a link is a permalink, with or without the name of the project.
+    """Whether a link names a note by its permalink, with or without the name of the project.
 
-    note: the note to which the link leads.
+    target: the text of the link.
+    note: the note that the link leads to.
     """
     # A path is the better reading.
     if target in (note.path, stem(note.path)):

@@ -53,7 +53,7 @@ class SuspiciousWords:
 
 
 def suspicious_words(rules: Rules, note: Note) -> SuspiciousWords:
-    """Return the words of a note that match the rules by which it is suspicious.
+    """Find the words that make a note suspicious, so that a person can judge them.
 
     rules: the rules of the home. A rule that was changed since may no longer match.
     """

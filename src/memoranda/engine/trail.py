@@ -56,7 +56,7 @@ def folders_above(path: str) -> Iterator[str]:
 
 
 class _NumberQueue:
-    """A queue of numbers of changes. It returns each number once, from the highest to the lowest.
+    """A queue that returns change numbers from the highest to the lowest, each once.
 
     last_number: the number that `next` returned last. Only lower numbers can still follow.
     """
@@ -349,10 +349,7 @@ class Trail:
         self._queue_changes_at(place)
 
     def _has_id(self, touched: Touched) -> bool:
-        """Whether the header of the text that a step replaced has the id of one of the notes.
-
-        touched: the step.
-        """
+        """Whether the text that a step replaced has the id of one of the notes in its header."""
         data = self._kept_text(touched.old)
         if data is None:
             return False
@@ -520,7 +517,10 @@ def _with_only(change: Change, steps: Sequence[Touched | None], moment: str) -> 
 
 
 def _is_about_one_of(change: Change, steps: Iterable[Touched]) -> bool:
-    """Whether the history lists a change under the old or new place of one of `steps`."""
+    """Whether the history lists a change under the path of one of these steps.
+
+    For a step that moved a file, the old and the new path count.
+    """
     places: set[tuple[str, str]] = set()
     for touched in steps:
         places |= {(touched.project, touched.path), (touched.project, touched.to)}

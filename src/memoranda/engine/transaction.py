@@ -714,9 +714,9 @@ class LocationGone(MemorandaError):
 
 
 def root_of(engine: Engine, project: str) -> str:
-    """Return the folder with which the ledger names a project of this process.
+    """Return the folder by which the ledger tells a project from others with the same name.
 
-    "" means the folder that this home has for the project.
+    "" means the folder that is set for the project in this home.
     """
     source = engine.source(project)
     if source.away:

@@ -63,9 +63,9 @@ _MOST_COUNT_DIGITS = 18
 
 
 class Upkeep:
-    """The verbs of upkeep for the caller of `memory`.
+    """The verbs that the upkeep jobs use, on behalf of the caller of `memory`.
 
-    A record is a memory to be written; a NoteInfo is a memory as the index knows it.
+    A `Record` is a memory to be written. A `NoteInfo` is a memory as the index knows it.
     """
 
     def __init__(self, memory: HistoryVerbs):
@@ -672,9 +672,9 @@ class Upkeep:
 
 
 def _folded_keys(info: NoteInfo, row: ReadRow, before: int) -> dict[str, Any]:
-    """Return the header keys that hold the number and the time of the reads of a note.
+    """Return the header keys that bring the read count of a note up to date.
 
-    row: the reads of the note in the log.
+    row: the reads in the log, which the header does not count yet.
     before: the number of reads that the header has already.
     """
     keys: dict[str, Any] = {}
@@ -851,7 +851,7 @@ class IngestedTexts:
 
 
 class Ingested:
-    """The verbs of ingestion for the caller of `memory`."""
+    """The verbs with which `memory ingest` learns what is stored already."""
 
     def __init__(self, memory: HistoryVerbs):
         self.memory = memory

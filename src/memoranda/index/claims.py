@@ -72,7 +72,10 @@ def rows_of(note: Note, body: str) -> list[Row]:
 
 
 def _changes_of_its_time(note: Note, body: str) -> Iterator[Claim]:
-    """Yield what a note says that ends what was said before, without sentences about earlier years."""
+    """Yield the claims in a note that replace earlier ones, such as "Anna moved to Porto".
+
+    Sentences about a year before the note are left out, because they are not news.
+    """
     from memoranda.note.changes import changes, is_of_an_earlier_year
 
     year = note.created.year

@@ -98,9 +98,10 @@ Ordered = TypeVar("Ordered", EntityKey, GraphRelation)
 
 
 class EntityMemory:
-    """A cache of all entities of an index in order and, once they are needed, of all relations.
+    """Caches all entities of an index in their order. Relations are added when they are first
+    needed.
 
-    version: the version of the index that the cache has. None at first.
+    version: the version of the index that is cached. None at first.
     entities: all entities without placeholders, in order.
     """
 

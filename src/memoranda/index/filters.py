@@ -135,10 +135,10 @@ def facet_text(note: Note, project: int, extra: Inline) -> str:
 
 
 def with_writer(facet: str, provenance: Provenance) -> str:
-    """Return the facet tokens of a note and of its writer, for the `facet` columns.
+    """Return the facet tokens of a note and of its writer, for a `facet` column.
 
     facet: the tokens of the note, as `facet_text` returns them.
-    provenance: where the text comes from: its writer and the writer's client.
+    provenance: the writer of the text, and the client that the writer used.
     """
     return " ".join([facet, *_writer_tokens(provenance)])
 
@@ -302,7 +302,7 @@ def counted(db: sqlite3.Connection, projects: Iterable[int], viewer: str | None 
 
 
 def any_of(kind: int, values: Iterable[str]) -> str:
-    """Return an FTS5 expression for notes with at least one of these values of a facet."""
+    """Return an FTS5 expression for notes whose facet `kind` has at least one of these values."""
     phrases = [quoted(token(kind, value)) for value in values]
     if len(phrases) == 1:
         return phrases[0]

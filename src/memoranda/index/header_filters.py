@@ -85,7 +85,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class _In(Condition):
-    """Passed by a value that is one of `scalars` or passes one of the conditions."""
+    """Passes a value that is one of `scalars`, or that passes one of `conditions`."""
 
     scalars: frozenset[Scalar]
     conditions: tuple[Condition, ...] = ()
@@ -145,7 +145,7 @@ class _All(Condition):
 
 @dataclass(frozen=True, slots=True)
 class _Ordered(Condition):
-    """Passed by a value of the same type for which `compare(value, bound)` is true."""
+    """Passes a value if `compare(value, bound)` is true and both have the same type."""
 
     bound: Scalar
     compare: Callable[[Any, Any], bool]

@@ -160,8 +160,9 @@ class LinkQueries(Queries):
     ) -> list[tuple[int, str, int | None]]:
         """Return (row, target, target's row) of each relation of these notes.
 
-        The target is as written. Its row is None if it does not exist. The relations are sorted by
-        note and position in the note.
+        row: the note that has the relation. The result is sorted by note, and by position in the
+            note.
+        target: the name that the relation leads to, as written. Its row is None if no note has it.
 
         viewer: the agent that asks; None for the owner. Hidden notes are left out.
         """
@@ -771,11 +772,12 @@ def _shown_target(resolver: Resolver, link: _Link, answer: LinkTarget) -> str:
 def _reached_at(
     depth: int, notes: Iterable[NoteInfo], result_rows: Container[int], types: Mapping[int, str]
 ) -> list[Reached]:
-    """Return the notes of one level of a walk that belong to the result.
+    """Return those notes of one level of a walk that the caller wants to see.
 
-    depth: the level.
+    depth: the number of links from the start of the walk to this level.
+    notes: all notes of the level.
     result_rows: the rows of the notes that belong to the result.
-    types: the type of the relation by which each note was reached, by row.
+    types: row of a note -> the type of the relation by which it was reached.
     """
     return [Reached(note, depth, types[note.row]) for note in notes if note.row in result_rows]
 

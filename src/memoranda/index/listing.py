@@ -121,7 +121,7 @@ def _rows_and_total(
     limit: int | None = 10,
     offset: int = 0,
 ) -> tuple[list[int], int]:
-    """Return the rows of one page of the notes that pass the filters, and the number of all.
+    """Return the rows of one page of notes that pass the filters, and how many pass on all pages.
 
     viewer: the agent that asks; None for the owner. Hidden notes are left out.
     limit: the size of the page. None means all notes.
@@ -497,7 +497,7 @@ def at_address(
 
 
 def _slugged(piece: str) -> str:
-    """Return the slug of a piece of an address, with the slashes at its ends: `/my-plans/`."""
+    """Return the slug of a piece of an address, but keep the slashes at its ends: `/my-plans/`."""
     inner = piece.strip("/")
     if not inner:
         return piece

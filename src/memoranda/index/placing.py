@@ -99,7 +99,7 @@ def note_stems(db: sqlite3.Connection, note: int, *, are_there: bool) -> None:
 
 
 def unplaced(db: sqlite3.Connection) -> list[int]:
-    """Return the rows of the notes of which some words still have to be inserted."""
+    """Return the rows of notes that still have words to insert into the index."""
     return [note for (note,) in db.execute("select note from unplaced order by note")]
 
 

@@ -813,9 +813,9 @@ class _Search:
         return _inside(matches, self.default_project) or matches
 
     def _with_id(self, text: str, project: str | None) -> list[Candidate]:
-        """Return the notes of a project whose id is `text`, or whose UUID begins with it.
+        """Return the notes that have the id `text`, or a UUID that begins with it.
 
-        project: None means all projects.
+        project: look only in this project. None means all projects.
         """
         if _UUID_BEGIN.fullmatch(text):
             return _by_prefix(self.resolver.db, text.lower(), self.resolver.viewer, project)

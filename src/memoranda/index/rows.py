@@ -283,10 +283,10 @@ class Hit(ValueObject):
 
 
 class NotesListed(NamedTuple):
-    """A page of a list of notes. It can be unpacked: `notes, total = listed`.
+    """One page of a list of notes. It can be unpacked: `notes, total = listed`.
 
-    notes: the notes of this page.
-    total: how many notes the whole list has.
+    notes: the notes on this page.
+    total: the number of notes on all pages.
     """
 
     notes: list[NoteInfo]
@@ -526,10 +526,10 @@ def _hex(etag: bytes | str) -> str:
 
 
 class _Column(NamedTuple):
-    """The source of a field of `NoteInfo`.
+    """Where a field of `NoteInfo` is read from.
 
-    sql: the column.
-    read: turns the stored value into the field. None if they are equal.
+    sql: the column of the table.
+    read: converts the stored value to the field. None if it needs no conversion.
     """
 
     sql: str
@@ -671,7 +671,7 @@ def original_of(notes: Sequence[N]) -> N | None:
 
 
 def _is_copy(note: Placed, original: Placed) -> bool:
-    """Whether the file of `note` is a copy of `original` that a program for syncing folders made.
+    """Whether `note` is a copy of `original` that a program for syncing folders made.
 
     Such a copy is in the same folder and has the same id. Its name begins with the original's name,
     as in `plan (conflict).md` and `plan.md`.

@@ -805,7 +805,10 @@ class _UpdatePlan:
         return puts
 
     def _dump(self, texts: Mapping[str, str]) -> str:
-        """Return the JSON of the dump for a bank with these texts, by path."""
+        """Return the JSON dump of a bank: its texts, token counts and errors.
+
+        texts: the text of each file of the bank, by path.
+        """
         state = self._state
         bank = self._bank
         ordered_texts = {path: texts[path] for path in banks.in_order(bank.kind, list(texts))}

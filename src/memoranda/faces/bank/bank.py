@@ -59,7 +59,7 @@ Puts = dict[str, "tuple[str, File | None]"]
 
 
 def is_bank_id(text: str) -> bool:
-    """Whether `text` can be the id of a bank, or one part of the path of a file in it."""
+    """Whether `text` is allowed as the id of a bank, or as one part of a path in a bank."""
     if not text or len(text) > _MAX_ID_CHARACTERS or len(text.encode()) > NAME_BYTES:
         return False
     if text[0] in ". " or ".." in text or text in SKIPPED_FOLDERS:
@@ -116,7 +116,7 @@ def bank_data(name: str) -> dict[str, Any]:
 
 
 def template_files(kind: str) -> list[str]:
-    """Return the paths of the template files of a kind of bank, in their order."""
+    """Return the paths of the files that a new bank of this kind begins with, in their order."""
     return [template_file["file"] for template_file in bank_data("templates")[kind]]
 
 

@@ -159,11 +159,11 @@ class _GraphFace:
 
 
 def _schema(row: dict[str, Any], data: dict[str, Any], like: str | None) -> dict[str, Any]:
-    """Return the schema of the arguments of a tool.
+    """Return the JSON schema for the arguments of a graph tool.
 
     row: the declaration of the tool.
-    data: the whole file of declarations, with the properties that several tools share.
-    like: the preset whose names and replies are used. None means our own.
+    data: the whole file of declarations, with properties that several tools share.
+    like: the preset that the tools imitate, such as `server-memory`. None means our own tools.
     """
     properties = dict(row["properties"])
     if row.get("paged"):

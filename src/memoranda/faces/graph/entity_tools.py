@@ -826,10 +826,11 @@ def _reply(
     form: Form,
     hint: str = "",
 ) -> Reply:
-    """Return the page of an answer that the arguments ask for, with the graph's warnings.
+    """Reply with one page of entities and relations, and the warnings of the graph.
 
-    keys: the entities of the answer, in order.
-    relations: its relations.
+    keys: all entities of the answer, in order.
+    relations: all relations of the answer.
+    arguments: the arguments of the call, which choose the page.
     form: how the reply is written as JSON, and whether it may have a hint.
     hint: a hint for the model; "" for none.
     """

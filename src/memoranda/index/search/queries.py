@@ -804,7 +804,7 @@ class SearchContext:
         }
 
     def speakers(self, words: Sequence[str]) -> set[str]:
-        """Return the words that are names of speakers of notes that the viewer sees."""
+        """Return the words among these that name a speaker in a note that the viewer may see."""
         names = self.db.execute(
             "select value from json_each(:words) where exists"
             f" (select 1 from feature f where f.speaker = value and {_VISIBLE})",

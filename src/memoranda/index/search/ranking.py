@@ -633,10 +633,10 @@ class Ranking:
         )
 
     def _scores(self) -> dict[int, float]:
-        """Return the score of each note, by row: the sum of what all its features add.
+        """Return the score of each note, by row. It is the sum of what its features add.
 
-        If the question asks for several things, a note scores less for each better note of its
-        conversation. The number of these better notes is kept in `self._better`.
+        If the question asks for several things, a note loses score for each better note of the same
+        conversation. `self._better` keeps the number of these better notes.
         """
         # Scores are rounded to six decimals, so that equal scores stay equal. `round` would take
         # three times as long.
@@ -714,9 +714,9 @@ class Ranking:
         self.features.update((note.row, note) for note in self.context.features(rows))
 
     def _look_up(self, rows: Collection[int]) -> None:
-        """Set `self.bits` of each of these notes that contains a word of the query.
+        """Find out which words of the query each of these notes contains, and set its `self.bits`.
 
-        Notes without such a word get no entry.
+        Notes without a word of the query get no entry.
         """
         selected_rows = set(rows)
         for bits, group in self._groups.items():
@@ -729,7 +729,7 @@ class Ranking:
 
     @cached_property
     def _all_bits(self) -> dict[int, int]:
-        """The bits of all notes that contain a word of the query, by row."""
+        """The words of the query in each note, as bits, by row. Notes without one have no entry."""
         bits: defaultdict[int, int] = defaultdict(int)
         for bit, rows in _lists(self.words):
             for row in rows:
@@ -817,7 +817,7 @@ class Ranking:
         return self._most_held() / (total_weight or 1.0)
 
     def _most_held(self) -> float:
-        """Return the highest sum of the weights of the words that one note contains."""
+        """Return the highest sum of word weights in one note. Weak words count 0."""
         weights_of_words = [0.0 if word.is_weak else word.weight for word in self.words]
         highest = 0.0
         for bits in set(self.bits.values()):
@@ -917,7 +917,7 @@ def is_assistant(speaker: str | None) -> bool:
 
 
 def is_user(speaker: str | None) -> bool:
-    """Whether records of talks with an assistant use this name for the person."""
+    """Whether a speaker's name means the person who talks with an assistant, as `user` does."""
     return speaker in _USERS
 
 

@@ -59,10 +59,10 @@ _NAME = (
 
 
 class _Pair(NamedTuple):
-    """The rows of a note and of the note that supersedes it.
+    """Two notes, of which the new one supersedes the old one.
 
     old: the row of the older note.
-    new: the row of the note that takes its place.
+    new: the row of the newer note.
     """
 
     old: int
@@ -109,10 +109,11 @@ def predecessors(db: sqlite3.Connection, row: int) -> list[int]:
 def validity_marks(
     db: sqlite3.Connection, rows: Iterable[int], viewer: str | None, zone: tzinfo | None = None
 ) -> dict[int, str]:
-    """Return a remark for each note of `rows` that is not always valid, by row.
+    """Return a remark for each note that is not valid at all times, by row.
 
     Examples: `superseded by team/plan`, `valid until 2026-05-31`.
 
+    rows: the notes to look at.
     viewer: the agent that asks. None is the owner. A newer note is named only if visible.
     zone: the time zone of the days. None means the system's zone.
     """

@@ -1109,7 +1109,7 @@ def _json(value: Any) -> str | None:
 def _claimed(
     db: sqlite3.Connection, project: int, name: str, row: int, permalink: str, own_permalink: bool
 ) -> None:
-    """Renumber the notes whose permalinks conflict with the permalink of note `row`.
+    """Renumber the notes that would have the same permalink as note `row`.
 
     If several notes have one derived permalink (contract 000b, 4.1), the first path in code-point
     order keeps it. The others get `plan-1`, `plan-2` and so on. A number is skipped if the result

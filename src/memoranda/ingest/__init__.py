@@ -212,14 +212,14 @@ def plan(
     *,
     takes_removed: bool = False,
 ) -> list[IngestPlan]:
-    """Plan what to do with the files of these sources. Nothing is written.
+    """Plan which files of these sources become memories. Nothing is written yet.
 
-    A text that a memory already has is skipped. A file that was stored before, and now has another
-    text, updates its memory.
+    A text that a memory has already is skipped. If a file was stored before and has changed, its
+    memory is updated.
 
-    reads: the sources with their folders.
-    ingested_texts: the texts that are stored already. The texts to store are added to it.
-    takes_removed: whether to store again the memories that somebody removed.
+    reads: the sources, each with its folder.
+    ingested_texts: the texts that are stored already. The planned texts are added to it.
+    takes_removed: whether to store memories again that somebody removed.
     """
     plans: list[IngestPlan] = []
     # Files that have no memory, each with the plan of its source.

@@ -401,11 +401,11 @@ def scan_obsidian(tree: Tree) -> Iterator[SourceNote]:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A kind of folder with notes of another program.
+    """Another program whose notes can be ingested from a folder.
 
     name: the name by which a person chooses it.
-    root: its usual place; None if it has none.
-    scan: yields the notes of its files.
+    root: the usual folder of its notes; None if there is no usual one.
+    scan: yields the notes in its files.
     """
 
     name: str

@@ -502,10 +502,11 @@ _MARK = re.compile("[?!:;,、，：；]")
 
 
 def _counted_features(texts: Iterable[str]) -> list[Counter[str]]:
-    """Count the features of each text, by which texts are compared.
+    """Count the features of each text. Texts with many common features are similar.
 
-    `Anna likes teas!` has the words without endings `anna`, `lik`, `tea`, its beginning `^anna`, and
-    features of its form: `#!`, `#words0` (its length). Only the beginning of a long text counts.
+    `Anna likes teas!` has its words without endings, `anna`, `lik`, `tea`, its beginning `^anna`,
+    and features of its form: `#!`, `#words0` (its length). Only the beginning of a long text
+    counts.
     """
     all_counts = list[Counter[str]]()
     for text in texts:
@@ -545,10 +546,9 @@ def _word_features(text: str) -> list[str]:
 
 
 def _form_features(text: str) -> list[str]:
-    """Return the features of the form of a text: `#does` if the first word seems to be a verb, …
+    """Return features of a text's form, such as `#does` if its first word seems to be a verb.
 
-    A text without Latin letters and digits has its length in characters as a feature, any other
-    text its number of words.
+    One of them is its length: in words, or in characters if it has no Latin letters or digits.
     """
     latin_words = _LATIN_WORD.findall(text)
     first_word = latin_words[0].lower() if latin_words else ""
@@ -587,12 +587,13 @@ class Classified(NamedTuple):
 
 
 class _Entry(NamedTuple):
-    """An entry of the table of words.
+    """An entry of the table of words, which gives points to a category.
 
     word: the entry as the table has it.
     letters: the letters to look for: the word in lower case, or as written if it is exact.
-    weight: the score that it gives its category.
-    is_exact: whether capital and small letters differ.
+    category: the category that gets the points.
+    weight: the number of points.
+    is_exact: whether capital and small letters are distinguished.
     """
 
     word: str
@@ -643,10 +644,10 @@ def classify(text: str) -> Classified:
 
 
 def _entries_in(text: str) -> list[_Entry]:
-    """Return the entries of the table of words that are in a text, in the order of the text.
+    """Find entries of the table of words in a text. Returns them in the order of the text.
 
-    An entry counts once. An entry inside a longer one does not count: of `each day`, the entry
-    `day` does not.
+    An entry is returned once. Inside a longer entry it does not count: in `each day`, `day` is not
+    found.
     """
     lowered = _lowered(text)
     _, table = _table()

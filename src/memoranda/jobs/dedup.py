@@ -483,9 +483,9 @@ def _swaps_compared_things(
 
 
 def _replaces_word(a: _Statement, b: _Statement) -> bool:
-    """Whether one text has another word of content in the place of a word of the other text.
+    """Whether two texts differ in a word of content at the same place.
 
-    `Anna drinks tea` and `Anna drinks milk` do.
+    `Anna drinks tea` and `Anna drinks milk` do. Such texts say different things.
 
     a, b: the texts as words and content.
     """
@@ -588,7 +588,7 @@ def _near_in(
 
 
 def _words_in_common(statements: Sequence[_Statement]) -> Counter[tuple[int, int]]:
-    """Count the words that two texts share, for each pair of positions of texts.
+    """Count the words that two texts share: positions of the two texts -> number of words.
 
     Frequent words are left out, since they would pair every text with every other.
     """
@@ -645,9 +645,9 @@ class _RareTerms:
             self._positions_by_rank[rank].discard(position)
 
     def candidates(self, ranks: list[int]) -> list[int]:
-        """Return the positions of the sets that may overlap with a set that is not smaller.
+        """Return the positions of smaller sets that may overlap with a set.
 
-        These sets share two of their rarest terms with it.
+        They share at least two of its rarest terms.
 
         ranks: the ranks of the terms of the larger set, the rarest first.
         """
@@ -717,10 +717,10 @@ def _stems_of(text: str) -> set[str]:
 
 
 def _are_about_two_things(a: _Statement, b: _Statement) -> bool:
-    """Whether one text names another thing in the place of a thing of the other text.
+    """Whether two texts name different things at the same place.
 
-    `In Heron, the importer fails` and `In Mobile sync, the importer fails` do. Texts with another
-    verb in a place do not: `Lena moved to Porto` and `Lena recently relocated to Porto`.
+    `In Heron, the importer fails` and `In Mobile sync, the importer fails` do. If only the verb
+    differs, they do not: `Lena moved to Porto` and `Lena recently relocated to Porto`.
 
     a, b: the texts as words and content.
     """

@@ -524,9 +524,9 @@ MOST_SKIPPED = 20
 
 
 def _rows_by_part(turn: Round, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Return a row for every action of a dream, by the part of the report that it belongs to.
+    """Return the rows of a dream's report: part of the report -> a row for each action.
 
-    turn: the round in which the dream ran.
+    turn: the round of upkeep in which the dream ran.
     outcomes: the outcome of each step.
     """
     categories = {memory.id: memory.category for memory in turn.memories}

@@ -301,9 +301,12 @@ class _Pairs:
         return scores
 
     def _later(self, position: int, **marks: Iterable[str]) -> Iterator[int]:
-        """Yield the positions of later memories of the scope with these marks, once for each mark.
+        """Yield the positions of later memories in the same scope that have one of these marks.
 
-        marks: the marks of each kind, by the kind: `tags`, `targets` and so on.
+        A position is yielded once for each of its marks.
+
+        position: the position of this memory.
+        marks: the marks to look for, by their kind: `tags`, `targets` and so on.
         """
         scope = self.memories[position].scope
         for kind, marks_of_kind in marks.items():

@@ -108,9 +108,9 @@ class _Plan:
                 self._subjects[memory.scope, due].append(subject)
 
     def action(self, memory: MemoryState, time: TextTime) -> Action | None:
-        """Plan the reminder that a time of a memory asks for. None if it gets no reminder.
+        """Plan a reminder for a time that a memory names. Returns None if none is needed.
 
-        An ambiguous or past time is added to the skipped ones, unless it got a reminder earlier.
+        If the time is ambiguous or past, it is noted as skipped, unless it got a reminder earlier.
         """
         is_to_plan = time.doubt == self._doubt
         # A plan of doubtful times looks at the sure ones, too: a doubtful time for the same thing
@@ -212,9 +212,9 @@ def _subject(text: str, phrase: str = "") -> frozenset[str]:
 
 
 def _is_same(subject: frozenset[str], other_subject: frozenset[str]) -> bool:
-    """Whether one of two subjects has all words of the other.
+    """Whether two texts are about the same subject: one has all words of the other.
 
-    subject, other_subject: the words that say what two texts are about.
+    subject, other_subject: the words of each subject. An empty one is only equal to an empty one.
     """
     if subject and other_subject:
         return subject <= other_subject or other_subject <= subject

@@ -282,9 +282,9 @@ class _MemoryText:
 
 
 def _around(marks: _Marks, start: int, end: int, text: str) -> tuple[int, int]:
-    """Return the start and end of the piece of a text around text[start:end].
+    """Return the start and end of the piece of text that contains text[start:end].
 
-    marks: (start, end) of what separates pieces, such as blank lines, in their order.
+    marks: (start, end) of each separator between pieces, such as a blank line, in order.
     """
     mark_count_before = bisect_right(marks, start, key=itemgetter(1))
     next_mark = bisect_left(marks, end, key=itemgetter(0))

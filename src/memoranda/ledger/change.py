@@ -48,7 +48,10 @@ UNLINKED = "unlinked"
 
 
 def is_of_machine(number: int) -> bool:
-    """Whether the change with this number is of a file that only this machine has."""
+    """Whether a change with this number touched a file that only this machine has.
+
+    Its number tells: such changes are counted from FIRST_OF_MACHINE.
+    """
     return number >= FIRST_OF_MACHINE
 
 

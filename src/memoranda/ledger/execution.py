@@ -165,9 +165,10 @@ class Execution:
             raise self._conflict(step, folder, name)
 
     def _conflict(self, step: Step, folder: Folder, name: str) -> Conflict:
-        """Return the error that says what is at the step's place instead of the text that was read.
+        """Return the error that a file has changed since it was read.
 
-        A text is named by the first 8 digits of its SHA-256.
+        It names the text that was read and the present one, each by the first 8 digits of its
+        SHA-256.
         """
         status = stat_in(name, folder.fd)
         present_text = "none"

@@ -166,9 +166,9 @@ class History:
 
     @property
     def latest_numbers(self) -> tuple[int, ...]:
-        """The number of the latest change of each series of numbers.
+        """The number of the latest change, as a tuple with one number for each series.
 
-        There is one series. A replica has a second one, for changes of files of its own machine.
+        A home has one series. A replica has a second one, for files that only its own machine has.
         """
         return (self.last,)
 
@@ -362,9 +362,9 @@ class History:
         return numbers
 
     def places_of(self, project: str) -> list[tuple[str, str]]:
-        """Return (path, root) of every file of a project that was written, removed or moved.
+        """Return (path, root) of each file in a project that any change wrote, removed or moved.
 
-        A moved file is there with both of its paths.
+        A moved file is listed with both paths.
         """
         where = "from step where project = :project and do in ('put', 'remove', 'move')"
         sql = (
@@ -478,7 +478,11 @@ class History:
     def _placed(
         self, where: str, values: Sequence[Any] | Mapping[str, Any]
     ) -> Iterator[PlacedStep]:
-        """Yield the steps `s` for which the SQL condition `where` holds."""
+        """Yield the steps that meet an SQL condition, with the number and verb of their change.
+
+        where: the condition. A step is `s` in it.
+        values: the values of its placeholders.
+        """
         sql = f"select s.*, c.verb from step s join change c on c.number = s.change where {where}"
         for row in self.database.rows(sql, values):
             yield PlacedStep(row["change"], row["position"], row["verb"], touched_of(row))

@@ -165,7 +165,7 @@ class Ledger:
 
     @cached_property
     def lines(self) -> LineChanges:
-        """The changes of lines of files used in place."""
+        """The history of single lines, in files of other programs that are edited in place."""
         from memoranda.ledger.lines import LineChanges
 
         return LineChanges(self.history)
@@ -1212,11 +1212,11 @@ def temp_mark() -> str:
 
 
 def place_temps(steps: Sequence[Step], mark: str, first: int = 0) -> None:
-    """Set folder and name of the temporary file of each step that replaces or removes a file.
+    """Choose the temporary file of each step that replaces or removes a file.
 
     The name is `mark` and the position of the step, counted from `first`: `MARK-0`, `MARK-1`. The
-    folder is the file's own if that exists, and otherwise the next one above it. If the steps move
-    or remove folders, it is the root of the project.
+    folder is the file's own, or the next existing one above it. If the steps move or remove
+    folders, it is the root of the project.
     """
     # A folder that is moved or removed must not contain a temporary file
     is_rearranged = any(step.do in (StepKind.MOVE, StepKind.RMDIR) for step in steps)

@@ -50,7 +50,7 @@ class Served:
 
 
 class ServedRows:
-    """The records of what agents received in one home. Thread-safe."""
+    """Records which notes each agent received. Thread-safe."""
 
     def __init__(self, database: LedgerDatabase):
         self._database = database

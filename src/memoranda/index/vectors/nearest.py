@@ -271,9 +271,11 @@ class Vectors:
         return removed.rowcount
 
     def _keys_of_files(self, indexes: Sequence[Path]) -> tuple[np.ndarray, int]:
-        """Return (keys of all texts of the index files, number of vectors that are not needed).
+        """Return the keys that these indexes need, and the number of vectors they do not need.
 
-        A vector is not needed if no index file has its text, or if another vector has its key.
+        A vector is not needed if no index has its text any longer, or if the file has it twice.
+
+        indexes: the index files.
         """
         keys_of_files = [store.keys_of(path) for path in indexes]
         # The empty array, because nothing cannot be joined.

@@ -370,7 +370,7 @@ def _text(db: sqlite3.Connection, row: int) -> tuple[str, str] | None:
 
 
 def texts(db: sqlite3.Connection, notes: Iterable[int], keys: set[int]) -> dict[int, str]:
-    """Return the texts of the passages of `notes` whose key is among `keys`, by key."""
+    """Return the passages of these notes that have one of these keys: key -> text."""
     texts_by_key: dict[int, str] = {}
     for row in dict.fromkeys(notes):
         title_and_body = _text(db, row)

@@ -391,7 +391,7 @@ class ReplicaHistory(History):
 
     @property
     def last_of_machine(self) -> int:
-        """The number of the latest change of a file of this machine.
+        """The number of the latest change that touched a file of this machine only.
 
         Without such a change, it is the number before the first.
         """
@@ -829,7 +829,7 @@ class SharedFiles:
         return self._access
 
     def _read(self, path: Path) -> bytes | None:
-        """Return the bytes of the copy of a shared file. None if it does not exist."""
+        """Return the content of this machine's copy of a shared file. None if there is no copy."""
         if path == self._layout.access:
             return self._access_rows().dump()
         return _read(path)

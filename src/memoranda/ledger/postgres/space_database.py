@@ -65,10 +65,11 @@ where backend_xmin is not null and pid <> pg_backend_pid() and datname = current
 
 
 class _KeepingSetting(NamedTuple):
-    """A setting by which the server may keep contents of its tables at another place.
+    """A server setting that may make the server keep table contents at another place.
 
-    off_values: the values at which it does not.
-    text: what the server does at all other values.
+    name: the name of the setting.
+    off_values: the values that turn this off.
+    text: tells what the server does at all other values.
     """
 
     name: str

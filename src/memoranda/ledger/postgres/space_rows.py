@@ -36,7 +36,8 @@ _STEP_COLUMNS_OF_S = ", ".join(f"s.{column}" for column in f"change, {STEP_COLUM
 
 
 class SpaceState(NamedTuple):
-    """The state of a space, by which a replica sees whether it is up to date.
+    """The state of a space. A replica compares it with its own state to see whether it is up to
+    date.
 
     id: identifies the space. A later space with the same name has another id.
     last: the number of its latest change.

@@ -163,7 +163,7 @@ def _as_link_text(heading: str) -> str:
 
 
 def _key(anchor: Anchor) -> str:
-    """Return a key that is equal for all names by which links may call the anchor."""
+    """Return a key of an anchor. Different spellings of its name in links have the same key."""
     if anchor.level == 0:
         return f"^{anchor.name}"
     return fold(anchor.name)

@@ -64,10 +64,10 @@ class _Words(NamedTuple):
     """The tables of changes.toml, compiled.
 
     english, chinese: the forms of sentences, in the order in which they are tried.
-    roles: the names of roles in English.
-    earlier: finds words about an earlier time or about what did not happen.
+    roles: the English names of roles.
+    earlier: finds words about an earlier time, or about something that did not happen.
     addition: finds the words about when or where behind a value.
-    no_places: words of which the name of a place has none.
+    no_places: words that the name of a place cannot contain.
     categories: category of an observation → verb and kind of its claims.
     """
 
@@ -146,9 +146,9 @@ def changes(text: str) -> list[Claim]:
 
 
 def item_changes(title: str, observations: Iterable[Observation]) -> Iterator[Claim]:
-    """Yield the claims of observations whose category says what they are about.
+    """Yield the claims that observations make by their category.
 
-    `- [city] Porto` in the note "Anna" says where Anna lives.
+    For example, `- [city] Porto` in the note "Anna" claims that Anna lives in Porto.
 
     title: the title of the note.
     """

@@ -525,9 +525,10 @@ def with_breaks_of(text: str, offset: int, new_text: str) -> str:
 
 
 def breaks(text: str, new_text: str) -> tuple[str, str]:
-    """Return the kind of line break of `text`, and `new_text` with its line breaks in that kind.
+    """Return (line break of `text`, `new_text` with such line breaks).
 
-    CRLF if all line breaks of `text` are CRLF. If not, LF, and `new_text` stays as it is.
+    The line break is CRLF if all line breaks of `text` are. Otherwise it is LF, and `new_text`
+    stays as it is.
     """
     if not is_crlf(text):
         return "\n", new_text

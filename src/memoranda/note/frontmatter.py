@@ -563,7 +563,10 @@ def _lines_of_mapping(mapping: Mapping[Any, Any], indent: str) -> list[str]:
 
 
 def _item_lines(item: Any, indent: str) -> list[str]:
-    """Return the lines of an item of a list. `indent` is the indentation of the list's key."""
+    """Write one item of a list as YAML lines.
+
+    indent: the indentation of the list's key.
+    """
     if isinstance(item, Mapping) and item:
         first, *other_lines = _lines_of_mapping(item, indent + "    ")
         return [f"{indent}  - {first.lstrip(' ')}", *other_lines]
@@ -771,9 +774,9 @@ def _by_lines(
 
 
 def _place_of_new_key(key: str, spans: Sequence[_Span], order: Sequence[str], end: int) -> int:
-    """Return the index of the line at which to put a new key, `end` for the end of the header.
+    """Return the line index where a new key is inserted. `end` means the end of the header.
 
-    The key is put behind the keys that are before it in `order`.
+    The key goes behind all keys that are before it in `order`.
 
     spans: the keys that the header has, with their lines.
     """

@@ -184,7 +184,10 @@ def relation_key(kind: str, target: str, project: str | None, part_after_name: s
 
 
 def is_cut(note: Note) -> bool:
-    """Whether `scan` stopped before the end of this note, which is not of project `graph`."""
+    """Whether `scan` stopped before the end of a note that is too long or has too many items.
+
+    The note must not be of project `graph`.
+    """
     highest_count = max(len(note.observations), len(note.relations), len(note.headings))
     return highest_count >= MOST or len(note.text) - note.body_at > STRUCTURED
 
@@ -571,9 +574,9 @@ class _Lines:
             self._links(text, masked=mask_code(text), number=self.line_number)
 
     def _enter_section(self, heading: str, level: int) -> None:
-        """Keep track of the sections of a graph note: a heading ends some, and may begin one.
+        """Update the current sections at a heading: it ends some of them, and may begin one.
 
-        level: the level of the heading. It ends the sections of its level and of lower ones.
+        level: the level of the heading. Sections of this level and of deeper levels end.
         """
         self.sections = tuple(section for section in self.sections if section.level < level)
         name = heading.casefold()

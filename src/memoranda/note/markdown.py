@@ -1039,7 +1039,7 @@ def listed_texts(value: Any) -> list[str]:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Record(FrozenValueObject):
-    """The fields of a memory, from which `text` makes its file. Times are aware UTC.
+    """A memory as a set of fields. `text` turns it into the text of its file. Times are aware UTC.
 
     id: the UUID of the memory.
     content: its text, without the header.
@@ -1050,7 +1050,7 @@ class Record(FrozenValueObject):
         others.
     tags: its tags, without `#`.
     source: the program the memory came from; None is written as `manual`.
-    expires: None for a memory that is kept for good.
+    expires: when it expires. None means never.
     access_count: how often it was read.
     links: the names of notes it is linked to.
     version: how often it was changed, from 1.

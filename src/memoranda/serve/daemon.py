@@ -51,11 +51,11 @@ _CALL_THREADS = 64
 
 @dataclass(frozen=True, slots=True)
 class StepDone:
-    """The outcome of a step of a round of upkeep.
+    """The outcome of one step in a round of upkeep.
 
-    at: when it ended.
+    at: when the step ended.
     count: how many items it processed.
-    error: the message if it failed. "" if it succeeded.
+    error: the error message. "" if it succeeded.
     """
 
     at: datetime
@@ -65,7 +65,7 @@ class StepDone:
 
 @dataclass(slots=True)
 class Rounds:
-    """The state of the rounds of upkeep that a daemon runs at intervals.
+    """When the daemon did its upkeep, and when it does it next. A round runs all steps.
 
     began: when the last round began. None before the first.
     next: when the next round begins. None while one runs.

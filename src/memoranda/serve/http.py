@@ -91,13 +91,13 @@ _SCRIPT_HEADERS = [
 
 @dataclass(frozen=True)
 class Place:
-    """Where the server listens, and by which addresses callers may reach it.
+    """Where the server listens, and how callers may reach it.
 
     host: the name or IP address at which it listens.
     port: the port at which it listens. 0 means any free one.
     is_open: whether callers need no token.
-    public: the address on the web, without a path. None means only this machine's network.
-    hosts: more names of this server, by which requests may call it.
+    public: the server's address on the web, without a path. None means that it is not on the web.
+    hosts: more names of this server that a request may use.
     origins: more origins of web pages that may call it.
     """
 

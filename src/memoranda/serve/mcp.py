@@ -192,7 +192,7 @@ def agent_of(client: str, own_names: Mapping[str, str] | None = None) -> str:
 
 
 def _first_value(table: Mapping[str, str], *keys: str) -> str | None:
-    """Return the value of the first of these keys that a table has. None if it has none."""
+    """Return the value of the first key that the table has. None if it has none of the keys."""
     for key in keys:
         if key in table:
             return table[key]

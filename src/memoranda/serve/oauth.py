@@ -600,7 +600,7 @@ class _Consent:
         return HTMLResponse(page, status, _consent_headers(target))
 
     def _words_of_page(self, request_row: Mapping[str, Any], target: SplitResult) -> dict[str, str]:
-        """Return the words that the page says about a request: who asks, and for what.
+        """Return the words with which the consent page says who asks for access, and to what.
 
         request_row: the stored request.
         target: the address to which the person is sent back.
@@ -776,7 +776,7 @@ def _server_metadata(public: str) -> dict[str, Any]:
 def oauth_routes(
     access: Access, public: str, fetch: Callable[[str], dict[str, Any]] = client_documents.fetch
 ) -> list[BaseRoute]:
-    """Return the routes of the authorization server, and of the documents by which clients find it.
+    """Return the routes of the authorization server, and of the documents that announce it.
 
     access: where tokens, clients and grants are stored.
     public: the server's address on the web, without a path.

@@ -30,7 +30,7 @@ def table(path: str) -> Any:
 
 @cache
 def units() -> dict[str, str]:
-    """Return every spelling of a unit of time -> the name of the unit."""
+    """Return all spellings of units of time: spelling -> name of the unit."""
     spellings: dict[str, str] = dict(table("english.short"))
     for path in ("english.units", "chinese.units", "chinese.ge_units"):
         for unit, names in table(path).items():

@@ -165,7 +165,10 @@ def _day(text: str) -> date:
 
 
 def show(visit: Visit) -> Response:
-    """Show an agenda of what is due, a month, and one day of it."""
+    """Show the calendar: what is due, one month, and one of its days.
+
+    Without a chosen day, it is today.
+    """
     memory = visit.memory
     today = memory.clock().astimezone(memory.settings.reading_zone).date()
     chosen = _day(visit.fields["day"]) if visit.fields.get("day") else None

@@ -350,11 +350,13 @@ def _rows_of_people(days: Iterable[Day]) -> Iterator[Document]:
 def _shown_time(
     visit: Visit, runs: Sequence[Sequence[Change]], span: Span | None, is_whole: bool
 ) -> tuple[datetime, datetime | None]:
-    """Return the beginning and the end of the time of which this page shows the changes.
+    """Return the beginning and the end of the time that this page covers.
 
-    The end is None if it shows the latest changes.
+    The end is None if the page shows the latest changes.
 
-    is_whole: whether no page with earlier changes follows.
+    runs: the changes on the page, grouped by run, newest first.
+    span: the time that the reader chose, or None.
+    is_whole: whether this is the last page, with the earliest changes.
     """
     end = None if span is None else span.end
     before = visit.memory.change_numbered(visit.number("before", 0))

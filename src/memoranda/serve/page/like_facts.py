@@ -68,7 +68,10 @@ def _words_in(text: str) -> _Words:
 
 
 def _stems(lower_text: str) -> frozenset[str]:
-    """Return the beginnings of the words of a text, and its pairs of Han characters."""
+    """Return the beginnings of words and the pairs of Han characters in a text.
+
+    Texts are compared by them.
+    """
     words = {word[:_STEM] for word in evidence_words(lower_text)}
     return frozenset(words | evidence_pairs(lower_text))
 

@@ -63,13 +63,14 @@ _MENTIONS_SHOWN = 6
 
 @dataclass
 class Part:
-    """Everything that one of the notes of a name says.
+    """One of the notes about a name, and all that it says.
 
-    place: the project and folder of the note, such as `notes/people`.
-    is_held_back: whether the note seems to hold instructions. Then its facts and links are left out.
-    is_claim: whether it is only the claim of an agent, which the owner has not confirmed.
+    info: the note.
+    place: its project and folder, such as `notes/people`.
+    is_held_back: whether the note may give orders to agents. Its facts and links are then left out.
+    is_claim: whether an agent wrote it and the owner has not confirmed it.
     may_take_out: whether single facts can be taken out of it.
-    facts: the facts in the note that nothing contradicts.
+    facts: its facts that nothing contradicts.
     contradicted: its facts that a newer note contradicts.
     edges: the links of the note in both directions.
     """
@@ -352,10 +353,11 @@ def _set_contradicted_facts_apart(page: About) -> None:
 
 
 def _cards(page: About) -> list[tuple[Part | None, list[Fact]]]:
-    """Return the facts of each card, by their place on it, with the note of the name that has them.
+    """Return the cards at the top of the page: (note of the name, facts in the order of the card).
 
-    What memories say is on the first card. Notes of one name in several places may be about several
-    people, so then it has a card of its own, without a note.
+    There is one card for each note of the name, because the notes may be about different people.
+    Facts from memories are on the same card if there is only one. Otherwise they have a first card,
+    with None as its note.
     """
     with_facts = [part for part in page.parts if part.facts or part.contradicted]
     cards: list[tuple[Part | None, list[Fact]]] = [(part, list(part.facts)) for part in with_facts]
@@ -372,7 +374,7 @@ def _cards(page: About) -> list[tuple[Part | None, list[Fact]]]:
 
 
 def _set_mentions_apart(memory: MemorySession, page: About) -> None:
-    """Tell what is about the name apart from what only mentions it, the newest text first in both."""
+    """Separate the texts about the name from texts that only mention it, each newest first."""
     titles = chain.from_iterable(titles_of(memory, kind) for kind in KINDS)
     names = [fold(title) for title in titles]
     about: list[Learned] = []

@@ -95,7 +95,7 @@ def _source(template: str) -> str | None:
 
 @cache
 def _environment() -> Environment:
-    """Return the environment of all templates, with what does not depend on the request."""
+    """Return the environment of all templates: the functions and filters that they may use."""
     environment = Environment(
         loader=FunctionLoader(_source),
         # A template never changes while the server runs.

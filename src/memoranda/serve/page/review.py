@@ -388,9 +388,9 @@ def _elsewhere(words: WordsElsewhere) -> Elsewhere:
 
 
 def _panes_of_quotes(item: ReviewItem, notes: Sequence[Note]) -> list[Pane]:
-    """Return the panes of notes whose statements contradict, with the words marked that differ.
+    """Return a pane for each of the contradicting notes, with the differing words marked.
 
-    The notes are shown as plain text, so the statements are looked for in that.
+    The panes show plain text, so each statement is looked for in the plain text of its note.
     """
     texts = {note.id: plain_text(note.content) for note in notes}
     own_notes = {note.id: note for note in notes}

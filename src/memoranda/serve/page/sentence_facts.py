@@ -62,7 +62,7 @@ def _kinds() -> Sequence[_Kind]:
 
 
 def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
-    """Compile a search for a clause that has the form of any of some patterns.
+    """Combine patterns of clauses into one that matches if any of them does.
 
     A group may have a name only once in a pattern, so the groups of the values are numbered.
     """
@@ -74,7 +74,10 @@ def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
 
 
 def facts_in_sentence(sentence: str, name: str) -> Iterator[SentenceFact]:
-    """Yield what a sentence that begins with a name says about it."""
+    """Yield the facts about a name in a sentence that begins with it: "Ann moved to Porto".
+
+    Other sentences have no facts.
+    """
     # The name must end there: "Ann" does not begin "Anna". Only in scripts without spaces may other
     # letters follow it directly.
     beginning = re.match(

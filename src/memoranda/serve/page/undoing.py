@@ -192,7 +192,7 @@ def text_without(text: str, before: str, after: str) -> str | None:
 
 
 def _header(text: str) -> Mapping[str, Any]:
-    """Return the keys of the header of a text. Raises ValueError."""
+    """Return the header of a text as a mapping. Raises ValueError if it cannot be read."""
     yaml = frontmatter.split(text).yaml
     return {} if yaml is None else frontmatter.parse(yaml)
 
@@ -267,11 +267,11 @@ def _undone(visit: Visit, number: int, run: int) -> Change:
 
 
 def refused(visit: Visit, refusal: CannotUndo, *, is_of_many: bool) -> Response:
-    """Lead to the page of the change that cannot be undone, which says why and what can be done.
+    """Redirect to the page of the change that cannot be undone, which says why.
 
     is_of_many: whether the form was to undo other changes, too.
 
-    Raises the refusal for `/api`, and if there is no single change that cannot be undone.
+    For `/api`, the refusal is raised instead. It is raised, too, if no single change is to blame.
     """
     if visit.is_api or refusal.number is None:
         raise refusal

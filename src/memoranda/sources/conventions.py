@@ -119,7 +119,7 @@ class Conventions(ValueObject):
 
     @property
     def rules(self) -> IgnoreRules:
-        """The rules by which files are left out of the project."""
+        """The rules that tell which files do not belong to the project."""
         return IgnoreRules(tuple(self.patterns))
 
     def leave_out(self, folder: str, reason: str) -> None:
@@ -334,7 +334,7 @@ def _add_obsidian_filters(filters: Any, conventions: Conventions) -> None:
 
 
 def _leave_out_obsidian_templates(settings: Path, conventions: Conventions) -> None:
-    """Leave out the folders of templates of Obsidian and of its plugin Templater.
+    """Leave out the folders in which Obsidian and its plugin Templater keep templates.
 
     settings: the folder `.obsidian`.
     """

@@ -96,10 +96,10 @@ class RowEdit:
 
 
 class RowUndo:
-    """Plans the undo of a change of rows.
+    """Plans how to undo a change of rows in a JSON file.
 
     rows: the present rows of the file.
-    stem: the stem of the file.
+    stem: the name of the file without `.json`.
     """
 
     def __init__(self, rows: Sequence[Row], stem: str):

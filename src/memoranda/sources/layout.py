@@ -117,7 +117,7 @@ class Layout:
         return self.pending.with_name(f"pending.{agent}.md")
 
     def pending_lists(self) -> list[Path]:
-        """Return all existing files with the name of a list of reminders."""
+        """Return the files named as lists of reminders: `pending.md`, `pending.NAME.md`."""
         return [*self.root.glob("pending.md"), *self.root.glob("pending.*.md")]
 
     def index_for(self, extra: Mapping[str, str], only: Collection[str] = ()) -> Path:

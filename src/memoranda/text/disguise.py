@@ -94,7 +94,7 @@ _KEPT_SIGNS = frozenset("@,:;")
 
 
 class _Folding(dict[int, str]):
-    """A cache that maps the code of a character to the form in which it is looked for."""
+    """A cache: code of a character -> the plain form in which it is looked for."""
 
     def __missing__(self, code: int) -> str:
         self[code] = _fold_character(chr(code), code)

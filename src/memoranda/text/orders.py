@@ -525,7 +525,7 @@ class Vocabulary:
         return any(form[:length] in self._stems for length in lengths)
 
     def parts_by_language(self, words: Iterable[str], sentence: set[str]) -> dict[str, int]:
-        """Return the bits of the parts to which words of a sentence belong, by language.
+        """Return the parts (sets of words with one meaning) that words belong to: language -> bits.
 
         An entry of several words counts if the sentence has all its words, in any order.
 
@@ -604,11 +604,11 @@ class Vocabulary:
         return parts
 
     def places(self, words: Sequence[str]) -> dict[str, dict[str, list[float]]]:
-        """Return the places of the words of each part in a sentence, by language and part.
+        """Find the words of each part in a sentence. Returns language -> part -> places.
 
-        A place counts words from 0. Two letters of Chinese or Japanese count as one word, and a sign
-        of code as _GAP words. Places are in the order of the sentence. The key `pay!` has the places
-        of `pay` at which a verb gives an order.
+        A place counts words from 0. Two letters of Chinese or Japanese count as one word, and a
+        sign of code as _GAP words. Places are in the order of the sentence. The key `pay!` has the
+        places of `pay` where a verb gives an order.
         """
         places_by_language: dict[str, dict[str, list[float]]] = {}
 
@@ -639,9 +639,9 @@ class Vocabulary:
         return places_by_language
 
     def _places_of_calls(self, words: Sequence[str]) -> Iterator[float]:
-        """Yield the places of names by which somebody is spoken to.
+        """Yield the places where a sentence speaks to somebody by name.
 
-        Such names are in `Assistant: …`, `To the agent, …` and `…, assistant`.
+        Examples: `Assistant: …`, `To the agent, …` and `…, assistant`.
         """
         # The part `who` has the names, `opener` the words that may come before a name, such as
         # `to`, and `hidden` the signs that hide a text from people.
@@ -685,10 +685,10 @@ class Vocabulary:
     def languages(
         self, places_by_language: dict[str, dict[str, list[float]]]
     ) -> Iterator[dict[str, list[float]]]:
-        """Yield the places of the parts of a sentence, once for each language that it may be in.
+        """Yield the parts and their places for each language that a sentence may be in.
 
-        Parts whose words belong to no language are added to each language. English is added to
-        languages of other scripts, whose writers use English for technical words.
+        Parts that belong to no language are added to each. English is added to languages of other
+        scripts, whose writers use English for technical words.
 
         places_by_language: the result of `places`: language -> part -> places.
         """
@@ -778,11 +778,11 @@ class _Need(NamedTuple):
 
 
 class Orders:
-    """Finds the combinations that the sentences of a text meet.
+    """Finds the combinations of parts that sentences of a text meet, as in `drop + orders`.
 
-    Three checks, each slower than the one before, are made of a sentence. The first looks at the
-    parts to which its words may belong, the second at the parts to which they do belong in one
-    language, and the third at their places. Few sentences come to the third.
+    Each sentence goes through up to three checks, each slower than the one before. The first looks
+    at the parts to which its words may belong. The second looks at the parts to which they do
+    belong in one language, and the third at their places. Few sentences come to the third.
     """
 
     def __init__(self, combinations: Sequence[Combination], likeness: Mapping[str, float]):
@@ -884,7 +884,7 @@ class Orders:
         return rule_ids
 
     def _by_parts(self, text: FoldedText) -> dict[str, None]:
-        """Return the names of the rules of which a sentence meets a combination."""
+        """Return the names of the rules with a combination that some sentence of the text meets."""
         rule_ids: dict[str, None] = {}
         bits_of = self._bits_in(text.words)
         # Without a part of its first term, which is its rarest, no combination is met
@@ -1278,10 +1278,10 @@ def _begins_of_clauses(words: Sequence[str]) -> list[float]:
 def _matches(
     line: Combination, parts: dict[str, list[float]], begins: Sequence[float]
 ) -> Iterator[list[float]]:
-    """Yield the places of the terms of each match of a combination in a sentence, in order.
+    """Yield each match of a combination in a sentence, as the places of its terms in order.
 
     parts: the places of each part in the sentence, in order.
-    begins: the places at which its clauses begin, in order.
+    begins: the places where clauses of the sentence begin, in order.
     """
     # Each place with the index of the term that it meets
     places: list[tuple[float, int]] = []

@@ -81,7 +81,7 @@ _MOST_JOINED_CHARACTERS = 40
 
 @cache
 def runs() -> re.Pattern[str]:
-    """Return the pattern of a run of letters of scripts without blanks.
+    """Return a pattern for runs of letters in scripts without blanks, such as Chinese.
 
     As compiling takes long, all patterns here are compiled when they are first needed.
     """

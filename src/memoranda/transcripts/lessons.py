@@ -107,7 +107,7 @@ _PASTED_SIGNS = frozenset("`~<>")
 
 
 def _any_of(rules: list[str]) -> re.Pattern[str]:
-    """Combine regular expressions into one that matches what any of them matches."""
+    """Combine regular expressions into one that matches if any of them does."""
     groups = [f"(?:{rule})" for rule in rules]
     return re.compile("|".join(groups), re.I)
 
@@ -128,7 +128,10 @@ def _table() -> dict[str, Any]:
 
 @cache
 def _rule_of(kind: LessonKind) -> re.Pattern[str]:
-    """Return the pattern of the sentences of this kind: a request, a decision or a correction."""
+    """Return the pattern that recognizes requests, decisions or corrections.
+
+    kind: which of the three kinds of sentences.
+    """
     return _any_of(_table()[kind.name.lower()])
 
 
@@ -152,7 +155,10 @@ class AgainstRule(NamedTuple):
 
 @cache
 def against_rules() -> tuple[AgainstRule, ...]:
-    """Return the rules of lessons.toml by which `against` works."""
+    """Return the rules of lessons.toml that find the thing a sentence speaks against.
+
+    `against` uses them.
+    """
     return tuple(
         AgainstRule(
             tuple(row["signs"]), lazy_pattern(row["rule"].replace("{T}", _TERM), re.IGNORECASE)
@@ -421,7 +427,7 @@ class Miner:
             self._commands_by_call[turn.call] = turn
 
     def _take_sentences(self, turn: Turn) -> None:
-        """Make lessons of the sentences of a person."""
+        """Look for lessons in the sentences that a person said in a turn."""
         lesson_count = 0
         signs = signs_in(turn.text[:_MAX_TURN_CHARACTERS])
         for start, stop, sentence in sentences(turn.text):

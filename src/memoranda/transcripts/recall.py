@@ -144,7 +144,7 @@ class ActionTerms:
 
     @cached_property
     def error(self) -> str:
-        """The line of the output that says what went wrong."""
+        """The line in the output of the action that says why it failed."""
         return error_line(self.action.output)
 
     @cached_property

@@ -283,9 +283,10 @@ def _score(turns: Sequence[ScoredTurn]) -> float:
 def _with_neighbours(
     turns: dict[int, list[ScoredTurn]], scores: dict[int, float]
 ) -> dict[int, float]:
-    """Raise the score of each exchange by a share of the scores of its neighbours in the session.
+    """Raise the score of each exchange, because the exchange before or after it scores, too.
 
-    The subject of a question is often named one exchange earlier.
+    The subject of a question is often named one exchange earlier. A share of the neighbour's score
+    is added. Only neighbours in the same session count.
 
     turns: exchange -> the turns of it that were found.
     scores: exchange -> score.
@@ -639,12 +640,13 @@ def _answer_passage(
     best_text: str,
     query_words: Sequence[str],
 ) -> str:
-    """Return a passage of a second turn of an exchange, such as the agent's answer. "" for none.
+    """Return a passage of another turn of an exchange, such as the agent's answer. "" if there is
+    no such turn.
 
     mask: takes out secrets, and finds suspicious words.
     turns: the turns of the exchange that were found, best first.
     best_text: the text of the first of the turns. A turn with the same text is left out.
-    query_words: the words by which the passage is chosen.
+    query_words: the passage is chosen by these words.
     """
     best = turns[0].turn
     further = [scored_turn.turn for scored_turn in turns[1:]]

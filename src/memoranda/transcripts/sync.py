@@ -67,13 +67,13 @@ class TranscriptSync:
 
 
 class ReadFile(NamedTuple):
-    """A batch of new turns of one file.
+    """A batch of new turns that were read from one file.
 
     file: the file.
-    stamp: the stamp of the file in its last batch. "" in the batches before.
-    state: where the format of the file goes on reading.
+    stamp: the stamp of the file, if this is its last batch. Otherwise "".
+    state: where to go on reading.
     sessions: the sessions with their new turns and lessons.
-    successes: hash of a command -> when it worked for the last time, in seconds since 1970.
+    successes: hash of a command -> when it last worked, in seconds since 1970.
     trouble: why the file could not be read to its end, or "".
     """
 
@@ -354,7 +354,7 @@ def _cores() -> int:
 
 
 def _new_bytes(job: _Job) -> int:
-    """Return the number of bytes of a file that were not read yet."""
+    """Return how many bytes of a file were not read yet."""
     # The second number of a stamp is the size.
     return int(job.stamp.split()[1]) - job.state.get("offset", 0)
 

@@ -377,7 +377,7 @@ def _note_data(kind: str, item: Exported, permalink: str) -> bytes:
 
 
 def _members(path: Path, pattern: str) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and bytes of each file of an export whose name matches. Raises WrongStore.
+    """Yield (name, bytes) of each file in an export whose name matches. Raises WrongStore.
 
     path: a folder, a zip, a folder with the several zips of one export, or the file itself, whose
         name need not match.
@@ -845,7 +845,7 @@ def _claude_item(row: Mapping[str, Any], turns: Sequence[Turn], kind: str) -> Ex
 
 
 def _claude_text(message: Mapping[str, Any]) -> str:
-    """Return the text of a message of Claude, with the texts of its attachments."""
+    """Return the text of one message in a conversation with Claude. It includes attached texts."""
     blocks = message.get("content")
     # The field `text` has "This block is not supported" for blocks that are not text.
     if isinstance(blocks, list) and blocks:

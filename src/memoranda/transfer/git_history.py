@@ -203,7 +203,7 @@ class GitHistory:
         return self._copies_elsewhere()
 
     def _tree(self) -> str:
-        """Make a tree of all files of the mirror, even of ignored ones. Returns its name."""
+        """Make a git tree with all files of the mirror, even ignored ones. Returns its hash."""
         self._git("add", "--all", "--force", "--", ".", f":(exclude,top){self._state_folder.name}")
         return self._git("write-tree")
 

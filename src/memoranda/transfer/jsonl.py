@@ -624,12 +624,12 @@ class Import:
         yield from self._plan_batch(batch, tally, warn)
 
     def _records(self, tally: Tally, warn: Say | None) -> Iterator[tuple[int, ParsedRecord, int]]:
-        """Yield the number of each record of the input, the record, and the bytes of its line.
+        """Yield (number, record, bytes of its line) for each valid record of the input.
 
-        Bad records are refused.
+        An invalid record is counted as skipped, or ends the import with BadRecord.
 
-        tally: counts the records that are left out.
-        warn: is called with a sentence for each of these. None means no warnings.
+        tally: counts the records that are skipped.
+        warn: is called with a sentence about each of these. None means no warnings.
         """
         for number, line in self._record_lines():
             try:

@@ -302,7 +302,11 @@ class _MirrorCopying:
 
 
 class _OfProject(NamedTuple):
-    """An action of the plan for one project, as the data of an action of the plan for all."""
+    """An action in the plan of one project, as it is stored in the plan for all projects.
+
+    project: the name of the project.
+    action: the action.
+    """
 
     project: str
     action: MoveAction

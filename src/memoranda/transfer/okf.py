@@ -350,7 +350,7 @@ def documents(
 
 
 def _bytes(memory: MemorySession, info: NoteInfo) -> bytes:
-    """Return the bytes of the file of a note. For a note without a file, its text."""
+    """Return the content of a note's file, or the text of a note without a file."""
     try:
         return Files(memory, info.project).read(info.path).data
     except (MemorandaError, AttributeError, TypeError):
@@ -383,9 +383,9 @@ def write_bundle(memory: MemorySession, folder: Path, projects: Sequence[str] = 
 
 
 def _index(listed: Mapping[str, Iterable[tuple[str, str]]]) -> str:
-    """Return the text of the index of a bundle.
+    """Return the text of the index of a bundle, with a link to each note.
 
-    listed: the (path, title) of each note in the bundle, by its project.
+    listed: project -> (path, title) of each of its notes in the bundle.
     """
     lines = ["---", f'okf_version: "{VERSION}"', "---"]
     for project, rows in listed.items():
@@ -438,7 +438,10 @@ def _write(exchange: Exchange, items: Sequence[MoveAction]) -> None:
 
 
 def _files(folder: Path, plan: MovePlan) -> Iterator[tuple[str, bytes]]:
-    """Yield the path and bytes of each document of a bundle, without the index that we wrote."""
+    """Yield (path, bytes) of each document in a bundle. An index that we wrote is left out.
+
+    plan: gets the files that cannot be read, as skipped.
+    """
     for file in sorted(folder.rglob("*.md")):
         path = str(file.relative_to(folder))
         if any(part.startswith(".") for part in Path(path).parts) or file.is_symlink():

@@ -646,9 +646,9 @@ _FILES_SYNCED_ALONE = 64
 
 @dataclass(slots=True)
 class Mirrored:
-    """The result of a run of a mirror.
+    """The result of one run of a mirror, which copies a home to another folder.
 
-    files: the number of files now.
+    files: the number of files in the mirror now.
     copied, removed: the number of files that were copied and removed.
     restored: the number of files copied again because somebody changed them in the mirror.
     commits: the number of commits that were made.

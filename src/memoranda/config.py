@@ -210,7 +210,7 @@ class Settings:
 
     @property
     def reading_zone(self) -> tzinfo:
-        """The time zone in which times in texts are read.
+        """The time zone for reading times in texts, such as "tomorrow at 9".
 
         It is the configured zone. Without one, it is the offset of `--now`, or else the zone of the
         system.
@@ -703,7 +703,7 @@ class _File(NamedTuple):
         return projects
 
     def _roots(self) -> tuple[str, ...]:
-        """Return the folders in which agents may make projects."""
+        """Return the folders where agents may make projects."""
         roots = self.section("notes").get("roots") or []
         if not isinstance(roots, list) or not all(isinstance(root, str) for root in roots):
             raise self.refuse("notes.roots", f'must be a list of folders, got "{roots}"')

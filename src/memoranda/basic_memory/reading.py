@@ -132,7 +132,7 @@ def _outside(vault: Vault, args: Arguments, error: OutsideError) -> Reply:
 
 
 def _lines_of_note(memory: MemorySession, args: Arguments, info: NoteInfo) -> Reply:
-    """Show the lines of a note that are asked for, as many as fit into a reply."""
+    """Show the lines of a note that the call asks for, as many as fit into a reply."""
     arguments = {
         "identifier": (info.project, info.path),
         "start_line": args.get("start_line") or 1,

@@ -521,7 +521,9 @@ def _plan_of_graph(memory: MemorySession, path: str) -> tuple[MovePlan, str]:
 
 
 def _show_plan(call: Invocation, plan: MovePlan) -> None:
-    """Print what a plan would do, a line for each note. With `--json`, only the answer is printed."""
+    """Print a line for each note that a plan would write. With `--json`, only the answer is
+    printed.
+    """
     if call.json:
         return
     for line in plan.lines():
@@ -928,7 +930,7 @@ def mirror(call: Invocation, folder: str, *, git: bool, after_erase: Text, watch
 
 
 def _show_mirrored(call: Invocation, folder: str, outcome: Mirrored, *, only_changes: bool) -> None:
-    """Print what a run of `mirror` did.
+    """Print the result of a run of `mirror`.
 
     folder: the folder of the copy, as the user wrote it.
     outcome: the counts of the run, and its problems.

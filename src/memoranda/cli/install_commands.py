@@ -428,7 +428,7 @@ def _switch_transcripts(call: Invocation, is_wanted: bool | None) -> list[str]:
 
 
 def _lines_about_records(call: Invocation) -> list[str]:
-    """Return lines about the recorded data: what, where, and how to turn each part off."""
+    """Return lines that tell which data are recorded, where, and how to turn each part off."""
     text = Path(__file__).with_name("install-recorded.txt").read_text("utf-8")
     return ["", *Template(text).substitute(home=call.settings.shown_home).splitlines()]
 

@@ -236,7 +236,7 @@ def read(call: Invocation, *refs: str, as_of: Text, at: Text) -> None:
 
 
 def _session_to_read(memory: ReadSession, info: NoteInfo) -> ReadVerbs:
-    """Return the session with which to read a note.
+    """Return a session that can read a note.
 
     Reading an archived memory needs a session that can write, because it brings the memory back.
     """

@@ -141,7 +141,7 @@ def _added_line(row: dict[str, Any]) -> str:
 
 
 def _add_native(call: Invocation) -> None:
-    """Add the folders in which other programs keep memories as projects."""
+    """Add the folders of other programs' memories as projects."""
     from memoranda.clients.table import add_native
 
     with call.memory() as memory:
@@ -179,7 +179,7 @@ def _named_folder(words: tuple[str, ...]) -> tuple[str, str]:
 
 
 def _facts(memory: MemorySession, project: Project) -> dict[str, Any]:
-    """Return JSON keys of a project: the rights of agents and, for a folder, what is in it.
+    """Return the JSON keys of a project: the rights of agents and, for a folder, its contents.
 
     The latter are the files that are not notes, and the settings of other programs.
     """

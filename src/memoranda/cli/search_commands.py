@@ -288,7 +288,7 @@ def search(
 
 
 def _show_scores(call: Invocation, hits: Hits) -> None:
-    """Print for each hit what each feature added to its score (`--explain`)."""
+    """Print how much each feature added to the score of each hit (`--explain`)."""
     if hits.hits:
         call.answer("\n".join(["", *map(score_line, hits)]))
 

@@ -167,7 +167,7 @@ def transcripts_sync(call: Invocation, *, again: bool) -> None:
 
 
 def _sync(tier: Transcripts) -> TranscriptSync:
-    """Read what is new in the transcripts, and show the progress on a terminal."""
+    """Read the new parts of transcripts, and show the progress on a terminal."""
     with output.progress("Reading transcripts") as progress:
         return tier.sync(progress)
 

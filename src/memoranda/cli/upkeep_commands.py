@@ -515,7 +515,7 @@ def embed(call: Invocation) -> None:
 
 
 def _embed_examples(memory: MemorySession) -> None:
-    """Compute the vectors of the example texts, by which the inbox is sorted into categories."""
+    """Compute the vectors of the example texts. The inbox is sorted by similarity to them."""
     from memoranda.jobs.classify import learn
     from memoranda.llm import NoAnswer
 

@@ -265,5 +265,5 @@ def _text(content: Any) -> str:
 
 
 def _digest(*names: str) -> str:
-    """Return a digest of some names: 12 hex digits."""
+    """Return 12 hex digits that identify a list of names."""
     return sha256("\0".join(names).encode("utf-8", "surrogatepass")).hexdigest()[:12]

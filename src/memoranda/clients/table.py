@@ -206,7 +206,7 @@ def launcher() -> list[str]:
 
 
 def expand(text: str, environ: Mapping[str, str]) -> Path:
-    """Return a path in which a leading `~` and each `${NAME:-default}` are replaced.
+    """Replace a leading `~` and each `${NAME:-default}` in a path.
 
     If XDG_CONFIG_HOME is not set, `${XDG_CONFIG_HOME:-~/.config}/Claude` gives
     `/home/ann/.config/Claude`.
@@ -444,7 +444,7 @@ def _fill(shape: Any, words: Mapping[str, Any]) -> Any:
 
 
 def auto_memory_folder(home: Path) -> Path:
-    """Return the folder of project `claude memory`, in which Claude Code writes its own memories."""
+    """Return the folder of project `claude memory`, where Claude Code writes its own memories."""
     return home / "projects" / "claude-memory"
 
 
@@ -477,7 +477,7 @@ def add_native(memory: MemorySession) -> tuple[list[Project], list[tuple[Path, s
 
 
 def _native_folders() -> Iterator[tuple[str, Path, Path]]:
-    """Yield the folders in which clients store their own memories.
+    """Yield the folders where clients store their own memories.
 
     Each is a tuple (client, folder with all files of the client, folder with memories).
     """

@@ -119,7 +119,7 @@ def counted(hits: Hits, word: str = "note") -> str:
 
 
 def address(note: Note | NoteInfo) -> str:
-    """Return `project: permalink`, by which any tool finds the note."""
+    """Return `project: permalink`. Every tool finds the note by this address."""
     return flat(f"{project_title(note.project)}: {note.permalink}")
 
 

@@ -239,7 +239,7 @@ def _linking(memory: ReadVerbs, project: str, path: str) -> list[str]:
 def symlink_to_note(
     memory: ReadVerbs, name: str, project: str | None = None
 ) -> tuple[str, str] | None:
-    """Return the (project, path) of the note to which a symlink inside a project leads.
+    """Follow a symlink inside a project to a note. Returns the note's (project, path).
 
     name: the path of the symlink, with or without `.md`.
     project: the project to look in. None means the default project first, and then all others.

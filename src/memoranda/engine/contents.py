@@ -110,7 +110,7 @@ def places_passing(memory: ReadVerbs, *queries: Query) -> list[NotePlace]:
 
 @verb
 def notes_holding(memory: ReadVerbs, texts: Sequence[str], limit: int) -> list[NoteInfo]:
-    """Return notes that contain at least one of some texts, for an agent that did not ask.
+    """Return notes that contain at least one of these texts, for an agent that did not ask.
 
     It is for hooks, which cannot wait for a search. Notes that are no longer valid or that are held
     back (`is_held_back`) are left out.

@@ -277,7 +277,7 @@ class Engine:
         source.away = self.own_root(name) != source.root
 
     def own_root(self, project: str) -> str | None:
-        """Return the folder in which the home itself keeps a project.
+        """Return the folder that the home itself has for a project.
 
         An option may have given this process another folder for the project. That folder is not
         returned. None means that the home has no such project.
@@ -762,7 +762,7 @@ class Engine:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Enter a section in which no other thread and no other process writes.
+        """Enter a section that only one writer of all threads and processes can be in.
 
         Writers of other homes are kept out, too, if the homes share the folder of a project. A
         section within a section on the same thread does not lock again. Raises StorageError if the
@@ -1063,7 +1063,7 @@ def retry_conflicts(method: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(method)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        """Call `method` up to five times, as long as it raises Conflict."""
+        """Call `method`, and again if it raises Conflict, up to five times in all."""
         with suppress(Conflict):
             return method(*args, **kwargs)
         # A repeated change keeps the lock from its plan to its end, so that no other writer comes

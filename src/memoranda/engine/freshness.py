@@ -93,7 +93,7 @@ class NoteReader(Protocol):
         ...
 
     def bulk_source_of(self, source: Source) -> BulkSource | None:
-        """Return the functions with which other processes read many files. None if they cannot."""
+        """Return a source from which helper processes can read many files. None if they cannot."""
         ...
 
 

@@ -278,7 +278,7 @@ class Graph(Protocol):
         unique_relations = {relation.triple: relation for relation in relations}.values()
 
         def plan(edits: GraphEdits) -> None:
-            """Add to the graph what it lacks of the merged entities and relations."""
+            """Add the merged entities and relations that the graph does not have yet."""
             for name, entity in merged.items():
                 if name not in edits.present_names:
                     edits.create(Entity(name, entity.type, tuple(entity.observations)), entity.keys)

@@ -116,7 +116,7 @@ class NoteGraph(Graph):
     def _with_all_words(
         self, keys: Iterable[EntityKey], words: Sequence[str]
     ) -> Iterator[EntityKey]:
-        """Yield those entities in which every word occurs, if only as a part of a word.
+        """Yield the entities that contain every word. A part of a longer word is enough.
 
         Without words, nothing is yielded.
         """
@@ -214,7 +214,7 @@ class NoteGraph(Graph):
         return result
 
     def target_of(self, item: Item, row: EntityRow) -> str:
-        """Return the name of the entity to which a relation in the note `row` leads."""
+        """Return the name of the entity that a relation in the note `row` leads to."""
         return target_name(item.target, item.project)
 
     def observed(self, text: EntityText) -> list[str]:
@@ -289,7 +289,7 @@ class NoteEdits:
         return rows[0] if rows else None
 
     def _info(self, row: EntityRow) -> NoteInfo:
-        """Return what the index knows about a note."""
+        """Return the `NoteInfo` of a note from the index."""
         info = self._index.notes.get(self._graph.project, row.path)
         assert info is not None
         return info
@@ -667,7 +667,7 @@ class ProjectGraph(NoteGraph):
         return self._index.version()
 
     def target_of(self, item: Item, row: EntityRow) -> str:
-        """Return the name of the entity to which a relation leads.
+        """Return the name of the entity that a relation leads to.
 
         item: the line of the note that has the relation.
         row: the note with this line.
@@ -775,7 +775,7 @@ def open_graph(session: PlaceVerbs, project: str) -> Graph:
 
 
 def graph_project(name: str, file: Path) -> os.PathLike[str]:
-    """Return a graph file in the form in which `open_memory` accepts a project.
+    """Describe a graph file as a project for `open_memory`.
 
     name: the name of the project. It does not depend on the name of the file.
     file: the graph file. It need not exist yet.

@@ -44,7 +44,7 @@ class LaterUpkeep:
     now: Mapping[str, Any]
 
     def added_links(self) -> list[str]:
-        """Return the ids of the memories to which upkeep linked the note."""
+        """Return the ids of memories that upkeep linked the note with."""
         links_left = id_list(self.left.get("links"))
         return [id for id in id_list(self.now.get("links")) if id not in links_left]
 
@@ -90,7 +90,7 @@ def _merged_value(before: Any, left: Any, now: Any) -> Any:
 def later_upkeep(
     history: History, place: Location, number: int, left: str, now: File, digest_now: str
 ) -> LaterUpkeep | None:
-    """Return what upkeep alone has done to a file since a change. None if others changed it, too.
+    """Return what upkeep did to a file since a change. None if others changed it, too.
 
     place: the file: project, path and folder.
     number: the number of the change.
@@ -164,7 +164,9 @@ def _text_before_upkeep(
 
 
 def path_after_sorting(history: History, place: Location, number: int) -> str:
-    """Return the path to which upkeep has moved a memory since a change, or its path if it has not.
+    """Return the present path of a memory if upkeep has moved it since a change.
+
+    Otherwise its path is returned.
 
     place: where the change left the memory: project, path and folder.
     number: the number of the change.
@@ -187,7 +189,7 @@ def path_after_sorting(history: History, place: Location, number: int) -> str:
 
 
 def _steps_of_sorting(change: Change) -> tuple[Touched, Touched] | None:
-    """Return the steps by which a job moved one memory to another category: removed, and put.
+    """Return the two steps of a job that moved a memory to another category: removed, and put.
 
     None for any other change.
     """

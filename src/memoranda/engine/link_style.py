@@ -62,7 +62,7 @@ def _is_relation(line: str) -> bool:
 
 
 def _with_markdown_links(session: ReadVerbs, project: str, path: str, line: str, style: str) -> str:
-    """Return a line in which wikilinks are replaced by Markdown links.
+    """Replace the wikilinks in a line by Markdown links.
 
     style: how paths are written (SHORTEST, RELATIVE or ABSOLUTE).
     """

@@ -306,7 +306,7 @@ class ReadVerbs(ProjectList):
         return info
 
     def _look_at_late_files(self, identifier: str) -> None:
-        """Bring those files of late projects into the index to which a name may lead as a path."""
+        """Bring files that a name may mean as a path into the index, if their project is late."""
         freshness = self.engine.freshness
         # A look at a file may end the list of late projects.
         for project in list(freshness.late):
@@ -601,7 +601,7 @@ class ReadVerbs(ProjectList):
         return str(answer.get("choice"))
 
     def telling(self, info: NoteInfo) -> Telling:
-        """Return in which form a note is shown to a session that did not ask for the note.
+        """Return how to show a note to a session that did not ask for it.
 
         It is shown as a fact, as the claim of its author, or not at all (docs/trust.md).
         """
@@ -654,7 +654,7 @@ class ReadVerbs(ProjectList):
         return Embedding(self).nearness
 
     def _related(self) -> float:
-        """Return the lowest cosine similarity at which a note counts as related to a question.
+        """Return the lowest cosine similarity of a note that is related to a question.
 
         Each embedding model has its own.
         """
@@ -844,9 +844,7 @@ class ReadVerbs(ProjectList):
         return NotesListed(infos, total)
 
     def since(self, text: str) -> datetime:
-        """Return the moment at which a time frame such as `2h` or `yesterday` begins (contract
-        000b, 5).
-        """
+        """Return the beginning of a time frame such as `2h` or `yesterday` (contract 000b, 5)."""
         return clock.since(text, self.clock(), self.settings.zone)
 
     def as_of(self, text: str) -> datetime:

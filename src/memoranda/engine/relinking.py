@@ -267,7 +267,7 @@ class _NewInsides:
 def _with_anchors(
     relocation: Relocation, source: NoteInfo, text: str, row: int, new_names: Mapping[Anchor, str]
 ) -> str:
-    """Return the text of a note in which links to renamed headings or blocks have the new names.
+    """Return a note's text with new names in its links to renamed headings or blocks.
 
     relocation: tells where links lead.
     source: the note with the links.
@@ -450,8 +450,7 @@ def _is_project(relocation: Relocation, source: NoteInfo, project: str, row: int
 
 
 def _names(target: str, before: NoteInfo, after: NoteInfo, folder: str) -> Iterator[str]:
-    """Yield the names by which a link can lead to a note. Names in the form of the old target come
-    first.
+    """Yield names that a link can use for a note, first those that look like the old target.
 
     target: the old target of the link.
     before: the linked note before the move.

@@ -128,7 +128,7 @@ class SharedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ReviewBatch:
-    """The form in which many questions of one kind are combined into one question.
+    """Combines many questions of one kind into one question.
 
     text: the question, with `{}` for the number of the questions.
     yes, no: the effects of the answers `y` and `n`, as choices show them.

@@ -174,7 +174,7 @@ class HomeSession:
 
 
 def _recorded(by: dict[str, str]) -> dict[str, str]:
-    """Return the facts about a caller in the form in which the ledger records them.
+    """Return the facts about a caller that the ledger records with a change.
 
     The client and the session are named by other programs, so their names are made safe.
     """

@@ -100,7 +100,7 @@ class PreparedNotes:
             self._do_for_all(work)
 
     def _do_for_all(self, work: Callable[[PreparedNote], None]) -> None:
-        """Do a part of the work for all notes. A note at which it fails is dropped."""
+        """Do a part of the work for all notes. Notes that cause an error are dropped."""
         for key, prepared in list(self._prepared.items()):
             try:
                 with at_note(prepared.path, prepared.stamp):

@@ -52,7 +52,7 @@ class Reader(Protocol):
 def with_surroundings(
     memory: Reader, hits: Sequence[Hit], room: int, projects: Sequence[str] | None = None
 ) -> list[Hit]:
-    """Return hits, and after them what an agent would look up about the best of them.
+    """Return hits, followed by notes that an agent would look up about the best of them.
 
     For each of the best hits, these are the note that supersedes it, and the turn of the transcript
     that it comes from. If there is not enough room, the worst of the other hits are left out first.

@@ -106,7 +106,7 @@ def _words_elsewhere(rules: Rules, rule_id: str, note: Note) -> list[WordsElsewh
 
 
 def _whole_text(place: str, text: str) -> WordsElsewhere:
-    """Return a text outside the header, all of which is suspicious."""
+    """Return a text outside the header that is suspicious as a whole."""
     return WordsElsewhere(place, key="", text=text, spans=(Span(0, len(text)),))
 
 

@@ -91,7 +91,7 @@ class WritingSession(HomeSession):
         check_not_paused(self)
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """Return a section for a `with` block in which no other thread and no other process writes."""
+        """Return a context that only one writer of all threads and processes can be in."""
         self.engine.catch_up()
         return self.engine.writing()
 
@@ -129,7 +129,7 @@ class WritingSession(HomeSession):
 
     @contextmanager
     def _critical(self, *, fresh: bool) -> Iterator[None]:
-        """Enter the section in which a change is planned and made.
+        """Enter the section for planning and making a change. Other writers wait.
 
         fresh: whether to bring the index up to date with the disk first.
         """
@@ -457,7 +457,7 @@ class Transaction:
         self._prepared_notes.prepare(self.steps)
 
     def look_up(self) -> None:
-        """Get from the index what `foresee` and `foresee_removals` need of it."""
+        """Look up in the index what `foresee` and `foresee_removals` need."""
         index = self._engine.index
         self._project_ids = index.project_ids()
         self.replaced_notes = []

@@ -51,7 +51,7 @@ EXPIRE = "expire"
 
 
 class Later:
-    """The changes after a certain change, and what they mean for undoing it.
+    """The changes after a certain change. They decide whether it can be undone.
 
     number: the number of the change to undo.
     together: the numbers of the changes that the same call undoes. They do not prevent the undo.
@@ -80,14 +80,14 @@ class Later:
         return digest
 
     def upkeep(self, place: Location, left: str, now: File, digest_now: str) -> LaterUpkeep | None:
-        """Return what upkeep alone has done to a file since. None if others changed it, too.
+        """Return what upkeep did to a file since the change. None if others changed it, too.
 
         See `later_upkeep` for the arguments.
         """
         return later_upkeep(self._history, place, self._number, left, now, digest_now)
 
     def path_after_sorting(self, touched: Touched) -> str:
-        """Return the path to which upkeep has moved a memory since, or its path if it has not.
+        """Return the present path of a memory if upkeep has moved it. Otherwise its old path.
 
         touched: the step that wrote the memory.
         """
@@ -361,7 +361,7 @@ class Undo:
         self._set_text(touched, source, _with_upkeep(upkeep, data), file, touched.mode)
 
     def _at_present_path(self, source: FolderSource, touched: Touched) -> Touched:
-        """Return a step with the path to which upkeep has moved the memory since, if it has.
+        """Return a step whose path is where the memory is now, if upkeep has moved it.
 
         touched: the step that wrote the memory, as the ledger records it.
         """
@@ -391,7 +391,7 @@ class Undo:
     def _upkeep_since(
         self, source: FolderSource, touched: Touched, file: File | None
     ) -> LaterUpkeep | None:
-        """Return what upkeep alone did to a file since the undone change wrote it. None for nothing.
+        """Return what upkeep did to a file since the undone change wrote it. None for nothing.
 
         touched: the step that wrote it, as the ledger records it.
         file: the file as it will be after the steps added so far.
@@ -470,8 +470,7 @@ class Undo:
         self._set_text(touched, source, _with_upkeep(upkeep, data), None, touched.mode)
 
     def _upkeep_elsewhere(self, removed: Touched, data: bytes) -> LaterUpkeep | None:
-        """Return what upkeep alone did to a memory at the place to which the undone change brought
-        it.
+        """Return what upkeep did to a memory after the undone change moved it to another place.
 
         None if the change did not bring the memory to another place.
 
@@ -592,7 +591,7 @@ class Undo:
         raise self._blocked(touched, path)
 
     def _expect_free(self, source: FolderSource, touched: Touched) -> None:
-        """Raise CannotUndo if something is at the path to which the undo would restore a file.
+        """Raise CannotUndo if the path where the undo would restore a file is taken.
 
         touched: the step to undo, as the ledger records it.
         """
@@ -684,7 +683,7 @@ def _with_list(data: bytes, key: str, items: list[str]) -> bytes:
 
 
 def _with_upkeep(upkeep: LaterUpkeep | None, data: bytes) -> bytes:
-    """Return a text to restore with what upkeep did to its header since.
+    """Return a text to restore, with the header keys that upkeep changed since.
 
     A text whose header cannot be edited is restored as it was.
     """

@@ -807,7 +807,7 @@ def _ids_of_both(survivor: NoteInfo, merged_note: NoteInfo, key: str) -> list[st
 
 
 def _first_valid(info: NoteInfo) -> str:
-    """Return the day or time from which a memory is valid, in the form that its header has.
+    """Return when a memory begins to be valid: a day or a time, as its header has it.
 
     It is `valid_from`. A memory without this key is valid since its date or, without a date, since
     it was created.
@@ -817,7 +817,7 @@ def _first_valid(info: NoteInfo) -> str:
 
 @dataclass(slots=True)
 class IngestedTexts:
-    """The texts and files from which the memories were made that a caller sees.
+    """The texts and files that the memories a caller sees were made from.
 
     hashes: how many memories have a text, by the SHA-256 of the text. A memory counts for its
         present text, and for the text that it was made from.

@@ -115,7 +115,7 @@ class Gate:
         return default_rules()
 
     def suspicious(self, note: Note) -> tuple[str, ...]:
-        """Return the ids of the rules by which a note seems to hold injected instructions.
+        """Return the ids of the rules that take a text in a note for injected instructions.
 
         Each value of the header is also checked without its quotes. The rules take an order in
         quotes for a quotation, but YAML puts a value in quotes only because of its characters. The
@@ -373,7 +373,7 @@ class Use(ValueObject):
 
 
 class _Series(Enum):
-    """The two series in which the changes of a home are numbered.
+    """The two series of numbers that the changes of a home get.
 
     The value of a series is the number before its first change.
     """
@@ -665,7 +665,7 @@ def _origin_of_same_text(
 def _sources(
     step: Step, verb: str, removed_steps: Sequence[Step], index: Index
 ) -> list[Provenance]:
-    """Return the origins of the texts from which a step makes its text.
+    """Return the origins of the texts that a step uses to make its text.
 
     step: a step that writes the text of a file.
     verb: the verb of the change.

@@ -105,7 +105,7 @@ def plain_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def declarations(file: str) -> list[dict[str, Any]]:
-    """Return the declarations of a toolset's tools, in the order in which they are served.
+    """Return the declarations of a toolset's tools in serving order.
 
     file: a JSON file of texts/. It is a list of declarations, an object with the list as `tools`,
         or the declaration of a single tool.

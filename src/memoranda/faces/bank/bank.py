@@ -121,7 +121,7 @@ def template_files(kind: str) -> list[str]:
 
 
 def in_order(kind: str, paths: Sequence[str]) -> list[str]:
-    """Return paths in the order in which replies show them.
+    """Sort paths as replies show them.
 
     The files of the template come first, then the others in alphabetical order.
     """
@@ -177,7 +177,7 @@ class BankInfo:
 
 @dataclass(slots=True)
 class BankFiles:
-    """The files of a bank by their paths, in the order in which replies show them.
+    """The files of a bank by path, sorted as replies show them.
 
     texts: the text of each file.
     stamps: a value for each file that changes with the file.
@@ -321,7 +321,7 @@ class Bank:
         self.files.put(plan, "edit")
 
     def last_change(self, stamps: Iterable[Stamp]) -> str:
-        """Return when the newest of some files was changed, in UTC and whole seconds.
+        """Return the time of the latest change of these files, in UTC and whole seconds.
 
         For a bank without files, return when it was created.
 
@@ -345,7 +345,7 @@ def _record_text(row: dict[str, Any], repository: Repository | None) -> str:
 
 
 def token_count(texts: Iterable[str]) -> int:
-    """Estimate the tokens of some texts: 1 for 4 characters, or for one Chinese character."""
+    """Estimate the tokens in these texts: 1 for 4 characters, or for one Chinese character."""
     length = 0
     cjk_length = 0
     for text in texts:

@@ -97,7 +97,7 @@ class _GraphFace:
         )
 
     def resources(self) -> list[Resource]:
-        """Return the resource with the whole graph, under each address by which a client may ask.
+        """Return the resource with the whole graph, once for each address that a client may use.
 
         These are the addresses of the servers that we can replace. If the tools replace
         `server-memory`, only its address is offered.

@@ -487,7 +487,7 @@ def _relations_after(
 
 
 def _position_of(relation: GraphRelation) -> Position:
-    """Return the position of a relation, in which a digest of its contents replaces its last part.
+    """Return the position of a relation, with a digest of its contents as the last part.
 
     That part may change when other relations are deleted.
     """
@@ -780,7 +780,7 @@ def _open_neighbours(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 def _distances(
     graph: Graph, names: Sequence[str], direction: str, types: list[str] | None, depth: int
 ) -> dict[str, int]:
-    """Return the names within `depth` relations of some names, each with its distance.
+    """Return all names within `depth` relations of the start: name -> distance.
 
     names: the names to start from, at distance 0.
     direction: `out` follows relations from their source, `in` from their target, `both` either way.

@@ -390,7 +390,7 @@ def _addition(operation: str, section: str, content: str) -> edits.Edit:
 
 
 def _edit_line(args: Arguments, edited: edits.Edited) -> str:
-    """Return the line that says what an edit changed, e.g. `added: 2 lines at line 7`.
+    """Return a line about the effect of an edit, e.g. `added: 2 lines at line 7`.
 
     edited: the effect of the edit.
     """
@@ -459,7 +459,7 @@ def move_note(memory: MemorySession, args: Arguments) -> Reply:
 
 
 def _moved_text(memory: MemorySession, moved: Moved, *, is_folder: bool) -> str:
-    """Return the text of the reply to a move: what was moved where, and what became of links."""
+    """Reply to a move: which note was moved where, and what happened to links."""
     if is_folder:
         noun = "folder"
         last_row = f"notes: {moved.notes}"

@@ -164,7 +164,7 @@ def _text_before_upkeep(
 
 
 def path_after_sorting(history: History, place: Location, number: int) -> str:
-    """Return the present path of a memory if upkeep has moved it since a change.
+    """Return the present path of a memory that upkeep may have moved since a change.
 
     Otherwise its path is returned.
 

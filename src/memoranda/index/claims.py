@@ -88,7 +88,7 @@ def _changes_of_its_time(note: Note, body: str) -> Iterator[Claim]:
 
 
 def _space(note: Note) -> str:
-    """Return the name of the space in which a subject of the note always means one thing.
+    """Return the space of a note's subjects. In one space, a subject always means the same thing.
 
     "" is the space of the built-in projects, `banks/tram` the space of the bank `tram`.
     """
@@ -125,7 +125,7 @@ def rivals(db: sqlite3.Connection, rows: Iterable[int]) -> Iterator[tuple[ClaimR
 
 
 def contested(db: sqlite3.Connection) -> Iterator[list[ClaimRow]]:
-    """Yield, for each subject to which notes give different values, all claims about the subject.
+    """Yield the claims about each subject that notes disagree about, one list for each subject.
 
     Only claims count that Review asks about. At most the newest 100 claims of a subject are
     returned, the newest note first.

@@ -298,7 +298,7 @@ def spans_from_index(cuts: bytes, speakers: str | None) -> list[ChunkSpan]:
 
 
 def stem_text(texts: Iterable[str], facet: str) -> str:
-    """Return the words of some texts, each once, and then the facet tokens, for table `stem_fts`.
+    """Return the text to store in table `stem_fts`: each word once, and then the facet tokens.
 
     Stop words are left out, since questions do not look for them.
 

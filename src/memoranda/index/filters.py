@@ -260,7 +260,7 @@ def _note_expressions(query: Query) -> list[str]:
 def projects_of(
     needed: Iterable[str], unwanted: Iterable[str], project_numbers: Iterable[int]
 ) -> list[int] | None:
-    """Return the ids of the projects in which every visible note passes these filters.
+    """Return the ids of the projects whose visible notes all pass these filters.
 
     None if the filters require other facets than projects.
 
@@ -387,7 +387,7 @@ def project_ids(db: sqlite3.Connection) -> dict[str, int]:
 
 
 class ValidSpan(NamedTuple):
-    """The time at which a note is valid, as columns of table `note`.
+    """The time when a note is valid, as columns of table `note`.
 
     begins, ends: in microseconds since 1970. `ends` is None for a note without an end.
     limited: 1 if the note has not been valid all the time since it was written, else None.
@@ -422,7 +422,7 @@ def valid_span(note: Note) -> ValidSpan:
 
 
 def _beginning_of_date(note: Note, default: int) -> int:
-    """Return the moment at which the date of a note begins, in microseconds.
+    """Return the moment when the date of a note begins, in microseconds.
 
     default: returned for a note without a date, or with one that is not written as YYYY-MM-DD.
     """

@@ -499,7 +499,7 @@ class LinkQueries(Queries):
         ]
 
     def _keys(self, note: NoteInfo) -> set[str]:
-        """Return the keys under which links to a note may be stored."""
+        """Return the keys that links to a note may be stored with."""
         # A memory may be linked by its first line.
         body = ""
         if note.project in MEMORY_PROJECTS:
@@ -516,7 +516,7 @@ class LinkQueries(Queries):
 
 
 def link_keys(note: NoteInfo, first_line: str | None = None) -> set[str]:
-    """Return the keys under which links to a note may be stored.
+    """Return the keys that links to a note may be stored with.
 
     A link may name its title, an alias, its id, its permalink, its path or an end of its path. It
     may put the project before the permalink or the path. It may also name an address that the note
@@ -642,7 +642,7 @@ class Relocation:
         *,
         may_be_markdown: bool = False,
     ) -> int | None:
-        """Return the row of the note to which a link leads now but not after the move.
+        """Return the row of the note that a link would lose by the move.
 
         None if the link keeps working, or leads nowhere now.
 

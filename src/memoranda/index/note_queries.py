@@ -193,7 +193,7 @@ class NoteQueries(Queries):
         return self._db.execute("select 1 from note limit 1").fetchone() is not None
 
     def contested(self) -> list[list[claims.ClaimRow]]:
-        """Return the claims about each subject on which notes disagree, one list per subject."""
+        """Return the claims that notes disagree about, one list for each subject."""
         return list(claims.contested(self._db))
 
     def invalid_rows(self, moment: datetime) -> set[int]:

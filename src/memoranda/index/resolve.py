@@ -98,7 +98,7 @@ def key(name: str) -> str:
 def keys_of(
     project: str, path: str, permalink: str, titles: Iterable[str], first_line: str | None
 ) -> set[str]:
-    """Return all keys under which a note is indexed.
+    """Return all keys that the index stores for a note.
 
     They are made from its permalink and path (both without the project), file name and titles.
 
@@ -156,7 +156,7 @@ def root_path(target: str, folder: str) -> str | None:
 
 
 def link_key(target: str, path: str) -> str | None:
-    """Return the key under which a link in the note at `path` is stored.
+    """Return the key that a link in the note at `path` is stored with.
 
     None if it leads out of the project.
     """
@@ -190,7 +190,7 @@ class Candidate(NamedTuple):
 
     @property
     def titles(self) -> list[str]:
-        """All titles by which a link may name this note: its title and aliases.
+        """All titles that a link may use for this note: its title and aliases.
 
         A memory may also be named by its first line, with and without leading `#`. A page exported
         from Notion may be named by its web address.
@@ -250,8 +250,9 @@ class _Answer(NamedTuple):
 
 
 class Resolver:
-    """Resolves link targets for one caller. It remembers what it looked up, so it is for one call
-    only.
+    """Finds the notes that links mean, for one caller and one call.
+
+    It remembers the notes that it looked up, which may change before the next call.
     """
 
     # False in a subclass that must not follow addresses which notes had earlier.
@@ -473,14 +474,14 @@ class Resolver:
         return list(notes)
 
     def _names(self, target: str, folder: str) -> list[str]:
-        """Return the names under which a target is looked up in the index.
+        r"""Return the names to look up in the index for a target.
 
         A target may be a title, a path, a file name, or a path after the name of a project. For
         each of these, the result has the key. A target may also be an id, which the index stores
         as it is. So the last name is the target itself, after a NUL, which no key contains.
 
         `notes/My Plan` gives `notesmyplan` (a title or path), `myplan` (a file name) and
-        `\\0notes/My Plan` (an id).
+        `\0notes/My Plan` (an id).
         """
         if target.startswith(("./", "../")):
             path = root_path(target, folder)

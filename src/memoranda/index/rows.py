@@ -663,7 +663,7 @@ N = TypeVar("N", bound=Placed)
 
 
 def original_of(notes: Sequence[N]) -> N | None:
-    """Return the note of which all others are copies. None if there is no such note."""
+    """Return the note that all others are copies of. None if there is no such note."""
     for note in notes:
         if all(other_note is note or _is_copy(other_note, note) for other_note in notes):
             return note

@@ -166,7 +166,7 @@ def _paired_rows(db: sqlite3.Connection, result_side: str, known_side: str, row:
 
 
 def _pairs_by_name(db: sqlite3.Connection) -> list[_Pair]:
-    """Return the pairs in which the header of the newer note gives the name of the older one."""
+    """Return the pairs where the header of the newer note gives the name of the older one."""
     names = db.execute(_NAMES).fetchall()
     if not names:
         return []

@@ -106,7 +106,7 @@ class Result:
 
 
 class Differences(Sequence[Difference]):
-    """Differences in the order in which to apply them: removed, moved, new and changed files.
+    """Differences in the order of their application: removed, moved, new and changed files.
 
     New and changed files are sorted by age, the oldest first. Each is kept as bytes (its age, path
     and stamp), so that a million of them take only some 100 MB.

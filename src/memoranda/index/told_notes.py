@@ -104,7 +104,7 @@ class ToldLine(NamedTuple):
 
 
 class NoteHeading(NamedTuple):
-    """The way in which evidence names a note.
+    """How evidence names a note.
 
     is_memory: whether its permalink ends in its id, as for memories (contract 001, 2).
     group: a pair: whether the address repeats the title, and the text "day, place". Notes with the
@@ -135,7 +135,7 @@ class NoteHeading(NamedTuple):
 
 
 def heading_of(note: NoteInfo, day: str, marks: Iterable[Mark] = ()) -> NoteHeading:
-    """Return the way in which evidence names a note.
+    """Return how evidence names a note.
 
     day: the day that the note is about.
     marks: remarks to show with it.

@@ -125,7 +125,7 @@ class Watch:
         return changes
 
     def _add_event(self, event: Any, changes: Changes) -> None:
-        """Add what an event of the system says to `changes`."""
+        """Record in `changes` which file or folder an event of the system is about."""
         flags = self._flags
         mask = event.mask
         # Events were lost, or there will be no more of this disk.

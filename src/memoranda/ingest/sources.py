@@ -91,7 +91,7 @@ class Tree:
             yield _FollowedEntry(path, entry, target)
 
     def _target(self, entry: os.DirEntry[str], path: str, *, hidden: bool) -> str:
-        """Return the path to which a link leads, "" for a link that is left out.
+        """Return the path that a link leads to. "" for a link that is left out.
 
         A link that leads out of the root gets a warning.
 

@@ -395,7 +395,7 @@ def _elected(votes: Mapping[str, float], neighbours: Sequence[Neighbour]) -> Cat
 
 
 def learn(settings: Settings) -> int:
-    """Compute the vectors of some examples, so that texts are also compared with them by meaning.
+    """Compute the vectors of examples, so that texts can also be compared with them by meaning.
 
     Returns the number of new vectors: 0 if all examples have one, or without a model. Raises
     NoModel, NoAnswer, StorageError.
@@ -671,7 +671,7 @@ def _entries_in(text: str) -> list[_Entry]:
 
 
 def _lowered(text: str) -> str:
-    """Return a text in lower case, in which every character keeps its position.
+    """Return a text in lower case. Every character keeps its position.
 
     Letters whose lower case has two characters, such as `İ`, stay as they are.
     """

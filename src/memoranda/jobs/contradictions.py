@@ -168,7 +168,7 @@ def _pairs_of(info: NoteInfo, subject: str, lines: list[Line]) -> Iterator[LineP
 
 
 def _fold_text(text: str) -> str:
-    """Return the form of a text in which values are compared: lower case, no final sign."""
+    """Return a value in a form for comparing: lower case, without a final sign."""
     return " ".join(text.casefold().split()).strip(" .。!！")
 
 
@@ -273,7 +273,7 @@ def _weights(pair: Contradiction) -> str:
 
 
 def _count_of_sources(count: int, infos: Sequence[NoteInfo]) -> str:
-    """Say how many notes there are and from whom: `3 notes of 2 sources`, `1 note of claude alone`.
+    """Say how many notes there are, and who wrote them: `3 notes of 2 sources`.
 
     count: the number of different notes among `infos`.
     """

@@ -739,7 +739,7 @@ def _are_about_two_things(a: _Statement, b: _Statement) -> bool:
 
 
 def _names_thing(different_words: Sequence[str], words_before: Sequence[str]) -> bool:
-    """Whether the words in which two texts differ seem to name a thing.
+    """Whether the differing words of two texts seem to name a thing.
 
     different_words: these words in one of the texts.
     words_before: the words before them in this text.

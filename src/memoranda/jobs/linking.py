@@ -371,7 +371,7 @@ def phrases(content: str, pairs: Iterable[str]) -> list[str]:
 
 
 def _pieces_of(content: str, pairs: Container[str]) -> list[str]:
-    """Return the pieces of a text in which each two neighbouring Han characters are one of `pairs`.
+    """Return the longest pieces of a text whose neighbouring Han characters all form `pairs`.
 
     With the pairs `喝绿` and `绿茶`, the text `他喝绿茶` has the piece `喝绿茶`.
     """

@@ -192,7 +192,7 @@ class _Plan:
 
 
 def _subject(text: str, phrase: str = "") -> frozenset[str]:
-    """Return the words that say what a text is about, without the words of a time.
+    """Return the subject of a text as words, without the words of a time.
 
     `Call the dentist on 10 March` with the phrase `10 March` has the subject `call`, `dentist`. A
     CJK character is a word.
@@ -352,7 +352,7 @@ class _MemoryText:
         return False
 
     def _still_asks_for(self, reminder: _MadeReminder) -> bool:
-        """Whether this memory, from which a reminder was made, still names the reminder's time."""
+        """Whether this memory still names the time of the reminder that was made from it."""
         if any(reminder.text == paragraph for paragraph, _ in self._paragraphs):
             return True
         sources = (self.memory.id, *self.memory.merged)
@@ -363,7 +363,7 @@ class _MemoryText:
         return False
 
     def _times_that_ask(self) -> Iterator[TextTime]:
-        """Yield the times for which a dream or the owner may have made a reminder."""
+        """Yield the times that a dream or the owner may have made a reminder for."""
         for time in self._times:
             if time.doubt in ("", VAGUE_DAY):
                 yield time

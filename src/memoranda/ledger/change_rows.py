@@ -89,7 +89,7 @@ def change_of(row: RowByName) -> Change:
 
 
 def touched_of(row: RowByName) -> Touched:
-    """Return what a step did to a file or folder, from a row of `step`."""
+    """Convert a row of `step` to the record of what the step did."""
     return Touched(
         do=row["do"],
         project=row["project"],

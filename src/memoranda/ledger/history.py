@@ -300,7 +300,7 @@ class History:
         return [row["change"] for row in self.database.rows(sql, (project, before))]
 
     def files_made_by(self, agent: str) -> Iterator[PlacedStep]:
-        """Yield the steps by which an agent made a new file, oldest first."""
+        """Yield the steps of an agent that made a new file, oldest first."""
         where = (
             "s.change in (select number from change where agent = ?) "
             "and s.do = 'put' and s.old is null order by s.change, s.position"
@@ -348,7 +348,7 @@ class History:
         return [row["change"] for row in self.database.rows(sql)]
 
     def numbers_in_place(self, is_meant: Callable[[str], bool]) -> list[int]:
-        """Return the numbers of changes of some files used in place.
+        """Return the numbers of changes that edited files of other programs in place.
 
         is_meant: whether the file with this absolute path is one of them.
         """
@@ -718,7 +718,7 @@ class History:
             self.record(connection, changes)
 
     def revise(self, revised: Mapping[int, Change], lost: Collection[tuple[str, str, str]]) -> None:
-        """Replace some changes, and forget the origins of some texts.
+        """Replace changes in the history, and forget the origins of some texts.
 
         revised: number of a change -> the change to have in its place.
         lost: (project, path, root) of the files whose texts lose their origin.
@@ -923,7 +923,7 @@ class History:
         return len(old_numbers)
 
     def _forget(self, numbers: Collection[int], origins: Sequence[Touched]) -> None:
-        """Delete changes, but keep the origins of some texts that they wrote.
+        """Delete changes, but keep the origins of the texts in `origins`.
 
         numbers: the numbers of the changes.
         origins: the steps that wrote these texts.

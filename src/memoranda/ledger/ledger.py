@@ -231,7 +231,7 @@ class Ledger:
             pass
 
     def close(self) -> None:
-        """Sync what is left and release the files; the home stays as it is."""
+        """Sync the remaining files and release all files. The home stays as it is."""
         with ExitStack() as closing:
             # The callback that is pushed last runs first. If one raises, the others run, too.
             closing.callback(self.lock.close)
@@ -741,7 +741,7 @@ class Ledger:
         return ThreadPoolExecutor(PARALLEL_WRITES, thread_name_prefix="sync")
 
     def _note_synced(self, numbers: Sequence[int]) -> None:
-        """Delete the rows by which these changes could be carried out again.
+        """Delete the rows that are needed to carry out these changes again after a crash.
 
         Their files are safe on disk now. Changes that were set aside keep their rows.
         """
@@ -1170,7 +1170,7 @@ def _is_safe_in_file(planned: PlannedChange) -> bool:
 
 
 def _pending_columns(step: Step) -> tuple[object, ...]:
-    """Return the values of `pending_step` by which a step can be carried out again.
+    """Return the values of `pending_step` that are needed to carry out a step again.
 
     They are root, temp, temp_folder, mode and data, as in `_PENDING_STEP`.
     """

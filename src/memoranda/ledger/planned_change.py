@@ -69,7 +69,7 @@ class PlannedChange:
 
     @property
     def lines(self) -> LineChange | None:
-        """How lines get into a file used in place, if that is what this change does. Else None.
+        """The lines that this change edits in a file used in place. None for any other change.
 
         A change of lines has no other steps.
         """

@@ -60,7 +60,7 @@ class SessionRows:
         self.is_full = size >= _FULL_CHARACTERS
 
     def last_seen(self) -> datetime | None:
-        """Return the moment up to which the client knows the notes of other agents.
+        """Return until when the client knows the notes of other agents.
 
         It is the latest `saw` of the client's latest sessions. None if no session knows such a
         note.

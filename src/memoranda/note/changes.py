@@ -126,7 +126,7 @@ def _forms(
 
 
 def changes(text: str) -> list[Claim]:
-    """Return the claims of the sentences in a note's text that end what was said before.
+    """Return the claims in a text that replace earlier ones: "Anna moved to Porto".
 
     At most _MOST_CLAIMS are returned, in the order of the text. The claims of the kind PLAIN are
     among them.
@@ -196,7 +196,7 @@ def _claims_of(subject: str, value: str, form: _Form) -> Iterator[Claim]:
 
 
 def is_of_an_earlier_year(sentence: str, year: int) -> bool:
-    """Whether a sentence names a year before `year`, in which its note was written.
+    """Whether a sentence names a year before `year`, the year of its note.
 
     "Anna moved to Lisbon in 2019" may be older than "Anna lives in Porto" of 2024.
     """

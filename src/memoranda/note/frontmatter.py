@@ -307,7 +307,7 @@ def _full(text: str, scalar_of: Callable[[str], Any] = str) -> dict[str, Any]:
 
 
 def _complaint(error: Exception) -> str:
-    """Return what is wrong with a header, in words: `did not find expected ']' in line 3`.
+    """Say in words why a header cannot be read: `did not find expected ']' in line 3`.
 
     error: the error of PyYAML, or of a text that cannot be encoded.
     """

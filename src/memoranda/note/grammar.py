@@ -394,7 +394,7 @@ class _Lines:
         self._block_start(text, indent, relative, depth)
 
     def _margin(self, depth: int) -> int:
-        """Return the column at which the content of `depth` nested list items begins."""
+        """Return the column where the content of `depth` nested list items begins."""
         if depth:
             return self.item_columns[depth - 1]
         return 0

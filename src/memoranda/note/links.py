@@ -213,7 +213,7 @@ def fold(name: str) -> str:
 
 
 def fold_title(name: str) -> str:
-    """Return the form in which titles are compared, step 7 of contract 000b, 3.4.
+    """Return a title in a form for comparing, step 7 of contract 000b, 3.4.
 
     ` Green_Tea ` becomes `green tea`: without case, and with one blank for each run of `_`, `-` and
     blanks.

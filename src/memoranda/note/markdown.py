@@ -314,7 +314,7 @@ def default_id(project: str, path: str) -> str:
 
 
 def names(note: Note) -> tuple[str, ...]:
-    """Return all names by which a link may name the note, without repetitions.
+    """Return all names that a link may use for the note, without repetitions.
 
     These are its title and its aliases. For a memory, the first line of its text follows, as it is
     and without the leading `#` (contract 001, 4). A memory "Tea" with the alias "Drinks" that begins

@@ -112,7 +112,7 @@ class Reminder:
 
     @property
     def is_undated(self) -> bool:
-        """Whether the reminder has no time at which it could fire, and nobody acknowledged it."""
+        """Whether the reminder has no time when it could fire, and nobody acknowledged it."""
         return self.due is None and not self.is_done
 
     @property

@@ -273,7 +273,7 @@ class Access:
         return token
 
     def _token_of_grant(self, grant: Mapping[str, Any]) -> StoredToken | None:
-        """Return the token of the person who gave consent, limited to what the grant allows.
+        """Return the token of the person who gave consent, limited to the rights of the grant.
 
         None if that token is no longer valid.
 

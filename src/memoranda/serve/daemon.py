@@ -116,7 +116,7 @@ def daemon_lock(path: Path, is_autostarted: bool = False) -> Iterator[None]:
 
 @contextmanager
 def http_noted(path: Path, address: str) -> Iterator[None]:
-    """Keep a file that says at which `address` the home is served over HTTP.
+    """Keep a file with the `address` where the home is served over HTTP.
 
     `http_address` reads the file. It is emptied when the context ends.
     """
@@ -143,7 +143,7 @@ def _hold_file(path: Path, *lines: str) -> ExitStack:
 
 
 def http_address(path: Path) -> str | None:
-    """Return the address at which a home is served over HTTP on this machine.
+    """Return the address where a home is served over HTTP on this machine.
 
     None if it is not served.
 

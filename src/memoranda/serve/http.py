@@ -125,7 +125,7 @@ class Place:
                 )
 
     def security(self) -> TransportSecuritySettings:
-        """Return the names by which this server may be called, and the origins that may call it.
+        """Return the names that requests may use for this server, and the origins that may call it.
 
         These are the addresses of this machine, the public address with the clients on the web, and
         `hosts` and `origins`.
@@ -145,7 +145,7 @@ class Place:
         )
 
     def address(self, port: int) -> str:
-        """Return the address at which a program on this machine reaches the server.
+        """Return the address that a program on this machine can use to reach the server.
 
         port: the port at which it really listens.
         """
@@ -234,7 +234,7 @@ class Homes:
     def _session(
         self, space: Space | None, projects: tuple[str, ...]
     ) -> AbstractContextManager[MemorySession]:
-        """Return a memory to open. `memory` says what the arguments are."""
+        """Return a memory that is not open yet. `memory` explains the arguments."""
         from memoranda.engine import open_session
 
         settings = self._memory.settings
@@ -453,7 +453,7 @@ class HttpServer:
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        """Keep the group of tasks open in which the SDK's servers run, until the server ends."""
+        """Keep the task group of the SDK's servers open until the server ends."""
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             try:
@@ -482,7 +482,7 @@ class HttpServer:
             await asyncio.sleep(0.01)
 
     async def stop(self) -> None:
-        """Accept nothing more, answer what is in progress, and close."""
+        """Accept no new requests, answer the present ones, and close."""
         self.stopping.set()
         if self._server is not None and self._serving is not None:
             self._server.should_exit = True

@@ -250,7 +250,7 @@ def _introduction(memory: MemorySession) -> str:
 
 
 def client_text(client: Any, transport: str) -> str:
-    """Return the name under which the ledger records a client: "claude-code 2.1", for example.
+    """Return the name of a client for the ledger: "claude-code 2.1", for example.
 
     client: the name and version that the client gave. None means `transport`.
     """

@@ -398,7 +398,7 @@ class Pump:
         return inputs
 
     def _outputs(self) -> list[int]:
-        """Return the descriptors for which there is something to write."""
+        """Return the descriptors that have something to be written to them."""
         outputs = []
         if self._output:
             outputs.append(1)

@@ -199,7 +199,7 @@ def daily_path(conventions: Conventions, year: int, month: int, day: int) -> str
 
 
 def title_of_day(conventions: Conventions, path: str) -> str:
-    """Return the name by which links name the daily note at `path`.
+    """Return the name that links use for the daily note at `path`.
 
     In Logseq, `journals/2025_12_01.md` is named `Dec 1st, 2025`. "" for other notes, and if links
     use the name of the file.

@@ -432,7 +432,7 @@ class GraphFileSource:
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Lock the file until the end of the block, in which one edit may be planned and written.
+        """Lock the file until the end of the block. The block may plan and write one edit.
 
         At the end, `lines` are the lines after the edit. A missing file is made as soon as there is
         something to write. Raises NotAGraphFile, StorageError.

@@ -328,7 +328,7 @@ class FileWrite:
         raise NotImplementedError
 
     def cancel(self) -> None:
-        """Take back what `prepare` did: the change will not be made."""
+        """Undo the effect of `prepare`, because the change will not be made."""
 
     def instead(self) -> FileWrite | None:
         """Return another way to write the same bytes, after CannotReplace. None if none exists."""

@@ -102,7 +102,7 @@ class _Folding(dict[int, str]):
 
 
 def _fold_character(char: str, code: int) -> str:
-    """Return the form in which a character is looked for. "" for a mark or hidden character.
+    """Return the plain form of a character for searching. "" for a mark or hidden character.
 
     code: the code of the character.
     """

@@ -238,7 +238,7 @@ class Rules:
 
     @remembered
     def suspicions(self, text: str) -> tuple[str, ...]:
-        """Return the ids of the rules by which `text` seems to give orders to its reader.
+        """Return the ids of the rules that take `text` for an order to its reader.
 
         Only the first and the last SPAN characters of a long text are searched. A text whose middle
         was not searched matches the rule `unread-middle`.

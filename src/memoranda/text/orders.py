@@ -340,7 +340,7 @@ def _length(word: str) -> int:
 
 
 class _WordParts(NamedTuple):
-    """The parts to which a word belongs, as bits.
+    """The parts that a word belongs to, as bits.
 
     bits: all parts in any language, including the parts of longer entries whose main word it is.
     alone_bits: the parts that list it as an entry of one word.
@@ -362,7 +362,7 @@ _OF_NO_PART = _WordParts(bits=0, alone_bits=0, alone=(), entries=(), longer_entr
 
 
 class Vocabulary:
-    """The entries of order-words.txt, and the parts to which the words of a sentence belong.
+    """The entries of order-words.txt. It tells which parts the words of a sentence belong to.
 
     parts: the bit of each part by its name.
     """
@@ -441,20 +441,20 @@ class Vocabulary:
         rows.append((language, part, entry))
 
     def bits(self, word: str) -> int:
-        """Return the bits of all parts in any language to which a word may belong.
+        """Return the bits of all parts that a word may belong to, in any language.
 
         The part of an entry of several words counts if the word is its main word.
         """
         return self.parts_of(word).bits
 
     def parts_of(self, word: str) -> _WordParts:
-        """Return the parts to which a word may belong. The result is cached for a short word."""
+        """Return the parts that a word may belong to. The result is cached for a short word."""
         if len(word) < _LONG:
             return self._cached_parts_of(word)
         return self._look_up(word)
 
     def _look_up(self, word: str) -> _WordParts:
-        """Find the parts to which a word may belong, without a cache."""
+        """Find the parts that a word may belong to, without a cache."""
         entries = self._entries(word)
         # Most new words, such as parts of an id, are in no entry
         if not entries and word.isascii():
@@ -565,7 +565,7 @@ class Vocabulary:
         return tuple(map(_entry_of, rows))
 
     def _forms(self, word: str) -> list[str]:
-        """Return the forms in which a word is looked up.
+        """Return the forms of a word to look up.
 
         These are the word, the Latin word that it looks like, and the word without a prefix that
         languages such as Arabic write together with it.
@@ -1089,7 +1089,7 @@ def words_of_sentences(text: str) -> list[list[str]]:
 
 
 def _folded_with_marks(text: str) -> FoldedText:
-    """Fold a text in which words replace signs with a meaning, as `zzaddress` replaces `https://`.
+    """Fold a text, and replace signs that have a meaning by words: `zzaddress` for `https://`.
 
     Other such signs are a pipe into a shell, the name of a file that holds keys, and HTML that hides
     a text.
@@ -1261,7 +1261,7 @@ def _allowance(word_count: int) -> float:
 
 
 def _begins_of_clauses(words: Sequence[str]) -> list[float]:
-    """Return the places at which the clauses of a sentence begin, in order. Commas part clauses.
+    """Return the places where the clauses of a sentence begin, in order. Commas part clauses.
 
     words: the words of the sentence, with commas.
     """

@@ -35,7 +35,7 @@ def preference_words() -> dict[str, list[str]]:
 
 @cache
 def order_rules() -> list[str]:
-    """Return the rules of orders: regular expressions of which a sentence matches one."""
+    """Return regular expressions for orders. A sentence that matches one of them is an order."""
     return _table()["orders"]["rules"]
 
 

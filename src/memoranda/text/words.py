@@ -195,7 +195,7 @@ _AROUND = "\"'()[]{}<>,;:!?*`|~…“”‘’«»"
 
 
 class Compound(NamedTuple):
-    """The further forms by which a compound is found. `Wi-Fi` has the joined form `wifi`.
+    """Further forms that a search may use for a compound. `Wi-Fi` has the joined form `wifi`.
 
     joined: its parts as one word, as `wifi`. "" if its parts are not joined.
     parts: the words into which it splits, with blanks between them, as `get user` for `getUser`. ""
@@ -298,7 +298,7 @@ def _is_one_part(word: str) -> bool:
 
 
 class _Extras(dict[str, tuple[str, ...]]):
-    """A cache that maps a text without blanks to the further words by which it is found."""
+    """A cache: a text without blanks -> further words that find it."""
 
     def __missing__(self, piece: str) -> tuple[str, ...]:
         piece_extras = _extras_of(piece)
@@ -328,7 +328,7 @@ _WITHOUT_EXTRAS: set[str] = set()
 
 
 def extras(text: str) -> str:
-    """Return the further words by which a text is found, in the form of the index.
+    """Return further words that find a text, in the form of the index.
 
     `Call getUser by e-mail` gives `get user email`, with blanks between the words.
     """

@@ -134,7 +134,7 @@ def wanted(word: str, synonyms: Sequence[str], weight: float) -> Wanted:
 
 
 class WordForms:
-    """The forms of some words, known by the beginning that most forms share.
+    """The forms of words. They are recognized by the beginning that most forms share.
 
     For `migration` this is `migrat`.
     """

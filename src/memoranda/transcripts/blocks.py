@@ -92,7 +92,7 @@ def text_of(value: Any) -> str:
 
 
 def speaker(is_person: bool) -> Kind:
-    """Return the kind of a turn in which somebody speaks: SAID for a person, else ANSWERED.
+    """Return the kind of a spoken turn: SAID for a person, else ANSWERED.
 
     is_person: whether a person speaks, and not the agent.
     """

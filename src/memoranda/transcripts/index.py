@@ -757,7 +757,7 @@ class TraceIndex:
         return _number(row, "time")
 
     def files_changed(self, exchange: int) -> list[TurnRow]:
-        """Return the turns of an exchange in which a file was changed."""
+        """Return the turns of an exchange that changed a file."""
         return [turn for turn in self.exchange(exchange) if turn.kind is Kind.EDITED]
 
 
@@ -767,7 +767,7 @@ def _is_empty(database: sqlite3.Connection) -> bool:
 
 
 def _version_of(database: sqlite3.Connection) -> int:
-    """Return the version with which `_open_or_create` made an index, 0 for any other database."""
+    """Return the version that `_open_or_create` wrote into an index. 0 for any other database."""
     return int(database.execute("pragma user_version").fetchone()[0])
 
 

@@ -142,7 +142,7 @@ def _missing_program() -> re.Pattern[str]:
 
 
 class AgainstRule(NamedTuple):
-    """A rule by which a sentence speaks against a command, a package or a name.
+    """A rule that recognizes a sentence against a command, a package or a name.
 
     signs: words in lower case. Every sentence that the pattern matches has one of them.
     pattern: matches a sentence that speaks against something. It is compiled at its first use,
@@ -202,7 +202,7 @@ def sentences(text: str) -> Iterator[Sentence]:
 
 
 def signs_in(text: str) -> list[str]:
-    """Return the signs in a text: words such as `never`, of which a lesson has at least one.
+    """Return the signs in a text: words such as `never` that a lesson must have.
 
     Lessons that are recognized by how they begin need no sign.
     """
@@ -388,7 +388,7 @@ class Miner:
                 self._add_failure_lesson(failure)
 
     def state(self, clean: Callable[[str], str]) -> dict[str, Any]:
-        """Return the state from which `of` continues the session, as JSON.
+        """Return the state as JSON. `of` can later continue the session from it.
 
         clean: takes secrets out of a text.
         """

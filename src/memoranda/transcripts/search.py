@@ -400,7 +400,7 @@ def _weight(count: int, size: int) -> float:
 
 
 class _ConceptTurns(NamedTuple):
-    """The ids of the turns in which a concept occurs.
+    """The ids of the turns that contain a concept.
 
     exact: turns with the word itself.
     by_synonym, by_related: turns with a synonym, and with a related word.
@@ -446,7 +446,7 @@ def _concept_turns(
 
 
 class _WordTurns(NamedTuple):
-    """Turns with one of some words.
+    """The turns that contain one of several words.
 
     ids: their ids. For very common words, only the ids that are needed.
     size: the number of turns that were to be looked at.
@@ -559,7 +559,7 @@ def _quoted_phrase(pieces: Sequence[str]) -> str:
 def _longest_beginning(
     words_by_size: Sequence[str], sizes: dict[str, int], max_turns: int
 ) -> list[str]:
-    """Return the first of these words, as long as their sizes add up to at most `max_turns`.
+    """Return the first of these words, until their sizes add up to `max_turns`.
 
     words_by_size: the words, the rarest first.
     sizes: word -> the number of turns that have it.
@@ -693,7 +693,7 @@ def origin(turn: TurnRow) -> str:
 
 
 def passage(text: str, query_words: Iterable[str], most: int = _PASSAGE_CHARACTERS) -> str:
-    """Return the part of `text` that has the most of some words, as one line.
+    """Return the part of `text` with the most query words, as one line.
 
     query_words: the folded words.
     most: the largest number of characters. A cut part begins or ends with `…`.

@@ -179,7 +179,7 @@ def _rows(
 
 
 def _new_turn(turn: Turn, words: str) -> NewTurn:
-    """Return the row of a turn. `words` is the text by which it can be found."""
+    """Return the row of a turn. A search looks in `words` for it."""
     is_statement = turn.kind is Kind.SAID and states_something(turn.text)
     return NewTurn(turn.kind, int(turn.time), turn.position, hashed(turn.text), words, is_statement)
 

@@ -175,7 +175,7 @@ def plan_export(
 
 
 def _write(exchange: Exchange, project: str, items: Sequence[MoveAction]) -> None:
-    """Write the memories and the conversations of some items.
+    """Write the memories and the conversations of these items.
 
     project: the project of the conversations.
     """
@@ -567,7 +567,7 @@ class _Context(NamedTuple):
 
     @property
     def age(self) -> datetime:
-        """The time by which contexts are compared: an unknown one is the oldest."""
+        """The time to compare contexts by. An unknown time is the oldest."""
         return self.when or EPOCH
 
 

@@ -141,7 +141,7 @@ def _further_keys(header: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def compared(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the values by which records are compared: all except the count of reads and the hash.
+    """Return the values to compare records by: all except the count of reads and the hash.
 
     document: the values of a line, or of an exported record.
     """
@@ -696,7 +696,7 @@ class Import:
         known_records: dict[str, tuple[NoteInfo, str]],
         survivors: dict[str, str],
     ) -> _Action:
-        """Decide what to do with a record: take it as new, update a memory, or skip it.
+        """Decide whether to take a record as new, to update a memory with it, or to skip it.
 
         parsed: the record.
         known_records: the memories that have an id of the batch, by id.

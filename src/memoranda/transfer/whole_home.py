@@ -421,7 +421,7 @@ class FolderMove:
         return self._layout.place(name.rstrip("/"))
 
     def _copy(self, progress: Progress | None) -> None:
-        """Copy everything that changed since the last call, and remove what the home no longer has.
+        """Copy everything that changed since the last call, and remove files that the home lost.
 
         progress: called with the work done so far and all work, of which copying is half. None
             calls nothing.
@@ -552,7 +552,7 @@ class FolderMove:
         return data
 
     def _check(self, progress: Progress | None) -> None:
-        """Read the copy again, and compare it with what was read at the source.
+        """Read the copy again, and compare it with the source as it was read.
 
         Raises StorageError if something differs.
         """

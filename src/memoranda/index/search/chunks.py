@@ -465,7 +465,7 @@ class ChunkReading:
         return self.scores.get(row, min(self._ranking.scores.get(row, 0.0), self._least))
 
     def shares(self, row: int) -> dict[str, float]:
-        """Return what each feature adds to the score of a note: `{"words": 0.61, "date": 0.98}`.
+        """Return the score of a note, split by feature: `{"words": 0.61, "date": 0.98}`.
 
         Zeros are left out. `passage` is the part of the best chunk of a long note. The result is
         empty for a note that has no score here.
@@ -790,7 +790,7 @@ class ChunkReading:
                 piece.bits |= word_bits | title_bits
 
     def _neighbor_scores(self, all_chunks: Sequence[Chunk]) -> dict[int, float]:
-        """Return what the best chunks add to the scores of their neighbors.
+        """Return how much the neighbors of the best chunks gain from them.
 
         The result maps `id(neighbor)` to the sum of the shares that the neighbor gets.
         """

@@ -146,7 +146,7 @@ class NoteText:
 
 
 class _StoredText(NamedTuple):
-    """The columns of which a `NoteText` is made.
+    """The columns that make up a `NoteText`.
 
     aliases, tags: JSON lists, None without any.
     header: the header as JSON, or None.
@@ -287,7 +287,7 @@ class SearchContext:
 
     @cached_property
     def spans(self) -> list[filters.Span]:
-        """The times at which notes are valid, for each note that is not always valid."""
+        """When notes are valid, for each note that is not valid at all times."""
         if "spans" not in self._cache:
             spans = superseding.valid_spans(self.db)
             self._cache.keep({"spans": spans}, 100 * len(spans))
@@ -783,7 +783,7 @@ class SearchContext:
         return [row_values for row_values in features_by_row.values() if row_values]
 
     def rows_of_days(self, first: str, last: str, most: int) -> list[int]:
-        """Return the newest notes of some days, at most `most`.
+        """Return the newest notes of a range of days, at most `most`.
 
         first, last: the first and the last day, as YYYY-MM-DD.
         """

@@ -295,7 +295,7 @@ def _table_for_told() -> weights.Weights:
 
 
 class Ranking:
-    """The notes that answer a query, their scores, and what each feature adds to them.
+    """Finds the notes that answer a query, and scores them by features.
 
     context: the filters and the viewer.
     text: the text of the query.
@@ -563,13 +563,13 @@ class Ranking:
         return share
 
     def shares(self, row: int) -> dict[str, float]:
-        """Return what each feature adds to the score of a scored note. Zeros are left out."""
+        """Return the score of a note, split by feature. Zeros are left out."""
         parts = dict(zip(_FEATURES, self._parts(self.features[row]), strict=True))
         parts["several"] = self.table.several * self._better.get(row, 0)
         return {name: round(value, 3) for name, value in parts.items() if round(value, 3)}
 
     def _parts(self, note: Features) -> tuple[float, ...]:
-        """Return what each of _FEATURES adds to the score of a note, in their order.
+        """Return the score of a note, split into the parts that _FEATURES name, in their order.
 
         This function alone defines how a note is scored.
         """

@@ -404,7 +404,7 @@ class WordFinder:
             self._split.append((first, number))
 
     def places(self, text: str) -> list[MarkedPlace]:
-        """Return the places at which a text has words of the query, in no particular order."""
+        """Return where a text has words of the query, in no particular order."""
         # Words are looked for in the folded text, in which `ﬁx` is `fix`. So its characters may be
         # at other positions: `positions` has the position in `text` of each folded character. None
         # if all of them are at the same positions.

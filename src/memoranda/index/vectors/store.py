@@ -323,7 +323,7 @@ def passages_of(title: str, body: str) -> list[EmbeddedPassage]:
 
 
 def _says_something(name: str) -> bool:
-    """Whether a title or heading tells what a text is about.
+    """Whether a title or heading tells something about the text below it.
 
     It needs a word, and beside digits two words: "Turn 003" and "2026-05-07" say nothing.
     """
@@ -333,7 +333,7 @@ def _says_something(name: str) -> bool:
 
 
 def key_of(text: str) -> int:
-    """Return the key under which the vector of a text is kept: 64 bits of a hash of the text."""
+    """Return the key of a text's vector: 64 bits of a hash of the text."""
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 

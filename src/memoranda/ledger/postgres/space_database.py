@@ -246,7 +246,7 @@ class SpaceDatabase(Connection):
         return bool(self._rows(sql, self.space, notes + 1)[0][0] > notes)
 
     def news(self, since: int, most: int) -> SpaceNews | None:
-        """Fetch what happened in the space since a change, in one round trip.
+        """Fetch everything in the space that is newer than a change, in one round trip.
 
         since: the number of the change.
         most: the highest number of changes, of steps and of files to fetch.
@@ -731,7 +731,7 @@ class SpaceDatabase(Connection):
 
     @contextmanager
     def sharing(self) -> Iterator[None]:
-        """Run the block in a transaction in which nobody else can change shared files."""
+        """Run the block in a transaction. Meanwhile nobody else can change shared files."""
         lock = "select pg_advisory_xact_lock(hashtext('memoranda files'), hashtext(%s))"
         with self._transaction_after(lock, self.space):
             yield

@@ -215,7 +215,7 @@ class SqlStatement:
 
 
 def marks_of(columns: str) -> str:
-    """Return the placeholders for the values of some columns: `%s, %s` for `number, time`."""
+    """Return placeholders for the values of these columns: `%s, %s` for `number, time`."""
     return ", ".join(["%s"] * len(columns.split(",")))
 
 

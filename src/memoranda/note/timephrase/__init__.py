@@ -205,7 +205,7 @@ def _says_nothing(part: Part, parts: Sequence[Part]) -> bool:
 
 
 def _without_time(forms: Text, text: str) -> TimeRefused:
-    """Return the refusal of a text in which no time was found.
+    """Return the error for a text that names no time.
 
     It names words of other languages that may say one, such as "morgen".
     """

@@ -61,7 +61,7 @@ def bounds_of(sentence: Sentence, today: date) -> Bounds:
 
 
 def repeated_days(sentence: Sentence) -> list[Part]:
-    """Return the day words that say on which days a series comes."""
+    """Return the day words that name the days of a series."""
     return [
         part for part in sentence.parts if part.is_day and not part.role and part.kind != "span"
     ]

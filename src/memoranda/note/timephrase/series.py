@@ -300,7 +300,7 @@ class _Series:
         return Reading(self._sentence.phrase, due, all_day=is_all_day, repeat=str(rule))
 
     def _first_time(self, rule: Recurrence) -> datetime:
-        """Return the first time of the series, from which its intervals are counted.
+        """Return the first time of the series. Its intervals are counted from there.
 
         "every other Monday" begins on the next Monday: the interval counts only from then on.
         """

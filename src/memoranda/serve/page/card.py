@@ -35,7 +35,7 @@ class _Learned(Protocol):
 
 
 def said_facts(memory: MemorySession, name: str, memories: Iterable[_Learned]) -> list[Fact]:
-    """Return what memories say about a name, one fact for each value.
+    """Return the facts that memories state about a name, one fact for each value.
 
     memories: those that hold and that nothing contradicts, the newest first.
     """

@@ -104,7 +104,7 @@ def _statements_about(memory: MemorySession, info: NoteInfo) -> list[Statement]:
 
 
 def statements_naming(memory: MemorySession, names: Iterable[str]) -> list[Statement]:
-    """Return what the newest memories state that have one of some names in their text."""
+    """Return the statements of the newest memories that contain one of these names."""
     rows: dict[int, None] = {}
     for name in names:
         query = Query(contains=name, projects=(CATEGORY_PROJECT,), archived=False, order="created")

@@ -196,7 +196,7 @@ def show(visit: Visit) -> Response:
 
 @dataclass
 class Span:
-    """The days to which the page is limited.
+    """The days that the page is limited to.
 
     begin, end: midnights in the reader's time zone. `end` is not included.
     week: the name of the week in _WEEKS. "" for a single day.
@@ -257,7 +257,7 @@ def _runs(visit: Visit, span: Span | None) -> tuple[list[list[Change]], bool]:
 
 
 def start_of_day(memory: MemorySession, day: str) -> datetime:
-    """Return the midnight at which a day begins in the reader's time zone. Raises InvalidInput.
+    """Return the midnight when a day begins in the reader's time zone. Raises InvalidInput.
 
     day: `2026-11-28`.
     """
@@ -277,7 +277,7 @@ def _day(text: str) -> date:
 
 
 def _midnight(memory: MemorySession, day: date) -> datetime:
-    """Return the midnight at which a day begins in the reader's time zone. Raises InvalidInput."""
+    """Return the midnight when a day begins in the reader's time zone. Raises InvalidInput."""
     moment = datetime.combine(day, time())
     return moment.replace(tzinfo=memory.settings.reading_zone).astimezone(memory.clock().tzinfo)
 
@@ -423,7 +423,7 @@ def _summary(visit: Visit, span: Span | None) -> Summary:
 
 
 def _is_of_owner(visit: Visit) -> bool:
-    """Whether only what the owner did is shown."""
+    """Whether only changes of the owner are shown."""
     return visit.text("agent") == "" and visit.text("who") == "owner"
 
 

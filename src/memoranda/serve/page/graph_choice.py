@@ -157,7 +157,7 @@ def nearest_rows(rows: Sequence[int], pairs: Pairs, start: Collection[int], limi
 
 
 def neighbours_of(rows: Iterable[int], pairs: Pairs, kind: str = "") -> Mapping[int, set[int]]:
-    """Return which rows are linked with each of some rows.
+    """Return the rows that are linked with each of these rows.
 
     kind: the kind of links. "" means all.
     """

@@ -118,7 +118,7 @@ class LegendGroup:
 
 
 def _picture(visit: Visit) -> Response:
-    """Show what the script draws, with the legend, the list and the caption beside it."""
+    """Show the page for a drawing: its legend, list and caption. The script draws it."""
     shown = drawing(visit)
     groups = shown["groups"]
     nodes = [
@@ -301,7 +301,7 @@ def _depth(visit: Visit) -> int:
 
 
 def _around(visit: Visit, infos: Sequence[NoteInfo], limit: int, total: int = 0) -> dict[str, Any]:
-    """Return the drawing of some notes and the notes near them.
+    """Return a drawing of these notes and the notes near them.
 
     total: how many notes a search found, if it found more than are shown.
     """

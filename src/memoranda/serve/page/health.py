@@ -116,7 +116,7 @@ def doctor(visit: Visit) -> Response:
 
 
 def finding_groups(findings: Iterable[Finding]) -> list[FindingGroup]:
-    """Return findings by what they are about, in their order: the worst first."""
+    """Group findings by level and kind. The groups stay in the order of the findings."""
     groups: dict[tuple[str, str], FindingGroup] = {}
     for finding in findings:
         key = (finding.level, finding.code)

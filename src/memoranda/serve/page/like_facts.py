@@ -77,7 +77,7 @@ def _stems(lower_text: str) -> frozenset[str]:
 
 
 def _say_the_same(first: _Words, second: _Words) -> bool:
-    """Whether two facts share most words, and neither denies what the other one says."""
+    """Whether two facts share most words, and neither denies the other."""
     if first.said & second.denied or first.denied & second.said:
         return False
     smallest = min(len(first.all), len(second.all))

@@ -85,7 +85,7 @@ def _both(visit: Visit, info: NoteInfo, other: NoteInfo) -> Response:
 
 
 def differences_of(language: str, text: str, other_text: str) -> list[str]:
-    """Return sentences that say in which words two notes differ. [] if these are many.
+    """Return sentences that name the differing words of two notes. [] if there are too many.
 
     text: the text of the note that stays.
     other_text: the text of the note that goes into it.

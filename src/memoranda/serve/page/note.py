@@ -209,7 +209,7 @@ def _with_contradictions(
     targets: LinkTargets,
     contradicted: Sequence[Contradicted],
 ) -> tuple[Markup, list[Contradicted]]:
-    """Return the text of a note as HTML, and what is contradicted in it that the HTML does not mark.
+    """Return a note as HTML with its contradictions marked, and those that could not be marked.
 
     In the HTML, a contradicted fact is struck out, with the newer statement behind it.
 
@@ -230,7 +230,7 @@ def _with_contradictions(
 
 
 def _first_line(text: str, body: str) -> int | None:
-    """Return the line of a note's file at which its shown text begins, counted from 0.
+    """Return the line of a note's file where its shown text begins, counted from 0.
 
     None if the shown text is not the end of the file as it is.
 
@@ -418,7 +418,7 @@ def _has_typed_text(visit: Visit) -> bool:
 
 
 def _question(visit: Visit, info: NoteInfo) -> Response | None:
-    """Return what is shown before an action is carried out. None if nothing is asked first."""
+    """Return a question to ask before an action is carried out. None if nothing is asked."""
     action = visit.fields.get("do")
     if action == "erase":
         return erasing.erase(visit, info)

@@ -108,7 +108,7 @@ def _merge(visit: Visit, info: NoteInfo) -> NoteInfo:
 
 
 def are_memories(info: NoteInfo, other_note: NoteInfo) -> bool:
-    """Whether both notes are memories, of which a merge joins tags and links, too."""
+    """Whether both notes are memories. A merge of memories also joins their tags and links."""
     return info.project == other_note.project == CATEGORY_PROJECT
 
 

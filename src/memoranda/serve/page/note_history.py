@@ -194,7 +194,7 @@ def _is_repeated(newer: Document, row: Document) -> bool:
 
 
 def _linked_note(memory: MemorySession, step: PlacedChange) -> NoteInfo | None:
-    """Return the note with which upkeep linked the note. None for another change, or if it is gone."""
+    """Return the note that upkeep linked with this one. None if there is no such note."""
     change = step.change
     others = [touched for touched in change.files if (touched.project, touched.path) != step.place]
     if change.verb != "link" or change.run is None or len(others) != 1:

@@ -166,7 +166,7 @@ def show(visit: Visit) -> Response:
 
 
 def _judge(visit: Visit) -> None:
-    """Confirm what an agent noted, forget it, or take a single fact out of its note."""
+    """Confirm a note of an agent, forget it, or take a single fact out of it."""
     memory = visit.memory
     info = memory.find(visit.text("ref"), looseness=Looseness.EXACT)
     choice = visit.text("do")
@@ -261,7 +261,7 @@ def _is_claim(memory: MemorySession, info: NoteInfo) -> bool:
 
 
 def _about(memory: MemorySession, name: str) -> About:
-    """Collect everything about a name, and leave out what would be said twice."""
+    """Collect everything about a name. Nothing is said twice."""
     # What the notes of the name say, and their links.
     page = About(name)
     page.parts = _parts(memory, notes_called(memory, name))
@@ -433,7 +433,7 @@ def _rows(learned: Learned) -> list[int]:
 def _tell_relations_once(
     page: About, relations: Sequence[RelatedNotes], told: Collection[int]
 ) -> set[int]:
-    """Leave each note in the first of some relations. Its others are added to `page.also`.
+    """Keep each note in its first relation only. Its other relations go to `page.also`.
 
     told: the rows of notes that are told elsewhere.
 
@@ -460,7 +460,7 @@ def _naming(memory: MemorySession, infos: Sequence[NoteInfo], name: str) -> list
 
 
 def _mentions(memory: MemorySession, hits: Iterable[Hit]) -> dict[str, list[Learned]]:
-    """Return the notes of some hits that are valid now, by kind, the newest first.
+    """Return the hits that are valid now, by kind, the newest first.
 
     Notes that may hold instructions that somebody planted are left out.
     """

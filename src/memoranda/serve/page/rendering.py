@@ -165,7 +165,7 @@ def render(template: str, language: str, **values: Any) -> str:
 
 
 def render_frame(template: str, language: str, **values: Any) -> str:
-    """Render a template up to MAIN, which is included: what is the same for any content."""
+    """Render a template up to MAIN. This part is the same for any content."""
     pieces = []
     for piece in _environment().get_template(template).generate(values | _tools(language, values)):
         pieces.append(piece)

@@ -368,7 +368,7 @@ def _notes_of_question(memory: MemorySession, item: ReviewItem) -> list[Note]:
 
 
 def _titles(visit: Visit, ids: Sequence[str]) -> list[str]:
-    """Return the titles of the notes with these ids, as far as they exist."""
+    """Return the titles of the notes with these ids. Notes that do not exist are left out."""
     infos, _ = visit.memory.list(Query(ids=tuple(ids)), limit=0)
     return [info.title for info in infos]
 
@@ -376,7 +376,7 @@ def _titles(visit: Visit, ids: Sequence[str]) -> list[str]:
 def _since_confirmed(
     visit: Visit, item: ReviewItem, notes: Sequence[Note]
 ) -> SinceConfirmed | None:
-    """Return what was changed in the note of a claim since the owner confirmed it. None otherwise."""
+    """Return the changes of a claim's note since the owner confirmed it, or None."""
     if item.kind != CLAIM or not notes:
         return None
     info = visit.memory.find((notes[0].project, notes[0].path))
@@ -508,7 +508,7 @@ def _marked_pane(
 
 
 def _with_marks(text: str, spans: Sequence[Span]) -> Line:
-    """Return a text as parts of which those at `spans`, in their order, are marked."""
+    """Split a text into parts, and mark the parts at `spans`. The spans must be in their order."""
     parts = []
     position = 0
     for span in spans:

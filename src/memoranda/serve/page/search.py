@@ -429,7 +429,7 @@ def _telling_words(asked: str) -> list[str]:
 
 
 def _words_to_mark(hit: Hit) -> list[str]:
-    """Return the words that made a note a hit, in each way in which its text may write them."""
+    """Return the words that made a note a hit, in every spelling that its text may use."""
     words = {*hit.words, *hit.spelled} - {""}
     words = {word for word in words if word not in stop_words()} or words
     for word in tuple(words):
@@ -543,7 +543,7 @@ def _reasons(shares: Mapping[str, float], words: str) -> list[Reason]:
 
 
 def _whole_percents(values: Sequence[float]) -> list[int]:
-    """Round percents so that they add up to 100. What was cut off most is rounded up first.
+    """Round percents so that they add up to 100. The largest fractions are rounded up first.
 
     values: percents that add up to 100, the largest first.
     """

@@ -113,7 +113,7 @@ def labels_of_fact(category: str, words: str, name: str) -> list[str]:
 
 
 def rank_of_label(label: str) -> int:
-    """Return the place of a label on the card. What the table does not have comes last."""
+    """Return the position of a label on the card. Labels that the table does not have come last."""
     return _ranks().get(label, len(_ranks()))
 
 

@@ -33,7 +33,7 @@ _MAX_CHARACTERS = 800
 
 
 def catalog() -> Mapping[str, str]:
-    """Return what the page says, in English, by the sentence of the engine."""
+    """Return the page's own English sentence for each sentence of the engine."""
     sentences: dict[str, str] = json.loads(text_in(TEXTS, "sentences.json"))
     return sentences
 
@@ -116,7 +116,7 @@ class ErrorWords(NamedTuple):
 
 
 def error_words(clock: Clock, error: MemorandaError) -> ErrorWords:
-    """Return what the page says of an error."""
+    """Return an error in the words of the page."""
     sentence = str(error)
     if error.advice is not None:
         # The advice names tools of agents.

@@ -73,7 +73,7 @@ def toast_of(memory: MemorySession, change: Change) -> Toast:
 
 
 def redoes(memory: MemorySession, change: Change) -> bool:
-    """Whether a change undid an undo: what that took back is done again."""
+    """Whether a change undid an undo, and so made the first change again."""
     undone_change = None if change.undoes is None else memory.change_numbered(change.undoes)
     return undone_change is not None and undone_change.undoes is not None
 

@@ -124,7 +124,7 @@ def _listed(
 
 
 def _infos(memory: MemorySession, rows: Iterable[Served]) -> dict[str, NoteInfo]:
-    """Return the notes of some calls by their ids. Notes that are gone are left out."""
+    """Return the notes of these calls, by id. Notes that are gone are left out."""
     ids = set(chain.from_iterable(row.notes for row in rows))
     listed, _ = memory.list(Query(ids=tuple(ids)), limit=0)
     return {info.id: info for info in listed}
@@ -159,7 +159,7 @@ def _days(visit: Visit, rows: Iterable[Served], infos: Mapping[str, NoteInfo]) -
 
 
 def _rows_of_day(calls: Iterable[Served], infos: Mapping[str, NoteInfo]) -> list[UsedRow]:
-    """Return the rows for the calls of one day: one for all calls in which an agent asked the same."""
+    """Return the rows for one day. Calls of one agent with the same question share a row."""
     rows: dict[tuple[str, ...], UsedRow] = {}
     for call in calls:
         notes = [infos[note_id] for note_id in call.notes if note_id in infos]
@@ -179,7 +179,7 @@ def _rows_of_day(calls: Iterable[Served], infos: Mapping[str, NoteInfo]) -> list
 
 
 def _way(tool: str) -> str:
-    """Return the way in which a tool gives notes, in a word: `search_notes` gives "found"."""
+    """Return in a word how a tool gives notes: "found" for `search_notes`."""
     for word, names in _WAYS.items():
         if any(name in tool for name in names):
             return word
@@ -226,7 +226,7 @@ def _told_no_more(visit: Visit, agent: str) -> list[NoteInfo]:
 
 
 def _readable(told: ToldNote) -> str:
-    """Return what an agent is told of a note as one line, without the marks of Markdown."""
+    """Return a note as an agent is told it, but as one line without Markdown marks."""
     title = " ".join(flat(told.note.title).split())
     first, *others = told.passages
     # A note is told with its title before its first line, which may be an item of a list.

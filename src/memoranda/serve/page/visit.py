@@ -166,7 +166,7 @@ class Visit:
 
     @property
     def first_weekday(self) -> int:
-        """The day on which the reader's weeks begin: 0 for Monday, 6 for Sunday."""
+        """The first day of the reader's week: 0 for Monday, 6 for Sunday."""
         return first_weekday_of(self.request)
 
     @property

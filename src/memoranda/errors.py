@@ -413,7 +413,7 @@ class Conflict(MemorandaError):
     """The file changed after the caller read it.
 
     permalink: the note, or the path of the file.
-    now: its checksum now.
+    now: the checksum of the present file.
     given: the checksum that the caller read.
     """
 

@@ -453,8 +453,8 @@ class RowSearch:
     def _as_shown(self, hit: Hit, row: Row) -> Row:
         """Return a row as the caller wants it. A compact row has no text of the note.
 
-        hit: the note.
-        row: the whole row.
+        hit: the note that the row is about.
+        row: the row with all its keys.
         """
         if not self.is_compact:
             return row
@@ -537,7 +537,7 @@ def _found_in(hit: Hit) -> Row:
 def _prefixes(vault: Vault, memory: MemorySession, search_arguments: Arguments) -> dict[str, str]:
     """Return the text before a path in compact rows, by our name of the project.
 
-    {} if only one project is searched.
+    Empty if only one project is searched.
 
     search_arguments: the arguments of the search.
     """

@@ -233,7 +233,10 @@ def _write_error_reply(memory: MemorySession, args: Arguments, error: MemorandaE
 
 
 def _identity_if_found(memory: MemorySession, name: str, project: str) -> dict[str, Any]:
-    """Return title, permalink and path of a note, as replies name it. {} if there is no such note."""
+    """Return title, permalink and path of a note as replies name it.
+
+    Empty if there is no such note.
+    """
     try:
         return identity(memory.find(name, project))
     except MemorandaError:

@@ -191,7 +191,7 @@ def _is_any_connected(rows: Sequence[dict[str, Any]]) -> bool:
 
 
 def _server(name: str, argv: tuple[str, ...], url: Text, token_variable: Text) -> Server:
-    """Return the server to which clients are connected.
+    """Return the server to write into the files of clients.
 
     name: the name of the entry in a client's file.
     argv: the command line that starts the server.
@@ -656,7 +656,10 @@ def _targets(
 
 
 def _hook_file(client: Client, edits: Sequence[Edit]) -> list[Target]:
-    """Return the file of a client's hooks with these edits. [] for a client without such a file."""
+    """Return the file of a client's hooks with these edits, as a list.
+
+    The list is empty if the client has no such file.
+    """
     file = client.hook_file(os.environ)
     if file is None:
         return []

@@ -283,7 +283,7 @@ def _first_names(rows: Sequence[str]) -> str:
 
 
 def _access_lines(access: ProjectAccess) -> list[str]:
-    """Return lines about the rights of agents in a project. [] if they may do everything."""
+    """Return lines about the rights of agents in a project, if they may not do everything."""
     lines = []
     if access.is_read_only:
         lines.append("It is read-only: no note of it is changed through memoranda.")

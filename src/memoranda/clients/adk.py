@@ -78,7 +78,7 @@ class MemorandaMemoryService(BaseMemoryService):
 
         app_name: the application of the session.
         user_id: the user of the session.
-        events: the events.
+        events: messages of the session, as ADK has them.
         session_id: the session of the events; None if they belong to no session.
         custom_metadata: has no effect.
         """

@@ -485,7 +485,7 @@ class _NewMember:
 
         body: the text.
         node: the missing value.
-        key: the key.
+        key: the key as an error names it.
 
         Raises Unsure if the value is written, such as `null`.
         """
@@ -569,7 +569,7 @@ def _yaml(text: str) -> Document:
     import yaml
 
     def value(node: Node) -> Any:
-        """Return the value of a node; {} if its tags are unknown."""
+        """Return the value of a node. An empty mapping if its tags are unknown."""
         try:
             return yaml.constructor.SafeConstructor().construct_document(node.raw)
         except yaml.YAMLError:

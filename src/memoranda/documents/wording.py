@@ -388,7 +388,7 @@ def question_lines(item: ReviewItem) -> list[str]:
 
 
 def subject_lines(item: ReviewItem) -> list[str]:
-    """Return a line for each subject of a question, [] if it has only one."""
+    """Return a line for each subject of a question. No line if it has only one."""
     if len(item.lines) <= 1:
         return []
     return [f"  {ref[:8]} {line}" for ref, line in zip(item.refs, item.lines, strict=True)]

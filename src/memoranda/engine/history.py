@@ -86,7 +86,7 @@ class Revision:
 
     @property
     def is_text_lost(self) -> bool:
-        """Whether the change made one text of another, and the history does not keep both.
+        """Whether the text before or after the change is missing in the history.
 
         The text after a change is lost if an editor saved the file before our next change, and the
         index no longer had the text. The texts of entries with a time to live are never kept.
@@ -99,11 +99,12 @@ class Revision:
 
 
 class _RunGroups:
-    """Groups of changes: all changes of one run of a job, or a single change of no run.
+    """Groups changes for the log: all changes of one run of a job are one group.
 
-    The changes are added from the latest to the first.
+    A change that belongs to no run is a group, too. The changes are added from the latest to the
+    first.
 
-    limit: how many groups there are at most; 0 means any number.
+    limit: the most groups; 0 means any number.
     groups: the changes of each group, by the number of the run or of the single change.
     """
 

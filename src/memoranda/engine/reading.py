@@ -944,9 +944,9 @@ class ReadVerbs(ProjectList):
         return tuple(info.row for info in self.index.notes.disputed() if self._is_upheld(info))
 
     def _is_upheld(self, info: NoteInfo) -> bool:
-        """Whether the owner wrote or confirmed none of the notes that supersede a note.
+        """Whether a note of the owner is superseded only by notes that the owner never confirmed.
 
-        info: a note of the owner. The notes that supersede it do so in any number of steps.
+        info: the note. Notes that supersede it through others are looked at, too.
         """
         passed_rows = {info.row}
         pending = [info]

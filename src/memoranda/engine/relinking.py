@@ -271,7 +271,7 @@ def _with_anchors(
 
     relocation: tells where links lead.
     source: the note with the links.
-    text: its present text.
+    text: the text of `source`.
     row: the row of the note whose headings or blocks were renamed. It may be `source` itself.
     new_names: the new name of each renamed heading or block.
     """
@@ -329,7 +329,7 @@ def _with_links_updated(relocation: Relocation, source: NoteInfo, text: str) -> 
 
     relocation: tells where links lead before and after the move.
     source: the note with the links.
-    text: its present text.
+    text: the text of `source`.
     """
     new_insides = _NewInsides(text)
     has_broken_link = False
@@ -374,7 +374,7 @@ def _quoted_in(line: str, link: WrittenLink, raw: str) -> str:
     """Return the new inside of a link in a form that fits into the YAML quotes around it.
 
     line: the line of the header with the old link.
-    link: the old link.
+    link: the place of the old link in the line.
     raw: the new inside. It is returned as it is if there are no quotes.
     """
     # An odd number of quotation marks before the link means that it is inside of quotes.

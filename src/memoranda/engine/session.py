@@ -92,7 +92,7 @@ class HomeSession:
     ) -> str:
         """Check a text for the file of another program, and return it with secrets redacted.
 
-        text: the text.
+        text: the text that is going to be written.
         place: the name of the file in notices.
         old: the texts that the text replaces. A secret that is already in them is accepted.
         whole: whether a text with a secret is refused, because a redacted one would be useless.

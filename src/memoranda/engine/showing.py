@@ -33,12 +33,12 @@ _BETWEEN_FILES = 1_000
 class PreparedNote:
     """The note that a step will write or move.
 
-    step: the step.
+    step: the step of a change.
     path: the path that the note will have.
     data: the bytes of the note.
     stamp: the stamp that its file will have. The inode of a new file is not known yet.
     source: the source of its project.
-    note: the note. None until it is read.
+    note: the note as parsed from `data`. None until then.
     rows: its rows of the index. None until they are computed.
     """
 

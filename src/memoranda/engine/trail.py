@@ -972,7 +972,7 @@ class SearchedFile(NamedTuple):
     """A file to search.
 
     name: the name to show to people.
-    path: its absolute path.
+    path: the absolute path.
     mention: how it is named if it has words of an erased note. None if memoranda made the file,
         and not an author.
     """

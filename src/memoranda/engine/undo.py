@@ -219,7 +219,7 @@ class Undo:
                 step.data = _with_marks(step.data, all_marks)
 
     def _marks(self, project: str, path: str, file: File) -> list[str]:
-        """Return the marks in the header of a memory. [] for a note of another project."""
+        """Return the marks in the header of a memory. Empty for other notes."""
         if project not in MEMORY_PROJECTS:
             return []
         note = self._engine.parse(project, path, file)
@@ -408,7 +408,7 @@ class Undo:
         Nothing is removed if the memory only goes to another place.
 
         touched: the step that wrote the memory, which the undo removes.
-        file: its present file.
+        file: the memory's file as it is now.
         """
         memory_id = self._id_at(touched.project, touched.path, file)
         coming_ids = {

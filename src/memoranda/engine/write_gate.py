@@ -177,7 +177,7 @@ class Gate:
     ) -> None:
         """Check the text that a step would write, and redact the secrets in it. Raises SecretRefused.
 
-        step: the step.
+        step: the step that would write. A redacted text is put into it.
         text: the text that it would write.
         mode: how secrets are treated: ALLOW, WARN, REDACT or REFUSE.
         notices: a list to which a line is added for each secret.

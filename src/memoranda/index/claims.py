@@ -36,7 +36,7 @@ class ClaimRow(NamedTuple):
     """A claim with the note that makes it.
 
     note: the row of the note in the index.
-    claim: the claim.
+    claim: the subject, and the value that the note gives it.
     """
 
     note: int

@@ -252,7 +252,7 @@ def _texts(value: Any) -> list[str]:
 class Hit(ValueObject):
     """A note found by a search.
 
-    note: the note.
+    note: all that the index knows of the note.
     passage: a snippet of its text, at most 200 characters.
     score: higher is better.
     why: short reasons why it was found.
@@ -338,7 +338,7 @@ class Hits(ValueObject):
 
     @property
     def bound(self) -> dict[str, bool]:
-        """The field that replies show after a total that is a lower bound. {} for an exact total."""
+        """The field that tells whether a total is a lower bound. Empty for an exact total."""
         if self.is_lower_bound:
             return {"total_is_lower_bound": True}
         return {}

@@ -68,11 +68,11 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BulkSource:
-    """The files of a folder, and how they are accepted.
+    """A folder of files that helper processes may read.
 
     source: the folder.
-    suspicious: gives the names of the gate's rules that match a note.
-    accept: gives the origin of a file that is indexed.
+    suspicious: returns the names of the gate's rules that match a note.
+    accept: returns the origin of a file that is indexed.
     """
 
     source: FolderSource

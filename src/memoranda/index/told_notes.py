@@ -51,7 +51,7 @@ class Mark(NamedTuple):
 class ToldNote(NamedTuple):
     """A note that an agent is told.
 
-    note: the note.
+    note: all that the index knows of the note.
     day: the day that it is about, as YYYY-MM-DD.
     passages: parts of its text, in the order of the text. In evidence a passage may have several
         lines, otherwise it is one line.

@@ -1092,7 +1092,7 @@ def _header_json(header: Mapping[str, Any]) -> str | None:
 
 
 def _texts_of(values: str | None) -> list[str]:
-    """Return the texts of a list in JSON. [] for None, which `_json` returns for an empty list."""
+    """Return the texts of a list in JSON. None, which `_json` makes of an empty list, gives []."""
     if values is None:
         return []
     texts: list[str] = json.loads(values)

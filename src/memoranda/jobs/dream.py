@@ -472,7 +472,7 @@ def _ask(
 
     endpoint: the language model.
     prompt: the name of the file with the instructions.
-    memories: the memories.
+    memories: the memories to ask about.
     read: checks the answer and turns it into the result. It raises ValueError for a bad one.
     """
     instructions = Template(Path(__file__).with_name(prompt).read_text("utf-8"))

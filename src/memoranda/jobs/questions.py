@@ -59,7 +59,7 @@ def _mark(*memories: MemoryState) -> str:
 
 
 def _carry_out(memory: MemorySession, action: Action) -> bool:
-    """Carry out an action, and return True: something was changed.
+    """Carry out an action. Always returns True, because something was changed.
 
     Raises Conflict, Locked, and NotFound if the memory is gone.
     """

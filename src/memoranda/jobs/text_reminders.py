@@ -306,11 +306,11 @@ _MOST_TIME_WORDS = 16
 class _MadeReminder(NamedTuple):
     """A reminder that a dream made.
 
-    id: its id.
-    source: the id of the memory from which it was made.
-    text: its text.
+    id: the id of the reminder.
+    source: the id of the memory that it was made from.
+    text: the text that the reminder shows.
     subject: the words that say what it is about (`_subject`).
-    reminder: its times.
+    reminder: when it is due, and whether it repeats.
     """
 
     id: str

@@ -219,10 +219,11 @@ class Standing:
         self._runs_taken_back: set[int] = set()
 
     def counts(self, change: Change) -> bool:
-        """Whether a change counts. It must be asked of the changes in order, the newest first.
+        """Whether a change still counts, and was not taken back. Asking also records what it takes
+        back.
 
-        An undo is newer than the changes that it takes back. So it is known already when these are
-        asked about.
+        So it must be asked of all changes in order, the newest first: an undo is newer than the
+            changes that it takes back.
         """
         if change.number in self._taken_back:
             return False

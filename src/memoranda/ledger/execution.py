@@ -661,9 +661,9 @@ class Execution:
         return self._is_taken_away(step, touched, place)
 
     def _is_taken_away(self, step: Step, touched: Touched, place: Entry) -> bool:
-        """Whether the file, folder or link that a step takes away is gone from its place.
+        """Check whether a step that removes or moves something away was carried out.
 
-        For REMOVE, `step.old` is set to a file that is at the place now.
+        For REMOVE, this also sets `step.old` if a file is at the place now.
 
         touched: the record of the step in the ledger.
         place: the place of the step.
@@ -719,9 +719,9 @@ class Execution:
 
 
 def _is_made(step: Step, touched: Touched, place: Entry) -> bool:
-    """Whether the file, folder or link that a step makes is at its place.
+    """Check whether a step that makes a file, folder or link was carried out.
 
-    For PUT, `step.old` is set to the present file, None if no file exists.
+    For PUT, this also sets `step.old` to the file that is at the place now, or to None.
 
     touched: the record of the step in the ledger.
     place: the place of the step.

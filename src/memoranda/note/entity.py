@@ -566,7 +566,7 @@ class _ItemEnd:
         self._is_after_blank = False
 
     def ends_before(self, line: str) -> bool:
-        """Whether this line is not part of the item any longer."""
+        """Take the next line, and tell whether the item has ended before it."""
         if not line.strip():
             self._is_after_blank = True
             return False

@@ -586,10 +586,10 @@ class _Lines:
             self.sections += (_Section(name, level),)
 
     def _opens_fence(self, text: str, indent: int, relative: int, depth: int) -> bool:
-        """Whether a line opens fenced code, whose lines are skipped from now on.
+        """Begin to skip fenced code if a line opens it. Returns whether it does.
 
         text: the line without its indentation.
-        indent: the column at which `text` begins.
+        indent: the column where `text` begins.
         relative: the same within the line's item.
         depth: the number of items the line is in.
         """
@@ -671,9 +671,10 @@ class _Lines:
         return index
 
     def _was_quoted(self, next_line_number: int, line: str) -> bool:
-        """Whether a line was read as part of the quote.
+        """Whether a line was read as part of the quote. Behind the quote, normal reading begins
+        again.
 
-        next_line_number: the number of the first line behind the quote. It ends the skipping.
+        next_line_number: the number of the first line behind the quote.
         """
         if self.line_number < next_line_number:
             return True

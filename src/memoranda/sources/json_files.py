@@ -151,7 +151,7 @@ class JsonFiles:
         """Read the contents of an open file.
 
         stem: the name of the file without `.json`.
-        file: the file.
+        file: reads the bytes.
         fd: its descriptor. None is a missing file, without rows.
 
         Raises ValueError if it is not a JSON array of objects whose `key` is a text.

@@ -146,7 +146,7 @@ class GateRule:
 class GateMatch:
     """A place in a text where a rule matches.
 
-    rule: the rule.
+    rule: the rule that matches.
     start, end: the offsets of the part to redact.
     """
 

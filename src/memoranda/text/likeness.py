@@ -623,9 +623,9 @@ def is_like_around(words: Sequence[str], first: int, last: int, least: float) ->
     A stretch goes on for up to _AROUND words to each side. So words that are put before or behind it
     add stretches, and take none away.
 
-    words: folded words.
+    words: the folded words of the sentence.
     first, last: the indexes of the words that a stretch must have.
-    least: the score.
+    least: the lowest score that counts.
     """
     begin = max(0, first - _AROUND)
     around = words[begin : last + 1 + _AROUND]

@@ -1161,7 +1161,10 @@ class _Doubts:
         return rule in self._least
 
     def are_dispelled(self, rule: str, words: Sequence[str], places: Sequence[float]) -> bool:
-        """Whether a match of a rule counts.
+        """Whether a match of a rule counts: the sentence around it is enough like a planted order.
+
+        A match counts, too, if the rule needs no score, or after _MOST_TRIES tries, which are
+        counted.
 
         words: the folded words of the sentence.
         places: the places of the parts of the match, in order.

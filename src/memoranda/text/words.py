@@ -364,7 +364,7 @@ def _extras_of(piece: str) -> tuple[str, ...]:
 
 
 def words_to_index(folded: str) -> str:
-    """Bring folded text into the form of the index: runs as pairs, signs as private characters.
+    """Convert folded text to the form of the index: runs as pairs, signs as private characters.
 
     A run becomes its pairs and its last character: `重跑qx7z后` becomes `重跑 跑 qx7z 后`.
     """

@@ -211,7 +211,7 @@ def signs_in(text: str) -> list[str]:
 
 
 def kind_of(sentence: str, signs: Sequence[str] | None = None) -> LessonKind | None:
-    """Return the kind of lesson that a person's sentence is. None for none, and for a question.
+    """Return the kind of lesson in a person's sentence. None if it has no lesson or is a question.
 
     "No, use pnpm" is a correction, for example.
 

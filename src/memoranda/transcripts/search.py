@@ -788,7 +788,7 @@ def shown(
 
 
 def _from_turn(exchange: list[TurnRow], ref: str) -> list[TurnRow]:
-    """Return the turns of an exchange from one on. [] if none has this reference."""
+    """Return the turns of an exchange, from the turn with this reference on. May be empty."""
     refs = [ref_of(turn) for turn in exchange]
     if ref not in refs:
         return []

@@ -69,7 +69,7 @@ class TranscriptSync:
 class ReadFile(NamedTuple):
     """A batch of new turns that were read from one file.
 
-    file: the file.
+    file: the file with its agent and format.
     stamp: the stamp of the file, if this is its last batch. Otherwise "".
     state: where to go on reading.
     sessions: the sessions with their new turns and lessons.
@@ -305,9 +305,9 @@ def _with_stamps(files: Iterable[SourceFile]) -> Iterator[tuple[SourceFile, str]
 class _Job(NamedTuple):
     """A file to be read.
 
-    file: the file.
-    stamp: its present stamp.
-    state: where its format goes on reading. {} for a file that is read from the start.
+    file: the file with its agent and format.
+    stamp: the present stamp of the file.
+    state: where its format goes on reading. Empty to read from the start.
     """
 
     file: SourceFile

@@ -557,7 +557,7 @@ class _Context(NamedTuple):
     """A text about the user that ChatGPT was given in a conversation, such as a list of memories.
 
     key: the kind of text, one of _CONTEXTS.
-    text: the text.
+    text: the words that ChatGPT was given.
     when: the time of the conversation. None if unknown.
     """
 

@@ -212,7 +212,7 @@ class GitHistory:
 
         tree: the name of the tree with the files.
         parent: the commit before. "" for the first one.
-        message: the message.
+        message: the commit message.
         author: the name of the author.
         now: the time of the commit.
         """

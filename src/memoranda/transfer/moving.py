@@ -307,7 +307,7 @@ class _OfProject(NamedTuple):
     """An action in the plan of one project, as it is stored in the plan for all projects.
 
     project: the name of the project.
-    action: the action.
+    action: one action of the project's plan.
     """
 
     project: str
@@ -660,7 +660,7 @@ _OLDER_PASSING = "a newer one is here"
 class _Incoming(NamedTuple):
     """An entry of the agent-memory server.
 
-    entry: the entry.
+    entry: the entry in our form.
     unknown: the fields of it that we do not know.
     """
 

@@ -151,7 +151,7 @@ class ServerState:
     active: kind -> id of the bank that was activated last.
     last: the kind and the id of the bank that was activated last.
     loaded: (agent, key of the bank) -> the files as they were read last.
-    failures: the latest failures.
+    failures: the latest errors, which dumps and replies show.
     methods: (key of the bank, method) -> how often the method has chosen a file.
     lock: held while a call runs.
     """

@@ -227,7 +227,7 @@ class Bank:
         return self.files.itself(RECORD).kind != "missing"
 
     def record(self) -> dict[str, Any]:
-        """Return the contents of `.bank.json`, or {} if it is missing or unreadable."""
+        """Return the contents of `.bank.json`, or an empty mapping if it cannot be read."""
         try:
             rows = json.loads(self.files.read(RECORD).data)
         except (MemorandaError, ValueError, RecursionError):

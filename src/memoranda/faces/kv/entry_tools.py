@@ -234,7 +234,7 @@ def memory_list_namespaces(entries: Entries, arguments: Arguments, form: str) ->
 
 
 def _unreadable_field(entries: Entries) -> Fields:
-    """Return a field with the namespaces that cannot be read. {} if all can be read."""
+    """Return a field with the namespaces that cannot be read. Empty if all can be read."""
     if entries.unreadable:
         return {"unreadable": ", ".join(entries.unreadable)}
     return {}

@@ -127,7 +127,10 @@ def _observation_counts(note: Note) -> dict[str, int]:
 
 
 def _contradiction_data(memory: MemorySession, note: Note) -> dict[str, str]:
-    """Return the key of a reply that says which older note a new note contradicts. {} if none."""
+    """Return the key `contradicts`, which names the older note that a new one contradicts.
+
+    Empty if the new note contradicts none.
+    """
     contradiction = written_over(memory, note)
     if contradiction is None:
         return {}
@@ -597,7 +600,7 @@ def _folder_habits(memory: MemorySession, project: str) -> dict[str, Any]:
     """Return how an agent should write in a project that people keep with another program.
 
     For a vault of Obsidian: `{"kept_with": "Obsidian", "notes_of_days": "daily/YYYY-MM-DD"}`, for
-    example. {} for other projects.
+    example. Empty for other projects.
     """
     conventions = conventions_of(memory, project)
     access = memory.access_to(project)

@@ -306,7 +306,7 @@ class Ranking:
     near: compares meanings. None compares only words.
 
     Results, by row of the notes that were scored:
-    scores: the scores.
+    scores: the sum of what all features add.
     features: the features from the index.
     bits: the words that each note contains.
     cosines: the similarity of meaning, scaled from 0 to 1. Empty if meanings were not compared.
@@ -682,7 +682,7 @@ class Ranking:
         return self.table.meaning
 
     def words_left(self, row: int) -> float:
-        """Return the share that words keep in the score of a conversation or of a note as one.
+        """Return the weight of words, as opposed to meaning, in the score of a whole note: 0 to 1.
 
         It is 1 if meanings were not compared.
         """

@@ -187,7 +187,7 @@ def inflections(word: str) -> list[str]:
 
     Some of the forms are not words (`studie`), so the caller must check that notes contain them.
 
-    word: a folded word.
+    word: the word, folded (text/folding.py).
     """
     if not _INFLECTED.fullmatch(word) or word in _invariant():
         return list(_irregular().get(word, ()))

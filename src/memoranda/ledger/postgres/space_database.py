@@ -561,9 +561,9 @@ class SpaceDatabase(Connection):
         return ""
 
     def runs_jobs(self) -> bool:
-        """Whether this replica does the upkeep of the space.
+        """Whether this replica does the upkeep of the space, so that only one replica does.
 
-        The first replica that calls this does the upkeep, until its connection ends.
+        The first replica that calls this takes it over, until its connection ends.
         """
         sql = (
             "select case when exists (select from pg_locks where locktype = 'advisory' and pid = pg_backend_pid() "

@@ -78,7 +78,7 @@ def compare_with_said(name: str, fact_lists: Sequence[Sequence[Fact]], said: lis
     A newer memory contradicts a fact if only one value can be true. A memory is removed from `said`
     if it repeats a fact, or if it is older than a fact that it differs from.
 
-    name: the name.
+    name: the name that all facts are about.
     fact_lists: the facts of each note about the name. Contradicted facts are marked in place.
     said: the facts that memories say. It is changed in place.
     """

@@ -282,7 +282,7 @@ def _differences(step: PlacedChange, revisions: Sequence[Revision]) -> list[Diff
 
 
 def _text_removed(step: PlacedChange, revisions: Sequence[Revision]) -> str | None:
-    """Return the text that a change removed at the former place, to write it at the new one.
+    """Return the text that a moving change removed at the old place and wrote at the new one.
 
     None if the change did not do so.
     """

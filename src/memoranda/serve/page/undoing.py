@@ -90,7 +90,7 @@ def show(visit: Visit) -> Response:
 def _revisions(memory: MemorySession, number: int, *, is_known: bool) -> Sequence[Revision]:
     """Return the revisions of a change: one more than is shown, to know whether there are more.
 
-    [] for a known change of which all was erased. Raises NotInHistory.
+    Empty for a known change if everything that it touched was erased. Raises NotInHistory.
     """
     try:
         return memory.revisions(number, limit=_MAX_DIFFERENCES + 1)

@@ -45,7 +45,7 @@ _WEB = ("http://", "https://")
 
 
 class ConfigKey(NamedTuple):
-    """A key of the configuration, from a row of config-keys.txt.
+    """A key of the configuration, as a row of config-keys.txt describes it.
 
     name: the key with its section: `daemon.interval`.
     field: the field of Settings that it sets. "" for a key that is read in another way.
@@ -648,7 +648,7 @@ class _File(NamedTuple):
         return categories
 
     def plain_values(self) -> dict[str, Any]:
-        """Return the values of keys that set one field of Settings each."""
+        """Return the values of the keys that each set a single field of Settings."""
         values: dict[str, Any] = {}
         for key in keys():
             # A key without a field is read in another way.

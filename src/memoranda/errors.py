@@ -117,7 +117,7 @@ def near(word: str, names: Iterable[str], most: int = 3) -> list[str]:
 
 
 def choices(word: str, names: Iterable[str], opening: str = "One of") -> str:
-    """Return the hint for a value that is not one of `names`: the most similar, and all names.
+    """Return a hint after a wrong value: the most similar of `names`, and all of them.
 
     For example, `Did you mean notes? One of: notes, work.`
 

@@ -295,7 +295,7 @@ def _page_of_facts(search: RowSearch, page: Page) -> _FoundPage:
 
 
 def _search_arguments(vault: Vault, memory: MemorySession, args: Arguments) -> Arguments:
-    """Convert arguments of the program's search_notes to arguments of ours. Raises InvalidInput."""
+    """Convert the arguments of Basic Memory's search_notes to ours. Raises InvalidInput."""
     unused_names = [name for name in _FORMER_TIMES if args.get(name) is not None]
     if unused_names:
         raise InvalidInput(

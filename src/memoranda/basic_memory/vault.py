@@ -120,7 +120,7 @@ class Vault:
         raise InvalidInput(f"No project has the id {identity}. list_memory_projects shows them.")
 
     def detected(self, memory: MemorySession, args: Arguments) -> str | None:
-        """Return our name of the project that an address in the arguments begins with.
+        """Find the project that an address in the arguments begins with. Returns our name of it.
 
         None if no address does, if it is the default project, or if the call names its project.
         For `memory://work/plans` it is `work`, and the argument becomes `memory://plans`. An

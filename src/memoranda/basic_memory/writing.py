@@ -211,7 +211,10 @@ def in_existing_case(memory: MemorySession, project: str, path: str) -> str:
 
 
 def _in_spelling_of(names: set[str], name: str) -> str:
-    """Return the one of `names` that differs from a name only in case. The name itself if none."""
+    """Return `name` as it is spelled in `names`, if one of them differs only in case.
+
+    Otherwise `name` itself is returned.
+    """
     if name in names:
         return name
     for candidate in sorted(names):

@@ -509,7 +509,7 @@ def _move_in(
 
 
 def _plan_of_graph(memory: MemorySession, path: str) -> tuple[MovePlan, str]:
-    """Return (plan, numbers in words) for importing a file with the lines of a graph.
+    """Plan the import of a file with the lines of a graph. Returns (plan, its numbers in words).
 
     path: the path of the file. `-` means stdin.
     """
@@ -741,7 +741,7 @@ def _graph_counts(lines: GraphText) -> dict[str, int]:
 
 
 def _graph_counts_text(counts: Mapping[str, int]) -> str:
-    """Return the numbers of an import of a graph in words."""
+    """Say in words how much an import of a graph adds."""
     return (
         f"{counts['entities']} entities, {counts['relations']} relations "
         f"({counts['skipped']} lines skipped)"

@@ -1016,7 +1016,7 @@ def _has_hooks(client: Client) -> bool | None:
 
 
 def _state_line(row: dict[str, Any]) -> str:
-    """Return the row of one client in the table as a line for a person."""
+    """Write the row of one client in the table as a line for a person."""
     has_hooks = {True: "yes", False: "no", None: "-"}[row["hooks"]]
     state = row["entry"]
     if row["version"]:

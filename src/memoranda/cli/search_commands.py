@@ -447,7 +447,7 @@ def _show_found(
 
 
 def _nearest(memory: ReadVerbs, query: Query, text: str) -> list[NoteInfo]:
-    """Return a few notes with all words of a text or, if no note has all of them, with some.
+    """Return a few notes with all words of a text. Without such notes, some words are enough.
 
     Archived notes are only included if the query asks for them.
     """

@@ -154,7 +154,7 @@ class MemorandaMemoryService(BaseMemoryService):
         return [note for note in notes if _is_of(note, app, user)]
 
     def _add(self, app: str, user: str, events: Sequence[Event], session: str | None) -> None:
-        """Store the events that were never added as notes of the traces, as one change.
+        """Store events as notes of the traces, as one change. Events stored before are left out.
 
         An event that was added and then deleted is not added again.
 

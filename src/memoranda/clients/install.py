@@ -51,7 +51,7 @@ _MAX_BACKUPS = 5
 
 
 class Target(NamedTuple):
-    """A file of a client, with the edits to put into the file or to remove from it.
+    """A file of a client, and our edits of it, which can be put in or removed.
 
     format: the syntax of the file, a key of EDITORS.
     """

@@ -516,7 +516,7 @@ class _NewMember:
         return body[:place] + comma + member_without_brackets + body[place:]
 
     def in_block(self, body: str, node: Node, position: int | None) -> str:
-        """Return the text with the member in a container that is a block of lines.
+        """Add the member to a container that is a block of lines, and return the text.
 
         node: the container.
         position: the index of the member to replace. None adds the member at the end.
@@ -592,7 +592,7 @@ def _yaml(text: str) -> Document:
 
 
 def _yaml_node(yaml_node: Any, key: Any = None) -> Node:
-    """Return a node of the YAML library as one of our nodes.
+    """Convert a node of the YAML library to one of ours.
 
     yaml_node: the node of the library.
     key: the library's node of the key that has this value. None for the root and an item of a list.
@@ -643,7 +643,7 @@ def _line_end(text: str, position: int) -> int:
 
 
 def _lines_of(text: str, member: Member) -> tuple[int, int]:
-    """Return the positions (begin, end) of the lines of a member.
+    """Return (begin, end) of the lines that belong to a member.
 
     Raises Unsure if another member is on one of these lines.
     """

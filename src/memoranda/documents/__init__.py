@@ -123,7 +123,7 @@ def note(memory: ReadVerbs, note_or_info: Note | NoteInfo, content: str) -> Docu
 
 
 def names(note_or_info: Note | NoteInfo) -> Document:
-    """Return the keys of NAMES with their values for one note."""
+    """Return the names of one note: the keys of NAMES with their values."""
     return {key: getattr(note_or_info, key) for key in NAMES}
 
 

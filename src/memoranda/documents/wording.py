@@ -155,7 +155,7 @@ def origin(info: NoteInfo) -> str:
 
 
 def row_text(info: NoteInfo, content: str) -> str:
-    """Return the text of a note for a row, with its title in front unless the text begins with it."""
+    """Return the text of a note for a row. It begins with the title, which is said only once."""
     if info.project in MEMORY_PROJECTS:
         if info.is_broken:
             return f"[header not read] {content}"

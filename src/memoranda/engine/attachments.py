@@ -190,7 +190,7 @@ def attachment_named(
 
 
 def _projects_to_search(memory: ReadVerbs, project: str | None) -> list[str]:
-    """Return the names of the projects to look in.
+    """Return the names of the projects that may have the attachment.
 
     project: look only in this project. None means the default project first, and then all others
         that the caller may use.
@@ -204,7 +204,7 @@ def _projects_to_search(memory: ReadVerbs, project: str | None) -> list[str]:
 
 
 def _described(memory: ReadVerbs, source: FolderSource, attachment: Attachment) -> AttachedFile:
-    """Return an attachment with its details and with the notes that link to it."""
+    """Complete an attachment with its details and the notes that link to it."""
     changed = stamp(attachment.changed)
     attached = AttachedFile(source.name, attachment.path, attachment.kind, attachment.size, changed)
     attached.linked_from = _linking(memory, source.name, attachment.path)

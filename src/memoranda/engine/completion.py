@@ -58,7 +58,7 @@ def offers(settings: Settings, kind: str, prefix: str = "", agent: str | None = 
 
 
 def _changes(layout: Layout, prefix: str) -> list[str]:
-    """Return up to MOST of the latest changes whose numbers begin with `prefix`."""
+    """Return the latest changes whose numbers begin with `prefix`, at most MOST."""
     latest: list[tuple[int, str, str, str]] = []
     with suppress(StorageError):
         latest = latest_changes(layout.ledger, _LATEST_CHANGES)

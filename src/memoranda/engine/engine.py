@@ -240,7 +240,7 @@ class Engine:
             raise StorageError("the memory", "it was closed")
 
     def _open_sources(self) -> None:
-        """Open the sources of the built-in projects, of the configured projects and of `extra`.
+        """Open the source of each project: the built-in ones, the configured ones and `extra`.
 
         A graph file that is open already keeps its source.
         """
@@ -853,7 +853,7 @@ class Engine:
                 self._outside_locks.close()
 
     def _show(self, changes: Sequence[PlannedChange]) -> None:
-        """Update the index with changes that are on disk, in one transaction."""
+        """Bring changes that are on disk into the index, in one transaction."""
         try:
             with self.index.transaction():
                 for planned in accepted(changes):

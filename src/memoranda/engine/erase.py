@@ -296,7 +296,7 @@ class Erasure:
                 raise InvalidInput(f'{project}/{path} has no observation "{observation}".')
 
     def _add_reminders(self, plan: Plan) -> bool:
-        """Add the reminders to the plan that were made from one of its notes.
+        """Add the reminders that were made from one of the plan's notes to the plan.
 
         Returns whether there are any.
         """

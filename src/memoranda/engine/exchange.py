@@ -301,7 +301,7 @@ class Exchange:
 
 
 def keep_lost(session: WritingSession, lost: Sequence[tuple[Touched, bytes]]) -> None:
-    """Record texts that lost a conflict in the history, as one change.
+    """Save texts that lost a conflict in the history, as one change.
 
     The history then shows each text as if it had been in its file just before the text that won
     (`Touched.new`). So `restore` and `undo` can bring the lost text back. Texts that the history

@@ -88,7 +88,7 @@ class GraphEdits(Protocol):
         """Create an entity. `more` are further keys, which belong to other programs."""
 
     def add_observations(self, name: str, texts: Sequence[str]) -> None:
-        """Add observations to an entity that has none of them yet."""
+        """Add observations to an entity. It must not have any of them yet."""
 
     def drop_observations(self, name: str, texts: set[str]) -> None:
         """Remove all copies of these observations from an entity."""
@@ -133,7 +133,7 @@ class Graph(Protocol):
         """Return the entities with one of these names, in stored order."""
 
     def matching(self, text: str) -> list[EntityKey]:
-        """Return the entities that have `text` in their name, in their type or in one observation.
+        """Return the entities that have `text` in their name, their type or an observation.
 
         They are in stored order. Case does not matter.
         """
@@ -238,9 +238,7 @@ class Graph(Protocol):
         """
 
         def plan(edits: GraphEdits) -> list[tuple[str, list[str]]]:
-            """Add the texts that are new to each entity, and return them in the order of
-            `additions`.
-            """
+            """Add the new texts to each entity. Returns them in the order of `additions`."""
             missing = [name for name, _ in additions if name not in edits.present_names]
             if missing:
                 raise NoEntity(missing[0])

@@ -629,7 +629,7 @@ class ProjectGraph(NoteGraph):
         return sorted(relations, key=lambda relation: (relation.order, relation.triple))
 
     def _arriving(self, info: NoteInfo) -> list[GraphRelation]:
-        """Return the relations in other notes of the project that lead to this note."""
+        """Return the relations that lead to this note from other notes of the project."""
         edges = self._index.links.incoming(info, self.session.agent)
         return [
             _relation(edge.note, edge, info.title)
@@ -683,7 +683,7 @@ class ProjectGraph(NoteGraph):
 
 
 class EveryGraph(Graph):
-    """The graphs of all projects that the caller may see, as one graph that can only be read.
+    """All graphs that the caller may see, joined to one graph for reading only.
 
     The key of an entity has the name of its project.
     """

@@ -278,8 +278,7 @@ class HistoryVerbs(NoteVerbs):
         )
 
     def _files_that_count(self, change: Change) -> Sequence[Touched]:
-        """Return the files of a change that the caller must be able to see in order to see the
-        change.
+        """Return the files of a change that decide whether the caller may see the change.
 
         If a note was deleted, links to it were removed from other memories. These memories do not
         count.

@@ -106,7 +106,7 @@ class JsonEntryFolder:
         InPlaceChange(HomeSession(engine, None, "job"), f"{stem}.json").carry_out(file, plan)
 
     def _with_recalls(self, row: Row, name: str, recalls: int) -> Row:
-        """Return a row with more recalls, and with the time of the last one if that is known.
+        """Return a row with more recalls added, and with the time of the last one if it is known.
 
         name: the entry's name in the log of reads.
         """

@@ -278,7 +278,7 @@ class LinkVerbs(ReadVerbs, WritingSession):
 def _planned_links(
     infos_by_row: Mapping[int, NoteInfo], resolved_links: Iterable[tuple[int, str, int | None]]
 ) -> tuple[ResolvedLinks, dict[int, list[str]]]:
-    """Plan which ids to add to the headers of memories for their wikilinks.
+    """Plan which ids to add to headers of memories because their texts have wikilinks.
 
     infos_by_row: all memories, by row.
     resolved_links: (row of the memory with the link, name in the link, row of the linked note). The

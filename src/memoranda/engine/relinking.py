@@ -79,7 +79,7 @@ class Relinking:
 
 
 def moved_note(info: NoteInfo, path: str, permalink: str | None = None) -> MovedNote:
-    """Return a note as it is, together with the same note as it will be after a move to `path`.
+    """Return a note before and after a move to `path`.
 
     permalink: the permalink after the move. None means the permalink in the header of the note or,
         without one, the permalink that is made from the new path.

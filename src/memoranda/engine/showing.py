@@ -199,7 +199,7 @@ class Shown:
         return prepared.note
 
     def _moved(self, step: Step, source: Source, to: str) -> tuple[Note, Stamp] | None:
-        """Return a note that was moved to `to`, with the stamp of its file.
+        """Return the note that was moved to `to`, and the stamp of its file.
 
         None if what is there is not in the index: a link, a folder, or a file that is not a note.
         """

@@ -138,7 +138,7 @@ def _newest_version(memory: Reader, note: NoteInfo) -> NoteInfo | None:
 
 
 def _source_turns(memory: Reader, hits: Sequence[Hit]) -> Iterator[Hit]:
-    """Yield a passage for each memory of `hits` that was made from a turn of a transcript.
+    """Yield the turn of a transcript that a memory among `hits` was made from, as a passage.
 
     The passage is the turn.
     """

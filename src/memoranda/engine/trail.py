@@ -241,8 +241,7 @@ class Trail:
         return is_named_by_id and (touched.old is None or self._has_id(touched))
 
     def _remember_text(self, touched: Touched) -> None:
-        """Add the texts that the history has of a step to `texts`, and the ids in their headers to
-        `ids`.
+        """Collect the texts that the history has of a step in `texts`, and their ids in `ids`.
 
         The history has the text that the step replaced. It has the text that the step wrote only if
         another program replaced that text. Changes of files that are named by these ids are queued.
@@ -414,7 +413,7 @@ class Trail:
         return self._engine.ledger.lines.keep(touched, remaining)
 
     def _drop_folders(self) -> None:
-        """Remove the names of folders from the history that disappeared together with the notes.
+        """Remove the names of folders that disappeared with the notes from the history.
 
         The name of a folder may tell what its notes were about.
         """
@@ -833,7 +832,7 @@ def search(
 
 
 def _needles_in_places(engine: Engine, needles: Needles, folders: Iterable[str]) -> set[bytes]:
-    """Return the needles that are in the names of the projects' places and of `folders`."""
+    """Search the names of the projects' places and of `folders`. Returns the needles found."""
     roots = [source.root for source in engine.sources.values()]
     places = "\n".join([*roots, *folders])
     return needles.found_in(os.fsencode(f"{places}\n{places.lower()}"))
@@ -867,7 +866,9 @@ def _is_of_history(name: str) -> bool:
 def _search_older_texts(
     engine: Engine, needles: Needles, place_words: set[bytes]
 ) -> tuple[set[bytes], list[Mention]]:
-    """Return the needles in the texts that the ledger keeps, and the texts that have one as a word.
+    """Search the texts that the ledger keeps.
+
+    Returns the needles in them, and the texts that have one as a word.
 
     place_words: needles that do not count.
     """
@@ -958,7 +959,7 @@ def _folders_of_home(layout: Layout) -> Iterator[tuple[str, list[str], list[str]
 
 
 def _name_in_home(layout: Layout, path: str) -> str:
-    """Return the name to show to people for a file of the home, such as `.memoranda/ledger.db`.
+    """Return a name of a file of the home that people understand, such as `.memoranda/ledger.db`.
 
     `Layout.place` does the reverse.
     """

@@ -594,7 +594,7 @@ class Transaction:
         )
 
     def _take_up(self, change: Change) -> None:
-        """Count a change that is on disk as one of its agent, and show it in the index."""
+        """Count a change on disk for its agent's daily limit, and show the change in the index."""
         engine = self._engine
         engine.day_use.count(change)
         engine.commits += 1

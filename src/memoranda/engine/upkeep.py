@@ -94,7 +94,7 @@ class Upkeep:
 
     @verb
     def targets(self, infos: Sequence[NoteInfo]) -> dict[int, tuple[str, ...]]:
-        """Return the targets of the wikilinks in the text of each memory, by row of the memory.
+        """Return the wikilinks in the text of each memory: row of the memory -> targets.
 
         A target is as the text has it, such as `Plan` for `[[Plan]]`. It is listed once for each
         memory. Targets that the header of the memory links to already are left out.
@@ -470,7 +470,7 @@ class Upkeep:
     def derive(
         self, source: NoteInfo, record: Record, keys: Mapping[str, Any], verb: str
     ) -> list[NoteInfo]:
-        """Store a record that was made from a memory, and link both with each other, as one change.
+        """Store a record that was made from a memory, and link the two, as one change.
 
         source: the memory that the record was made from.
         record: the new memory. It is not trusted more than `source`.

@@ -300,7 +300,7 @@ def _new_name(step: Step) -> str:
 def _without_known(
     secrets: Iterable[GateMatch], text: str, old: Iterable[bytes]
 ) -> list[GateMatch]:
-    """Return the secrets of a text that are in none of the `old` texts."""
+    """Return the secrets of a text that no text in `old` has."""
     old_texts = [data.decode("utf-8", "replace") for data in old]
     new_secrets: list[GateMatch] = []
     for secret in secrets:

@@ -465,7 +465,7 @@ class Registry:
         return self.hooks.call(memory.agent, name, arguments, run_tool)
 
     def instead_of(self, name: str) -> str:
-        """Return the sentence that says which tool to use instead of another program's tool.
+        """Return a sentence that names the tool to use instead of another program's tool.
 
         "" if no toolset knows the other program's tool.
         """

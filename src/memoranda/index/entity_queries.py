@@ -170,7 +170,7 @@ class EntityMemory:
         ]
 
     def holding(self, text: str) -> list[EntityKey]:
-        """Return the entities whose texts contain `text`, which is in lower case, in order."""
+        """Return the entities whose texts contain `text`, in order. `text` is in lower case."""
         # No entity's text has the separator.
         if not self.entities or _SEPARATOR in text:
             return []
@@ -398,7 +398,7 @@ class EntityQueries(Queries):
     def _notes_with(
         self, column: str, table: str, project: str, names: Iterable[str], viewer: str | None
     ) -> list[int]:
-        """Return the rows of a project's notes that have exactly one of `names` in a column.
+        """Return the rows of notes in a project that have exactly one of `names` in a column.
 
         column: the column of the joined tables, such as `n.title`. It must be equal to a name,
             letter by letter.

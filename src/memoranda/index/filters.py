@@ -145,7 +145,7 @@ def with_writer(facet: str, provenance: Provenance) -> str:
 
 @remembered
 def _writer_tokens(provenance: Provenance) -> list[str]:
-    """Return the facet tokens of a writer, which the notes of one change have in common."""
+    """Return the facet tokens of a writer. All notes of one change have the same."""
     pairs = [(BY, provenance.who)]
     client = provenance.client
     if client:

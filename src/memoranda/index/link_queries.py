@@ -110,7 +110,7 @@ class LinkQueries(Queries):
         viewer: str | None,
         target_project: str | None = None,
     ) -> NoteInfo | None:
-        """Resolve a link to the note that it leads to for `viewer`. None if it leads to no note.
+        """Return the note that a link leads to for `viewer`. None if it leads to no note.
 
         project, folder: the place of the note that has the link.
         target: the text in `[[target]]`.
@@ -287,7 +287,7 @@ class LinkQueries(Queries):
         return counts
 
     def _incoming(self, links: Sequence[_Link]) -> list[Edge]:
-        """Turn links that lead to one note into edges, which name the notes they come from."""
+        """Turn links to one note into edges, which name the notes they come from."""
         infos_by_row = infos(self._db, {link.note for link in links})
         edges: list[Edge] = []
         for link in links:

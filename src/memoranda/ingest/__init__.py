@@ -54,7 +54,7 @@ class Change(NamedTuple):
 
 @dataclass(slots=True)
 class IngestPlan:
-    """The plan for the files of one source.
+    """The plan for one source: which files become memories.
 
     source: the name of the source.
     root: its folder; "" if its place is unknown.
@@ -87,7 +87,7 @@ class _ChangedFile(NamedTuple):
 
 @dataclass(slots=True)
 class Ingestion:
-    """The outcome for the files of one source, as numbers of files.
+    """The outcome for one source, as numbers of files.
 
     ingested: stored as new memories.
     updated: whose memories were updated.

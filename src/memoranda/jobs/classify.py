@@ -178,7 +178,7 @@ class Classifier:
     def _by_examples(
         self, text: str, leaning: str | None = None, *, is_timeless: bool = False
     ) -> CategoryChoice:
-        """Choose by a vote of the examples that are nearest to a text.
+        """Choose the category that most of the nearest examples have.
 
         If a model is configured, the examples nearest in words have one half of the votes, and the
         examples nearest in meaning have the other half.

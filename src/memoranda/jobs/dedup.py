@@ -706,7 +706,7 @@ def _have_names_of_their_own(text: str, other_text: str) -> bool:
 
 
 def _names_in(text: str) -> set[str]:
-    """Return the stems of the words that seem to be names by their capitals."""
+    """Return the stems of words that seem to be names, because they have a capital."""
     names = " ".join(_NAME.findall(text))
     return _stems_of(names)
 
@@ -792,7 +792,7 @@ def _similar_to(
 
 
 def _similar_pairs_in(block: list[_Terms]) -> list[ScoredPair]:
-    """Choose the memories of one block that are linked as similar.
+    """Choose which memories of one block to link as similar.
 
     block: the memories with their terms. The list is sorted here.
     """

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 def plan_expire(
     memories: Sequence[MemoryState], settings: Settings, now: datetime, *, careful: bool = False
 ) -> list[Action]:
-    """Plan to archive the memories of the inbox that have expired, in the category they belong to.
+    """Plan to archive expired memories of the inbox, in the category they belong to.
 
     careful: whether to keep memories of a category in `daemon.keep`, memories written by hand, and
         memories that were read often, as the daemon does.

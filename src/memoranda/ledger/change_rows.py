@@ -71,7 +71,7 @@ def step_values(touched: Touched) -> tuple[Any, ...]:
 
 
 def change_of(row: RowByName) -> Change:
-    """Return the change of a row of `change`, without its steps."""
+    """Convert a row of `change` to a Change without steps."""
     return Change(
         number=row["number"],
         time=row["time"],

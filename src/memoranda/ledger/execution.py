@@ -112,7 +112,7 @@ class Execution:
 
     @contextmanager
     def opened(self, step: Step) -> Iterator[tuple[int, str]]:
-        """Yield the descriptor of the folder of the step's file, and the file's name in it."""
+        """Open the folder of the step's file. Yields its descriptor, and the file's name in it."""
         folder, name = self._at(step)
         yield folder.fd, name
 

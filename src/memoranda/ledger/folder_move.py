@@ -111,7 +111,7 @@ class _OpenFolders(NamedTuple):
     new: int
 
     def entries(self) -> Iterator[tuple[str, Entry, Entry]]:
-        """Yield each name in the old folder, with the entries of that name in both."""
+        """Yield each name in the old folder, with its entries in the old and in the new folder."""
         for name in sorted(os.listdir(self.old)):
             yield name, Entry(self.old, name), Entry(self.new, name)
 

@@ -282,7 +282,7 @@ class History:
         return [row["change"] for row in self.database.rows(sql, (id_begin, before))]
 
     def numbers_at(self, project: str, path: str, before: int) -> list[int]:
-        """Return the numbers below `before` of changes with a step from or to a place."""
+        """Return the numbers below `before` of changes that have a step from or to a place."""
         sql = (
             "select change from step where path = :path and project = :project and change < :before "
             "union select change from step where dest = :path and dest <> '' "

@@ -1204,7 +1204,7 @@ def _is_in_ledger(step: Step) -> bool:
 
 
 def temp_mark() -> str:
-    """Return the beginning of the names of a change's temporary files.
+    """Return the text that the names of a change's temporary files begin with.
 
     It has the prefix, the process and a random mark, as in `.tmp-4711-9f86d0817c2b`.
     """

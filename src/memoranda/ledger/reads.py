@@ -217,7 +217,7 @@ class Reads:
         return {key: row.used_at for key, row in self.rows(keys).items() if row.used_at}
 
     def whole(self) -> dict[str, ReadRow]:
-        """Return all reads by key, to be added to the headers of their notes.
+        """Return all reads by key, so that they can be added to the headers of notes.
 
         In a home with a server, they are the reads on all machines.
         """

@@ -67,7 +67,7 @@ def take_over_file(database: LedgerDatabase, path: Path, insert: Insert) -> bool
 
 
 def _bytes_taken(connection: Connection, name: str, file: File) -> int:
-    """Return how many bytes of a file of an earlier version are in the ledger already.
+    """Return how much of an earlier version's file is in the ledger already, in bytes.
 
     name: the name of the file.
     """

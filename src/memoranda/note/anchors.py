@@ -106,7 +106,7 @@ def with_own_anchors(text: str, body_at: int, names: Mapping[Anchor, str]) -> st
 
 
 def _line_with_own_anchors(line: str, names: Mapping[Anchor, str]) -> str:
-    """Return a line with new names in its links to anchors of the same note.
+    """Give the new names to links in a line that lead to anchors of the same note.
 
     names: the new name of each renamed anchor, as `renamed` returns it.
     """

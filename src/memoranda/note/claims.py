@@ -797,7 +797,7 @@ def is_someone(value: str) -> bool:
 
 
 def _copula_claim(text: str, is_alone: bool) -> Claim | None:
-    """Return the claim of "X is Y" or, in a note of one sentence, of "X: Y".
+    """Return the claim in "X is Y" or, if the note has one sentence, in "X: Y".
 
     is_alone: whether the note has only this sentence.
     """

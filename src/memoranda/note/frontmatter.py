@@ -646,7 +646,7 @@ def _join_lines(lines_by_key: Mapping[str, list[str]]) -> str:
 
 
 def _changed_lines(key: str, value: Any) -> list[str]:
-    """Return the lines of a key that is set to `value`, no lines for REMOVE."""
+    """Return the lines of a key for a new value. REMOVE gives no lines."""
     if value is REMOVE:
         return []
     return _lines(str(key), value, indent="")

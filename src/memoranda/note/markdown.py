@@ -183,7 +183,7 @@ def _type_of(keys: Mapping[str, Any], is_entity: bool) -> str:
 
 
 def _set_fields(note: Note, header: _Header) -> None:
-    """Set the fields of `note` that its header names, such as `updated` by `updated_at`."""
+    """Set the fields of `note` from its header, such as `updated` from `updated_at`."""
     for key, value in header.keys.items():
         if value is not None and key in _READERS:
             _set_field(note, key, value)
@@ -373,7 +373,7 @@ def _all_texts(header: Mapping[str, Any], keys: tuple[str, ...]) -> list[str]:
 
 
 def _with_pages(value: Any) -> Any:
-    """Replace each `[[page]]` in a value that YAML read by the name of the page.
+    """Replace each `[[page]]` in a YAML value by the name of the page.
 
     YAML reads `[[Tea]]` as `[["Tea"]]`, which becomes `["Tea"]`. `["a", [["Tea"]]]`, which is YAML
     for `[a, [[Tea]]]`, becomes `["a", "Tea"]`. All other values stay.
@@ -736,7 +736,7 @@ def phase_of_category(category: str) -> str:
 
 
 def _memory_relations(note: Note) -> list[Relation]:
-    """Return the relations in the text of a memory, then one for each further link of its header.
+    """Return the relations in the text of a memory, followed by further links of its header.
 
     The key `links` of the header names these.
     """

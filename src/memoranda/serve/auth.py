@@ -441,7 +441,7 @@ def _token(row: Mapping[str, Any]) -> StoredToken:
 
 
 def _exists(message: str) -> Exists:
-    """Return an error with this message in place of the usual one, which is about notes."""
+    """Return an error with this message. The usual message would speak of notes."""
     error = Exists(message)
     error.args = (message,)
     return error

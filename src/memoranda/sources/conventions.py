@@ -184,7 +184,7 @@ def conventions_of(root: str, *, has_programs: bool) -> Conventions:
 
 
 def daily_path(conventions: Conventions, year: int, month: int, day: int) -> str:
-    """Return the path of the note of a day, without extension. "" if no format is known.
+    """Return the path of a day's note, without extension. "" if no format is known.
 
     In Obsidian with the folder `daily`: `daily/2026-05-07`.
 

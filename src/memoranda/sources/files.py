@@ -365,7 +365,7 @@ def open_own(path: Path | str, access: int = os.O_RDWR | os.O_CREAT) -> int:
 
 
 def check_own(path: Path | str) -> None:
-    """Raise OSError if something odd, such as a device or a pipe, has the name of one of our files.
+    """Raise OSError if one of our files is something odd, such as a device or a pipe.
 
     A folder is let through: opening it raises a better error.
     """

@@ -92,7 +92,7 @@ class Layout:
         return self.private != self.root / PRIVATE
 
     def place(self, name: str) -> Path:
-        """Return the path of a file that is named in the home, such as `.memoranda/index.db`.
+        """Return the path of a file from its name in the home, such as `.memoranda/index.db`.
 
         The private folder may be elsewhere.
         """

@@ -330,7 +330,7 @@ def joined_letters(text: str) -> str | None:
 
 
 def decoded(text: str) -> Iterator[str]:
-    """Yield the texts that are hidden in a text, in Base64 and in hexadecimal digits.
+    """Find texts that are hidden in a text, in Base64 or in hexadecimal digits.
 
     If the text says that it is rotated or reversed, yield the text itself rotated and reversed, too.
     """

@@ -345,7 +345,7 @@ class Rules:
         return list(self._words[kind])
 
     def words_near(self, kind: str, text: str) -> set[str]:
-        """Return the words of `near` in rules of `kind` that `text` has.
+        """Return the words in `text` that rules of `kind` list in `near`.
 
         `find` takes them as `near_words`.
         """
@@ -547,7 +547,7 @@ def _has_check_digit(text: str) -> bool:
 
 
 def _bits_per_character(text: str) -> float:
-    """Return the entropy of a text in bits, from the share of each character in it."""
+    """Return the entropy of a text in bits. It is high if many characters are equally frequent."""
     shares = [text.count(char) / len(text) for char in set(text)]
     return -sum(share * math.log2(share) for share in shares)
 

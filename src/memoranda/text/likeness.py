@@ -454,7 +454,7 @@ def _length_of(words: Sequence[str]) -> float:
 
 
 def _language_of(counts: int) -> int:
-    """Return the place in `_LATIN` of the language that has most of the words. English comes first.
+    """Return the place in `_LATIN` of the language with most of the words. English comes first.
 
     counts: the sum of the counts of all words, see `_Word`.
     """
@@ -641,7 +641,7 @@ def is_like_around(words: Sequence[str], first: int, last: int, least: float) ->
 
 
 def best_score(sentences: Iterable[Sequence[str]]) -> float:
-    """Return the largest score of a window of a text. Windows not worth scoring are passed over.
+    """Return the largest score of any window in a text. Windows not worth scoring are passed over.
 
     It takes time in proportion to the text.
 

@@ -905,7 +905,7 @@ class Orders:
         return rule_ids
 
     def _bits_in(self, words: Sequence[str]) -> dict[str, int]:
-        """Return the bits of the parts of each word in a text. Words of no part are left out.
+        """Return the parts of each word in a text, as bits. Words of no part are left out.
 
         The part of an entry of several words counts if the text has all its words.
         """
@@ -1306,7 +1306,7 @@ def _matches(
 
 
 def _places_of(names: Iterable[str], parts: dict[str, list[float]]) -> list[float]:
-    """Return the places of all words that belong to one of the named parts."""
+    """Return the places of all words in one of the named parts."""
     places: list[float] = []
     for name in names:
         places += parts.get(name, ())

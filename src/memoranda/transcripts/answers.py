@@ -161,7 +161,7 @@ def _prefix(word: str) -> str:
 
 
 class Question:
-    """A question that texts are compared with, to find the sentence that answers it."""
+    """A question to compare texts with, in order to find the sentence that answers it."""
 
     def __init__(self, text: str, words: Sequence[Wanted], related: float):
         """Take the text of a question and its words.

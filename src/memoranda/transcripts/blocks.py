@@ -102,7 +102,7 @@ def speaker(is_person: bool) -> Kind:
 
 
 def failure(is_error: bool) -> bool | None:
-    """Return True for a result that is marked as an error, otherwise None for unknown.
+    """Return True if a result is marked as an error. Otherwise None, which means unknown.
 
     A missing mark proves nothing: many programs mark only some of the errors.
 

@@ -543,7 +543,7 @@ class TraceIndex:
         return counts
 
     def frequencies(self, words: Sequence[str]) -> dict[str, int]:
-        """Count the turns that have each of these words in any of its forms, e.g. `{"port": 12}`.
+        """Count the turns that have each of these words in any form, e.g. `{"port": 12}`.
 
         Words that no turn has are left out. The count of a word that is in very many turns is an
         estimate. Counts are remembered while the index is open.

@@ -307,7 +307,7 @@ def _with_coverage(
     turns: dict[int, list[ScoredTurn]],
     scores: dict[int, float],
 ) -> dict[int, float]:
-    """Return the scores of the best exchanges, raised by the share of concepts in or near them.
+    """Raise the scores of the best exchanges, if many concepts are in or near them.
 
     One word ten times does not answer a question of five words.
 
@@ -379,7 +379,7 @@ def _bytes_to_read(turn: TurnRow) -> int:
 
 
 def _question(index: TraceIndex, text: str, concepts: Sequence[Concept]) -> Question:
-    """Return the question whose answers are looked for in sentences. A rare word counts more.
+    """Return the question to find answering sentences for. A rare word counts more.
 
     index: the transcripts, which tell how rare a word is.
     text: the question.
@@ -459,7 +459,7 @@ class _WordTurns(NamedTuple):
 def _turns_with(
     index: TraceIndex, query_words: Sequence[str], max_turns: int, first: int
 ) -> _WordTurns:
-    """Return the turns with one of these words. Only the newest turns have very common words.
+    """Return the turns with one of these words. For very common words, only the newest turns.
 
     index: the transcripts.
     query_words: the words.

@@ -282,7 +282,7 @@ def _names_error(line: str) -> bool:
 
 
 def error_term(line: str) -> str:
-    """Return the term of an error, without the parts that differ from one run to the next.
+    """Return the term of an error. Parts that differ from run to run are left out.
 
     `line 7: no such file 'a.txt'` becomes `e:line 0: no such file '…'`.
     """

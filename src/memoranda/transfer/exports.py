@@ -747,7 +747,7 @@ def _parts(content: Any) -> str:
 
 
 def _part_text(part: Any) -> str:
-    """Return the text of a part of a message, or its kind in brackets."""
+    """Return the text of a part of a message. For other parts, their kind in brackets."""
     if isinstance(part, str):
         return part
     if not isinstance(part, dict):

@@ -150,7 +150,7 @@ def compared(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fields_of(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return the fields of a record that a line has values for, each with its key in the line.
+    """Return the record's fields that a line has, each with its key in the line.
 
     `expires_at` counts even as null, which means that the memory never expires.
     """

@@ -510,7 +510,7 @@ class FolderMove:
         self._digests[_CONFIG] = sha256(data)
 
     def _relocate(self) -> list[str]:
-        """Replace the path of the source by the path of the target in the copy.
+        """Replace the path of the source by the path of the target, in the files of the copy.
 
         The configuration and the ledgers name folders of projects, spaces and graph files. Returns
         the names of the changed files.
@@ -533,7 +533,7 @@ class FolderMove:
         return changed
 
     def _relocated(self, name: str, data: bytes) -> bytes:
-        """Return the bytes of a file with the path of the target in place of the source's.
+        """Return a file's bytes with the source's path replaced by the target's.
 
         A path counts only as a whole: moving `/home/a` must not change `/home/ab`.
 

@@ -144,7 +144,7 @@ class _RecordedFailure(NamedTuple):
 
 @dataclass(slots=True)
 class ServerState:
-    """The state of one server in addition to the files of its banks.
+    """The state of one server. The files of its banks are not part of it.
 
     debug: whether updates write a dump.
     llm: the language model that chooses files. None means that rules choose.

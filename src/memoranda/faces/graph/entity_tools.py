@@ -265,7 +265,7 @@ class GraphReply:
             ]
 
     def _entity_data(self, key: EntityKey, texts: Sequence[str]) -> Data:
-        """Return an entity as replies have it, with the observations that the caller asks for.
+        """Return an entity for the reply, with the observations that the caller asks for.
 
         texts: all its observations.
         """
@@ -802,7 +802,7 @@ def _distances(
 def _reached(
     relation: GraphRelation, names: set[str], direction: str, types: list[str] | None
 ) -> list[str]:
-    """Return the entities that a relation leads to from one of `names`.
+    """Return the entities that a relation leads to, starting from one of `names`.
 
     For `a -> b` and the names {a}: `b` with the direction `out` or `both`, nothing with `in`.
 

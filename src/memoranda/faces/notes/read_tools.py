@@ -730,7 +730,7 @@ def _allowed_types(args: Arguments, query: Query) -> tuple[str, ...]:
 def _common_names(
     names: tuple[str, ...] | None, other_names: tuple[str, ...] | None
 ) -> tuple[str, ...] | None:
-    """Return the names that are in both lists, ignoring case, in the spelling of `names`.
+    """Return the names that are in both lists, whatever their case, as `names` spells them.
 
     None, in an argument as in the result, means a list of all names.
     """

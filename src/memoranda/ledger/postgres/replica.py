@@ -438,7 +438,7 @@ class ReplicaHistory(History):
         return before, self._end_at(_OF_MACHINE, "<", moment)
 
     def _earliest_from(self, series: range, number: int) -> str:
-        """Return the earliest time of the changes of a series from a number on, "" if none is there.
+        """Return the time of the earliest change in a series, from a number on. "" without one.
 
         It need not be the time of the first of these changes, because the clocks of machines
         differ.

@@ -440,7 +440,7 @@ def of_row(space: str, number: int, step: Step) -> Iterator[SqlStatement]:
 
 
 def of_fold(space: str, folded: Mapping[str, ReadRow]) -> Iterator[SqlStatement]:
-    """Yield the SQL that subtracts the reads that were added to the headers of notes.
+    """Yield the SQL that subtracts reads, because headers of notes count them now.
 
     space: the name of the space.
     folded: the reads to subtract, by the id of their note. Reads that came later are kept.

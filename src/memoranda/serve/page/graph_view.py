@@ -414,7 +414,7 @@ def _pairs_among(pairs: Pairs, rows: set[int], kind: str) -> Pairs:
 
 
 def _clusters(visit: Visit, places: Mapping[int, Sequence[str]]) -> dict[str, Any] | None:
-    """Return the drawing of clusters, with the number of links between them.
+    """Return the drawing of clusters, and how many links are between them.
 
     Clusters are the folders at the first level that has several. None if no level has several.
 

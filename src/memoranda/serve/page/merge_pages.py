@@ -156,7 +156,7 @@ def _result(text: str, added_text: str) -> list[Line]:
 
 
 def _plain_line(line: str, kind: str) -> Line:
-    """Return a line of `plain_text`, with the category of its fact as a part of its own."""
+    """Write a line of `plain_text` with the category of its fact as a separate part."""
     parts = with_category([Part(SAME, line)])
     return [Part(kind, part.text) if part.kind == SAME else part for part in parts]
 

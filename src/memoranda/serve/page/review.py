@@ -415,7 +415,7 @@ def _panes_of_quotes(item: ReviewItem, notes: Sequence[Note]) -> list[Pane]:
 
 
 def _differing_words(statements: Sequence[str], quotes: Sequence[Quote]) -> list[list[Span]]:
-    """Return, for each of two statements, the places of the words that the other one lacks.
+    """Return the places of the words in each of two statements that the other one lacks.
 
     Their values are compared, or the whole statements if one does not have its value word by word.
     If these are too different, all their words are marked.

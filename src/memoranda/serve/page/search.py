@@ -517,7 +517,7 @@ def _folded_with_places(text: str) -> tuple[str, list[int]]:
 
 
 def _reasons(shares: Mapping[str, float], words: str) -> list[Reason]:
-    """Return the shares of a score as reasons, the largest first, and as parts of one bar.
+    """Return the shares of a score as reasons, the largest first. They are the parts of one bar.
 
     The positive shares fill the bar. A negative one has no width.
 

@@ -223,7 +223,7 @@ def full_time(clock: Clock, at: Time) -> str:
 
 
 def time_element(clock: Clock, at: Time, words: str = "") -> Markup | str:
-    """Return a time as an element that has it in full as its title.
+    """Return a time as an HTML element whose tooltip has the full time.
 
     A text that is not a time is returned as it is.
 

@@ -200,8 +200,9 @@ def _header(text: str) -> Mapping[str, Any]:
 def _keys_to_set_back(
     now: Mapping[str, Any], before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the keys of a header that a change set and that are still as it left them, each with its
-    value before.
+    """Return the header keys to set back: key -> the value before the change.
+
+    A key that was changed again since is left out.
     """
     return {
         key: before.get(key, frontmatter.REMOVE)

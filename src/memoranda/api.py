@@ -759,7 +759,7 @@ class Memory:
     def stats(self) -> HomeCounts:
         """Count the notes of each project, and the memories of each (phase, category).
 
-        Only notes that the caller may see count.
+        Notes that the caller may not see are left out.
         """
         return self._session.stats()
 

@@ -179,9 +179,9 @@ def _named_folder(words: tuple[str, ...]) -> tuple[str, str]:
 
 
 def _facts(memory: MemorySession, project: Project) -> dict[str, Any]:
-    """Return the JSON keys of a project: the rights of agents and, for a folder, its contents.
+    """Return JSON keys of a project: the rights of agents and, for a folder, its other contents.
 
-    The latter are the files that are not notes, and the settings of other programs.
+    These are the files that are not notes, and the settings of other programs.
     """
     access = memory.access_to(project.name)
     facts: dict[str, Any] = {

@@ -118,7 +118,7 @@ class Moment(click.ParamType):
 
 
 class Names(click.ParamType):
-    """An option whose value is a known name, such as a category, or a list of names ("A,B").
+    """The type of an option for a known name, such as a category, or a list of names ("A,B").
 
     The shell completes each name. The names are not checked here.
 

@@ -398,7 +398,7 @@ def _failure(payload: Mapping[str, Any]) -> str:
 def _outcome(payload: Mapping[str, Any]) -> tuple[str, Any]:
     """Return the output of a tool, and how the tool ended, such as "error".
 
-    The state is None if the payload does not say it.
+    The second value is None if the payload does not say it.
     """
     from memoranda.transcripts.blocks import text_of
 

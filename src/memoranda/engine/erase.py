@@ -296,7 +296,7 @@ class Erasure:
                 raise InvalidInput(f'{project}/{path} has no observation "{observation}".')
 
     def _add_reminders(self, plan: Plan) -> bool:
-        """Add the reminders that were made from one of the plan's notes to the plan.
+        """Add to the plan the reminders that were made from its notes.
 
         Returns whether there are any.
         """

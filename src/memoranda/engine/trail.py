@@ -413,7 +413,7 @@ class Trail:
         return self._engine.ledger.lines.keep(touched, remaining)
 
     def _drop_folders(self) -> None:
-        """Remove the names of folders that disappeared with the notes from the history.
+        """Remove from the history the names of folders that disappeared with the notes.
 
         The name of a folder may tell what its notes were about.
         """
@@ -959,7 +959,7 @@ def _folders_of_home(layout: Layout) -> Iterator[tuple[str, list[str], list[str]
 
 
 def _name_in_home(layout: Layout, path: str) -> str:
-    """Return a name of a file of the home that people understand, such as `.memoranda/ledger.db`.
+    """Return the name that people know for a file of the home, such as `.memoranda/ledger.db`.
 
     `Layout.place` does the reverse.
     """

@@ -355,7 +355,7 @@ class _Pairs:
 
 
 def phrases(content: str, pairs: Iterable[str]) -> list[str]:
-    """Join pairs of Han characters to the longest pieces that a text has of them.
+    """Join pairs of Han characters into the longest pieces that a text has of them.
 
     With the pairs `喝绿` and `绿茶`, the text `他喝绿茶` has the phrase `喝绿茶`. No pair is used twice.
     """

@@ -169,7 +169,7 @@ def _is_of_other_note(step: PlacedChange, step_differences: Sequence[Difference]
 
 
 def _with_runs_folded(rows: Sequence[Document]) -> list[Document]:
-    """Join rows of upkeep that follow each other to one row.
+    """Join rows of upkeep that follow each other into one row.
 
     It is the newest of them, and has the others in `repeated`. They have one verb, and show nothing
     that they changed.

@@ -201,7 +201,7 @@ class MemorandaMemoryService(BaseMemoryService):
         return results[: self._limit]
 
     def _entry_of(self, note: NoteInfo) -> MemoryEntry:
-        """Return an event or a memory as ADK has it."""
+        """Convert a note with an event or a memory to the form that ADK uses."""
         text = self._memory.read((note.project, note.path), count=False).content
         author = str(note.header.get(_AUTHOR) or "memory")
         role = "user" if author in ("user", "memory") else "model"

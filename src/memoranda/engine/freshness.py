@@ -806,7 +806,7 @@ class Freshness:
             self._notice_all(lost)
 
     def _try_to_apply(self, source: FolderSource, changes: Sequence[Difference]) -> bool:
-        """Apply those differences to the index that still exist.
+        """Apply the differences that still exist to the index.
 
         changes: differences that were found a while ago.
 
@@ -823,7 +823,7 @@ class Freshness:
         return True
 
     def _still_there(self, source: Source, changes: Iterable[Difference]) -> list[Difference]:
-        """Return those differences that still exist.
+        """Return the differences that still exist.
 
         changes: differences that were found a while ago.
         """

@@ -418,7 +418,7 @@ def has_same_content(text: str, other_text: str) -> bool:
 
 
 def _statement_of(text: str) -> _Statement:
-    """Split a text into words. A Chinese character is a word."""
+    """Split a text into words and content. A Chinese character is a word."""
     all_words = list[str]()
     for word in tokens(lower_form(text)):
         all_words += word if is_cjk(word) else (word,)

@@ -172,7 +172,7 @@ class Features(NamedTuple):
     """The ranking features of a note, as they were indexed (schema.sql, table `feature`).
 
     row: the row of the note.
-    conversation, position: the conversation of which it is a turn, and its place in it.
+    conversation, position: the conversation that it is a turn of, and its place there.
     speaker: the folded first name of the person who says it, or None.
     day: the day that it is about, as YYYY-MM-DD.
     words: about how many words it has.

@@ -45,9 +45,9 @@ class _Words(NamedTuple):
 
 
 def alike(facts: Sequence[tuple[str, T]]) -> list[list[T]]:
-    """Return facts in groups of those that say nearly the same. The order of `facts` stays.
+    """Group facts that say nearly the same. The order of `facts` stays.
 
-    facts: the text of each fact, and what is to be returned for it.
+    facts: (text, value to return) of each fact.
     """
     groups: list[tuple[_Words, list[T]]] = []
     for text, fact in facts:

@@ -268,7 +268,7 @@ def _mark_facts(state: StateCore) -> None:
 
 
 def _strike_contradicted(state: StateCore) -> None:
-    """Strike out the list items that something newer contradicts, with that behind them."""
+    """Strike out list items that something newer contradicts, and put this behind them."""
     from markdown_it.token import Token
 
     against: MutableMapping[int, Markup] = state.env.get("against", {})

@@ -201,7 +201,7 @@ def _called_in(memory: MemorySession, name: str, project: str) -> list[NoteInfo]
 
 
 def found_of(memory: MemorySession, refs: Sequence[str]) -> list[NoteInfo]:
-    """Return the notes that some references name, without those that are gone."""
+    """Return the notes that these references name. Notes that are gone are left out."""
     infos = []
     for ref in refs:
         with suppress(MemorandaError):
@@ -426,7 +426,7 @@ def _tell_notes_once(page: About, own_rows: Collection[int]) -> None:
 
 
 def _rows(learned: Learned) -> list[int]:
-    """Return the rows of a note that has the name, and of those that it replaced."""
+    """Return the rows of a note that has the name, and of the notes that it replaced."""
     return [learned.info.row, *(old.row for old in learned.before)]
 
 

@@ -88,7 +88,7 @@ def _shown(value: Any) -> Any:
 
 
 def _source(template: str) -> str | None:
-    """Return the text of a template. None if there is none of this name."""
+    """Return the text of a template. None if no template has this name."""
     content = package_files().get(f"{TEMPLATES}/{template}")
     return None if content is None else content.decode()
 

@@ -545,7 +545,7 @@ def reasons_of(visit: Visit, ids: Collection[str]) -> list[str]:
 
 
 def panes_of(notes: Sequence[Note]) -> list[Pane]:
-    """Return a pane for each note: one, or two with the words marked that only one of them has."""
+    """Return two panes for two notes, with the differing words marked. Otherwise one pane."""
     texts = [plain_text(note.content.strip("\n")[:_MAX_PANE_CHARACTERS]) for note in notes]
     if len(notes) == 2 and notes[0].id != notes[1].id:
         marked = [_own_words_marked(parts) for parts in sides(*texts)]

@@ -219,7 +219,7 @@ def ask(visit: Visit) -> Response:
 
 
 def _told_no_more(visit: Visit, agent: str) -> list[NoteInfo]:
-    """Return the overdue reminders that an agent may see, but is not told of any more."""
+    """Return overdue reminders that an agent may see, but is no longer told about."""
     caller = visit.memory.as_caller(agent, "preview")
     overdue = reminders_told_no_more(caller, visit.now)
     return [info for info in overdue if not visit.memory.is_held_back(info)]

@@ -29,7 +29,7 @@ _FRONTS = tuple({*MEMORY_PROJECTS, *map(lead, MEMORY_PROJECTS)})
 
 
 class Addressed(Protocol):
-    """A note with the values that are compared with an address."""
+    """A note, with the values to compare with an address."""
 
     @property
     def row(self) -> int: ...

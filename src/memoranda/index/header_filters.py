@@ -108,7 +108,7 @@ class _In(Condition):
 
 @dataclass(frozen=True, slots=True)
 class _Contains(Condition):
-    """Passed by a list that has certain elements.
+    """Passes a list that has certain elements.
 
     scalars: values of which the list must have all.
     conditions: for each condition, an element of the list must pass it.

@@ -245,7 +245,7 @@ class LinkQueries(Queries):
         return pairs
 
     def targets(self, rows: Sequence[int]) -> dict[int, list[str]]:
-        """Return the targets of these notes' relations as written, by row.
+        """Return the targets of these notes' relations as they are written: row -> targets.
 
         The targets of a note are in the order of its text. Notes without relations are missing.
         """
@@ -596,7 +596,7 @@ class Relocation:
         self._after = MovedResolver(db, viewer, projects, moved)
 
     def sources(self) -> list[NoteInfo]:
-        """Return the notes with links that will lead to another note after the move, or to none."""
+        """Return the notes with links that the move will break or lead to another note."""
         # The links of the moved notes, and those that name one of them.
         keys: set[str] = set()
         for move in self._moved:

@@ -87,7 +87,7 @@ def listing(
     limit: int | None = 10,
     offset: int = 0,
 ) -> tuple[list[NoteInfo], int]:
-    """Return one page of the notes that pass the filters of `query`, and the number of all.
+    """Return one page of the notes that pass `query`, and how many pass on all pages.
 
     The query's text is ignored. Notes with the same time are sorted by permalink. `contains`
     ignores case, also beyond ASCII.
@@ -104,7 +104,7 @@ def listing(
 
 @in_snapshot
 def rows_passing(db: sqlite3.Connection, query: Query, *, viewer: str | None) -> list[int]:
-    """Return the rows of all notes that pass the filters of `query`, in its order.
+    """Return the rows of all notes that pass `query`, in its order.
 
     viewer: the agent that asks; None for the owner. Hidden notes are left out.
 

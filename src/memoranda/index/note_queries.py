@@ -134,7 +134,7 @@ class NoteQueries(Queries):
     def listing(
         self, query: Query, *, viewer: str | None, limit: int | None = 10, offset: int = 0
     ) -> tuple[list[NoteInfo], int]:
-        """Return one page of the notes that pass the filters of `query`, and the number of all.
+        """Return one page of the notes that pass `query`, and how many pass on all pages.
 
         viewer: the agent that asks; None for the owner. Hidden notes are left out.
         limit, offset: how many notes to return, after skipping how many. None means all.
@@ -144,7 +144,7 @@ class NoteQueries(Queries):
         return listing(self._db, query, viewer=viewer, limit=limit, offset=offset)
 
     def rows_passing(self, query: Query, *, viewer: str | None) -> list[int]:
-        """Return the rows of all notes that pass the filters of `query`, in its order.
+        """Return the rows of all notes that pass `query`, in its order.
 
         viewer: the agent that asks; None for the owner. Hidden notes are left out.
         """
@@ -173,7 +173,7 @@ class NoteQueries(Queries):
         return list(claims.rivals(self._db, rows))
 
     def rows_with(self, texts: Sequence[str], limit: int) -> list[int]:
-        """Return up to `limit` rows of notes that contain at least one of these texts.
+        """Find notes that contain at least one of these texts. Returns up to `limit` rows.
 
         Notes with the rarest texts come first.
         """

@@ -902,7 +902,7 @@ class _Search:
         return [preferred_notes, other_notes, archived_notes]
 
     def _by_beginning(self) -> list[Candidate]:
-        """Return the notes whose id begins with the target, of the first project that has any.
+        """Return the notes whose id begins with the target. The first project that has any decides.
 
         The projects are tried in the order: default project, the one the target begins with, all.
         """

@@ -149,7 +149,7 @@ def validity_marks(
 
 
 def _paired_rows(db: sqlite3.Connection, result_side: str, known_side: str, row: int) -> list[int]:
-    """Return the rows of the notes that form a pair with the note in `row`, each once.
+    """Return the rows of notes that supersede the note in `row` or are superseded by it, each once.
 
     result_side: the side of the pair whose rows are returned, "old" or "new".
     known_side: the other side, on which `row` is.

@@ -153,7 +153,7 @@ class Differences(Sequence[Difference]):
 
 
 def _packed(path: str, stamp: Stamp, packed_stamp: bytes) -> bytes:
-    """Return a file as bytes that sort by its age: its time, its path, a NUL and its stamp."""
+    """Pack a file into bytes that sort by its age: its time, its path, a NUL and its stamp."""
     age = _AGE.pack(stamp.mtime_ns + _OLDEST)
     return b"%b%b\0%b" % (age, path.encode(), packed_stamp)
 

@@ -167,7 +167,7 @@ def _groups_of(memories: Iterable[MemoryState]) -> Iterable[list[MemoryState]]:
 
 
 def plan_duplicates(memories: Sequence[MemoryState], job: str = "consolidate") -> list[Action]:
-    """Plan to merge each memory whose lines another memory of its block also has, in their order.
+    """Plan to merge each memory into another one of its block that has all its lines in order.
 
     The other memory survives. It may have further lines between these. Of two memories with the
     same lines, the longer one survives, or else the pinned one, the one that was read more often,
@@ -761,7 +761,7 @@ def _names_thing(different_words: Sequence[str], words_before: Sequence[str]) ->
 def _counts_of_links(
     linked: Iterable[tuple[int, int]], term_sets: Sequence[frozenset[str]]
 ) -> Counter[int]:
-    """Count the links that each memory of a block has to similar memories, by its position.
+    """Count the links of each memory in a block to similar memories: position -> number.
 
     linked: the positions of two memories in the block, for each link.
     term_sets: the terms of each memory of the block.

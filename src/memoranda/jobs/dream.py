@@ -213,7 +213,7 @@ def _plan_similar(memories: Sequence[MemoryState], *_: Any) -> list[Action]:
 def _plan_wikilinks(
     session: MemorySession, memories: Sequence[MemoryState], *_: Any
 ) -> list[Action]:
-    """Plan a link from each memory to the memories that wikilinks in its text lead to (level 2).
+    """Plan a link for each wikilink in the text of a memory that leads to another memory (level 2).
 
     session: resolves the wikilinks.
     """
@@ -344,7 +344,7 @@ def proposed_links(
     new_ids: set[str],
     made_links: Sequence[Action],
 ) -> list[Action]:
-    """Ask the model for links of new memories to other memories of their scope.
+    """Ask the model which other memories to link new memories with. Only the same scope counts.
 
     Links that exist, or that somebody removed, are left out (see `_LinkLimits.take`). The limits of
     `plan_links` hold for these links and `made_links` together.

@@ -150,7 +150,7 @@ def times_of(memory: MemoryState, settings: Settings) -> Iterator[TextTime]:
 
 
 class _MemoryText:
-    """The text of a memory with its groups of time words.
+    """The text of a memory, and its groups of time words.
 
     groups: ((start, end), outcome) of each group, in the order of the text.
     """

@@ -343,7 +343,7 @@ class History:
         return [row["number"] for row in self.database.rows(sql, (project, path, verb))]
 
     def numbers_private(self) -> list[int]:
-        """Return the numbers of changes of the ledger's own rows: answers and requests."""
+        """Return the numbers of changes to the ledger's own rows, which are answers and requests."""
         sql = f"select distinct change from step where project = '{PRIVATE}'"
         return [row["change"] for row in self.database.rows(sql)]
 
@@ -599,7 +599,7 @@ class History:
         return None
 
     def writer_of(self, etag: str) -> Provenance | None:
-        """Return the origin of the text with this SHA-256, from the latest change that wrote it.
+        """Return the origin of a text, given its SHA-256, from the latest change that wrote it.
 
         None if no change wrote it.
         """
@@ -711,7 +711,7 @@ class History:
         self.review_rows.take_back(connection, [touched_of(row) for row in rows])
 
     def replace_all(self, changes: Iterable[Change]) -> None:
-        """Replace the whole history by these changes, which are in the order of their numbers."""
+        """Replace the whole history by these changes. They must be in the order of their numbers."""
         with self.database.transaction(durable=False) as connection:
             for table in ("change", "step", "origin"):
                 connection.execute(f"delete from {table}")
@@ -1057,7 +1057,7 @@ def _origin_step(touched: Touched, writer: Change) -> Touched:
 
 
 def _writer_of(row: Row) -> Change:
-    """Return the change of a row of `_ALL_WRITERS` or `_LAST_WRITERS`, without its files."""
+    """Convert a row of `_ALL_WRITERS` or `_LAST_WRITERS` to a change without files."""
     by = loaded(row["by_caller"])
     return Change(
         row["change"],

@@ -286,7 +286,7 @@ class Ledger:
         by: dict[str, str] | None = None,
         folded: Mapping[str, ReadRow] | None = None,
     ) -> PlannedChange:
-        """Return a change that consists of these steps. It gets its number when it is made.
+        """Make a change of these steps, without writing it. It gets its number when it is made.
 
         verb: the verb under which the history lists the change, such as `edit`.
         about: the (project, path) that the history lists the change under.

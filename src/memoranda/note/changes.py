@@ -48,7 +48,7 @@ _YEAR = re.compile(r"\b(?:19|20)\d\d(?!\d)")
 
 
 class _Form(NamedTuple):
-    """A form of sentences, as a table of changes.toml has it.
+    """A form of sentences, as a row in a table of changes.toml describes it.
 
     verbs: the verbs of claims.toml whose claims such a sentence ends.
     pattern: matches a whole sentence. Its groups are the subject and the value.

@@ -736,7 +736,7 @@ def _liking(text: str) -> Claim | None:
 
 
 def _verb_claim(text: str) -> Claim | None:
-    """Return the claim of a sentence with a verb of claims.toml: "The API runs on port 8080".
+    """Return the claim in a sentence with a verb of claims.toml: "The API runs on port 8080".
 
     None for any other text.
     """

@@ -275,7 +275,7 @@ def sections(observations: Iterable[str] | None, relations: Iterable[tuple[str, 
 
 
 class EntityText:
-    """The text of an entity's note, with methods that add and remove items of its two sections.
+    """The text of an entity's note. Its methods add and remove items of the two sections.
 
     All lines that a change does not concern stay as they are. The result is in `text`.
 

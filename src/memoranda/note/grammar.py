@@ -86,7 +86,7 @@ _GRAPH_SECTIONS = ("observations", "relations")
 
 
 class LinkPlace(NamedTuple):
-    """A link as a line has it, and the number of that line, from 1 in the whole file."""
+    """A link as it is written in a line, and the line's number in the file, from 1."""
 
     line: int
     link: WrittenLink

@@ -298,7 +298,7 @@ def holds_link(text: str) -> bool:
 
 
 def written_links(text: str, masked: str) -> list[WrittenLink]:
-    """Return the links to notes in a line, in their order.
+    """Find the links to notes in a line. Returns them in their order.
 
     masked: the line with NUL for each character of a code span, in which no link is read.
     """

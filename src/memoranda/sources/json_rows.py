@@ -169,7 +169,7 @@ class RowUndo:
         return None
 
     def _is_taken(self, row: Row, removed_numbers: Collection[int]) -> bool:
-        """Whether the file has another entry with the key of a row that is to be inserted.
+        """Whether the file has another entry with the key of a row to insert.
 
         removed_numbers: the numbers of the rows that the edit removes.
         """

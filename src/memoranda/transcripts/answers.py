@@ -122,7 +122,7 @@ class Wanted(NamedTuple):
 
 
 def wanted(word: str, synonyms: Sequence[str], weight: float) -> Wanted:
-    """Return a word of a question with the words that an answer may have in its place.
+    """Return a word of a question, and other words that an answer may have in its place.
 
     word, synonyms: the word and its synonyms, folded (in small letters, without accents).
     weight: how much the word says; a rare word says more.

@@ -499,7 +499,7 @@ class TraceIndex:
         self._database.execute("delete from lesson where session = ?", (session,))
 
     def waste(self) -> float:
-        """Return the share of all turns ever written that was deleted since, from 0 to 1.
+        """Return the share of deleted turns among all turns ever written, from 0 to 1.
 
         The words of deleted turns still use space.
         """

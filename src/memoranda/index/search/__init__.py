@@ -748,7 +748,7 @@ def _smart_score(
 
 
 def _plain_hits(db: sqlite3.Connection, notes: Sequence[NoteInfo], query: Query) -> list[Hit]:
-    """Turn notes into hits with score 0, each with the beginning of its text as snippet."""
+    """Turn notes into hits with score 0. The snippet is the beginning of the text."""
     hits = []
     for note in notes:
         front, text = text_of(db, note.row)

@@ -140,7 +140,7 @@ class Chunk:
 
 
 class _Passage(NamedTuple):
-    """The part of a note from `start` to `stop` that may answer a question.
+    """A part of a note that may answer a question, from `start` to `stop`.
 
     row: the row of the note.
     score: the score of this part.

@@ -120,7 +120,7 @@ _NEIGHBORS = (
 
 @dataclass(slots=True)
 class NoteText:
-    """The texts of a note that are read for a search.
+    """The texts of a note that a search reads.
 
     row, project: the row of the note, and its project.
     names: the title and aliases.

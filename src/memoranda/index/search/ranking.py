@@ -244,7 +244,7 @@ class _WordLookup:
 
 
 class TermScorer(dict[int, float]):
-    """Maps bits (`word_marks`) to the sum of the weights of their words.
+    """A cache: bits (`word_marks`) -> the sum of the weights of their words.
 
     A sum is computed when it is first asked for. A word in the title adds `WEIGHTS.title` times its
     weight.
@@ -387,7 +387,7 @@ class Ranking:
         self.scores = self._scores()
 
     def _leave_out_features_of_talks(self) -> None:
-        """Set weights to 0 of features that the question has no use for."""
+        """Set the weights of features to 0 that are useless for this question."""
         is_for_all_words = self.query is not None
         # Replies count in full if the question asks for them.
         if self.question.asks_assistant or is_for_all_words:
@@ -423,7 +423,7 @@ class Ranking:
         return max(map(self.scorer.__getitem__, different_bits), default=0.0) or 1.0
 
     def _take(self, rows: Sequence[int]) -> None:
-        """Set `features` to the notes in `rows`, which a search for all words has found.
+        """Set `features` to the notes in `rows`, the result of a search for all words.
 
         Each note is scored as if it belonged to no conversation.
         """
@@ -673,7 +673,7 @@ class Ranking:
         return (words * (1 - share), cosine * share)
 
     def meaning_share(self, row: int) -> float:
-        """Return the share of meaning in the score of a scored note that has a vector, from 0 to 1.
+        """Return the weight of meaning in the score of a note that has a vector, from 0 to 1.
 
         A note that stands alone may have a lower share than a turn of a talk (`alone_meaning`).
         """
@@ -737,7 +737,7 @@ class Ranking:
         return bits
 
     def _score_words(self) -> dict[int, float]:
-        """Return the score of each note by its words, from 0 to 1, by row. The best note gets 1.
+        """Score each note by its words: row -> 0 to 1. The best note gets 1.
 
         As in BM25, a short note gets more than a long note with the same words.
         """
@@ -866,7 +866,7 @@ class Ranking:
                 together[conversation] = together.get(conversation, 0) | bits(row, 0)
 
     def _share_with_neighbors(self, own_scores: Mapping[int, float]) -> None:
-        """Give a part of the scores of the best turns to the notes before and after them.
+        """Give the notes before and after the best turns a part of the turns' scores.
 
         These neighbors are added to the scored notes even if they contain no word.
 

@@ -294,7 +294,7 @@ class Vectors:
             return unused_count
 
     def collect(self, indexes: Sequence[Path], *, least_share: float = 0.25) -> int:
-        """Drop vectors of texts that are in none of the index files. Returns how many were dropped.
+        """Drop vectors that no index file needs. Returns how many were dropped.
 
         indexes: the index files.
         least_share: drop vectors only if at least this share of all vectors is not needed, since

@@ -133,7 +133,7 @@ def _elapsed_series(
 
 
 def _elapsed_rule(repetition: Repetition) -> tuple[Recurrence, Fraction]:
-    """Return the rule of a repetition of hours or minutes, and how many minutes it takes.
+    """Return the rule for "every 2 hours", and how many minutes one interval takes.
 
     Raises ValueError if it is not of whole minutes, or comes too often.
     """

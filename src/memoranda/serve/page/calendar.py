@@ -205,7 +205,7 @@ def show(visit: Visit) -> Response:
 
 
 def _notes_of(memory: MemorySession, shown_day: date, offset: int) -> Listed:
-    """Return a part of the notes of a day, the latest first.
+    """Return one part of the list of a day's notes, the latest first.
 
     Each says whether it looks planted, its category, and who wrote it: `writer`, and `agent` for the
     avatar.

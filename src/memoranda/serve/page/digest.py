@@ -375,7 +375,7 @@ def _add_outside_edits(
     begin: datetime,
     end: datetime | None,
 ) -> None:
-    """Add the edits outside of memoranda from a time to the days, in the order of time."""
+    """Add edits outside of memoranda to the days of a span, in the order of time."""
     memory = visit.memory
     zone = memory.settings.reading_zone
     for row in outside_rows(memory, list(chain.from_iterable(runs)), begin, end):

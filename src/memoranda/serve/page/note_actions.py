@@ -113,7 +113,7 @@ def are_memories(info: NoteInfo, other_note: NoteInfo) -> bool:
 
 
 def text_to_add(memory: MemorySession, info: NoteInfo, other_note: NoteInfo) -> str:
-    """Return the text that a merge of `other_note` into a note adds to the end of the note.
+    """Return the text that a merge of `other_note` adds to the end of a note.
 
     "" for two memories if the note has the text already.
     """

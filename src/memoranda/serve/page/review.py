@@ -144,7 +144,7 @@ class Alike:
 
 @dataclass
 class Elsewhere:
-    """Marked words that are not in the text of a note.
+    """Marked words that are outside the text of a note, such as in its header.
 
     label: says where they are, in English.
     key: the key in the header. "" for another place.
@@ -442,7 +442,7 @@ def _differing_words(statements: Sequence[str], quotes: Sequence[Quote]) -> list
 
 
 def _spans_of_change(parts: Line) -> list[Span]:
-    """Return the places of those parts of a text that are not the same in the other text.
+    """Return the places in a text that differ from the other text.
 
     Words that a sign joins, as in `14:15`, are one place.
     """

@@ -205,7 +205,7 @@ def heading_of_day(clock: Clock, at: Time) -> str:
 
 
 def full_time(clock: Clock, at: Time) -> str:
-    """Return a time with everything that is known of it, or a day with its year.
+    """Return a time in full: with its day, year and zone. Or a day with its year.
 
     An example is `Saturday, November 28, 2026, 09:05 UTC+01:00`.
     """

@@ -97,7 +97,7 @@ def of_note(visit: Visit, info: NoteInfo) -> Response:
 def _listed(
     visit: Visit, fields: Mapping[str, str], *, agent: str = "", info: NoteInfo | None = None
 ) -> Response:
-    """Return the page with the calls of an agent, or with the calls that gave a note.
+    """Show the calls of an agent, or the calls that gave a note.
 
     fields: the fields of the page's address, for the links to its other parts.
     """

@@ -164,7 +164,7 @@ def joined_names(language: str, names: Sequence[str], max_names: int = 3) -> str
 
 
 def counted(language: str, singular: str, plural: str, number: int, **values: Any) -> str:
-    """Return the text for a number of things in a language.
+    """Return a text for a number of things in a language: "1 note", "2 notes".
 
     `singular` is for one thing. In `plural`, `{n}` is replaced by the number: "{n} days late". The
     value `name=…` replaces `{name}` in both.

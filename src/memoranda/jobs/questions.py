@@ -211,9 +211,7 @@ def _unused_notes(memory: MemorySession) -> Iterator[ReviewItem]:
 
 
 def _doubtful(memory: MemorySession) -> Iterable[tuple[ReviewItem, Action]]:
-    """Yield questions about reminders for days such as "Friday", with the action of the answer
-    "yes".
-    """
+    """Yield questions about reminders for days such as "Friday", with the action for "yes"."""
     turn = Round(memory)
     for action in plan_from_text(turn.memories, memory.settings, turn.now, [], VAGUE_DAY):
         assert action.record is not None

@@ -343,7 +343,7 @@ class History:
         return [row["number"] for row in self.database.rows(sql, (project, path, verb))]
 
     def numbers_private(self) -> list[int]:
-        """Return the numbers of changes to the ledger's own rows, which are answers and requests."""
+        """Return the numbers of changes to the ledger's own rows (answers and requests)."""
         sql = f"select distinct change from step where project = '{PRIVATE}'"
         return [row["change"] for row in self.database.rows(sql)]
 
@@ -711,7 +711,7 @@ class History:
         self.review_rows.take_back(connection, [touched_of(row) for row in rows])
 
     def replace_all(self, changes: Iterable[Change]) -> None:
-        """Replace the whole history by these changes. They must be in the order of their numbers."""
+        """Replace the whole history by these changes, which must be sorted by number."""
         with self.database.transaction(durable=False) as connection:
             for table in ("change", "step", "origin"):
                 connection.execute(f"delete from {table}")

@@ -449,7 +449,7 @@ def auto_memory_folder(home: Path) -> Path:
 
 
 def add_native(memory: MemorySession) -> tuple[list[Project], list[tuple[Path, str]]]:
-    """Add the folders in which Claude Code, Codex and Gemini CLI keep their memories as projects.
+    """Add the folders where Claude Code, Codex and Gemini CLI keep their memories as projects.
 
     A folder that is a project already is left alone. Returns the new projects, and (folder, reason)
     of each folder that could not be added. Raises InvalidInput if the caller is an agent.

@@ -146,7 +146,7 @@ class Embedding:
 
     @property
     def related(self) -> float:
-        """The lowest cosine similarity at which a note counts as related to a question.
+        """The lowest cosine similarity of a note that is related to a question.
 
         Each model has its own. It is 0 without a model, and for a model for which it is not known.
         """

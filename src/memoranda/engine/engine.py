@@ -683,7 +683,7 @@ class Engine:
         return self.freshness.accept(project, path, file.stamp, note)
 
     def bulk_source_of(self, source: Source) -> BulkSource | None:
-        """Return a source from which helper processes can read many notes of a project at once.
+        """Return a source that lets helper processes read many notes of a project at once.
 
         Returns None if they cannot: the project is not a folder, or only some agents may use it.
         """

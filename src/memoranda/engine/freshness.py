@@ -93,7 +93,7 @@ class NoteReader(Protocol):
         ...
 
     def bulk_source_of(self, source: Source) -> BulkSource | None:
-        """Return a source from which helper processes can read many files. None if they cannot."""
+        """Return a source that lets helper processes read many files. None if they cannot."""
         ...
 
 
@@ -657,7 +657,7 @@ class Freshness:
         return self._index.notes.number_in(source.name) > LARGE
 
     def _known_folders(self, source: FolderSource) -> list[str]:
-        """Return the folders of a project in which the index has notes, as absolute paths."""
+        """Return the folders of a project that have notes in the index, as absolute paths."""
         folders = [source.root]
         for name in self._index.notes.folders_in(source.name):
             if not has_link(source.root, name):

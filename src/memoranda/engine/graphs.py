@@ -753,7 +753,7 @@ class EveryGraph(Graph):
 
 
 def _with_project(key: EntityKey, project: str) -> EntityKey:
-    """Return a key with the name of its project, which is also the last part of the key's order."""
+    """Add the name of its project to the key of an entity, and to the end of the key's order."""
     return key._replace(project=project, order=(*key.order, project))
 
 
@@ -829,7 +829,7 @@ def _every(session: PlaceVerbs, own_graph: FileGraph | None = None) -> Graph:
 
 
 def _row(info: NoteInfo) -> EntityRow:
-    """Convert a note to an `EntityRow`, the form in which the index lists entities."""
+    """Convert a note to an `EntityRow`, which is how the index lists entities."""
     created = microseconds(parse_stamp(info.created))
     return EntityRow(info.row, created, info.path, info.scope, info.title, info.type)
 

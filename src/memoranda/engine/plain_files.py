@@ -59,7 +59,7 @@ class Files:
         self._source = session.engine.folder(project)
 
     def reading(self) -> AbstractContextManager[None]:
-        """Return a context in which no other thread of this process uses the home.
+        """Return a context that keeps the other threads of this process out of the home.
 
         It does not take the home's lock, which reading does not need.
         """

@@ -714,7 +714,7 @@ class LocationGone(MemorandaError):
 
 
 def root_of(engine: Engine, project: str) -> str:
-    """Return the folder by which the ledger tells a project from others with the same name.
+    """Return the folder that tells a project from others with its name in the ledger.
 
     "" means the folder that is set for the project in this home.
     """

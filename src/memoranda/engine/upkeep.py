@@ -851,7 +851,7 @@ class IngestedTexts:
 
 
 class Ingested:
-    """The verbs with which `memory ingest` learns what is stored already."""
+    """The verbs that tell `memory ingest` which texts are stored already."""
 
     def __init__(self, memory: HistoryVerbs):
         self.memory = memory

@@ -690,7 +690,7 @@ def _sources(
 
 
 def _step_with_old_text(steps: Sequence[Step], step: Step) -> Step | None:
-    """Return the step of a move that has the old text of the note that `step` writes.
+    """Return the step of a move that has the old text of a note, if `step` writes its new text.
 
     A move whose links change has two steps for a note: the first writes the new text to the new
     path, and the next removes the file at the old path. So the old text is in that next step,

@@ -130,7 +130,7 @@ def _voice_of(note: Note) -> str | None:
 
 @remembered
 def style_of(text: str, source: str | None = None) -> Style:
-    """Return who says a text, and in which style.
+    """Return the speaker and the style of a text.
 
     source: the speaker if the text does not begin with a name. None if nobody is named.
     """

@@ -399,7 +399,7 @@ class ValidSpan(NamedTuple):
 
 
 def valid_span(note: Note) -> ValidSpan:
-    """Return the span of time in which a note is valid.
+    """Return when a note is valid: a span of time.
 
     It begins at `valid_from`. If that is missing, it begins at the note's date or creation,
     whichever is earlier. It may end before that: a note of 2026 says that a job ended in 2020.

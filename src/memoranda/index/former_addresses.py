@@ -65,7 +65,7 @@ def former_rows(
 
 
 def former_names(project: str, path: str, archived_from: str) -> list[str]:
-    """Return the names by which links may still call a note that upkeep has moved.
+    """Return the names that links may still use for a note that upkeep has moved.
 
     `work/team/plan.md` → `work/team/plan`, `team/plan`, `plan`. A memory may have been in any
     category, so its name comes with each of them. Empty if upkeep does not move notes of `project`.

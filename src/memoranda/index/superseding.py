@@ -59,7 +59,7 @@ _NAME = (
 
 
 class _Pair(NamedTuple):
-    """Two notes, of which the new one supersedes the old one.
+    """A note and the newer note that supersedes it.
 
     old: the row of the older note.
     new: the row of the newer note.

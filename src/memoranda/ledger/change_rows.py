@@ -51,7 +51,7 @@ def change_values(change: Change) -> tuple[Any, ...]:
 
 
 def step_values(touched: Touched) -> tuple[Any, ...]:
-    """Return the values of STEP_COLUMNS with which a step is stored."""
+    """Return the values that a step is stored with, in the order of STEP_COLUMNS."""
     return (
         touched.do,
         touched.project,

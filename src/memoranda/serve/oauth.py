@@ -600,7 +600,7 @@ class _Consent:
         return HTMLResponse(page, status, _consent_headers(target))
 
     def _words_of_page(self, request_row: Mapping[str, Any], target: SplitResult) -> dict[str, str]:
-        """Return the words with which the consent page says who asks for access, and to what.
+        """Return the words of the consent page that say who asks for access, and to what.
 
         request_row: the stored request.
         target: the address to which the person is sent back.

@@ -334,7 +334,7 @@ def _add_obsidian_filters(filters: Any, conventions: Conventions) -> None:
 
 
 def _leave_out_obsidian_templates(settings: Path, conventions: Conventions) -> None:
-    """Leave out the folders in which Obsidian and its plugin Templater keep templates.
+    """Leave out the folders for templates of Obsidian and of its plugin Templater.
 
     settings: the folder `.obsidian`.
     """

@@ -148,7 +148,7 @@ class WordForms:
             self._pattern = re.compile(rf"(?<![a-z0-9])(?:{joined})")
 
     def are_in(self, folded: str) -> bool:
-        """Whether a folded text has a word that begins with a form of one of the words."""
+        """Whether a folded text has one of the words in any form. Longer words count, too."""
         # Most sentences have none, and the pattern is tried at each of their characters.
         if not any(prefix in folded for prefix in self._prefixes):
             return False

@@ -303,7 +303,7 @@ class _Search:
     def _filled_up(
         self, hits: Hits, parsed: parse.ParsedQuery, today: date | None, near: Nearness | None
     ) -> Hits:
-        """Fill a page that is not full with notes that have only some of the words.
+        """Fill up a page of hits with notes that have only some of the words.
 
         hits: the hits on the page so far. They have all words.
         parsed: the query as clauses of terms.

@@ -238,7 +238,7 @@ def _hours(sentence: Sentence, slot: ClockSlot) -> list[Hour]:
 
 
 def _without_clock_ends(sentence: Sentence) -> list[Part]:
-    """Return the parts of a series without the hours at which its ranges end.
+    """Return the parts of a series, but leave out the hours that end its ranges.
 
     "every day from 9am to 10am" keeps the part for 9am. Days that start or end the series, and days
     after "except", are left out, too.

@@ -350,10 +350,10 @@ class Memory:
         return self._session.read(ref, project=project, count=count)
 
     def find(self, ref: Ref, project: str | None = None) -> NoteInfo:
-        """Return what the index has of a note: all but its text.
+        """Look a note up. The result has everything that the index knows of it, but not its text.
 
-        ref: the note.
-        project: the project in which it is looked up. None means all projects.
+        ref: names the note, for example by its path, permalink, title or id.
+        project: look only in this project. None means all projects.
 
         Raises NotFound, Ambiguous, ProjectNotFound, OutsideError.
         """
@@ -802,9 +802,9 @@ class Memory:
         return self._session.reindex(progress)
 
     def stats(self) -> HomeCounts:
-        """Return the number of notes of each project, and of memories by (phase, category).
+        """Count the notes of each project, and the memories of each (phase, category).
 
-        Only notes that the caller may see count.
+        Notes that the caller may not see are left out.
         """
         return self._session.stats()
 

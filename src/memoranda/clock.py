@@ -321,7 +321,7 @@ def _seconds_before(now: datetime, seconds: int) -> datetime:
 
 
 def since(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
-    """Return the moment at which a time frame begins, in UTC.
+    """Return the beginning of a time frame such as `yesterday`, in UTC.
 
     text: an amount of time before `now` (`2h`, `3 days ago`, `3天`), the name of a frame
         (`yesterday`, `last week`), or a date (`2026-11-01`). See contract 000b, 5.

@@ -45,7 +45,7 @@ _WEB = ("http://", "https://")
 
 
 class ConfigKey(NamedTuple):
-    """A key of the configuration, from a row of config-keys.txt.
+    """A key of the configuration, as a row of config-keys.txt describes it.
 
     name: the key with its section: `daemon.interval`.
     field: the field of Settings that it sets. "" for a key that is read in another way.
@@ -226,7 +226,7 @@ class Settings:
 
     @property
     def reading_zone(self) -> tzinfo:
-        """The time zone in which times in texts are read.
+        """The time zone for reading times in texts, such as "tomorrow at 9".
 
         It is the configured zone. Without one, it is the offset of `--now`, or else the zone of the
         system.
@@ -341,9 +341,9 @@ def _location(chosen_home: str | os.PathLike[str] | None, environ: Mapping[str, 
 
 
 def _database_location(address: str, environ: Mapping[str, str]) -> _Location:
-    """Return the place of a space of a database.
+    """Return where a memory in a database is: its local folder, the database and the space.
 
-    address: `postgresql://HOST/DATABASE?space=NAME`.
+    address: `postgresql://HOST/DATABASE?space=NAME`. A space is one memory in the database.
     environ: the environment variables.
 
     Raises ConfigError.
@@ -476,14 +476,13 @@ def _database(address: str) -> tuple[str, str]:
 
 
 def _replica(url: str, space: str, environ: Mapping[str, str]) -> Path:
-    """Return the folder for local copies of a space of a database.
+    """Return the folder on this machine that keeps a copy of a memory in a database.
 
-    There is one folder for each server, database and space, which all processes share.
+    All processes of the machine share it. Another server, database or space has another folder.
 
     url: the address of the database.
-    space: the name of the space in it.
-    environ: the environment variables. Those of PostgreSQL, such as PGHOST, stand in for missing
-        parts of the address.
+    space: the name of the memory in the database.
+    environ: the environment variables. PGHOST and others replace missing parts of the address.
     """
     import hashlib
     from urllib.parse import parse_qsl, urlsplit
@@ -571,10 +570,12 @@ class _File(NamedTuple):
         return Settings(home, self.path, url, space, **values)
 
     def _shared_projects(self, home: Path, projects: Mapping[str, str]) -> dict[str, str]:
-        """Return the folder of each project of a database, by its name.
+        """Return the folder of each project of a memory in a database, by the project's name.
 
-        home: the folder with the copies of the notes.
-        projects: the folders as the file names them.
+        home: the folder with the local copies of the notes.
+        projects: the folders as the configuration names them.
+
+        Raises ConfigError for a folder that other machines do not have.
         """
         folders: dict[str, str] = {}
         for name, place in projects.items():
@@ -668,7 +669,7 @@ class _File(NamedTuple):
         return categories
 
     def plain_values(self) -> dict[str, Any]:
-        """Return the values of keys that set one field of Settings each."""
+        """Return the values of the keys that each set a single field of Settings."""
         values: dict[str, Any] = {}
         for key in keys():
             # A key without a field is read in another way.
@@ -723,7 +724,7 @@ class _File(NamedTuple):
         return projects
 
     def _roots(self) -> tuple[str, ...]:
-        """Return the folders in which agents may make projects."""
+        """Return the folders where agents may make projects."""
         roots = self.section("notes").get("roots") or []
         if not isinstance(roots, list) or not all(isinstance(root, str) for root in roots):
             raise self.refuse("notes.roots", f'must be a list of folders, got "{roots}"')

@@ -120,7 +120,8 @@ def _means_other(word: str | None) -> bool:
 
 
 def _plain_value(word: str | None, number: str | None, span: str | None) -> Any:
-    """Return the value of a line of `_LINE`, of which one of the three groups is set.
+    """Return the value of a line of the configuration. Only one of the three groups of `_LINE` is
+    set.
 
     word: a word such as `true` or `notes`.
     number: the digits of a whole number.
@@ -170,9 +171,9 @@ def _without_empty(rows: dict[str, Any]) -> dict[str, Any]:
 def _first_beginning(
     lines: Sequence[str], numbers: Iterable[int], beginnings: tuple[str, ...]
 ) -> int | None:
-    """Return the first of these line numbers whose line begins with one of `beginnings`.
+    """Return the first line number among `numbers` whose line begins with one of `beginnings`.
 
-    None if no line does.
+    Returns None if no line does.
     """
     for number in numbers:
         if lines[number].startswith(beginnings):

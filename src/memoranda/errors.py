@@ -118,7 +118,7 @@ def near(word: str, names: Iterable[str], most: int = 3) -> list[str]:
 
 
 def choices(word: str, names: Iterable[str], opening: str = "One of") -> str:
-    """Return the hint for a value that is not one of `names`: the most similar, and all names.
+    """Return a hint after a wrong value: the most similar of `names`, and all of them.
 
     For example, `Did you mean notes? One of: notes, work.`
 
@@ -427,7 +427,7 @@ class Conflict(MemorandaError):
     """The file changed after the caller read it.
 
     permalink: the note, or the path of the file.
-    now: its checksum now.
+    now: the checksum of the present file.
     given: the checksum that the caller read.
     """
 

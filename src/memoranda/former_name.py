@@ -116,7 +116,7 @@ def records(root: Path, private: Path) -> Path | None:
 
 
 def left_behind(root: Path) -> list[tuple[str, str]]:
-    """Return the files that an earlier checkout left: (path, advice what to do with it) of each.
+    """Return the files that an earlier checkout left, as (path, advice for the owner).
 
     root: the folder of the home.
     """

@@ -282,7 +282,7 @@ def memory_query(
 def day(
     text: str | None, name: str, zone: tzinfo | None, after: int = 0, now: datetime | None = None
 ) -> datetime | None:
-    """Return the midnight at which a day or a week begins or ends, in UTC.
+    """Return the midnight when a day or a week begins or ends, in UTC.
 
     text: YYYY-MM-DD, or a time frame such as `yesterday` or `last week`. An amount (`7d`) means the
         one day that long ago. None returns None.

@@ -132,7 +132,7 @@ def _outside(vault: Vault, args: Arguments, error: OutsideError) -> Reply:
 
 
 def _lines_of_note(memory: MemorySession, args: Arguments, info: NoteInfo) -> Reply:
-    """Show the lines of a note that are asked for, as many as fit into a reply."""
+    """Show the lines of a note that the call asks for, as many as fit into a reply."""
     arguments = {
         "identifier": (info.project, info.path),
         "start_line": args.get("start_line") or 1,
@@ -162,7 +162,7 @@ def _lines_of_note(memory: MemorySession, args: Arguments, info: NoteInfo) -> Re
 
 
 def missing_note(vault: Vault, memory: MemorySession, args: Arguments, error: NotFound) -> Reply:
-    """Return the reply of read_note for a missing note, with notes found by the words of its name."""
+    """Reply to read_note that a note does not exist, and suggest notes with words of its name."""
     name = args["identifier"]
     page = Page(args.get("page", 1), args.get("page_size", 10))
     words = name.removeprefix("memory://").replace("/", " ").strip()
@@ -246,11 +246,11 @@ def search_notes(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
 
 
 class _FoundPage(NamedTuple):
-    """A page of the results of search_notes.
+    """One page of results of search_notes.
 
     rows: the results on this page.
-    total: how many results there are on all pages.
-    is_exact: whether there are no more results than `total`.
+    total: the number of results on all pages that was counted.
+    is_exact: whether this number is exact. If not, there may be more results.
     has_more: whether another page follows.
     text: the page as text.
     """
@@ -295,7 +295,7 @@ def _page_of_facts(search: RowSearch, page: Page) -> _FoundPage:
 
 
 def _search_arguments(vault: Vault, memory: MemorySession, args: Arguments) -> Arguments:
-    """Convert arguments of the program's search_notes to arguments of ours. Raises InvalidInput."""
+    """Convert the arguments of Basic Memory's search_notes to ours. Raises InvalidInput."""
     unused_names = [name for name in _FORMER_TIMES if args.get(name) is not None]
     if unused_names:
         raise InvalidInput(
@@ -358,7 +358,11 @@ def _searched_projects(vault: Vault, memory: MemorySession, names: list[str]) ->
 
 
 def _kinds(args: Arguments) -> set[str]:
-    """Return which of KINDS a search is for. Raises InvalidInput for other kinds."""
+    """Return the kinds of results to search for: the argument `entity_types`, or a default.
+
+    By default, notes are searched, or observations if `categories` are given. Raises InvalidInput
+    for a kind that is not in KINDS.
+    """
     # Only observations have categories
     default_kind = "observation" if args.get("categories") else "entity"
     kinds = set(args.get("entity_types") or [default_kind])
@@ -373,14 +377,14 @@ def _kinds(args: Arguments) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class RowSearch:
-    """A search whose results are rows of notes, of their observations, or of their relations.
+    """A search whose results are notes, observations or relations, each as one row.
 
-    memory: the memory that is searched.
-    query: which notes to find.
-    kinds: which of KINDS to return.
-    categories: only observations of these categories, folded. Empty means all.
-    is_compact: whether rows are without the text of notes.
-    prefixes: project -> the text before a path in compact rows.
+    memory: the memory to search.
+    query: selects the notes.
+    kinds: the kinds of rows to return, from KINDS.
+    categories: return only observations of these categories, folded. Empty means all.
+    is_compact: whether to leave the text of notes out of the rows.
+    prefixes: project -> the text to put in front of a path in compact rows.
     """
 
     memory: MemorySession
@@ -391,12 +395,12 @@ class RowSearch:
     prefixes: dict[str, str]
 
     def facts(self, needed: int) -> tuple[list[Row], bool]:
-        """Return the rows of observations or relations, and whether these are all rows.
+        """Return the rows of observations or relations that were found, and whether they are all.
 
-        Notes are searched in batches, the best first, because a note that matches may have no row
-        of these kinds. At most MOST_READ notes are searched.
+        A matching note may have no observation or relation. So notes are searched in batches, the
+        best first, until there are enough rows. At most MOST_READ notes are searched.
 
-        needed: no further notes are searched once more rows than this are found.
+        needed: the search ends once there are more rows than this. The second value is then False.
         """
         rows: list[Row] = []
         notes_read = 0
@@ -449,8 +453,8 @@ class RowSearch:
     def _as_shown(self, hit: Hit, row: Row) -> Row:
         """Return a row as the caller wants it. A compact row has no text of the note.
 
-        hit: the note.
-        row: the whole row.
+        hit: the note that the row is about.
+        row: the row with all its keys.
         """
         if not self.is_compact:
             return row
@@ -477,7 +481,10 @@ def entity_row(memory: MemorySession, hit: Hit) -> Row:
 
 
 def _observation_row(hit: Hit, observation: Observation) -> Row:
-    """Return the row of an observation of a note that a search found."""
+    """Return the row for one observation.
+
+    hit: the note that has the observation.
+    """
     text = observation.content
     category = observation.category or "note"
     name = short(text, 60).lower().replace(" ", "-")
@@ -493,10 +500,10 @@ def _observation_row(hit: Hit, observation: Observation) -> Row:
 
 
 def _relation_row(hit: Hit, edge: Edge) -> Row:
-    """Return the row of a relation of a note that a search found.
+    """Return the row for one relation.
 
-    hit: the note that the search found.
-    edge: its relation.
+    hit: the note that has the relation.
+    edge: the relation, with the note it leads to.
     """
     title = f"{hit.note.title} → {edge.target}"
     # None if no note has the name that the relation leads to
@@ -530,7 +537,7 @@ def _found_in(hit: Hit) -> Row:
 def _prefixes(vault: Vault, memory: MemorySession, search_arguments: Arguments) -> dict[str, str]:
     """Return the text before a path in compact rows, by our name of the project.
 
-    {} if only one project is searched.
+    Empty if only one project is searched.
 
     search_arguments: the arguments of the search.
     """

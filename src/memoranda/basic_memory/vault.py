@@ -40,15 +40,16 @@ _NO_WORKSPACES = (
 
 @dataclass(frozen=True, slots=True)
 class Vault:
-    """The contents of a configuration of Basic Memory.
+    """A configuration of Basic Memory. Basic Memory and memoranda may call the same project
+    differently.
 
     names: the program's name of a project -> our name.
     places: our name of a project -> its folder.
-    only: the program's name of the one project that every call is about. None means any project.
+    only: the program's name of a project to which every call is limited. None means any project.
     start: our name of the default project, or None.
     cloud: the program's names of projects that are not on this disk.
 
-    The other fields are the options of the same names.
+    The other fields are options of Basic Memory with the same names.
     """
 
     names: Mapping[str, str] = field(default_factory=dict)
@@ -119,7 +120,7 @@ class Vault:
         raise InvalidInput(f"No project has the id {identity}. list_memory_projects shows them.")
 
     def detected(self, memory: MemorySession, args: Arguments) -> str | None:
-        """Return our name of the project that an address in the arguments begins with.
+        """Find the project that an address in the arguments begins with. Returns our name of it.
 
         None if no address does, if it is the default project, or if the call names its project.
         For `memory://work/plans` it is `work`, and the argument becomes `memory://plans`. An

@@ -211,7 +211,10 @@ def in_existing_case(memory: MemorySession, project: str, path: str) -> str:
 
 
 def _in_spelling_of(names: set[str], name: str) -> str:
-    """Return the one of `names` that differs from a name only in case. The name itself if none."""
+    """Return `name` as it is spelled in `names`, if one of them differs only in case.
+
+    Otherwise `name` itself is returned.
+    """
     if name in names:
         return name
     for candidate in sorted(names):
@@ -233,7 +236,10 @@ def _write_error_reply(memory: MemorySession, args: Arguments, error: MemorandaE
 
 
 def _identity_if_found(memory: MemorySession, name: str, project: str) -> dict[str, Any]:
-    """Return title, permalink and path of a note, as replies name it. {} if there is no such note."""
+    """Return title, permalink and path of a note as replies name it.
+
+    Empty if there is no such note.
+    """
     try:
         return identity(memory.find(name, project))
     except MemorandaError:
@@ -417,9 +423,10 @@ def _leads_outside(path: str) -> bool:
 def _check_project(
     vault: Vault, memory: MemorySession, project: str, path: str, folder: str
 ) -> None:
-    """Raise Refused for a destination that begins with the name of another project.
+    """Refuse to move a note to another project. Raises Refused.
 
-    If the note's own project has a folder of that name, the folder is meant.
+    A destination such as `work/plan.md` means project `work` if there is one, unless the note's own
+    project has a folder `work`.
     """
     # Without a folder, the path is a file directly in the note's own project.
     if "/" not in path and not folder:
@@ -519,9 +526,10 @@ def create_memory_project(vault: Vault, memory: MemorySession, args: Arguments) 
 
 
 def _existing_name(vault: Vault, memory: MemorySession, name: str) -> str | None:
-    """Return the program's name of the project that has a name in any case. None if none has it.
+    """Find the project called `name`, and return its name as Basic Memory spells it.
 
-    If several names differ only in case, the first one counts.
+    Capital and small letters are not distinguished: "Work" finds `work`. The first match counts.
+        Returns None if there is no such project.
     """
     for existing_name in vault.projects(memory):
         if existing_name.casefold() == name.strip().casefold():

@@ -146,7 +146,9 @@ class CitationCheck:
         return "; ".join(place.sentence() for place in cited_places if place.is_stale)
 
     def _check_citation(self, info: NoteInfo, citation: Citation) -> CitedNote | None:
-        """Check a citation in the first folder in which that is possible. None if in no folder."""
+        """Check a citation in the first folder where the cited code may be. None if it is not
+        found.
+        """
         for root, path in self._places(info, citation):
             verdict = self._verdict(root, path, citation, info.updated or info.changed)
             if verdict.state is not State.UNKNOWN:
@@ -165,7 +167,7 @@ class CitationCheck:
         return not any(rules.name_suspicions(place) for place in places)
 
     def _places(self, info: NoteInfo, citation: Citation) -> Iterator[tuple[Path, str]]:
-        """Yield the folders in which a citation may be meant, each with the path in the folder."""
+        """Yield each folder that a citation may mean, with the path in this folder."""
         if citation.path.startswith(("/", "~/")):
             place = Path(citation.path).expanduser()
             root = self._root(place.parent)

@@ -139,7 +139,7 @@ class Repository:
         return self._texts[key]
 
     def name_now(self, commit: str, path: str) -> str:
-        """Return the present name of a file of a commit. "" if the file is gone."""
+        """Return the present name of a file that a commit had. "" if the file is gone."""
         # One answer of git has the renames of all files.
         if commit not in self._names_by_comparison:
             self._names_by_comparison[commit] = self._compare_names(commit)

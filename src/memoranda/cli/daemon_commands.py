@@ -159,7 +159,7 @@ def serve(
 def _checked_place(
     address: Text, is_open: bool, public_url: Text, hosts: Text, origins: Text
 ) -> Place | None:
-    """Return the place at which HTTP is served, with its allowed callers. None if HTTP is not served.
+    """Return where to serve HTTP, and which callers are allowed. None if HTTP is not served.
 
     address: the host and port, such as `127.0.0.1:8377`. None if HTTP is not served.
     is_open: whether callers need no token.
@@ -294,7 +294,7 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
 
 
 def _print_unit(call: Invocation, system: str, options: Mapping[str, str | bool | None]) -> None:
-    """Print a unit file with which the system starts the daemon at login.
+    """Print a unit file that makes the system start the daemon at login.
 
     system: `systemd` or `launchd`.
     options: the options of `memory serve`, by name. Options that are False, None or "" are left out.
@@ -431,7 +431,7 @@ def _published_address(stack: ExitStack, layout: Layout, service: Service, port:
 
 
 def _home_methods() -> Methods:
-    """Return the methods of the socket that other processes of this home call, by name."""
+    """Return the methods that other processes of this home can call through the socket, by name."""
     from memoranda.clients import hook
     from memoranda.engine import freshness
 
@@ -542,7 +542,7 @@ def _only_daemon(lock: Path, is_autostarted: bool) -> ExitStack:
 
 
 def _port(place: Place, any_port: bool) -> socket:
-    """Open the socket at which HTTP listens. Raises StorageError.
+    """Open the socket for HTTP. Raises StorageError.
 
     any_port: whether to use any other port if the port of `place` is taken.
     """

@@ -509,7 +509,7 @@ def _move_in(
 
 
 def _plan_of_graph(memory: MemorySession, path: str) -> tuple[MovePlan, str]:
-    """Return (plan, numbers in words) for importing a file with the lines of a graph.
+    """Plan the import of a file with the lines of a graph. Returns (plan, its numbers in words).
 
     path: the path of the file. `-` means stdin.
     """
@@ -521,7 +521,9 @@ def _plan_of_graph(memory: MemorySession, path: str) -> tuple[MovePlan, str]:
 
 
 def _show_plan(call: Invocation, plan: MovePlan) -> None:
-    """Print what a plan would do, a line for each note. With `--json`, only the answer is printed."""
+    """Print a line for each note that a plan would write. With `--json`, only the answer is
+    printed.
+    """
     if call.json:
         return
     for line in plan.lines():
@@ -739,7 +741,7 @@ def _graph_counts(lines: GraphText) -> dict[str, int]:
 
 
 def _graph_counts_text(counts: Mapping[str, int]) -> str:
-    """Return the numbers of an import of a graph in words."""
+    """Say in words how much an import of a graph adds."""
     return (
         f"{counts['entities']} entities, {counts['relations']} relations "
         f"({counts['skipped']} lines skipped)"
@@ -928,7 +930,7 @@ def mirror(call: Invocation, folder: str, *, git: bool, after_erase: Text, watch
 
 
 def _show_mirrored(call: Invocation, folder: str, outcome: Mirrored, *, only_changes: bool) -> None:
-    """Print what a run of `mirror` did.
+    """Print the result of a run of `mirror`.
 
     folder: the folder of the copy, as the user wrote it.
     outcome: the counts of the run, and its problems.

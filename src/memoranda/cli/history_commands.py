@@ -223,10 +223,10 @@ def _patches(call: Invocation, memory: MemorySession, changes: Sequence[Change])
     example="memory diff 5a1f",
 )
 def diff(call: Invocation, ref: str, number: str | None = None) -> None:
-    """Show word by word what the last change of NOTE, or change number CHANGE, altered.
+    """Show which words the last change of NOTE, or change number CHANGE, removed and added.
 
-    If the history does not have the text, the answer says so: it keeps no text of an entry with a
-    time to live, and none that an editor replaced before the index was lost.
+    If the text of a version was not kept, the answer says so. The history keeps no text of entries
+    with a time to live. It also misses a text that an editor replaced before the index was lost.
     """
     with call.memory(looks_once=True) as memory:
         change_number = None if number is None else number_of(number)

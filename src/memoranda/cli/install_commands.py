@@ -191,7 +191,7 @@ def _is_any_connected(rows: Sequence[dict[str, Any]]) -> bool:
 
 
 def _server(name: str, argv: tuple[str, ...], url: Text, token_variable: Text) -> Server:
-    """Return the server to which clients are connected.
+    """Return the server to write into the files of clients.
 
     name: the name of the entry in a client's file.
     argv: the command line that starts the server.
@@ -303,7 +303,7 @@ class Connecting:
         return [_row(client, partial(self._connect, client)) for client in clients]
 
     def _row_to_paste(self, client: Client) -> dict[str, Any]:
-        """Return the keys of the row of a client whose entry the user pastes.
+        """Return the row for a client whose file the user edits: its path, and the text to paste.
 
         Raises MemorandaError.
         """
@@ -361,9 +361,9 @@ class Connecting:
         )
 
     def _row_beside_plugin(self, former_entries: Sequence[Target]) -> dict[str, Any]:
-        """Return the keys of the row of a client whose plugin brings the server and the hooks.
+        """Return the row for a client that gets the server and the hooks from a plugin.
 
-        Only entries that an earlier installation left are removed.
+        Nothing is added for it. Entries that an earlier installation left are removed.
 
         former_entries: the files with such entries.
         """
@@ -428,7 +428,7 @@ def _switch_transcripts(call: Invocation, is_wanted: bool | None) -> list[str]:
 
 
 def _lines_about_records(call: Invocation) -> list[str]:
-    """Return lines about the recorded data: what, where, and how to turn each part off."""
+    """Return lines that tell which data are recorded, where, and how to turn each part off."""
     text = Path(__file__).with_name("install-recorded.txt").read_text("utf-8")
     return ["", *Template(text).substitute(home=call.settings.shown_home).splitlines()]
 
@@ -656,7 +656,10 @@ def _targets(
 
 
 def _hook_file(client: Client, edits: Sequence[Edit]) -> list[Target]:
-    """Return the file of a client's hooks with these edits. [] for a client without such a file."""
+    """Return the file of a client's hooks with these edits, as a list.
+
+    The list is empty if the client has no such file.
+    """
     file = client.hook_file(os.environ)
     if file is None:
         return []
@@ -876,9 +879,10 @@ def _result_line(client: Client, row: dict[str, Any]) -> str:
 
 
 def _remarks_on(client: Client, files: str) -> list[str]:
-    """Return the remarks of our table of clients on a client whose files were written.
+    """Return the remarks in the table of clients that a user should read after the installation.
 
-    files: the paths of the files, separated by commas.
+    client: the client whose files were written.
+    files: the paths of these files, separated by commas.
     """
     remarks = [client.note]
     if str(client.hook_file(os.environ)) in files:
@@ -907,10 +911,10 @@ def _plugin_is_on(client: Client) -> bool:
 
 
 def _show(call: Invocation, server: Server, *, is_for_project: bool) -> int:
-    """Print the table of clients, with the state of the entry of each client. Returns exit status 0.
+    """Print the table of clients, and whether each one is connected. Returns exit status 0.
 
-    server: the server that entries should start.
-    is_for_project: whether the files of the project in the working folder are meant.
+    server: the server that the entry of a client should start.
+    is_for_project: whether to look at the files of the project in the working folder.
     """
     installer = Installer(call.settings.home)
     rows = []
@@ -1012,7 +1016,7 @@ def _has_hooks(client: Client) -> bool | None:
 
 
 def _state_line(row: dict[str, Any]) -> str:
-    """Return the row of one client in the table as a line for a person."""
+    """Write the row of one client in the table as a line for a person."""
     has_hooks = {True: "yes", False: "no", None: "-"}[row["hooks"]]
     state = row["entry"]
     if row["version"]:

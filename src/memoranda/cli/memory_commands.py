@@ -131,7 +131,9 @@ def write(call: Invocation, *words: str, category: Text, **note_options: Any) ->
 
 
 def _expiry_hint(memory: NoteSession, expires: datetime, source: str | None) -> str:
-    """Return a sentence that says when, and by what, a new memory in the inbox will be archived.
+    """Return a sentence that tells when a new memory will be archived, and how to keep it.
+
+    The memory is in the inbox, where it has not been sorted yet.
 
     expires: when the memory expires.
     source: the source of the memory, such as `manual`.
@@ -244,7 +246,7 @@ def _encoding_warnings(info: NoteInfo) -> list[str]:
 
 
 def _session_to_read(memory: ReadSession, info: NoteInfo) -> ReadVerbs:
-    """Return the session with which to read a note.
+    """Return a session that can read a note.
 
     Reading an archived memory needs a session that can write, because it brings the memory back.
     """
@@ -289,9 +291,9 @@ def _moment(memory: MemorySession, time_text: str) -> datetime:
 
 
 def as_of_moment(memory: ReadVerbs, text: Text) -> datetime | None:
-    """Return the time that the value of `--as-of` means. Raises Failure.
+    """Read the value of the option `--as-of` as a time. None if the option was not given.
 
-    text: the value. For None, which is the option not given, the result is None.
+    Raises Failure if the value is not a time.
     """
     if text is None:
         return None
@@ -380,8 +382,8 @@ def tag(call: Invocation, *refs: str, add: str | None, remove: str | None) -> No
 def link(call: Invocation, a: str, b: str) -> None:
     """Link two memories in both directions; between other notes, add a relation.
 
-    A and B are ids, or name notes of any project: by a path as `log` shows it, a permalink, a title
-    or an address.
+    A and B are ids of memories. They can also name a note of any project by its path as `log` shows
+    it, its permalink, its title or its address.
     """
     _change_links(call, "Linked", a, b)
 

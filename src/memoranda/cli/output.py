@@ -169,7 +169,7 @@ def columns() -> int:
 
 
 def _printable(cell: str) -> str:
-    """Return a cell as one line, with an escape for every character that acts on a terminal."""
+    """Make a cell safe to print: one line, with escapes for characters that act on a terminal."""
     return "".join(sign if sign.isprintable() else "\ufffd" for sign in one_line(cell))
 
 

@@ -163,11 +163,12 @@ def graph_file(
 
 
 def graph_project(file: Path | None, projects: Mapping[str, object]) -> dict[str, os.PathLike[str]]:
-    """Return {name: file}: a project for the graph file, named after the file without its ending.
+    """Return the project that serves a graph file, as {name: file}.
 
-    {} without a file, or if one of the projects is this file already.
+    The project is named after the file without its ending: `team.jsonl` becomes `team`. The result
+        is empty if there is no graph file, or if a project for this file exists already.
 
-    file: the graph file. None means that the graph is in notes.
+    file: the graph file. None means that the graph is kept in notes.
     projects: the other projects, except the built-in ones: name -> folder or file.
     """
     if file is None:

@@ -65,7 +65,7 @@ project = group(
 
 
 def _added_projects(context: click.Context) -> list[str]:
-    """Return the names of the projects that a person added, for the completion of a shell."""
+    """Return the projects that are not built in, so that a shell can complete their names."""
     return [name for name in stored(context, "project") if name not in BUILT_IN_PROJECTS]
 
 
@@ -141,7 +141,7 @@ def _added_line(row: dict[str, Any]) -> str:
 
 
 def _add_native(call: Invocation) -> None:
-    """Add the folders in which other programs keep memories as projects."""
+    """Add the folders of other programs' memories as projects."""
     from memoranda.clients.table import add_native
 
     with call.memory() as memory:
@@ -179,9 +179,9 @@ def _named_folder(words: tuple[str, ...]) -> tuple[str, str]:
 
 
 def _facts(memory: MemorySession, project: Project) -> dict[str, Any]:
-    """Return JSON keys of a project: the rights of agents and, for a folder, what is in it.
+    """Return JSON keys of a project: the rights of agents and, for a folder, its other contents.
 
-    The latter are the files that are not notes, and the settings of other programs.
+    These are the files that are not notes, and the settings of other programs.
     """
     access = memory.access_to(project.name)
     facts: dict[str, Any] = {
@@ -283,7 +283,7 @@ def _first_names(rows: Sequence[str]) -> str:
 
 
 def _access_lines(access: ProjectAccess) -> list[str]:
-    """Return lines about the rights of agents in a project. [] if they may do everything."""
+    """Return lines about the rights of agents in a project, if they may not do everything."""
     lines = []
     if access.is_read_only:
         lines.append("It is read-only: no note of it is changed through memoranda.")

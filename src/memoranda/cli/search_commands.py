@@ -251,10 +251,10 @@ def search(
     """Find notes whose text or title contains QUERY, newest first. An empty QUERY finds all.
 
     The words of QUERY are joined by blanks. Words such as `tag:work`, `project:notes`, `type:`,
-    `status:` and `before:` are filters. Letters are compared as people type them: `strasse` finds
-    Straße. Archived notes are found with --archived; with --ranked they come after the others. If no
-    note contains the words, notes with some of them are shown, below a line on stderr. With --ranked
-    and --limit, JSON has `total_is_lower_bound` if more than 10,000 notes match.
+    `status:` and `before:` are filters. Spelling is compared as people type it: `strasse` finds
+    Straße. Archived notes are found with --archived; with --ranked they come after the others. If
+    no note contains all words, notes with some of them are shown, and a line on stderr says so.
+    With --ranked and --limit, JSON has `total_is_lower_bound` if more than 10,000 notes match.
     """
     if max_tokens is not None and not ranked:
         raise Usage("--max-tokens needs --ranked")
@@ -288,7 +288,7 @@ def search(
 
 
 def _show_scores(call: Invocation, hits: Hits) -> None:
-    """Print for each hit what each feature added to its score (`--explain`)."""
+    """Print how much each feature added to the score of each hit (`--explain`)."""
     if hits.hits:
         call.answer("\n".join(["", *map(score_line, hits)]))
 
@@ -367,11 +367,11 @@ def _ranked_notes(
     *,
     explain: bool,
 ) -> _FoundNotes:
-    """Search for a text, by rank. A blank text finds all notes.
+    """Search for a text, the best notes first. A blank text finds all notes.
 
-    limit: how many notes at most; 0 means all.
-    max_tokens: how many tokens all passages together may have. None means any number.
-    explain: whether each hit has what each feature added to its score.
+    limit: the most notes to return; 0 means all.
+    max_tokens: the most tokens that all passages together may have. None means any number.
+    explain: whether each hit lists how much each feature added to its score.
     """
 
     def search_once() -> _FoundNotes:
@@ -447,7 +447,7 @@ def _show_found(
 
 
 def _nearest(memory: ReadVerbs, query: Query, text: str) -> list[NoteInfo]:
-    """Return a few notes with all words of a text or, if no note has all of them, with some.
+    """Return a few notes with all words of a text. Without such notes, some words are enough.
 
     Archived notes are only included if the query asks for them.
     """

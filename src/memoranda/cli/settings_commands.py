@@ -323,10 +323,12 @@ def token_add(
 
 
 def _check_member(member: str, access: Access, *, has_agent: bool) -> None:
-    """Raise Failure or InvalidInput for a name that is not the name of a member of a space.
+    """Check that a name is the name of a member of some space.
 
-    access: knows the spaces.
-    has_agent: whether the token names an agent. A member's token must not.
+    access: knows the spaces and their members.
+    has_agent: whether the new token names an agent. A member's token must not name one.
+
+    Raises Failure or InvalidInput if the check fails.
     """
     from memoranda.serve.auth import check_name
 

@@ -121,7 +121,7 @@ class Moment(click.ParamType):
 
 
 class Names(click.ParamType):
-    """The type of an option for a known name, such as a category, or for a list of names ("A,B").
+    """The type of an option for a known name, such as a category, or a list of names ("A,B").
 
     The shell completes each name. The names are not checked here.
 
@@ -162,7 +162,7 @@ class Names(click.ParamType):
 
 
 def stored(ctx: click.Context, kind: str, prefix: str = "") -> list[str]:
-    """Return the values of a kind that the home knows and that begin with `prefix`.
+    """Return the values in the home that begin with `prefix`, so that a shell can complete them.
 
     A value with a preview is followed by a tab and the preview.
 
@@ -633,9 +633,10 @@ def flag(name: str, help: str, *names: str) -> Callable[..., Any]:
 
 
 def usage_words(error: click.UsageError) -> tuple[str, str]:
-    """Return the two texts for a wrong command line: the error, and the lines below it.
+    """Return two texts about a wrong command line: its error message, and hints to show below it.
 
-    The error has the words of the contract. The lines say where to read on.
+    The message is worded as the contract says. The hints name the help page and similar options or
+    commands: `Did you mean --json?`
     """
     message = error.format_message()
     command_path = error.ctx.command_path if error.ctx else "memory"
@@ -664,7 +665,7 @@ def _options(command: click.Command) -> list[click.Option]:
 
 
 def _spellings(command: click.Command) -> Iterator[str]:
-    """Yield all spellings of the options of a command: `-o`, `--output`."""
+    """Yield every way to write an option of a command: `-o`, `--output`."""
     return chain.from_iterable(option.opts for option in _options(command))
 
 
@@ -767,7 +768,7 @@ def man(call: Invocation) -> None:
 
 
 def manual_page(context: click.Context) -> str:
-    """Return the manual page of the group of `context` in roff, the format of `man`."""
+    """Return the manual page of the command group in `context`, in roff, the format of `man`."""
     group = context.command
     assert isinstance(group, Group)
     summary, *paragraphs = _paragraphs(group)

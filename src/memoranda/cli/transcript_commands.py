@@ -167,7 +167,7 @@ def transcripts_sync(call: Invocation, *, again: bool) -> None:
 
 
 def _sync(tier: Transcripts) -> TranscriptSync:
-    """Read what is new in the transcripts, and show the progress on a terminal."""
+    """Read the new parts of transcripts, and show the progress on a terminal."""
     with output.progress("Reading transcripts") as progress:
         return tier.sync(progress)
 
@@ -256,7 +256,7 @@ def hit_lines(memory: ReadVerbs, hits: Sequence[TraceHit]) -> list[str]:
 
 
 def _place_text(*parts: str) -> str:
-    """Return the parts of a place in one line, separated by commas. Empty parts are left out."""
+    """Join the parts of a place by commas. Empty parts are left out."""
     return flat(", ".join(part for part in parts if part))
 
 

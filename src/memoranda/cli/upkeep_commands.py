@@ -62,7 +62,7 @@ def status(call: Invocation) -> None:
 
 
 def _status_texts(memory: MemorySession, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the document of `status` with its values as people read them.
+    """Return the document of `status` with its values in words for people.
 
     row: the document.
     """
@@ -358,7 +358,7 @@ def _examine(memory: MemorySession, *, repairs: bool) -> list[Finding]:
 
 
 def _finding_line(finding: Finding, *, is_dry_run: bool) -> str:
-    """Return a finding in one line, with the repair that was made.
+    """Write a finding as one line, with the repair if one was made.
 
     is_dry_run: whether to name the repair that would be made instead.
     """
@@ -419,7 +419,7 @@ def _citation_findings(memory: MemorySession, folders: Sequence[str]) -> list[Fi
 
 
 def _preset_findings(memory: MemorySession) -> list[Finding]:
-    """Return the problems of the stores that presets of `memory mcp --as` use.
+    """Check the stores that presets of `memory mcp --as` use. Returns the problems found.
 
     The configuration does not name these stores.
     """
@@ -442,7 +442,7 @@ def _preset_findings(memory: MemorySession) -> list[Finding]:
 
 
 def _json_folder_problems(memory: MemorySession, folder: str) -> list[Finding]:
-    """Return the problems of a folder of JSON files with key-value entries."""
+    """Check a folder of JSON files with key-value entries. Returns the problems found."""
     from memoranda.engine.doctor import Finding
     from memoranda.engine.json_entries import JsonEntryFolder
     from memoranda.errors import MemorandaError
@@ -515,7 +515,7 @@ def embed(call: Invocation) -> None:
 
 
 def _embed_examples(memory: MemorySession) -> None:
-    """Compute the vectors of the example texts, by which the inbox is sorted into categories."""
+    """Compute the vectors of the example texts. The inbox is sorted by similarity to them."""
     from memoranda.jobs.classify import learn
     from memoranda.llm import NoAnswer
 

@@ -78,7 +78,7 @@ class MemorandaMemoryService(BaseMemoryService):
 
         app_name: the application of the session.
         user_id: the user of the session.
-        events: the events.
+        events: messages of the session, as ADK has them.
         session_id: the session of the events; None if they belong to no session.
         custom_metadata: has no effect.
         """
@@ -154,7 +154,7 @@ class MemorandaMemoryService(BaseMemoryService):
         return [note for note in notes if _is_of(note, app, user)]
 
     def _add(self, app: str, user: str, events: Sequence[Event], session: str | None) -> None:
-        """Store the events that were never added as notes of the traces, as one change.
+        """Store events as notes of the traces, as one change. Events stored before are left out.
 
         An event that was added and then deleted is not added again.
 
@@ -201,7 +201,7 @@ class MemorandaMemoryService(BaseMemoryService):
         return results[: self._limit]
 
     def _entry_of(self, note: NoteInfo) -> MemoryEntry:
-        """Return an event or a memory as ADK has it."""
+        """Convert a note with an event or a memory to the form that ADK uses."""
         text = self._memory.read((note.project, note.path), count=False).content
         author = str(note.header.get(_AUTHOR) or "memory")
         role = "user" if author in ("user", "memory") else "model"
@@ -213,13 +213,13 @@ class MemorandaMemoryService(BaseMemoryService):
         )
 
     def _delete(self, app: str, user: str, identity: str) -> None:
-        """Delete a memory, or replace an event by a note that says that it was deleted.
+        """Delete a memory. An event is replaced by a mark that it was deleted.
 
-        With this note, the event is not added again with its session.
+        Without this mark, the event would be added again with its session.
 
-        app: the application to which it belongs.
-        user: the user to whom it belongs.
-        identity: the id that a search returned.
+        app: the application that the memory belongs to.
+        user: the user that the memory belongs to.
+        identity: the id that a search returned for the memory.
         """
         for note in self._notes_of(app, user):
             if _identity(note) != identity or _DELETED in note.header:
@@ -265,5 +265,5 @@ def _text(content: Any) -> str:
 
 
 def _digest(*names: str) -> str:
-    """Return a digest of some names: 12 hex digits."""
+    """Return 12 hex digits that identify a list of names."""
     return sha256("\0".join(names).encode("utf-8", "surrogatepass")).hexdigest()[:12]

@@ -217,7 +217,7 @@ def newline(text: str) -> str:
 def with_changed_member(
     tree: Tree, path: Sequence[str], position: int | None, member: Tree | None
 ) -> Tree:
-    """Return a copy of `tree` in which one member of the container at `path` is different.
+    """Return a copy of `tree` with one changed member in the container at `path`.
 
     position: the index of the member to change. None adds a member.
     member: the new member. In an object, it is (key, tree). None removes the member.

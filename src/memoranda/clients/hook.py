@@ -307,7 +307,7 @@ def _as_agent(memory: _Session, event: HookEvent) -> _Session | None:
 
 
 def _on_start(caller: MemorySession, event: HookEvent, session: SessionRows) -> str:
-    """Return the answer to the start of a session, and record what the session was told.
+    """Answer the start of a session with context, and record which notes the session was told.
 
     caller: the memory as the agent sees it.
     event: the start of the session.

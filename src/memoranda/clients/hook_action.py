@@ -44,9 +44,12 @@ class ActionTelling(NamedTuple):
 
 
 def for_action(memory: ReadSession, event: HookEvent, session: SessionRows) -> ActionTelling:
-    """Return the facts that the memory has about the action of an event.
+    """Return the facts in the memory that the agent should know before the action of an event.
 
-    session: the record of the facts that this session was told. They are not told again.
+    The facts are about the files or the command of the action. There are at most _MOST_FACTS, and
+    together they fit into ACTION_TOKENS.
+
+    session: records which facts this session was told. These are not told again.
     """
     # The sentence for a call that is held back comes on top of the facts.
     room = ACTION_TOKENS - tokens_in(fenced("")) - tokens_in(HELD_BACK)

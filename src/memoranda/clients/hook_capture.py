@@ -49,7 +49,7 @@ _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.M)
 
 
 def remember(memory: MemorySession, event: HookEvent, session: SessionRows) -> str:
-    """Store the sentences that the person asked to remember in a prompt, as notes of the owner.
+    """Store sentences that the person asked to remember, as notes of the owner.
 
     event: the prompt.
     session: the record of this session. The stored notes are added to it.

@@ -124,7 +124,7 @@ def at_start(memory: MemorySession, event: HookEvent, session: SessionRows) -> T
 
 
 def _tell_news(teller: _Teller, memory: MemorySession, last_told: datetime, now: datetime) -> None:
-    """Add the notes of others since the time at which this client was last told some."""
+    """Tell the notes that others wrote since this client was last told any."""
     news = _notes_of_others(memory, last_told, now)
     teller.section(
         "Added by others since your last session", news, START_TOKENS, marks_name_authors=True
@@ -337,7 +337,7 @@ class _Teller:
         return CitationCheck(self._memory, [self._cwd] if os.path.isabs(self._cwd) else [])
 
     def end(self) -> None:
-        """Save the results of the check of cited code for later sessions."""
+        """Save the results of checking cited code, so that later sessions can use them."""
         # The check is only in `__dict__` if some note needed it.
         if "_citations" in self.__dict__:
             self._citations.save()

@@ -396,9 +396,9 @@ def _failure(payload: Mapping[str, Any]) -> str:
 
 
 def _outcome(payload: Mapping[str, Any]) -> tuple[str, Any]:
-    """Return the output of a tool, and the state in which the tool ended, such as "error".
+    """Return the output of a tool, and how the tool ended, such as "error".
 
-    The state is None if the payload does not say it.
+    The second value is None if the payload does not say it.
     """
     from memoranda.transcripts.blocks import text_of
 
@@ -423,7 +423,7 @@ def _reads_as_failure(text: str) -> bool:
 
 
 def _state_of(result: Mapping[str, Any]) -> Any:
-    """Return the state in which a tool ended, such as "error", from its result. None if unknown."""
+    """Return how a tool ended, such as "error", from its result. None if unknown."""
     error = result.get("error")
     if isinstance(error, dict | str) and error:
         return "error"
@@ -431,7 +431,7 @@ def _state_of(result: Mapping[str, Any]) -> Any:
 
 
 def may_ask_to_remember(event: HookEvent) -> bool:
-    """Whether a prompt has a word such as "remember", with which a request may begin."""
+    """Whether a prompt has a word that can begin a request to remember, such as "remember"."""
     prompt = event.prompt.lower()
     return event.kind == PROMPT and any(word in prompt for word in _REMEMBER)
 

@@ -127,7 +127,7 @@ def _request(client: str, name: str, payload: bytes) -> bytes:
 
 
 def _may_ask_to_remember(payload: bytes) -> bool:
-    """Whether a payload has a word with which a request to remember something may begin."""
+    """Whether a payload has a word that can begin a request to remember something."""
     lower = payload.lower()
     return any(word in lower for word in _REMEMBER)
 

@@ -18,11 +18,13 @@ from memoranda.engine.asked import Asked, put_aside
 
 
 def asked_in(event: HookEvent, given_hashes: set[str], now: datetime) -> Iterator[Asked]:
-    """Yield the requests to remember something in the prompt of an event.
+    """Yield each request to remember something that the user made in a prompt.
 
-    given_hashes: the hashes of the lines that the session got from the memory. If a prompt repeats
-        such a line, this is not a request.
-    now: the time of the requests.
+    Example: "Remember that we deploy on Fridays."
+
+    given_hashes: the hashes of the lines that the memory gave this session. A prompt that only
+        repeats such a line makes no request.
+    now: recorded as the time of the requests.
     """
     texts = asked_to_remember(event.prompt)
     if not texts:

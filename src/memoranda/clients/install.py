@@ -51,7 +51,7 @@ _MAX_BACKUPS = 5
 
 
 class Target(NamedTuple):
-    """A file of a client, with the edits to put into the file or to remove from it.
+    """A file of a client, and our edits of it, which can be put in or removed.
 
     format: the syntax of the file, a key of EDITORS.
     """
@@ -101,15 +101,15 @@ def present(target: Target) -> list[Any]:
 
 
 class Installer:
-    """Changes files of clients for the memory in `home`, and records each change in the home.
+    """Adds the entries of memoranda to the files of clients, and removes them again.
 
-    The records have notes for each file, by the labels of its edits. `remove` needs these notes.
-    The note of one edit has the keys
+    Each change of a file is recorded in the home. `remove` needs the record to make the file as it
+    was before. For each file, it has the notes of each edit, by the edit's label:
         value: the value that was written last.
         hint: what else to remove with the member, so that the file is as before (`Hint`).
         created: whether we created the file.
         folders: how many folders above the file we created.
-        beside: the file's hooks before a member with `keeps_present` was added. None for none.
+        beside: the hooks that the file had before a member with `keeps_present` was added, or None.
     """
 
     def __init__(self, home: Path):

@@ -220,7 +220,7 @@ class MemorandaStore(BaseStore):
                 self._entries.remove(".".join(namespace), key)
 
     def _refresh(self, entries: Iterable[Entry]) -> None:
-        """Let the time to live of some items begin again, as one change."""
+        """Restart the time to live of these items, as one change."""
         now = self._memory.clock()
         # Pairs of an entry and its further header keys.
         refreshed: list[tuple[Entry, dict[str, Any]]] = []
@@ -279,7 +279,7 @@ def _value(text: str) -> dict[str, Any]:
 
 
 def _fits(space: tuple[str, ...], path: Sequence[str], is_prefix: bool) -> bool:
-    """Whether a namespace begins, or ends, with `path`, in which `*` means any label.
+    """Whether a namespace begins, or ends, with `path`. A `*` in `path` means any label.
 
     space: the labels of the namespace.
     is_prefix: whether the beginning of the namespace counts, and not its end.

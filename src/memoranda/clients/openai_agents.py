@@ -66,7 +66,7 @@ class MemorandaSession(SessionABC):
         self._folder = f"openai-agents/{digest[:16]}"
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
-        """Return the newest items, in the order in which they were added.
+        """Return the newest items. They are in the order of their addition.
 
         limit: how many at most. None means the limit of the settings, or all items without one.
 

@@ -206,7 +206,7 @@ def launcher() -> list[str]:
 
 
 def expand(text: str, environ: Mapping[str, str]) -> Path:
-    """Return a path in which a leading `~` and each `${NAME:-default}` are replaced.
+    """Replace a leading `~` and each `${NAME:-default}` in a path.
 
     If XDG_CONFIG_HOME is not set, `${XDG_CONFIG_HOME:-~/.config}/Claude` gives
     `/home/ann/.config/Claude`.
@@ -421,10 +421,13 @@ def _strings(value: Any) -> list[str]:
 
 
 def _fill(shape: Any, words: Mapping[str, Any]) -> Any:
-    """Return a copy of the shape of an entry with its placeholders replaced by `words`.
+    """Fill the placeholders of a client's entry with words.
 
-    For example, `["{command}", "mcp"]` and the word `memory` for `command` give `["memory",
-    "mcp"]`. A string that is only a placeholder may become a list.
+    `["{command}", "mcp"]` becomes `["memory", "mcp"]` if `command` is `memory`. A string that is
+    only a placeholder may become a list.
+
+    shape: the entry with placeholders. It is not changed; the result is a copy.
+    words: placeholder -> its value.
     """
     if isinstance(shape, Mapping):
         return {key: _fill(part, words) for key, part in shape.items()}
@@ -441,15 +444,15 @@ def _fill(shape: Any, words: Mapping[str, Any]) -> Any:
 
 
 def auto_memory_folder(home: Path) -> Path:
-    """Return the folder of project `claude memory`, in which Claude Code writes its own memories."""
+    """Return the folder of project `claude memory`, where Claude Code writes its own memories."""
     return home / "projects" / "claude-memory"
 
 
 def add_native(memory: MemorySession) -> tuple[list[Project], list[tuple[Path, str]]]:
-    """Make each folder with memories of Claude Code, Codex or Gemini CLI a project.
+    """Add the folders where Claude Code, Codex and Gemini CLI keep their memories as projects.
 
-    Folders that are a project already stay as they are. Returns the new projects, and pairs of a
-    folder that could not be added and the reason. Raises InvalidInput if the caller is an agent.
+    A folder that is a project already is left alone. Returns the new projects, and (folder, reason)
+    of each folder that could not be added. Raises InvalidInput if the caller is an agent.
     """
     if memory.agent is not None:
         raise InvalidInput(
@@ -474,7 +477,7 @@ def add_native(memory: MemorySession) -> tuple[list[Project], list[tuple[Path, s
 
 
 def _native_folders() -> Iterator[tuple[str, Path, Path]]:
-    """Yield the folders in which clients store their own memories.
+    """Yield the folders where clients store their own memories.
 
     Each is a tuple (client, folder with all files of the client, folder with memories).
     """

@@ -485,7 +485,7 @@ class _NewMember:
 
         body: the text.
         node: the missing value.
-        key: the key.
+        key: the key as an error names it.
 
         Raises Unsure if the value is written, such as `null`.
         """
@@ -516,7 +516,7 @@ class _NewMember:
         return body[:place] + comma + member_without_brackets + body[place:]
 
     def in_block(self, body: str, node: Node, position: int | None) -> str:
-        """Return the text with the member in a container that is a block of lines.
+        """Add the member to a container that is a block of lines, and return the text.
 
         node: the container.
         position: the index of the member to replace. None adds the member at the end.
@@ -536,13 +536,13 @@ class _NewMember:
 
 
 def _span(body: str, node: Node, index: int) -> tuple[int, int]:
-    """Return the positions (begin, end) of the part of a text to remove for a member.
+    """Return (begin, end) of the text to cut out of `body` in order to remove one member.
 
-    In a block of lines, the part is whole lines. Between brackets, it includes a comma.
+    In a block of lines, whole lines are cut. Between brackets, a comma is cut, too.
 
-    body: the text.
-    node: the container.
-    index: the index of the member.
+    body: the text of the file.
+    node: the list or mapping that has the member.
+    index: the position of the member in it.
     """
     if not node.raw.flow_style:
         return _lines_of(body, node.items[index])
@@ -569,7 +569,7 @@ def _yaml(text: str) -> Document:
     import yaml
 
     def value(node: Node) -> Any:
-        """Return the value of a node; {} if its tags are unknown."""
+        """Return the value of a node. An empty mapping if its tags are unknown."""
         try:
             return yaml.constructor.SafeConstructor().construct_document(node.raw)
         except yaml.YAMLError:
@@ -592,7 +592,7 @@ def _yaml(text: str) -> Document:
 
 
 def _yaml_node(yaml_node: Any, key: Any = None) -> Node:
-    """Return a node of the YAML library as one of our nodes.
+    """Convert a node of the YAML library to one of ours.
 
     yaml_node: the node of the library.
     key: the library's node of the key that has this value. None for the root and an item of a list.
@@ -643,7 +643,7 @@ def _line_end(text: str, position: int) -> int:
 
 
 def _lines_of(text: str, member: Member) -> tuple[int, int]:
-    """Return the positions (begin, end) of the lines of a member.
+    """Return (begin, end) of the lines that belong to a member.
 
     Raises Unsure if another member is on one of these lines.
     """

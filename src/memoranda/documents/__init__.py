@@ -123,7 +123,7 @@ def note(memory: ReadVerbs, note_or_info: Note | NoteInfo, content: str) -> Docu
 
 
 def names(note_or_info: Note | NoteInfo) -> Document:
-    """Return the keys of NAMES with their values for one note."""
+    """Return the names of one note: the keys of NAMES with their values."""
     return {key: getattr(note_or_info, key) for key in NAMES}
 
 
@@ -257,7 +257,7 @@ def references(memory: ReadVerbs, infos: Sequence[NoteInfo], total: int, offset:
 
 
 def validity(marks: Mapping[int, str], info: NoteInfo) -> Document:
-    """Return the remark about the validity of a note as the key `validity`. {} if there is no remark.
+    """Return the remark about a note's validity under the key `validity`. Empty without one.
 
     marks: the remarks, by the row of their note in the index.
     """

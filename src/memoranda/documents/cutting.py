@@ -27,9 +27,12 @@ def compact(data: Any) -> str:
 
 
 def largest_size(highest: int, length: Callable[[int], int], room: int) -> int:
-    """Return the largest size up to `highest` whose length is within `room`, or 0.
+    """Return the largest size up to `highest` that fits into `room`. 0 if not even 1 fits.
 
-    length: returns the length for a size. It must grow with the size.
+    For example, the size is the number of rows to show, and its length is the number of characters
+    that they take.
+
+    length: returns the length for a size. A larger size must not be shorter.
     """
     sizes = range(highest + 1)
     return max(bisect_right(sizes, room, key=length) - 1, 0)

@@ -297,7 +297,7 @@ def _window(line: str, start: int) -> str:
 
 
 def sides(before: str, after: str) -> tuple[Line, Line]:
-    """Return two texts as parts for showing them side by side. Words of only one text are marked."""
+    """Compare two texts for showing them side by side. Words that only one text has are marked."""
     parts = changed_words(before, after)
     return (
         [part for part in parts if part.kind != NEW],

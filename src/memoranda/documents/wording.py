@@ -119,7 +119,7 @@ def counted(hits: Hits, word: str = "note") -> str:
 
 
 def address(note: Note | NoteInfo) -> str:
-    """Return `project: permalink`, by which any tool finds the note."""
+    """Return `project: permalink`. Every tool finds the note by this address."""
     return flat(f"{project_title(note.project)}: {note.permalink}")
 
 
@@ -155,7 +155,7 @@ def origin(info: NoteInfo) -> str:
 
 
 def row_text(info: NoteInfo, content: str) -> str:
-    """Return the text of a note for a row, with its title in front unless the text begins with it."""
+    """Return the text of a note for a row. It begins with the title, which is said only once."""
     if info.project in MEMORY_PROJECTS:
         if info.is_broken:
             return f"[header not read] {content}"
@@ -320,11 +320,11 @@ def related_line(step: Reached, passage: str, *remarks: str) -> str:
 
 
 def change_line(changes: Sequence[Change], zone: tzinfo | None, title: str = "") -> str:
-    """Return the line of a change in the log, or one line for all changes of a run of a job.
+    """Return one line of the log, for a single change or for all changes of a run of a job.
 
-    changes: one change, or the changes of the run, newest first.
-    zone: the time zone of the time. None means the zone of this machine.
-    title: the title of its note. "" if the path shows it already.
+    changes: the change, or all changes of the run, newest first.
+    zone: the time zone in which the time is shown. None means the zone of this machine.
+    title: the title of the changed note. "" if the path shows it already.
     """
     newest = changes[0]
     time = minute(newest.time, zone)
@@ -348,7 +348,7 @@ def _details_text(details: Mapping[str, Any]) -> str:
 
 
 def _count_of_other_notes(change: Change) -> str:
-    """Return ` (+2 more)` for a change of three notes, "" for a change of one."""
+    """Return ` (+2 more)` if a change touched three notes. "" if it touched only one."""
     places_written: set[tuple[str, str | None, str]] = set()
     names_written: set[str] = set()
     names_removed: list[str] = []
@@ -388,7 +388,7 @@ def question_lines(item: ReviewItem) -> list[str]:
 
 
 def subject_lines(item: ReviewItem) -> list[str]:
-    """Return a line for each subject of a question, [] if it has only one."""
+    """Return a line for each subject of a question. No line if it has only one."""
     if len(item.lines) <= 1:
         return []
     return [f"  {ref[:8]} {line}" for ref, line in zip(item.refs, item.lines, strict=True)]

@@ -41,7 +41,7 @@ class AccessTable:
 
     @property
     def space(self) -> str | None:
-        """The space in the database whose copy the home is. None if the home is a folder."""
+        """The space that the home is a copy of, if it is in a database. None for a folder."""
         return shared_space(self.layout.root)
 
     def all(self) -> Mapping[str, Any]:

@@ -190,7 +190,7 @@ def attachment_named(
 
 
 def _projects_to_search(memory: ReadVerbs, project: str | None) -> list[str]:
-    """Return the names of the projects to look in.
+    """Return the names of the projects that may have the attachment.
 
     project: look only in this project. None means the default project first, and then all others
         that the caller may use.
@@ -204,7 +204,7 @@ def _projects_to_search(memory: ReadVerbs, project: str | None) -> list[str]:
 
 
 def _described(memory: ReadVerbs, source: FolderSource, attachment: Attachment) -> AttachedFile:
-    """Return an attachment with its details and with the notes that link to it."""
+    """Complete an attachment with its details and the notes that link to it."""
     changed = stamp(attachment.changed)
     attached = AttachedFile(source.name, attachment.path, attachment.kind, attachment.size, changed)
     attached.linked_from = _linking(memory, source.name, attachment.path)
@@ -239,7 +239,7 @@ def _linking(memory: ReadVerbs, project: str, path: str) -> list[str]:
 def symlink_to_note(
     memory: ReadVerbs, name: str, project: str | None = None
 ) -> tuple[str, str] | None:
-    """Return the (project, path) of the note to which a symlink inside a project leads.
+    """Follow a symlink inside a project to a note. Returns the note's (project, path).
 
     name: the path of the symlink, with or without `.md`.
     project: the project to look in. None means the default project first, and then all others.

@@ -28,7 +28,7 @@ _PREVIEW_CHARACTERS = 50
 
 @verb
 def permalinks(memory: HomeSession, prefix: str, limit: int = MOST) -> list[str]:
-    """Return up to `limit` permalinks that begin with `prefix`, of notes that the caller may see."""
+    """Return permalinks that begin with `prefix`, at most `limit`. Hidden notes are left out."""
     memory.engine.fresh()
     return memory.index.notes.complete(prefix, memory.agent, limit)
 
@@ -58,7 +58,7 @@ def offers(settings: Settings, kind: str, prefix: str = "", agent: str | None = 
 
 
 def _changes(layout: Layout, prefix: str) -> list[str]:
-    """Return up to MOST of the latest changes whose numbers begin with `prefix`."""
+    """Return the latest changes whose numbers begin with `prefix`, at most MOST."""
     latest: list[tuple[int, str, str, str]] = []
     with suppress(StorageError):
         latest = latest_changes(layout.ledger, _LATEST_CHANGES)

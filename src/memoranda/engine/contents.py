@@ -87,7 +87,7 @@ def notes_repeating(memory: ReadVerbs, query: Query, pattern: re.Pattern[str]) -
 
 @verb
 def rows_passing(memory: ReadVerbs, query: Query) -> list[int]:
-    """Return the rows in the index of all notes that pass the filters of a query, in its order.
+    """Return the index rows of all notes that pass a query, in the query's order.
 
     It is faster than `list`, for callers that need the rest of only a few notes. Raises the errors
     of `list`.
@@ -98,7 +98,7 @@ def rows_passing(memory: ReadVerbs, query: Query) -> list[int]:
 
 @verb
 def places_passing(memory: ReadVerbs, *queries: Query) -> list[NotePlace]:
-    """Return the place of every note that passes the filters of at least one of the queries.
+    """Return the places of all notes that pass at least one of these queries.
 
     Each note comes once. The order is not defined. Raises the errors of `list`.
     """
@@ -110,7 +110,7 @@ def places_passing(memory: ReadVerbs, *queries: Query) -> list[NotePlace]:
 
 @verb
 def notes_holding(memory: ReadVerbs, texts: Sequence[str], limit: int) -> list[NoteInfo]:
-    """Return notes that contain at least one of some texts, for an agent that did not ask.
+    """Return notes that contain at least one of these texts, for an agent that did not ask.
 
     It is for hooks, which cannot wait for a search. Notes that are no longer valid or that are held
     back (`is_held_back`) are left out.

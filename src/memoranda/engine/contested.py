@@ -82,7 +82,7 @@ class Statement(NamedTuple):
 
 
 class Contradiction(NamedTuple):
-    """Two statements of which at most one can be true.
+    """Two statements that cannot both be true.
 
     old: the older statement.
     new: the newer statement.
@@ -102,7 +102,7 @@ class Contradiction(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The key under which the ledger has the owner's answer.
+        """The key of the owner's answer in the ledger.
 
         It changes when either value changes, so that the owner is asked again.
         """
@@ -172,7 +172,7 @@ def holding_now(memory: Reader, rows: Iterable[int]) -> dict[int, NoteInfo]:
 
 
 def newer(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, Contradiction]:
-    """Return the contradiction between each of some notes and a newer one, by the row of the older.
+    """Find newer notes that contradict these notes: row of the older note -> the contradiction.
 
     If several newer notes contradict an older one, the newest of them counts. Contradictions about
     which the owner has already decided are left out.
@@ -183,7 +183,7 @@ def newer(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, Contradiction]
 
 
 def older(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, Contradiction]:
-    """Return the contradiction between each of some notes and an older one, by the row of the newer.
+    """Find older notes that these notes contradict: row of the newer note -> the contradiction.
 
     If a note contradicts several older notes, the latest of them counts. Contradictions about which
     the owner has already decided are left out.
@@ -200,7 +200,7 @@ def unanswered(memory: Reader, infos: Iterable[NoteInfo]) -> list[Contradiction]
 
 
 def _rivals(memory: Reader, infos: Iterable[NoteInfo]) -> Iterator[tuple[Statement, Statement]]:
-    """Yield statements of some notes, each with one of another note about the same subject.
+    """Yield pairs of statements about the same subject: one in these notes, one in another note.
 
     Only notes that are valid now take part. The two statements may still agree.
     """
@@ -251,9 +251,9 @@ def _is_unanswered(memory: Reader, pair: Contradiction) -> bool:
 
 
 def newer_marks(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, str]:
-    """Return the marks of notes that a newer note contradicts, by row.
+    """Return a mark for each note that a newer note contradicts, by row of the older note.
 
-    A mark says what the newer note says: `newer: 8080 (1a2b3c4d, 2025-03-01)`.
+    The mark quotes the newer note: `newer: 8080 (1a2b3c4d, 2025-03-01)`.
     """
     return marks(memory, newer(memory, infos))
 
@@ -278,7 +278,7 @@ def marks(memory: Reader, pairs: Mapping[int, Contradiction]) -> dict[int, str]:
 
 
 def name_of(info: NoteInfo) -> str:
-    """Return a short name with which `find` finds a note.
+    """Return a short name of a note that `find` understands.
 
     It is the first digits of a memory's id, or the permalink of any other note.
     """

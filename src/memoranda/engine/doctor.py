@@ -595,7 +595,9 @@ def _temporary_files(engine: Engine) -> list[Finding]:
 
 
 def _may_hold_notes(folder: str) -> bool:
-    """Whether a folder of a project with this name is searched for notes."""
+    """Whether notes are searched in a folder with this name. Hidden and skipped folders are left
+    out.
+    """
     return not folder.startswith(".") and folder not in SKIPPED_FOLDERS
 
 

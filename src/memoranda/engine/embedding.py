@@ -45,9 +45,9 @@ _NEAREST_PASSAGES = 60
 
 
 def known_texts(settings: Settings, texts: tuple[str, ...]) -> KnownTexts | None:
-    """Return the vectors of texts of the program itself, which are stored in the home.
+    """Return the vectors of texts that belong to the program, not to a note.
 
-    None means that there is no model.
+    The vectors are stored in the home. Returns None if no model is set up.
     """
     try:
         choice = ModelSettings(
@@ -60,9 +60,12 @@ def known_texts(settings: Settings, texts: tuple[str, ...]) -> KnownTexts | None
 
 @lru_cache(maxsize=1)
 def _known_texts(folder: Path, choice: ModelSettings, texts: tuple[str, ...]) -> KnownTexts:
-    """Return the vectors of texts of the program itself. They are made only once. Raises NoModel.
+    """Return the vectors of texts that belong to the program. They are computed once and then
+    stored.
 
-    choice: the model that makes the vectors.
+    choice: the model that computes them.
+
+    Raises NoModel.
     """
     # If there is no model, this raises NoModel before numpy is imported.
     identify(choice)
@@ -143,7 +146,7 @@ class Embedding:
 
     @property
     def related(self) -> float:
-        """The lowest cosine similarity at which a note counts as related to a question.
+        """The lowest cosine similarity of a note that is related to a question.
 
         Each model has its own. It is 0 without a model, and for a model for which it is not known.
         """

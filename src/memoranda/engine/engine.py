@@ -240,7 +240,7 @@ class Engine:
             raise StorageError("the memory", "it was closed")
 
     def _open_sources(self) -> None:
-        """Open the sources of the built-in projects, of the configured projects and of `extra`.
+        """Open the source of each project: the built-in ones, the configured ones and `extra`.
 
         A graph file that is open already keeps its source.
         """
@@ -277,7 +277,7 @@ class Engine:
         source.away = self.own_root(name) != source.root
 
     def own_root(self, project: str) -> str | None:
-        """Return the folder in which the home itself keeps a project.
+        """Return the folder that the home itself has for a project.
 
         An option may have given this process another folder for the project. That folder is not
         returned. None means that the home has no such project.
@@ -626,11 +626,13 @@ class Engine:
         return indexed_note, file.stamp
 
     def read_ahead(self, source: Source, path: str, project_id: int) -> ReadAhead | None:
-        """Read the note at `path` and compute its rows, without the lock and the index.
+        """Read a note and compute its index rows before the lock is taken.
 
-        project_id: the id of its project in the index.
+        Writing to the index then takes less time under the lock. Neither the lock nor the index is
+        used here. Returns None if there is no note, or if it cannot be read. `load` then reads the
+        file again under the lock, and reports the error.
 
-        None means that `load` has to read it, and to say why it cannot be read.
+        project_id: the id of the note's project in the index.
         """
         from memoranda.index.writer import prepare
 
@@ -684,10 +686,9 @@ class Engine:
         return self.freshness.accept(project, path, file.stamp, note)
 
     def bulk_source_of(self, source: Source) -> BulkSource | None:
-        """Return the functions with which helper processes read the notes of a project.
+        """Return a source that lets helper processes read many notes of a project at once.
 
-        None means that helpers cannot read them: the project is not a folder, or only some agents
-        may use it.
+        Returns None if they cannot: the project is not a folder, or only some agents may use it.
         """
         from memoranda.index.sync import BulkSource
 
@@ -764,7 +765,7 @@ class Engine:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Enter a section in which no other thread and no other process writes.
+        """Enter a section that only one writer of all threads and processes can be in.
 
         Writers of other homes are kept out, too, if the homes share the folder of a project. A
         section within a section on the same thread does not lock again. Raises StorageError if the
@@ -855,7 +856,7 @@ class Engine:
                 self._outside_locks.close()
 
     def _show(self, changes: Sequence[PlannedChange]) -> None:
-        """Update the index with changes that are on disk, in one transaction."""
+        """Bring changes that are on disk into the index, in one transaction."""
         try:
             with self.index.transaction():
                 for planned in accepted(changes):
@@ -1065,7 +1066,7 @@ def retry_conflicts(method: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(method)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        """Call `method` up to five times, as long as it raises Conflict."""
+        """Call `method`, and again if it raises Conflict, up to five times in all."""
         with suppress(Conflict):
             return method(*args, **kwargs)
         # A repeated change keeps the lock from its plan to its end, so that no other writer comes

@@ -401,7 +401,7 @@ class NoteEntries(Entries):
         return matches
 
     def _entries_of(self, matches: Sequence[_Match]) -> list[Entry]:
-        """Read the rest of some matches from the index, and return them as entries."""
+        """Complete matches of a search with the rest of their data in the index, as entries."""
         rows = [match.row for match in matches]
         bodies = self.engine.index.notes.bodies(rows)
         infos = self.engine.index.notes.infos(rows)
@@ -707,7 +707,7 @@ def _compose(entry: Entry, other_keys: Mapping[str, Any], before: str = "") -> b
 
 
 def expiry(now: datetime, ttl: int) -> datetime | None:
-    """Return the time at which an entry expires that is written at `now`. None means never.
+    """Return the time when an entry that is written at `now` will expire. None means never.
 
     ttl: the time to live in seconds; 0 means for ever.
     """

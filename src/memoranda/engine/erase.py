@@ -303,7 +303,7 @@ class Erasure:
                 raise InvalidInput(f'{project}/{path} has no observation "{observation}".')
 
     def _add_reminders(self, plan: Plan) -> bool:
-        """Add the reminders to the plan that were made from one of its notes.
+        """Add to the plan the reminders that were made from its notes.
 
         Returns whether there are any.
         """
@@ -538,11 +538,11 @@ class Erasure:
     def _add_selected(
         self, plan: Plan, agent: str | None, project: str | None, source: str | None
     ) -> None:
-        """Add all notes of an agent, of a project and of a source to the plan.
+        """Add notes to the plan: all of an agent, all of a project, and all from a source.
 
-        agent: the name of the agent. None adds no notes.
-        project: the name of the project. None adds no notes.
-        source: the source in the header of the notes. None adds no notes.
+        agent: the name of an agent. None adds no notes.
+        project: the name of a project. None adds no notes.
+        source: the value of `source` in the header of notes. None adds no notes.
         """
         selected: list[NoteInfo] = []
         if source is not None:

@@ -301,7 +301,7 @@ class Exchange:
 
 
 def keep_lost(session: WritingSession, lost: Sequence[tuple[Touched, bytes]]) -> None:
-    """Record texts that lost a conflict in the history, as one change.
+    """Save texts that lost a conflict in the history, as one change.
 
     The history then shows each text as if it had been in its file just before the text that won
     (`Touched.new`). So `restore` and `undo` can bring the lost text back. Texts that the history
@@ -500,9 +500,9 @@ class Contents:
         return f"{self.folder(touched.project)}/{path}"
 
     def _is_in_folder(self, touched: Touched) -> bool:
-        """Whether a step changed a whole file in the folder of a project of this home.
+        """Whether a step changed a whole file in a project that is a folder of this home.
 
-        A step in a graph file, or in a project that only one process has, did not.
+        The answer is False for a line of a graph file, and for a project that only one process has.
         """
         if touched.project == PRIVATE or touched.root or touched.do == StepKind.LINES:
             return False
@@ -1024,10 +1024,10 @@ class IntoDatabase:
         return {change.number: change for change in history.changes(origins=True)}
 
     def _shared(self) -> dict[str, bytes]:
-        """Return the contents of the files that all machines of the database share, by the names of
-        the files.
+        """Return the files that all machines of a database share: file name -> content.
 
-        They are the configuration, the table of access tokens and the report of the last dream.
+        These are the configuration, the table of access tokens and the report of the last dream.
+        Settings that only suit this machine are taken out of the configuration.
         """
         layout = self.session.engine.layout
         settings = self.session.engine.settings

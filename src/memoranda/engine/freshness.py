@@ -93,7 +93,7 @@ class NoteReader(Protocol):
         ...
 
     def bulk_source_of(self, source: Source) -> BulkSource | None:
-        """Return the functions with which other processes read many files. None if they cannot."""
+        """Return a source that lets helper processes read many files. None if they cannot."""
         ...
 
 
@@ -283,12 +283,13 @@ class Freshness:
     def update(
         self, progress: Progress | None = None, *, is_locked: bool = False, whole: bool = False
     ) -> Result:
-        """Make the index show every change on disk, and return what changed.
+        """Bring the index up to date with the files, and return what changed.
 
-        progress: called to report how far a sweep has got. None reports nothing.
+        progress: called to report how much of a sweep is done, or None. A sweep compares all files
+            of a project with the index.
         is_locked: whether the caller holds the home's lock. The daemon may be waiting for this
-            lock.
-        whole: whether to finish the sweeps of large projects, too.
+            lock, so it is given less time to answer.
+        whole: whether to finish the sweeps of large projects, too. Otherwise they may go on later.
         """
         from memoranda.index.sync import Result
 
@@ -660,7 +661,7 @@ class Freshness:
         return self._index.notes.number_in(source.name) > LARGE
 
     def _known_folders(self, source: FolderSource) -> list[str]:
-        """Return the absolute paths of those folders of a project in which the index has notes."""
+        """Return the folders of a project that have notes in the index, as absolute paths."""
         folders = [source.root]
         for name in self._index.notes.folders_in(source.name):
             if not has_link(source.root, name):
@@ -809,7 +810,7 @@ class Freshness:
             self._notice_all(lost)
 
     def _try_to_apply(self, source: FolderSource, changes: Sequence[Difference]) -> bool:
-        """Apply those differences to the index that still exist.
+        """Apply the differences that still exist to the index.
 
         changes: differences that were found a while ago.
 
@@ -826,7 +827,7 @@ class Freshness:
         return True
 
     def _still_there(self, source: Source, changes: Iterable[Difference]) -> list[Difference]:
-        """Return those differences that still exist.
+        """Return the differences that still exist.
 
         changes: differences that were found a while ago.
         """
@@ -1236,10 +1237,9 @@ class Freshness:
             layout.erased.unlink(missing_ok=True)
 
     def rebuild_others(self) -> None:
-        """Empty the other indexes of this home, which belong to processes with other sets of
-        projects.
+        """Empty the other indexes of this home.
 
-        Each of these processes rebuilds its index.
+        They belong to processes with other sets of projects, which then rebuild them.
         """
         for path in self._ledger.layout.indexes():
             if path != self._index.path:

@@ -10,7 +10,7 @@ from memoranda.sources.layout import Layout
 
 
 def bodies_known(home: Path, texts: Sequence[str], limit: int) -> list[str] | None:
-    """Return the bodies of notes that contain one of some texts, as the index has them.
+    """Return the bodies of notes that contain at least one of these texts, from the index.
 
     home: the folder of the home.
     texts: the texts to look for.

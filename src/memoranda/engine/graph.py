@@ -88,7 +88,7 @@ class GraphEdits(Protocol):
         """Create an entity. `more` are further keys, which belong to other programs."""
 
     def add_observations(self, name: str, texts: Sequence[str]) -> None:
-        """Add observations to an entity that has none of them yet."""
+        """Add observations to an entity. It must not have any of them yet."""
 
     def drop_observations(self, name: str, texts: set[str]) -> None:
         """Remove all copies of these observations from an entity."""
@@ -133,7 +133,7 @@ class Graph(Protocol):
         """Return the entities with one of these names, in stored order."""
 
     def matching(self, text: str) -> list[EntityKey]:
-        """Return the entities that have `text` in their name, in their type or in one observation.
+        """Return the entities that have `text` in their name, their type or an observation.
 
         They are in stored order. Case does not matter.
         """
@@ -148,7 +148,7 @@ class Graph(Protocol):
         """Return the observations of each of these entities, in stored order."""
 
     def further(self, keys: Sequence[EntityKey]) -> list[dict[str, Any]]:
-        """Return the further keys of each of these entities, which belong to other programs."""
+        """Return the keys that other programs gave to each entity. They are kept as they are."""
 
     def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
         """Return the relations from or to one of `names`, in stored order.
@@ -238,9 +238,7 @@ class Graph(Protocol):
         """
 
         def plan(edits: GraphEdits) -> list[tuple[str, list[str]]]:
-            """Add the texts that are new to each entity, and return them in the order of
-            `additions`.
-            """
+            """Add the new texts to each entity. Returns them in the order of `additions`."""
             missing = [name for name, _ in additions if name not in edits.present_names]
             if missing:
                 raise NoEntity(missing[0])
@@ -278,7 +276,7 @@ class Graph(Protocol):
         unique_relations = {relation.triple: relation for relation in relations}.values()
 
         def plan(edits: GraphEdits) -> None:
-            """Add to the graph what it lacks of the merged entities and relations."""
+            """Add the merged entities and relations that the graph does not have yet."""
             for name, entity in merged.items():
                 if name not in edits.present_names:
                     edits.create(Entity(name, entity.type, tuple(entity.observations)), entity.keys)
@@ -434,8 +432,9 @@ class FileGraph(Graph):
 
     @verb
     def version(self) -> Any:
-        """Return the number of changes of the file or, if it cannot be read, the message of the
-        error.
+        """Return a value that differs after each change of the file.
+
+        It is the number of changes, or the error message if the file cannot be read.
         """
         try:
             self._fresh()
@@ -545,5 +544,7 @@ def _weight(entity: EntityLine, words: Sequence[str]) -> int:
 
 
 def _key(entity: EntityLine) -> EntityKey:
-    """Return the key by which the verbs name an entity of the file."""
+    """Return the `EntityKey` of an entity of the file. The verbs of the graph take it as an
+    argument.
+    """
     return EntityKey((entity.order,), entity.name, entity.type, entity)

@@ -116,7 +116,7 @@ class NoteGraph(Graph):
     def _with_all_words(
         self, keys: Iterable[EntityKey], words: Sequence[str]
     ) -> Iterator[EntityKey]:
-        """Yield those entities in which every word occurs, if only as a part of a word.
+        """Yield the entities that contain every word. A part of a longer word is enough.
 
         Without words, nothing is yielded.
         """
@@ -214,7 +214,7 @@ class NoteGraph(Graph):
         return result
 
     def target_of(self, item: Item, row: EntityRow) -> str:
-        """Return the name of the entity to which a relation in the note `row` leads."""
+        """Return the name of the entity that a relation in the note `row` leads to."""
         return target_name(item.target, item.project)
 
     def observed(self, text: EntityText) -> list[str]:
@@ -240,12 +240,15 @@ class _EditedNote(NamedTuple):
 class NoteEdits:
     """The edits that one call makes in the notes of a graph.
 
-    The edits are collected. Only `add_steps` adds them to the change that writes them. `LineEdit`
-    of sources/graph_file.py does the same for the lines of a graph file. The caller must hold the
-    home's lock.
+    The edits are only collected here. `add_steps` adds them to the change, which then writes them.
+    `LineEdit` of sources/graph_file.py does the same for the lines of a graph file. The caller must
+    hold the home's lock.
 
-    present_names: the names among `names` that entities have. Other names have placeholders or no
-        notes.
+    graph: the graph whose notes are edited.
+    change: the change that `add_steps` adds the edits to.
+    names: the names of the entities that the call is about. Their notes are looked up at once.
+    present_names: the names among `names` that an entity has. The other names have only a
+        placeholder (a name that relations lead to), or no note.
     """
 
     def __init__(self, graph: NoteGraph, change: Transaction, names: Iterable[str]):
@@ -286,7 +289,7 @@ class NoteEdits:
         return rows[0] if rows else None
 
     def _info(self, row: EntityRow) -> NoteInfo:
-        """Return what the index knows about a note."""
+        """Return the `NoteInfo` of a note from the index."""
         info = self._index.notes.get(self._graph.project, row.path)
         assert info is not None
         return info
@@ -300,11 +303,11 @@ class NoteEdits:
 
     @contextmanager
     def _changing(self, name: str, row: EntityRow | None = None) -> Iterator[EntityText]:
-        """Provide a `with` block with the text of a note, which the block edits.
+        """Edit the text of an entity's note in a `with` block.
 
         row: the note. It is only needed if several notes may have the name.
 
-        Raises InvalidInput if the text has a form that cannot be edited line by line.
+        Raises InvalidInput if the text cannot be edited line by line.
         """
         row = row or self._row(name)
         assert row is not None
@@ -548,11 +551,10 @@ def _unknown_keys(header: dict[str, Any]) -> dict[str, Any]:
 
 
 class ProjectGraph(NoteGraph):
-    """The graph of a project of ordinary notes. Each note is an entity with the note's title and
-    type.
+    """A project of ordinary notes as a graph: each note is an entity with its title and type.
 
-    The note grammar recognizes the lines with observations and relations, such as `- [idea] text`
-    and `- uses [[Other]]`. The entities are in the order of their creation.
+    Lines such as `- [idea] text` are observations, and lines such as `- uses [[Other]]` are
+    relations. Entities are sorted by the time of their creation.
     """
 
     # A relation must not create a note in a project of ordinary notes.
@@ -627,7 +629,7 @@ class ProjectGraph(NoteGraph):
         return sorted(relations, key=lambda relation: (relation.order, relation.triple))
 
     def _arriving(self, info: NoteInfo) -> list[GraphRelation]:
-        """Return the relations in other notes of the project that lead to this note."""
+        """Return the relations that lead to this note from other notes of the project."""
         edges = self._index.links.incoming(info, self.session.agent)
         return [
             _relation(edge.note, edge, info.title)
@@ -641,10 +643,10 @@ class ProjectGraph(NoteGraph):
         return [_relation(info, edge, self._name_of(edge.note, edge.target)) for edge in edges]
 
     def _name_of(self, note: NoteInfo | None, target: str) -> str:
-        """Return the name of the entity to which a link leads.
+        """Return the name of the entity that a link leads to.
 
-        note: the note to which the link leads; None if there is no such note.
-        target: the text of the link. It is the name if the note is None or in another project.
+        note: the note that the link leads to, or None if there is no such note.
+        target: the text of the link. It is the name if the note is missing or in another project.
         """
         if note is not None and note.project == self.project:
             return note.title
@@ -665,7 +667,7 @@ class ProjectGraph(NoteGraph):
         return self._index.version()
 
     def target_of(self, item: Item, row: EntityRow) -> str:
-        """Return the name of the entity to which a relation leads.
+        """Return the name of the entity that a relation leads to.
 
         item: the line of the note that has the relation.
         row: the note with this line.
@@ -681,7 +683,7 @@ class ProjectGraph(NoteGraph):
 
 
 class EveryGraph(Graph):
-    """The graphs of all projects that the caller may see, as one graph that can only be read.
+    """All graphs that the caller may see, joined to one graph for reading only.
 
     The key of an entity has the name of its project.
     """
@@ -751,7 +753,7 @@ class EveryGraph(Graph):
 
 
 def _with_project(key: EntityKey, project: str) -> EntityKey:
-    """Return a key with the name of its project, which is also the last part of the key's order."""
+    """Add the name of its project to the key of an entity, and to the end of the key's order."""
     return key._replace(project=project, order=(*key.order, project))
 
 
@@ -773,7 +775,7 @@ def open_graph(session: PlaceVerbs, project: str) -> Graph:
 
 
 def graph_project(name: str, file: Path) -> os.PathLike[str]:
-    """Return a graph file in the form in which `open_memory` accepts a project.
+    """Describe a graph file as a project for `open_memory`.
 
     name: the name of the project. It does not depend on the name of the file.
     file: the graph file. It need not exist yet.
@@ -827,7 +829,7 @@ def _every(session: PlaceVerbs, own_graph: FileGraph | None = None) -> Graph:
 
 
 def _row(info: NoteInfo) -> EntityRow:
-    """Return a note in the form of a row of the index of entities."""
+    """Convert a note to an `EntityRow`, which is how the index lists entities."""
     created = microseconds(parse_stamp(info.created))
     return EntityRow(info.row, created, info.path, info.scope, info.title, info.type)
 

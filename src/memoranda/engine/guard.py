@@ -148,7 +148,7 @@ class Guard(ThreadLock):
                 self.__exit__()
 
     def _begin(self, asked_at: float, *, may_repeat: bool) -> None:
-        """Remember that a call came in that makes one change, which it may share (`may_share`).
+        """Record the arrival of a call that makes one change, which it may share (`may_share`).
 
         asked_at: when the call asked to come in (time.monotonic).
         may_repeat: whether the call may be repeated as a whole.

@@ -45,7 +45,7 @@ class Habits(NamedTuple):
 
 
 def habits_of(session: ReadVerbs, project: str) -> Habits | None:
-    """Return the habits of a folder in which people also use another program.
+    """Return how people write notes in a folder of another program, so that we write like them.
 
     None for the projects of memoranda and of Basic Memory. None for an empty folder in which no
     known program is used.

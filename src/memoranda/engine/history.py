@@ -86,7 +86,7 @@ class Revision:
 
     @property
     def is_text_lost(self) -> bool:
-        """Whether the change made one text of another, and the history does not keep both.
+        """Whether the text before or after the change is missing in the history.
 
         The text after a change is lost if an editor saved the file before our next change, and the
         index no longer had the text. The texts of entries with a time to live are never kept.
@@ -99,11 +99,12 @@ class Revision:
 
 
 class _RunGroups:
-    """Groups of changes: all changes of one run of a job, or a single change of no run.
+    """Groups changes for the log: all changes of one run of a job are one group.
 
-    The changes are added from the latest to the first.
+    A change that belongs to no run is a group, too. The changes are added from the latest to the
+    first.
 
-    limit: how many groups there are at most; 0 means any number.
+    limit: the most groups; 0 means any number.
     groups: the changes of each group, by the number of the run or of the single change.
     """
 
@@ -277,8 +278,7 @@ class HistoryVerbs(NoteVerbs):
         )
 
     def _files_that_count(self, change: Change) -> Sequence[Touched]:
-        """Return the files of a change that the caller must be able to see in order to see the
-        change.
+        """Return the files of a change that decide whether the caller may see the change.
 
         If a note was deleted, links to it were removed from other memories. These memories do not
         count.
@@ -776,9 +776,10 @@ class HistoryVerbs(NoteVerbs):
     def revisions_of(
         self, changes: Sequence[Change], *, limit: int = 0
     ) -> dict[int, list[Revision]]:
-        """Return the revisions of several changes of `log`, by the number of the change.
+        """Return the text before and after each of these changes: change number -> its revisions.
 
-        limit: the number of files of each change; 0 means all.
+        changes: changes as `log` returns them.
+        limit: the most files of each change; 0 means all.
         """
         with self.engine.guard:
             revisions: dict[int, list[Revision]] = {}

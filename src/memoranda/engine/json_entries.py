@@ -106,7 +106,7 @@ class JsonEntryFolder:
         InPlaceChange(HomeSession(engine, None, "job"), f"{stem}.json").carry_out(file, plan)
 
     def _with_recalls(self, row: Row, name: str, recalls: int) -> Row:
-        """Return a row with more recalls, and with the time of the last one if that is known.
+        """Return a row with more recalls added, and with the time of the last one if it is known.
 
         name: the entry's name in the log of reads.
         """
@@ -122,10 +122,9 @@ class JsonEntryFolder:
     def _pending_recalls(
         self, stem: str, content: Content, reads: Reads
     ) -> dict[int, tuple[str, int]]:
-        """Return the recalls to add to a file, by the position of the row of the entry.
+        """Return the reads that a file does not count yet: position of the row -> (name, count).
 
-        Each value is the name of the entry in the log of reads, and the number of recalls: `{3:
-        ("notes/key", 2)}`.
+        Example: `{3: ("notes/key", 2)}`. The name is the entry's name in the log of reads.
 
         stem: the name of the file without `.json`.
         content: the rows of the file.
@@ -203,13 +202,14 @@ class JsonEntries(Entries):
         *,
         make: bool = False,
     ) -> Content:
-        """Make the edit of the namespace's file that `plan` returns for the rows of this file.
+        """Edit the file of a namespace.
 
-        path: the path under which the history lists the change.
+        path: the path that the history shows for the change.
+        plan: gets the rows of the file, and returns the edit to make.
         make: whether to create the file if it is missing.
 
-        Returns the content of the file. Raises Unreadable if the file cannot be used, and
-        StorageError if it cannot be written.
+        Returns the content of the file afterwards. Raises Unreadable if the file cannot be used,
+        and StorageError if it cannot be written.
         """
         file = JsonFile(self._files, stem_of(namespace), path, make=make)
         change = InPlaceChange(self._session, path)

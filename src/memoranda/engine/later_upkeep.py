@@ -44,14 +44,18 @@ class LaterUpkeep:
     now: Mapping[str, Any]
 
     def added_links(self) -> list[str]:
-        """Return the ids of the memories to which upkeep linked the note."""
+        """Return the ids of memories that upkeep linked the note with."""
         links_left = id_list(self.left.get("links"))
         return [id for id in id_list(self.now.get("links")) if id not in links_left]
 
     def on(self, data: bytes) -> bytes:
-        """Return a text that an undo restores, with what upkeep did to the header since.
+        """Return the text that an undo restores, with the header keys that upkeep changed since.
 
-        Raises ValueError if the header of the text cannot be read.
+        A link that a job added later stays in the header, for example.
+
+        data: the text before the undone change.
+
+        Raises ValueError if its header cannot be read.
         """
         text = data.decode()
         header = _header(text)
@@ -86,7 +90,7 @@ def _merged_value(before: Any, left: Any, now: Any) -> Any:
 def later_upkeep(
     history: History, place: Location, number: int, left: str, now: File, digest_now: str
 ) -> LaterUpkeep | None:
-    """Return what upkeep alone has done to a file since a change. None if others changed it, too.
+    """Return what upkeep did to a file since a change. None if others changed it, too.
 
     place: the file: project, path and folder.
     number: the number of the change.
@@ -160,7 +164,9 @@ def _text_before_upkeep(
 
 
 def path_after_sorting(history: History, place: Location, number: int) -> str:
-    """Return the path to which upkeep has moved a memory since a change, or its path if it has not.
+    """Return the present path of a memory that upkeep may have moved since a change.
+
+    Otherwise its path is returned.
 
     place: where the change left the memory: project, path and folder.
     number: the number of the change.
@@ -183,7 +189,7 @@ def path_after_sorting(history: History, place: Location, number: int) -> str:
 
 
 def _steps_of_sorting(change: Change) -> tuple[Touched, Touched] | None:
-    """Return the steps by which a job moved one memory to another category: removed, and put.
+    """Return the two steps of a job that moved a memory to another category: removed, and put.
 
     None for any other change.
     """
@@ -245,6 +251,6 @@ def _is_rewritten(touched: Touched) -> bool:
 
 
 def _header(text: str) -> Mapping[str, Any]:
-    """Return the keys of the header of a text. Raises ValueError."""
+    """Return the header of a text as a mapping. Raises ValueError if it cannot be read."""
     yaml_text = frontmatter.split(text).yaml
     return {} if yaml_text is None else frontmatter.parse(yaml_text)

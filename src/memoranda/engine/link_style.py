@@ -31,7 +31,7 @@ def in_link_style(session: ReadVerbs, project: str, path: str, text: str, old: s
     For example, `[[Tea]]` becomes `[Tea](Tea.md)`.
 
     project, path: the project and the path of the note.
-    text: its new text.
+    text: the text that is going to be written.
     old: the former text of the note; "" for a new note. Lines that are also in it stay as they are.
     """
     source = session.engine.source(project)
@@ -62,7 +62,7 @@ def _is_relation(line: str) -> bool:
 
 
 def _with_markdown_links(session: ReadVerbs, project: str, path: str, line: str, style: str) -> str:
-    """Return a line in which wikilinks are replaced by Markdown links.
+    """Replace the wikilinks in a line by Markdown links.
 
     style: how paths are written (SHORTEST, RELATIVE or ABSOLUTE).
     """

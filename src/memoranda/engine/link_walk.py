@@ -48,7 +48,7 @@ def relations(memory: ReadVerbs, rows: Collection[int] | None = None) -> Pairs:
 
 @verb
 def count_incoming(memory: ReadVerbs, infos: Sequence[NoteInfo], most: int) -> dict[int, int]:
-    """Return how many relations lead to each of some notes, by the row of the note.
+    """Count the relations that lead to each of these notes, by row of the note.
 
     most: the number at which counting ends.
     """

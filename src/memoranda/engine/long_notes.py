@@ -89,7 +89,7 @@ class LongNotes:
                 return
 
     def _notes_to_place(self) -> list[int]:
-        """Return the rows of the notes that lack words and at which no other thread works."""
+        """Return the rows of notes whose words are not all indexed, and that no thread works on."""
         try:
             note_rows = self._index.unplaced()
         except (sqlite3.Error, OSError, StorageError) as error:

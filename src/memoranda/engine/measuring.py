@@ -109,7 +109,7 @@ def _search_for(memory: ReadVerbs, item: KnownItem) -> _Result:
 
 
 def _figure(kind: str, results: Sequence[_Result]) -> RecallFigure:
-    """Return the figure for one kind of query, from the results of these queries."""
+    """Compute the figure for one kind of query from the results of these queries."""
     first = 100 * fmean(result.position == 0 for result in results)
     page = 100 * fmean(result.position is not None for result in results)
     milliseconds = median(result.milliseconds for result in results)

@@ -46,7 +46,7 @@ _EARLIEST_DAY = "0001-01-01"
 
 @dataclass(slots=True)
 class NoteContext:
-    """A note with its observations, its links, and the notes to which the links lead.
+    """A note with its observations, its links, and the linked notes.
 
     edges: the links from and to the note. If very many notes link to it, only the newest of these
         links are included.
@@ -278,7 +278,7 @@ class LinkVerbs(ReadVerbs, WritingSession):
 def _planned_links(
     infos_by_row: Mapping[int, NoteInfo], resolved_links: Iterable[tuple[int, str, int | None]]
 ) -> tuple[ResolvedLinks, dict[int, list[str]]]:
-    """Plan which ids to add to the headers of memories for their wikilinks.
+    """Plan which ids to add to headers of memories because their texts have wikilinks.
 
     infos_by_row: all memories, by row.
     resolved_links: (row of the memory with the link, name in the link, row of the linked note). The
@@ -451,7 +451,7 @@ def supersede(
 
 
 def _beginning_of(note: Note) -> str:
-    """Return the time from which a note is valid, as a header has it: a day or a moment."""
+    """Return when a note begins to be valid, as a header writes it: a day or a moment."""
     begins, *_ = valid_span(note)
     moment = clock.EPOCH + timedelta(microseconds=begins)
     is_midnight = begins % _DAY_MICROSECONDS == 0

@@ -33,7 +33,7 @@ _WRITING = (
 def newest_texts(
     memory: HistoryVerbs, query: Query, limit: int, upkeep_face: str
 ) -> tuple[list[NoteInfo], int]:
-    """Return the notes that pass the filters of a query, those first whose text was written last.
+    """Return the notes that pass a query. Notes whose text was written last come first.
 
     A note without a change in the history that wrote its text is listed by its creation, or by the
     change of its file if another program wrote it.

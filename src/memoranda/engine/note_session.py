@@ -11,4 +11,4 @@ from memoranda.engine.read_session import ReadSession
 
 
 class NoteSession(NoteVerbs, ReadSession):
-    """An open memory for one caller, with the verbs that read notes and that change notes."""
+    """An open memory for one caller, with all verbs that read or change notes."""

@@ -149,8 +149,9 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     def bring_back(self, ref: Ref, category: str | None = None) -> Note:
         """Take a note out of the archive (see `Memory.bring_back`).
 
-        category: the category for a memory; None means the category that it had before. The memory
-            is organized afterwards, and does not expire.
+        A memory counts as sorted afterwards, and does not expire.
+
+        category: the category that a memory gets. None means the one that it had before.
 
         Raises the errors of `Memory.bring_back`, NotText and StorageError.
         """
@@ -623,7 +624,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         return Changed(note, edited, updated=relinked.updated, broken=relinked.broken)
 
     def _create(self, identifier: str, edit: Edit, project: str | None) -> Changed:
-        """Create the note that an edit was meant for, with the text of the edit.
+        """Create a note that should be edited but does not exist. Its text is the text of the edit.
 
         identifier: the path or title of the missing note.
 
@@ -749,9 +750,9 @@ def _check_overwrite(place: _Place, project: str, *, overwrite: bool, checksum: 
 
 
 def _apply_edit(edit: Edit, text: str, permalink: str) -> Edited:
-    """Return the result of an edit of a text.
+    """Apply an edit to the text of a note.
 
-    The edit does not know to which note the text belongs. So its errors get the permalink here.
+    The edit does not know the note. So if it fails, the permalink is added to its error here.
     """
     try:
         return edit.apply(text)

@@ -24,14 +24,15 @@ from memoranda.sources.step import StepKind
 
 @dataclass(frozen=True, slots=True)
 class OutsideEdit:
-    """An edit of a note outside of memoranda, or several edits without a change between them.
+    """One or more edits of a note that were made outside of memoranda, such as in an editor.
 
-    The times are texts in ISO 8601, in UTC.
+    Several edits count as one if memoranda did not change the note between them. The times are
+    texts in ISO 8601, in UTC.
 
     after: the number of the last change before the edit.
     since: when that change was made.
-    time: a time at which the edit had been made already: the time of the file or, if there is a
-        change after the edit, the time of that change.
+    time: a time by which the edit was certainly made: the time of the file or, if a change
+        followed, the time of that change.
     is_latest: whether the note still has the text of the edit.
     text_before: the text before the edit. None if the history does not have it.
     text_after: the text after the edit. None if the history does not have it.

@@ -43,10 +43,10 @@ class _Cursor:
 
 
 class PastPrivacy:
-    """Follows notes from old changes to the present, for a caller who is not the owner.
+    """Decides which old changes an agent may see, by following each note to the present.
 
-    It remembers its answers, which become wrong when notes change. So a new one is made for each
-    call of a verb.
+    An agent may not see a change of a note that became another agent's later. The answers are
+    remembered, and get wrong when notes change. So each call of a verb makes a new PastPrivacy.
     """
 
     def __init__(self, session: HomeSession):
@@ -178,11 +178,13 @@ class PastPrivacy:
             yield from self._cursors_elsewhere(step)
 
     def _cursors_elsewhere(self, removal: PlacedStep) -> Iterator[_Cursor]:
-        """Yield the places to which a change may have written the text of a note that it removed.
+        """Yield the places where the text of a removed note may have gone, in the same change.
 
-        The text may be in the same note at another path, or in the note into which the removed note
-        was merged. The history does not say which of the written notes that is. So after a merge,
-        every note that the change wrote is one of these places.
+        The note may have moved to another path, or may have been merged into another note. The
+        history does not say into which one. So after a merge, every note that the change wrote is
+        yielded.
+
+        removal: the step that removed the note.
         """
         name = os.path.basename(removal.touched.path)
         for step in self._history.steps_of(removal.number):

@@ -118,7 +118,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         )
 
     def _note_target(self, info: NoteInfo, destination: str) -> str:
-        """Return the path in the project to which a note moves. Raises InvalidInput, OutsideError.
+        """Return the new path of a note that is moved. Raises InvalidInput, OutsideError.
 
         For a note `plan.md`, `archive/` means `archive/plan.md`, and `archive/idea` means
         `archive/idea.md`. `/` means the top folder of the project.
@@ -196,7 +196,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         return Moved(source.name, origin, target, len(infos), links.broken, links.updated)
 
     def _folder_target(self, project: str, origin: str, destination: str) -> str:
-        """Return the path to which a folder moves.
+        """Return the new path of a folder that is moved.
 
         If `destination` ends in `/` and such a folder exists, the folder moves into it and keeps
         its name.
@@ -238,7 +238,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         target: str,
         texts: Mapping[str, bytes],
     ) -> None:
-        """Add the steps that move a whole folder, as few as possible.
+        """Add the steps that move a whole folder. There are as few steps as possible.
 
         texts: the new texts of notes whose links change, by path. Only these notes are written.
             Everything else is moved.

@@ -44,9 +44,11 @@ The replaced file is None for a new file. The function is called while the home'
 
 
 class Files:
-    """The files of one project, for one call of one caller. Raises ProjectNotFound.
+    """The files of one project, as one caller may read and write them during one call.
 
-    folder: the folder in the project to which paths are relative; "" means the whole project.
+    folder: the folder in the project that paths are relative to; "" means the whole project.
+
+    Raises ProjectNotFound.
     """
 
     def __init__(self, session: WritingSession, project: str, folder: str = ""):
@@ -57,10 +59,9 @@ class Files:
         self._source = session.engine.folder(project)
 
     def reading(self) -> AbstractContextManager[None]:
-        """Return a section for a `with` block in which no other thread of this process uses the
-        home.
+        """Return a context that keeps the other threads of this process out of the home.
 
-        Reading does not require the home's lock.
+        It does not take the home's lock, which reading does not need.
         """
         return self._engine.reading()
 
@@ -82,7 +83,7 @@ class Files:
         return PathInfo("missing", f"{nearest.path}/{missing_path}".lstrip("/"), link=in_the_way)
 
     def _nearest_existing(self, full_path: str) -> tuple[PathInfo, str]:
-        """Return what exists nearest above a missing file, and the rest of the path below it.
+        """Find the nearest folder above a missing file that exists, and the rest of the path.
 
         full_path: the path of the missing file in the project, such as `a/b/c.md`. If only `a`
             exists, the result is `a` and `b/c.md`.
@@ -129,13 +130,11 @@ class Files:
         return PathInfo("missing", place.path)
 
     def _follow(self, place: PathInfo) -> PathInfo:
-        """Return the place to which a symlink leads. Raises OutsideError if it leads out of the
-        folder.
-        """
+        """Return the place that a symlink leads to. Raises OutsideError outside of the folder."""
         return self._inside(self._source.follow(place))
 
     def entries(self, path: str) -> list[tuple[str, PathInfo]]:
-        """List a folder: the name of each entry, and the place to which the entry leads.
+        """List a folder: the name of each entry, and the place that it leads to.
 
         The entries are sorted by code point. Hidden names, `node_modules`, and links that lead to
         nothing or out of the folder are left out. So is everything that the caller may not see.
@@ -536,7 +535,7 @@ def _check_target(source: PathInfo, target: PathInfo, to: str, *, is_hidden: boo
 
 
 def _shown_path(place: PathInfo) -> str:
-    """Return the path under which the ledger lists a change at `place`.
+    """Return the path that the ledger shows for a change at `place`.
 
     The path of a folder ends in `/`.
     """

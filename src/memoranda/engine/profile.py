@@ -208,7 +208,7 @@ def _about(memory: ReadVerbs, info: NoteInfo, why: str, text: str) -> str:
 
     why: the reason why the note is in the profile. If it is `preference lines`, the part is the
         observations (lines) with a preference. In other cases, it is the whole text.
-    text: the whole text.
+    text: the text of the note.
     """
     if why != _LINES:
         return text

@@ -149,7 +149,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
             _make_folder(root, folder)
 
     def _name_like(self, name: str) -> str | None:
-        """Return the name of a project that is equal to `name` except in case. None if none is."""
+        """Return the project's name that differs from `name` at most in case, or None."""
         for project in self.engine.sources:
             if project.lower() == name.lower():
                 return project
@@ -272,7 +272,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
         return self.engine.access_to(project.name)
 
     def _access_keys(self, name: str, access: ProjectAccess) -> dict[str, Any]:
-        """Return the keys of the configuration that store the rights of agents in a project.
+        """Return the configuration keys that store what agents may do in a project.
 
         For example: `{"access.work": {"read_only": True}}`. If the rights are those without a
         setting, the value is None, which removes the key.

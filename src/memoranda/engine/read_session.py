@@ -91,7 +91,7 @@ class ReadSession(ReadVerbs):
         return memory
 
     def session_rows(self, client: str, name: str) -> SessionRows:
-        """Return the records of which notes a session of a client with hooks has received.
+        """Return the record of the notes that a session was told. It prevents telling one twice.
 
         client: the name of the client, such as `claude-code`.
         name: the id that the client gives the session.

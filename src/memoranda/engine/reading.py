@@ -85,10 +85,10 @@ class DirectoryEntry(ValueObject):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Directory(ValueObject):
-    """One page of the entries of a folder.
+    """One page of a listing of a folder.
 
-    entries: the entries of this page.
-    total: the number of entries on all pages.
+    entries: the notes and folders on this page.
+    total: their number on all pages.
     """
 
     entries: list[DirectoryEntry]
@@ -127,9 +127,9 @@ class ReadVerbs(ProjectList):
 
     @property
     def unreadable(self) -> dict[tuple[str, str], str]:
-        """Return the memories that cannot be read and that the index therefore leaves out.
+        """Return why files are missing in the index: (project, path) -> the reason.
 
-        Returns the reason why a file cannot be read, by the file's (project, path).
+        These files cannot be read as notes.
         """
         return self.engine.freshness.unreadable
 
@@ -306,7 +306,7 @@ class ReadVerbs(ProjectList):
         return info
 
     def _look_at_late_files(self, identifier: str) -> None:
-        """Bring those files of late projects into the index to which a name may lead as a path."""
+        """Bring files that a name may mean as a path into the index, if their project is late."""
         freshness = self.engine.freshness
         # A look at a file may end the list of late projects.
         for project in list(freshness.late):
@@ -579,22 +579,21 @@ class ReadVerbs(ProjectList):
         return self.engine.gate.rules_for_reading()
 
     def is_held_back(self, info: NoteInfo) -> bool:
-        """Whether a note is kept out of contexts that nobody asked for.
+        """Whether a note is shown only on request, because it may give orders to agents.
 
-        A note is held back if it seems to hold injected instructions, except in two cases: the
-        owner wrote all of the note, or the owner called it fine in `review`.
+        A suspicious note is not held back if the owner wrote all of it, or approved it in `review`.
         """
         if not info.suspicious or info.provenance.trust == "owner":
             return False
         return self.decision(suspicion(self, info)) != KEEP
 
     def decision(self, key: str) -> str | None:
-        """Return the letter with which the owner answered a question of `review`.
+        """Return the owner's answer to a question of `review`, as a letter.
 
-        None means that the question is open, or that the answer was carried out at once and is not
+        Returns None if the question is open, or if its answer was carried out at once and not
         stored.
 
-        key: the key of the question.
+        key: identifies the question.
         """
         answer = self.engine.ledger.review_value(ANSWER, key)
         if answer is None:
@@ -602,7 +601,7 @@ class ReadVerbs(ProjectList):
         return str(answer.get("choice"))
 
     def telling(self, info: NoteInfo) -> Telling:
-        """Return in which form a note is shown to a session that did not ask for the note.
+        """Return how to show a note to a session that did not ask for it.
 
         It is shown as a fact, as the claim of its author, or not at all (docs/trust.md).
         """
@@ -655,7 +654,7 @@ class ReadVerbs(ProjectList):
         return Embedding(self).nearness
 
     def _related(self) -> float:
-        """Return the lowest cosine similarity at which a note counts as related to a question.
+        """Return the lowest cosine similarity of a note that is related to a question.
 
         Each embedding model has its own.
         """
@@ -854,9 +853,7 @@ class ReadVerbs(ProjectList):
         return NotesListed(infos, total)
 
     def since(self, text: str) -> datetime:
-        """Return the moment at which a time frame such as `2h` or `yesterday` begins (contract
-        000b, 5).
-        """
+        """Return the beginning of a time frame such as `2h` or `yesterday` (contract 000b, 5)."""
         return clock.since(text, self.clock(), self.settings.zone)
 
     def as_of(self, text: str) -> datetime:
@@ -871,10 +868,11 @@ class ReadVerbs(ProjectList):
 
     @verb
     def validity_marks(self, infos: Iterable[NoteInfo]) -> dict[int, str]:
-        """Return the remark about its validity that each note is shown with, by row of the note.
+        """Return the remarks on notes that are not valid at all times, by row of the note.
 
-        Examples of remarks are `superseded by PERMALINK`, `valid until DAY` and `valid from DAY`. A
-        note without a remark is valid at all times, and no newer note contradicts it.
+        Such a remark is shown with the note: `superseded by PERMALINK`, `valid until DAY`, `valid
+            from DAY`. A note that a newer one contradicts gets a remark, too. Other notes have
+            none.
         """
         from memoranda.engine.contested import newer_marks
 
@@ -955,9 +953,9 @@ class ReadVerbs(ProjectList):
         return tuple(info.row for info in self.index.notes.disputed() if self._is_upheld(info))
 
     def _is_upheld(self, info: NoteInfo) -> bool:
-        """Whether the owner wrote or confirmed none of the notes that supersede a note.
+        """Whether a note of the owner is superseded only by notes that the owner never confirmed.
 
-        info: a note of the owner. The notes that supersede it do so in any number of steps.
+        info: the note. Notes that supersede it through others are looked at, too.
         """
         passed_rows = {info.row}
         pending = [info]

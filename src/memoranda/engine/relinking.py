@@ -79,7 +79,7 @@ class Relinking:
 
 
 def moved_note(info: NoteInfo, path: str, permalink: str | None = None) -> MovedNote:
-    """Return a note as it is, together with the same note as it will be after a move to `path`.
+    """Return a note before and after a move to `path`.
 
     permalink: the permalink after the move. None means the permalink in the header of the note or,
         without one, the permalink that is made from the new path.
@@ -238,7 +238,10 @@ def _all_links(text: str) -> list[_PlacedLink]:
 
 
 class _NewInsides:
-    """The new insides of the links of a note. `text_with_them` puts them into its text."""
+    """The links of a note that have to change, each with its new text between the brackets.
+
+    `text_with_them` puts them into the text.
+    """
 
     def __init__(self, text: str):
         self.lines = text.split("\n")
@@ -264,11 +267,11 @@ class _NewInsides:
 def _with_anchors(
     relocation: Relocation, source: NoteInfo, text: str, row: int, new_names: Mapping[Anchor, str]
 ) -> str:
-    """Return the text of a note in which links to renamed headings or blocks have the new names.
+    """Return a note's text with new names in its links to renamed headings or blocks.
 
     relocation: tells where links lead.
     source: the note with the links.
-    text: its present text.
+    text: the text of `source`.
     row: the row of the note whose headings or blocks were renamed. It may be `source` itself.
     new_names: the new name of each renamed heading or block.
     """
@@ -326,7 +329,7 @@ def _with_links_updated(relocation: Relocation, source: NoteInfo, text: str) -> 
 
     relocation: tells where links lead before and after the move.
     source: the note with the links.
-    text: its present text.
+    text: the text of `source`.
     """
     new_insides = _NewInsides(text)
     has_broken_link = False
@@ -371,7 +374,7 @@ def _quoted_in(line: str, link: WrittenLink, raw: str) -> str:
     """Return the new inside of a link in a form that fits into the YAML quotes around it.
 
     line: the line of the header with the old link.
-    link: the old link.
+    link: the place of the old link in the line.
     raw: the new inside. It is returned as it is if there are no quotes.
     """
     # An odd number of quotation marks before the link means that it is inside of quotes.
@@ -437,7 +440,7 @@ def _display(raw: str) -> str:
 
 
 def _is_project(relocation: Relocation, source: NoteInfo, project: str, row: int) -> bool:
-    """Whether the `project::` of a link is the project of the note to which the link leads.
+    """Whether `project::` in a link names the project of the note that the link leads to.
 
     relocation: tells where links lead before and after the move.
     project: the name before `::`.
@@ -447,8 +450,7 @@ def _is_project(relocation: Relocation, source: NoteInfo, project: str, row: int
 
 
 def _names(target: str, before: NoteInfo, after: NoteInfo, folder: str) -> Iterator[str]:
-    """Yield the names by which a link can lead to a note. Names in the form of the old target come
-    first.
+    """Yield names that a link can use for a note, first those that look like the old target.
 
     target: the old target of the link.
     before: the linked note before the move.
@@ -505,9 +507,10 @@ def _permalink_like(target: str, before: NoteInfo, after: NoteInfo) -> str:
 
 
 def _is_permalink(target: str, note: NoteInfo) -> bool:
-    """Whether the target of a link is a permalink, with or without the name of the project.
+    """Whether a link names a note by its permalink, with or without the name of the project.
 
-    note: the note to which the link leads.
+    target: the text of the link.
+    note: the note that the link leads to.
     """
     # A path is the better reading.
     if target in (note.path, stem(note.path)):

@@ -36,7 +36,7 @@ from memoranda.sources.step import StepKind
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """The place to which the text is written.
+    """Where the restored text is written.
 
     place: the project, the path, and the folder of the project.
     source: the folder that has the file.
@@ -226,7 +226,7 @@ class Restoring:
                     yield change, text
 
     def _target(self, origin: Location) -> _Target:
-        """Return the place to which the text is written.
+        """Return where to write the restored text.
 
         origin: the note's own place.
 
@@ -250,7 +250,7 @@ class Restoring:
         return _Target((project, path, root), source, read_or_none(source, path))
 
     def _named_project(self, to: str) -> tuple[str | None, str]:
-        """Return the project with which a destination begins, and the path in this project.
+        """Split a destination that begins with a project: return the project, and the path in it.
 
         For example, `notes/ideas/a.md` gives `("notes", "ideas/a.md")`. If the destination does not
         begin with a project, the result is `(None, to)`.

@@ -92,12 +92,12 @@ class ReviewItem:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A statement of a note that a question compares with another one.
+    """One of two statements that a question of `review` compares.
 
-    name: the thing that the statement is about: `Anna: city`.
-    value: what the statement says of it: `Berlin`.
-    line: the number of its line in the file, counted from 1. 0 if it is a sentence.
-    start, stop: the place of its sentence in the text below the header. Both 0 if it is a line.
+    name: the subject of the statement: `Anna: city`.
+    value: what it says about the subject: `Berlin`.
+    line: the number of its line in the file, counted from 1. 0 if the statement is a sentence.
+    start, stop: the place of the sentence in the text below the header. Both are 0 for a line.
     notes: how many notes say the same.
     writers: how many different writers these notes have.
     """
@@ -128,7 +128,7 @@ class SharedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ReviewBatch:
-    """The form in which many questions of one kind are combined into one question.
+    """Combines many questions of one kind into one question.
 
     text: the question, with `{}` for the number of the questions.
     yes, no: the effects of the answers `y` and `n`, as choices show them.
@@ -144,15 +144,16 @@ class ReviewBatch:
 
 @dataclass(frozen=True, slots=True)
 class ReviewSource:
-    """The source of the questions of one kind. The first argument of its functions is the open
-    Memory.
+    """Finds the questions of one kind, and carries out the answers.
+
+    The first argument of its functions is the open Memory.
 
     find: yields the present questions, the most urgent first. Answered questions are included.
     apply: carries out an answer. It returns True if it changed notes, so that `find` no longer
-        yields the question. After False, the answer is stored.
-    batch: the form of a combined question. None if questions of this kind are not combined.
+        yields the question. After False, the caller stores the answer.
+    batch: how questions of this kind are combined to one. None if they are not.
     shared: the answers that can be given to many questions at once, if there is no batch. A batch
-        has such answers itself.
+        has its own list of them.
     """
 
     find: Callable[[Any], Iterable[ReviewItem]]
@@ -232,9 +233,10 @@ class ReviewVerbs(RestoreVerbs):
         return (item for item in source(kind).find(self) if item.key not in decisions)
 
     def confirm(self, change: Transaction, infos: Iterable[NoteInfo]) -> None:
-        """Add to a change that the owner confirms notes.
+        """Record in a change that the owner confirmed notes, so that they are not mere claims of an
+        agent.
 
-        Nothing is added if the caller is an agent, or if the owner wrote all of these notes.
+        Nothing is recorded if the caller is an agent, or if the owner wrote all of these notes.
         """
         unconfirmed = [info for info in infos if info.provenance.trust != "owner"]
         if self.agent is not None or not unconfirmed:
@@ -579,7 +581,7 @@ def ask(session: WritingSession, name: str, root: Path, default: bool) -> None:
 
 
 def asked_by(session: HomeSession, agent: str) -> list[str]:
-    """Return the keys of the requests of an agent that wait for an answer."""
+    """Return the keys of an agent's requests that the owner has not answered yet."""
     return [key for key, row in _requests(session).items() if row.get("agent") == agent]
 
 

@@ -22,9 +22,10 @@ def log_of(session: HomeSession) -> ServedRows:
 
 
 def note_call(session: HomeSession, tool: str, arguments: Mapping[str, Any]) -> None:
-    """Record which notes a call of a tool gave to an agent, and what the agent asked for.
+    """Record that a tool gave notes to an agent, and what the agent asked for.
 
-    Nothing is recorded for the owner, or if no note was given.
+    The owner can see these records. Nothing is recorded for calls of the owner, or if no note was
+    given.
 
     tool: the name of the tool.
     arguments: the arguments of the call.

@@ -92,7 +92,7 @@ class HomeSession:
     ) -> str:
         """Check a text for the file of another program, and return it with secrets redacted.
 
-        text: the text.
+        text: the text that is going to be written.
         place: the name of the file in notices.
         old: the texts that the text replaces. A secret that is already in them is accepted.
         whole: whether a text with a secret is refused, because a redacted one would be useless.
@@ -152,10 +152,12 @@ class HomeSession:
         return note
 
     def as_indexed(self, note: Note) -> Note:
-        """Add the facts to a note that its file does not have, and return the note.
+        """Complete a note that was read from its file with facts that only the index has. Returns
+        the note.
 
-        They are the permalink, the marks of suspicious text, the provenance (who wrote the text),
-        and the reads that the header does not count yet.
+        These are its permalink, its marks of suspicious text, its provenance (who wrote the text),
+        and the reads that are not added to its header yet. The marks and the provenance are left
+        out if the file has changed since it was indexed.
         """
         info = self.index.notes.get(note.project, note.path)
         if info is not None:
@@ -172,7 +174,7 @@ class HomeSession:
 
 
 def _recorded(by: dict[str, str]) -> dict[str, str]:
-    """Return the facts about a caller in the form in which the ledger records them.
+    """Return the facts about a caller that the ledger records with a change.
 
     The client and the session are named by other programs, so their names are made safe.
     """

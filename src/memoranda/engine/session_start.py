@@ -71,7 +71,7 @@ def introduction(memory: ReviewVerbs) -> str:
 
 
 def by_title(entries: Iterable[ProfileEntry]) -> list[tuple[str, list[ProfileEntry]]]:
-    """Return the entries of the profile below the titles with which they are told.
+    """Group the entries of the profile under the titles that a session sees.
 
     A note that is only pinned may be about anybody, so it is not told as one about the user.
     """

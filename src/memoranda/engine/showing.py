@@ -33,12 +33,12 @@ _BETWEEN_FILES = 1_000
 class PreparedNote:
     """The note that a step will write or move.
 
-    step: the step.
+    step: the step of a change.
     path: the path that the note will have.
     data: the bytes of the note.
     stamp: the stamp that its file will have. The inode of a new file is not known yet.
     source: the source of its project.
-    note: the note. None until it is read.
+    note: the note as parsed from `data`. None until then.
     rows: its rows of the index. None until they are computed.
     """
 
@@ -100,7 +100,7 @@ class PreparedNotes:
             self._do_for_all(work)
 
     def _do_for_all(self, work: Callable[[PreparedNote], None]) -> None:
-        """Do a part of the work for all notes. A note at which it fails is dropped."""
+        """Do a part of the work for all notes. Notes that cause an error are dropped."""
         for key, prepared in list(self._prepared.items()):
             try:
                 with at_note(prepared.path, prepared.stamp):
@@ -199,7 +199,7 @@ class Shown:
         return prepared.note
 
     def _moved(self, step: Step, source: Source, to: str) -> tuple[Note, Stamp] | None:
-        """Return a note that was moved to `to`, with the stamp of its file.
+        """Return the note that was moved to `to`, and the stamp of its file.
 
         None if what is there is not in the index: a link, a folder, or a file that is not a note.
         """

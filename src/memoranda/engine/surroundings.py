@@ -52,7 +52,7 @@ class Reader(Protocol):
 def with_surroundings(
     memory: Reader, hits: Sequence[Hit], room: int, projects: Sequence[str] | None = None
 ) -> list[Hit]:
-    """Return hits, and after them what an agent would look up about the best of them.
+    """Return hits, followed by others that an agent would look up about the best of them.
 
     For each of the best hits, these are the note that supersedes it, and the turn of the transcript
     that it comes from. If there is not enough room, the worst of the other hits are left out first.
@@ -138,10 +138,7 @@ def _newest_version(memory: Reader, note: NoteInfo) -> NoteInfo | None:
 
 
 def _source_turns(memory: Reader, hits: Sequence[Hit]) -> Iterator[Hit]:
-    """Yield a passage for each memory of `hits` that was made from a turn of a transcript.
-
-    The passage is the turn.
-    """
+    """Yield the turns of transcripts that memories among `hits` were made from, as passages."""
     # By the row of a note, the last line with a passage.
     last_lines: dict[int, int] = {}
     notes_from_transcripts: dict[int, NoteInfo] = {}

@@ -53,7 +53,7 @@ class SuspiciousWords:
 
 
 def suspicious_words(rules: Rules, note: Note) -> SuspiciousWords:
-    """Return the words of a note that match the rules by which it is suspicious.
+    """Find the words that make a note suspicious, so that a person can judge them.
 
     rules: the rules of the home. A rule that was changed since may no longer match.
     """
@@ -106,7 +106,7 @@ def _words_elsewhere(rules: Rules, rule_id: str, note: Note) -> list[WordsElsewh
 
 
 def _whole_text(place: str, text: str) -> WordsElsewhere:
-    """Return a text outside the header, all of which is suspicious."""
+    """Return a text outside the header that is suspicious as a whole."""
     return WordsElsewhere(place, key="", text=text, spans=(Span(0, len(text)),))
 
 

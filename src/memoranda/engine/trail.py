@@ -57,7 +57,7 @@ def folders_above(path: str) -> Iterator[str]:
 
 
 class _NumberQueue:
-    """A queue of numbers of changes. It returns each number once, from the highest to the lowest.
+    """A queue that returns change numbers from the highest to the lowest, each once.
 
     last_number: the number that `next` returned last. Only lower numbers can still follow.
     """
@@ -242,8 +242,7 @@ class Trail:
         return is_named_by_id and (touched.old is None or self._has_id(touched))
 
     def _remember_text(self, touched: Touched) -> None:
-        """Add the texts that the history has of a step to `texts`, and the ids in their headers to
-        `ids`.
+        """Collect the texts that the history has of a step in `texts`, and their ids in `ids`.
 
         The history has the text that the step replaced. It has the text that the step wrote only if
         another program replaced that text. Changes of files that are named by these ids are queued.
@@ -350,10 +349,7 @@ class Trail:
         self._queue_changes_at(place)
 
     def _has_id(self, touched: Touched) -> bool:
-        """Whether the header of the text that a step replaced has the id of one of the notes.
-
-        touched: the step.
-        """
+        """Whether the text that a step replaced has the id of one of the notes in its header."""
         data = self._kept_text(touched.old)
         if data is None:
             return False
@@ -418,7 +414,7 @@ class Trail:
         return self._engine.ledger.lines.keep(touched, remaining)
 
     def _drop_folders(self) -> None:
-        """Remove the names of folders from the history that disappeared together with the notes.
+        """Remove from the history the names of folders that disappeared with the notes.
 
         The name of a folder may tell what its notes were about.
         """
@@ -521,7 +517,10 @@ def _with_only(change: Change, steps: Sequence[Touched | None], moment: str) -> 
 
 
 def _is_about_one_of(change: Change, steps: Iterable[Touched]) -> bool:
-    """Whether the history lists a change under the old or new place of one of `steps`."""
+    """Whether the history lists a change under the path of one of these steps.
+
+    For a step that moved a file, the old and the new path count.
+    """
     places: set[tuple[str, str]] = set()
     for touched in steps:
         places |= {(touched.project, touched.path), (touched.project, touched.to)}
@@ -856,7 +855,7 @@ def search(
 
 
 def _needles_in_places(engine: Engine, needles: Needles, folders: Iterable[str]) -> set[bytes]:
-    """Return the needles that are in the names of the projects' places and of `folders`."""
+    """Search the names of the projects' places and of `folders`. Returns the needles found."""
     roots = [source.root for source in engine.sources.values()]
     places = "\n".join([*roots, *folders])
     return needles.found_in(os.fsencode(f"{places}\n{places.lower()}"))
@@ -890,7 +889,9 @@ def _is_of_history(name: str) -> bool:
 def _search_older_texts(
     engine: Engine, needles: Needles, place_words: set[bytes]
 ) -> tuple[set[bytes], list[Mention]]:
-    """Return the needles in the texts that the ledger keeps, and the texts that have one as a word.
+    """Search the texts that the ledger keeps.
+
+    Returns the needles in them, and the texts that have one as a word.
 
     place_words: needles that do not count.
     """
@@ -981,7 +982,7 @@ def _folders_of_home(layout: Layout) -> Iterator[tuple[str, list[str], list[str]
 
 
 def _name_in_home(layout: Layout, path: str) -> str:
-    """Return the name to show to people for a file of the home, such as `.memoranda/ledger.db`.
+    """Return the name that people know for a file of the home, such as `.memoranda/ledger.db`.
 
     `Layout.place` does the reverse.
     """
@@ -995,7 +996,7 @@ class SearchedFile(NamedTuple):
     """A file to search.
 
     name: the name to show to people.
-    path: its absolute path.
+    path: the absolute path.
     mention: how it is named if it has words of an erased note. None if memoranda made the file,
         and not an author.
     """

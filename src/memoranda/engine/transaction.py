@@ -91,7 +91,7 @@ class WritingSession(HomeSession):
         check_not_paused(self)
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """Return a section for a `with` block in which no other thread and no other process writes."""
+        """Return a context that only one writer of all threads and processes can be in."""
         self.engine.catch_up()
         return self.engine.writing()
 
@@ -129,7 +129,7 @@ class WritingSession(HomeSession):
 
     @contextmanager
     def _critical(self, *, fresh: bool) -> Iterator[None]:
-        """Enter the section in which a change is planned and made.
+        """Enter the section for planning and making a change. Other writers wait.
 
         fresh: whether to bring the index up to date with the disk first.
         """
@@ -457,7 +457,7 @@ class Transaction:
         self._prepared_notes.prepare(self.steps)
 
     def look_up(self) -> None:
-        """Get from the index what `foresee` and `foresee_removals` need of it."""
+        """Look up in the index what `foresee` and `foresee_removals` need."""
         index = self._engine.index
         self._project_ids = index.project_ids()
         self.replaced_notes = []
@@ -594,7 +594,7 @@ class Transaction:
         )
 
     def _take_up(self, change: Change) -> None:
-        """Count a change that is on disk as one of its agent, and show it in the index."""
+        """Count a change on disk for its agent's daily limit, and show the change in the index."""
         engine = self._engine
         engine.day_use.count(change)
         engine.commits += 1
@@ -714,9 +714,9 @@ class LocationGone(MemorandaError):
 
 
 def root_of(engine: Engine, project: str) -> str:
-    """Return the folder with which the ledger names a project of this process.
+    """Return the folder that tells a project from others with its name in the ledger.
 
-    "" means the folder that this home has for the project.
+    "" means the folder that is set for the project in this home.
     """
     source = engine.source(project)
     if source.away:

@@ -51,7 +51,7 @@ EXPIRE = "expire"
 
 
 class Later:
-    """The changes after a certain change, and what they mean for undoing it.
+    """The changes after a certain change. They decide whether it can be undone.
 
     number: the number of the change to undo.
     together: the numbers of the changes that the same call undoes. They do not prevent the undo.
@@ -80,7 +80,7 @@ class Later:
         return digest
 
     def upkeep(self, place: Location, left: str, now: File, digest_now: str) -> LaterUpkeep | None:
-        """Return what upkeep alone has done to a file since. None if others changed it, too.
+        """Return what upkeep did to a file since the change. None if others changed it, too.
 
         See `later_upkeep` for the arguments.
         """
@@ -92,7 +92,7 @@ class Later:
         return any(change.verb != FOLD for change in changes)
 
     def path_after_sorting(self, touched: Touched) -> str:
-        """Return the path to which upkeep has moved a memory since, or its path if it has not.
+        """Return the present path of a memory if upkeep has moved it. Otherwise its old path.
 
         touched: the step that wrote the memory.
         """
@@ -251,7 +251,7 @@ class Undo:
                     raise self._blocked(touched, touched.path)
 
     def _marks(self, project: str, path: str, file: File) -> list[str]:
-        """Return the marks in the header of a memory. [] for a note of another project."""
+        """Return the marks in the header of a memory. Empty for other notes."""
         if project not in MEMORY_PROJECTS:
             return []
         note = self._engine.parse(project, path, file)
@@ -393,7 +393,7 @@ class Undo:
         self._set_text(touched, source, _with_upkeep(upkeep, data), file, touched.mode)
 
     def _at_present_path(self, source: FolderSource, touched: Touched) -> Touched:
-        """Return a step with the path to which upkeep has moved the memory since, if it has.
+        """Return a step whose path is where the memory is now, if upkeep has moved it.
 
         touched: the step that wrote the memory, as the ledger records it.
         """
@@ -423,7 +423,7 @@ class Undo:
     def _upkeep_since(
         self, source: FolderSource, touched: Touched, file: File | None
     ) -> LaterUpkeep | None:
-        """Return what upkeep alone did to a file since the undone change wrote it. None for nothing.
+        """Return what upkeep did to a file since the undone change wrote it. None for nothing.
 
         touched: the step that wrote it, as the ledger records it.
         file: the file as it will be after the steps added so far.
@@ -440,7 +440,7 @@ class Undo:
         Nothing is removed if the memory only goes to another place.
 
         touched: the step that wrote the memory, which the undo removes.
-        file: its present file.
+        file: the memory's file as it is now.
         """
         memory_id = self._id_at(touched.project, touched.path, file)
         coming_ids = {
@@ -503,8 +503,7 @@ class Undo:
         self._brought_back.append(touched)
 
     def _upkeep_elsewhere(self, removed: Touched, data: bytes) -> LaterUpkeep | None:
-        """Return what upkeep alone did to a memory at the place to which the undone change brought
-        it.
+        """Return what upkeep did to a memory after the undone change moved it to another place.
 
         None if the change did not bring the memory to another place.
 
@@ -626,7 +625,7 @@ class Undo:
         raise self._blocked(touched, path)
 
     def _expect_free(self, source: FolderSource, touched: Touched) -> None:
-        """Raise CannotUndo if something is at the path to which the undo would restore a file.
+        """Raise CannotUndo if the path where the undo would restore a file is taken.
 
         touched: the step to undo, as the ledger records it.
         """
@@ -718,7 +717,7 @@ def _with_list(data: bytes, key: str, items: list[str]) -> bytes:
 
 
 def _with_upkeep(upkeep: LaterUpkeep | None, data: bytes) -> bytes:
-    """Return a text to restore with what upkeep did to its header since.
+    """Return a text to restore, with the header keys that upkeep changed since.
 
     A text whose header cannot be edited is restored as it was.
     """

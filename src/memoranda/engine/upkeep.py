@@ -63,9 +63,9 @@ _MOST_COUNT_DIGITS = 18
 
 
 class Upkeep:
-    """The verbs of upkeep for the caller of `memory`.
+    """The verbs that the upkeep jobs use, on behalf of the caller of `memory`.
 
-    A record is a memory to be written; a NoteInfo is a memory as the index knows it.
+    A `Record` is a memory to be written. A `NoteInfo` is a memory as the index knows it.
     """
 
     def __init__(self, memory: HistoryVerbs):
@@ -94,7 +94,7 @@ class Upkeep:
 
     @verb
     def targets(self, infos: Sequence[NoteInfo]) -> dict[int, tuple[str, ...]]:
-        """Return the targets of the wikilinks in the text of each memory, by row of the memory.
+        """Return the wikilinks in the text of each memory: row of the memory -> targets.
 
         A target is as the text has it, such as `Plan` for `[[Plan]]`. It is listed once for each
         memory. Targets that the header of the memory links to already are left out.
@@ -470,7 +470,7 @@ class Upkeep:
     def derive(
         self, source: NoteInfo, record: Record, keys: Mapping[str, Any], verb: str
     ) -> list[NoteInfo]:
-        """Store a record that was made from a memory, and link both with each other, as one change.
+        """Store a record that was made from a memory, and link the two, as one change.
 
         source: the memory that the record was made from.
         record: the new memory. It is not trusted more than `source`.
@@ -672,9 +672,9 @@ class Upkeep:
 
 
 def _folded_keys(info: NoteInfo, row: ReadRow, before: int) -> dict[str, Any]:
-    """Return the header keys that hold the number and the time of the reads of a note.
+    """Return the header keys that bring the read count of a note up to date.
 
-    row: the reads of the note in the log.
+    row: the reads in the log, which the header does not count yet.
     before: the number of reads that the header has already.
     """
     keys: dict[str, Any] = {}
@@ -807,7 +807,7 @@ def _ids_of_both(survivor: NoteInfo, merged_note: NoteInfo, key: str) -> list[st
 
 
 def _first_valid(info: NoteInfo) -> str:
-    """Return the day or time from which a memory is valid, in the form that its header has.
+    """Return when a memory begins to be valid: a day or a time, as its header has it.
 
     It is `valid_from`. A memory without this key is valid since its date or, without a date, since
     it was created.
@@ -817,7 +817,7 @@ def _first_valid(info: NoteInfo) -> str:
 
 @dataclass(slots=True)
 class IngestedTexts:
-    """The texts and files from which the memories were made that a caller sees.
+    """The texts and files that the memories a caller sees were made from.
 
     hashes: how many memories have a text, by the SHA-256 of the text. A memory counts for its
         present text, and for the text that it was made from.
@@ -851,7 +851,7 @@ class IngestedTexts:
 
 
 class Ingested:
-    """The verbs of ingestion for the caller of `memory`."""
+    """The verbs that tell `memory ingest` which texts are stored already."""
 
     def __init__(self, memory: HistoryVerbs):
         self.memory = memory

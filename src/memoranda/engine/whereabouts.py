@@ -159,7 +159,7 @@ def _by_id_in_name(memory: HistoryVerbs, place: Place, only_same: bool) -> NoteI
 
 
 def _left_for(memory: HistoryVerbs, place: Place, only_same: bool) -> Place | None:
-    """Return the place to which the last change took the note of `place`.
+    """Return where the last change of a place took the note that was there.
 
     None if no change took the note away.
 
@@ -183,7 +183,7 @@ def _left_for(memory: HistoryVerbs, place: Place, only_same: bool) -> Place | No
 
 
 def _moved_by(change: Change, place: Place) -> Place | None:
-    """Return the place to which a change moved the file of `place`. None if it did not move it."""
+    """Return where a change moved the file of `place`. None if it did not move it."""
     _, path = place
     for touched in change.files:
         if touched.do != StepKind.MOVE:
@@ -198,7 +198,7 @@ def _moved_by(change: Change, place: Place) -> Place | None:
 
 
 def _came_from(memory: HistoryVerbs, change: Change, place: Place) -> Place | None:
-    """Return the place from which a change took the note that was at `place` afterwards.
+    """Return where a note was before a change brought it to `place`.
 
     None if the note was at `place` before, too.
     """
@@ -226,7 +226,7 @@ def _came_from(memory: HistoryVerbs, change: Change, place: Place) -> Place | No
 
 
 def _before_move(touched: Touched, place: Place) -> Place | None:
-    """Return the place from which a step moved a note to `place`, alone or with its folder.
+    """Return where a note was before a step moved it to `place`, alone or with its folder.
 
     touched: the step.
     place: the project and path of the note after the step.
@@ -267,7 +267,7 @@ def _body_of(text: str) -> str:
 
 
 def _left_by(change: Change, place: Place) -> Place | None:
-    """Return the place at which a change wrote a note while it removed the note of `place`.
+    """Return where a change wrote a note while it removed the note of `place`.
 
     The written note may be the same note, a note into which it was merged, or a note that lost its
     link to it. None if the change did not remove the note of `place`, or if it did not write exactly

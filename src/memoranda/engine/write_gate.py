@@ -115,7 +115,7 @@ class Gate:
         return default_rules()
 
     def suspicious(self, note: Note) -> tuple[str, ...]:
-        """Return the ids of the rules by which a note seems to hold injected instructions.
+        """Return the ids of the rules that take a text in a note for injected instructions.
 
         Each value of the header is also checked without its quotes. The rules take an order in
         quotes for a quotation, but YAML puts a value in quotes only because of its characters. The
@@ -177,7 +177,7 @@ class Gate:
     ) -> None:
         """Check the text that a step would write, and redact the secrets in it. Raises SecretRefused.
 
-        step: the step.
+        step: the step that would write. A redacted text is put into it.
         text: the text that it would write.
         mode: how secrets are treated: ALLOW, WARN, REDACT or REFUSE.
         notices: a list to which a line is added for each secret.
@@ -300,7 +300,7 @@ def _new_name(step: Step) -> str:
 def _without_known(
     secrets: Iterable[GateMatch], text: str, old: Iterable[bytes]
 ) -> list[GateMatch]:
-    """Return the secrets of a text that are in none of the `old` texts."""
+    """Return the secrets of a text that no text in `old` has."""
     old_texts = [data.decode("utf-8", "replace") for data in old]
     new_secrets: list[GateMatch] = []
     for secret in secrets:
@@ -373,7 +373,7 @@ class Use(ValueObject):
 
 
 class _Series(Enum):
-    """The two series in which the changes of a home are numbered.
+    """The two series of numbers that the changes of a home get.
 
     The value of a series is the number before its first change.
     """
@@ -665,7 +665,7 @@ def _origin_of_same_text(
 def _sources(
     step: Step, verb: str, removed_steps: Sequence[Step], index: Index
 ) -> list[Provenance]:
-    """Return the origins of the texts from which a step makes its text.
+    """Return the origins of the texts that a step uses to make its text.
 
     step: a step that writes the text of a file.
     verb: the verb of the change.
@@ -690,7 +690,7 @@ def _sources(
 
 
 def _step_with_old_text(steps: Sequence[Step], step: Step) -> Step | None:
-    """Return the step of a move that has the old text of the note that `step` writes.
+    """Return the step of a move that has the old text of a note, if `step` writes its new text.
 
     A move whose links change has two steps for a note: the first writes the new text to the new
     path, and the next removes the file at the old path. So the old text is in that next step,

@@ -207,7 +207,7 @@ def free_path(
     identity: str,
     taken_paths: Collection[str] = (),
 ) -> str:
-    """Return a path for a memory in the folder of a category at which no file is.
+    """Return a path for a memory in the folder of a category. No file has this path yet.
 
     name: the file name to use if it is free. If not, the name is `<id>.md`, `<id>-2.md` and so on.
     identity: the id of the memory.
@@ -327,7 +327,7 @@ def id_list(value: Any, single: bool = False) -> list[str]:
 def new_scope(
     session: HomeSession, data: bytes, old: bytes | None = None, *, identity: str | None = None
 ) -> str:
-    """Return the scope under which the history lists a change of a note, after checking the change.
+    """Check a change of a note, and return the scope that the history lists it under.
 
     It is the scope of the note before the change. If that is `global`, or if the note is new, it is
     the scope after the change.

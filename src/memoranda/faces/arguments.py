@@ -51,15 +51,15 @@ _MAX_TEXT_CHARACTERS = 60
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """How the tools of one contract treat arguments.
+    """The rules by which the tools of one contract check arguments.
 
-    - `order`: the checks to make, in this order. The first that fails is the error reported. A check
-      is named by the arguments at which it looks:
-        - `given`: what the call has, in the caller's order.
+    - `order`: the checks in the order in which they are made. The first that fails is reported.
+      Each check is named after the arguments it looks at:
+        - `given`: the arguments of the call, in the caller's order.
         - `schema`: all parameters in the schema's order, also missing ones.
-        - `reverse`: what both the call and the schema have, from Z to A.
-        - `required`: what the schema requires and the call does not have.
-        - `unknown`: what the call has and the schema does not have.
+        - `reverse`: the arguments of the call that the schema has, from Z to A.
+        - `required`: required parameters that are missing in the call.
+        - `unknown`: arguments that the schema does not have.
       For example, `["required", "given"]` reports a missing argument before a wrong one.
     - `wording`: kind of error -> message template, e.g. `type` -> "{name} must be {kind}".
       Without a template for `unknown`, `enum` or `unicode`, that error is never raised.
@@ -67,7 +67,8 @@ class Contract:
       `containers`: lists and objects as JSON. `digits`: integers. Empty: none.
     - `null`: `absent` treats null as a missing argument. `optional` does so only for optional
       arguments.
-    - `blank`: how "" is treated. Models send it for an optional argument that they mean to leave out
+    - `blank`: how "" is treated. Models send it for an optional argument that they mean to leave
+      out
       (docs/contracts/amendments.md, 5).
         - Empty: as a missing argument, if the argument is optional.
         - `absent`: as a missing argument always.
@@ -75,9 +76,9 @@ class Contract:
     - `empty`: required arguments that become "" if they are missing, as models leave out an empty
       text.
     - `repair`: whether lone surrogates in texts become U+FFFD.
-    - `minimum`: the minimum of numbers whose schema has none.
-    - `kinds`: type of the schema -> how errors name it, e.g. `array` -> "a list".
-    - `meant`: parameter -> names that callers often use by mistake. An error then suggests the
+    - `minimum`: the smallest number allowed if the schema sets no minimum.
+    - `kinds`: type of the schema -> its name in errors, e.g. `array` -> "a list".
+    - `meant`: parameter -> wrong names that callers often use for it. An error then suggests the
       parameter.
     - `prefix`: the beginning of every message.
     """

@@ -212,7 +212,9 @@ class MemoryCommands:
         return header + _numbered(lines[first - 1 : max(last, 0)], first)
 
     def _first_lines(self, lines: Sequence[str]) -> str:
-        """Return as many whole lines of a file as may be shown, at least one, with their numbers.
+        """Return the first lines of a file with their numbers, as many as may be shown.
+
+        At least one line is returned.
 
         If lines are left out, a last line says how to see them.
         """

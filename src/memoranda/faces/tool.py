@@ -105,7 +105,7 @@ def plain_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def declarations(file: str) -> list[dict[str, Any]]:
-    """Return the declarations of a toolset's tools, in the order in which they are served.
+    """Return the declarations of a toolset's tools in serving order.
 
     file: a JSON file of texts/. It is a list of declarations, an object with the list as `tools`,
         or the declaration of a single tool.
@@ -118,9 +118,11 @@ def declarations(file: str) -> list[dict[str, Any]]:
 
 
 def flags_of(declaration: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those fields of Tool that a declaration in JSON may set, such as `shares_commit`.
+    """Return the flags of Tool that a declaration in JSON sets: `{"shares_commit": True}`.
 
-    declaration: one object of a file of texts/.
+    Flags that the declaration leaves out are left out here, too.
+
+    declaration: the object that declares one tool in a file of texts/.
     """
     return {name: declaration[name] for name in _FLAGS if name in declaration}
 
@@ -463,7 +465,7 @@ class Registry:
         return self.hooks.call(memory.agent, name, arguments, run_tool)
 
     def instead_of(self, name: str) -> str:
-        """Return the sentence that says which tool to use instead of another program's tool.
+        """Return a sentence that names the tool to use instead of another program's tool.
 
         "" if no toolset knows the other program's tool.
         """

@@ -36,7 +36,7 @@ class ClaimRow(NamedTuple):
     """A claim with the note that makes it.
 
     note: the row of the note in the index.
-    claim: the claim.
+    claim: the subject, and the value that the note gives it.
     """
 
     note: int
@@ -72,7 +72,10 @@ def rows_of(note: Note, body: str) -> list[Row]:
 
 
 def _changes_of_its_time(note: Note, body: str) -> Iterator[Claim]:
-    """Yield what a note says that ends what was said before, without sentences about earlier years."""
+    """Yield the claims in a note that replace earlier ones, such as "Anna moved to Porto".
+
+    Sentences about a year before the note are left out, because they are not news.
+    """
     from memoranda.note.changes import changes, is_of_an_earlier_year
 
     year = note.created.year
@@ -85,7 +88,7 @@ def _changes_of_its_time(note: Note, body: str) -> Iterator[Claim]:
 
 
 def _space(note: Note) -> str:
-    """Return the name of the space in which a subject of the note always means one thing.
+    """Return the space of a note's subjects. In one space, a subject always means the same thing.
 
     "" is the space of the built-in projects, `banks/tram` the space of the bank `tram`.
     """
@@ -122,7 +125,7 @@ def rivals(db: sqlite3.Connection, rows: Iterable[int]) -> Iterator[tuple[ClaimR
 
 
 def contested(db: sqlite3.Connection) -> Iterator[list[ClaimRow]]:
-    """Yield, for each subject to which notes give different values, all claims about the subject.
+    """Yield the claims about each subject that notes disagree about, one list for each subject.
 
     Only claims count that Review asks about. At most the newest 100 claims of a subject are
     returned, the newest note first.

@@ -222,7 +222,7 @@ class Database:
         self._is_pinned = self.connection is not None
 
     def try_later(self) -> None:
-        """Use a stand-in for some more seconds, if one is in use."""
+        """If a stand-in is in use, keep it for some more seconds."""
         if self._retry_time is not None:
             self._retry_time = time.monotonic() + _RETRY_SECONDS
 

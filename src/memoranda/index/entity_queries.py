@@ -98,9 +98,10 @@ Ordered = TypeVar("Ordered", EntityKey, GraphRelation)
 
 
 class EntityMemory:
-    """A cache of all entities of an index in order and, once they are needed, of all relations.
+    """Caches all entities of an index in their order. Relations are added when they are first
+    needed.
 
-    version: the version of the index that the cache has. None at first.
+    version: the version of the index that is cached. None at first.
     entities: all entities without placeholders, in order.
     """
 
@@ -169,7 +170,7 @@ class EntityMemory:
         ]
 
     def holding(self, text: str) -> list[EntityKey]:
-        """Return the entities whose texts contain `text`, which is in lower case, in order."""
+        """Return the entities whose texts contain `text`, in order. `text` is in lower case."""
         # No entity's text has the separator.
         if not self.entities or _SEPARATOR in text:
             return []
@@ -386,7 +387,9 @@ class EntityQueries(Queries):
         return self._notes_with("n.title", "note_fold", project, names, viewer)
 
     def linking(self, project: str, names: Iterable[str], viewer: str | None) -> list[int]:
-        """Return the rows of a project's notes with a link written exactly as one of these names.
+        """Find the notes of a project that have a link to one of these names. Returns their rows.
+
+        Only links count that are written exactly as the name.
 
         viewer: the agent that asks; None for the owner. Hidden notes are left out.
         """
@@ -395,7 +398,7 @@ class EntityQueries(Queries):
     def _notes_with(
         self, column: str, table: str, project: str, names: Iterable[str], viewer: str | None
     ) -> list[int]:
-        """Return the rows of a project's notes that have exactly one of `names` in a column.
+        """Return the rows of notes in a project that have exactly one of `names` in a column.
 
         column: the column of the joined tables, such as `n.title`. It must be equal to a name,
             letter by letter.

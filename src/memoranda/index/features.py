@@ -130,7 +130,7 @@ def _voice_of(note: Note) -> str | None:
 
 @remembered
 def style_of(text: str, source: str | None = None) -> Style:
-    """Return who says a text, and in which style.
+    """Return the speaker and the style of a text.
 
     source: the speaker if the text does not begin with a name. None if nobody is named.
     """
@@ -298,7 +298,7 @@ def spans_from_index(cuts: bytes, speakers: str | None) -> list[ChunkSpan]:
 
 
 def stem_text(texts: Iterable[str], facet: str) -> str:
-    """Return the words of some texts, each once, and then the facet tokens, for table `stem_fts`.
+    """Return the text to store in table `stem_fts`: each word once, and then the facet tokens.
 
     Stop words are left out, since questions do not look for them.
 

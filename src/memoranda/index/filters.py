@@ -135,17 +135,17 @@ def facet_text(note: Note, project: int, extra: Inline) -> str:
 
 
 def with_writer(facet: str, provenance: Provenance) -> str:
-    """Return the facet tokens of a note and of its writer, for the `facet` columns.
+    """Return the facet tokens of a note and of its writer, for a `facet` column.
 
     facet: the tokens of the note, as `facet_text` returns them.
-    provenance: where the text comes from: its writer and the writer's client.
+    provenance: the writer of the text, and the client that the writer used.
     """
     return " ".join([facet, *_writer_tokens(provenance)])
 
 
 @remembered
 def _writer_tokens(provenance: Provenance) -> list[str]:
-    """Return the facet tokens of a writer, which the notes of one change have in common."""
+    """Return the facet tokens of a writer. All notes of one change have the same."""
     pairs = [(BY, provenance.who)]
     client = provenance.client
     if client:
@@ -260,7 +260,7 @@ def _note_expressions(query: Query) -> list[str]:
 def projects_of(
     needed: Iterable[str], unwanted: Iterable[str], project_numbers: Iterable[int]
 ) -> list[int] | None:
-    """Return the ids of the projects in which every visible note passes these filters.
+    """Return the ids of the projects whose visible notes all pass these filters.
 
     None if the filters require other facets than projects.
 
@@ -302,7 +302,7 @@ def counted(db: sqlite3.Connection, projects: Iterable[int], viewer: str | None 
 
 
 def any_of(kind: int, values: Iterable[str]) -> str:
-    """Return an FTS5 expression for notes with at least one of these values of a facet."""
+    """Return an FTS5 expression for notes whose facet `kind` has at least one of these values."""
     phrases = [quoted(token(kind, value)) for value in values]
     if len(phrases) == 1:
         return phrases[0]
@@ -387,7 +387,7 @@ def project_ids(db: sqlite3.Connection) -> dict[str, int]:
 
 
 class ValidSpan(NamedTuple):
-    """The time at which a note is valid, as columns of table `note`.
+    """The time when a note is valid, as columns of table `note`.
 
     begins, ends: in microseconds since 1970. `ends` is None for a note without an end.
     limited: 1 if the note has not been valid all the time since it was written, else None.
@@ -399,10 +399,11 @@ class ValidSpan(NamedTuple):
 
 
 def valid_span(note: Note) -> ValidSpan:
-    """Return when a note is valid.
+    """Return when a note is valid: a span of time.
 
-    Without `valid_from`, the note is valid from its date or its writing, whichever is earlier. If
-    it ended before that, it was valid at all times before its end.
+    It begins at `valid_from`. If that is missing, it begins at the note's date or creation,
+    whichever is earlier. It may end before that: a note of 2026 says that a job ended in 2020.
+    Nobody knows when the job began, so the note counts as valid at all times before its end.
     """
     ends = _end_of(note)
     created = microseconds(note.created)
@@ -421,7 +422,7 @@ def valid_span(note: Note) -> ValidSpan:
 
 
 def _beginning_of_date(note: Note, default: int) -> int:
-    """Return the moment at which the date of a note begins, in microseconds.
+    """Return the moment when the date of a note begins, in microseconds.
 
     default: returned for a note without a date, or with one that is not written as YYYY-MM-DD.
     """

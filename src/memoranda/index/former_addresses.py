@@ -29,7 +29,7 @@ _FRONTS = tuple({*MEMORY_PROJECTS, *map(lead, MEMORY_PROJECTS)})
 
 
 class Addressed(Protocol):
-    """A note with the values that are compared with an address."""
+    """A note, with the values to compare with an address."""
 
     @property
     def row(self) -> int: ...
@@ -65,13 +65,13 @@ def former_rows(
 
 
 def former_names(project: str, path: str, archived_from: str) -> list[str]:
-    """Return the names by which other notes may still link to a note that upkeep moved.
+    """Return the names that links may still use for a note that upkeep has moved.
 
-    `work/team/plan.md` → `work/team/plan`, `team/plan`, `plan`. For a memory, the result has its
-    name in every category. Empty if upkeep does not move notes of `project`.
+    `work/team/plan.md` → `work/team/plan`, `team/plan`, `plan`. A memory may have been in any
+    category, so its name comes with each of them. Empty if upkeep does not move notes of `project`.
 
-    project: the project of the note now.
-    path: its path in the project now.
+    project: the present project of the note.
+    path: its present path in the project.
     archived_from: the project and path from which the note was archived. "" if it was not archived.
     """
     if archived_from:

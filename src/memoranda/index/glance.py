@@ -29,10 +29,10 @@ _BODIES = (
 
 
 def bodies_with(path: Path, texts: Sequence[str], limit: int) -> list[str] | None:
-    """Return the bodies of up to `limit` notes that contain one of these texts.
+    """Return the bodies of up to `limit` notes that contain at least one of these texts.
 
-    Notes with the rarest texts come first. The list is empty if there is no index, or no word in
-    `texts`. None means that the index could not be read in time.
+    Notes with the rarest texts come first. The result is empty if no note matches, if `texts` has
+    no word, or if there is no index yet. It is None if the index is busy or cannot be read.
 
     path: the file of the index.
     """

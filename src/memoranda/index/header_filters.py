@@ -85,7 +85,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class _In(Condition):
-    """Passed by a value that is one of `scalars` or passes one of the conditions."""
+    """Passes a value that is one of `scalars`, or that passes one of `conditions`."""
 
     scalars: frozenset[Scalar]
     conditions: tuple[Condition, ...] = ()
@@ -108,7 +108,7 @@ class _In(Condition):
 
 @dataclass(frozen=True, slots=True)
 class _Contains(Condition):
-    """Passed by a list that has certain elements.
+    """Passes a list that has certain elements.
 
     scalars: values of which the list must have all.
     conditions: for each condition, an element of the list must pass it.
@@ -145,7 +145,7 @@ class _All(Condition):
 
 @dataclass(frozen=True, slots=True)
 class _Ordered(Condition):
-    """Passed by a value of the same type for which `compare(value, bound)` is true."""
+    """Passes a value if `compare(value, bound)` is true and both have the same type."""
 
     bound: Scalar
     compare: Callable[[Any, Any], bool]

@@ -73,9 +73,10 @@ class Index(Database):
         notes: Iterable[tuple[Note, Stamp]],
         prepared: Mapping[tuple[str, str], Prepared] = {},
     ) -> None:
-        """Index notes, no two of which have the same project and path. Set their permalinks.
+        """Index notes, and set their permalinks. No two of them may have the same project and path.
 
-        prepared: the rows of notes for which they were computed before, by (project, path).
+        prepared: rows that were computed before, by (project, path). The other notes are computed
+            now.
         """
         from memoranda.index import writer
 
@@ -93,7 +94,7 @@ class Index(Database):
         return project_ids(self.connection)
 
     def unplaced(self) -> list[int]:
-        """Return the rows of the long notes of which some words are not in the index yet."""
+        """Return the rows of long notes that the index does not have all words of yet."""
         from memoranda.index import placing
 
         return placing.unplaced(self.connection)
@@ -174,14 +175,14 @@ class Index(Database):
     ) -> None:
         """Carry out the changes of `plan`, one batch of changes per transaction.
 
-        lock: the lock of the home. Each batch holds it, so that no process can write a file after
-            its bytes are read and before its rows are written.
+        lock: the lock of the home. Each batch holds it, so that no process can write a file between
+            the reading of its bytes and the writing of its rows.
         load: returns the note at a path and its stamp. None if the file no longer has a note.
-        files: a source from which other processes can read very many files. None reads them here.
+        files: a source from which helper processes can read many files. None means that all are
+            read here.
         result: the counts of changes, to which this method adds.
-        progress: is called with (number of changes done, number of all changes). None calls
-            nothing.
-        ahead: the rows of notes for which they were computed before, by path.
+        progress: is called with (number of changes done, number of all changes), or None.
+        ahead: rows that were computed before, by path.
         """
         from memoranda.index import sync
 
@@ -263,16 +264,16 @@ class Index(Database):
         viewer: the agent that asks; None for the owner. Hidden notes are left out.
         max_chars: the most characters that the passages take as text.
         projects: the projects to search; None for all.
-        today: the day from which "last week" in the question counts. None means that only written
-            dates are understood.
+        today: the day that "last week" in the question is counted from. None means that only
+            written dates are understood.
         near: compares meanings. None compares only words.
         filters: further filters, and the time at which notes must be valid.
         skip: returns True for notes to leave out. None leaves out no note.
-        least: leave out each passage with a lower relevance (0 to 1), which is how much of the
-            question's words it has. 0 leaves out none.
-        floor: if no passage has this relevance, nothing answers the question, and the result is [].
-            0 means no limit.
-        related: the cosine from which a note has to do with a question. With such a note, `floor`
+        least: the lowest relevance of a passage in the result. Relevance is the share of the
+            question's words that a passage has, from 0 to 1.
+        floor: if no passage has this relevance, nothing answers the question, and the result is
+            empty. 0 means no limit.
+        related: the lowest cosine at which a note is about the question. If a note has it, `floor`
             does not matter. 0 if it is not known for the model.
         """
         from memoranda.index import search

@@ -110,7 +110,7 @@ class LinkQueries(Queries):
         viewer: str | None,
         target_project: str | None = None,
     ) -> NoteInfo | None:
-        """Resolve a link to the note that it leads to for `viewer`. None if it leads to no note.
+        """Return the note that a link leads to for `viewer`. None if it leads to no note.
 
         project, folder: the place of the note that has the link.
         target: the text in `[[target]]`.
@@ -160,8 +160,9 @@ class LinkQueries(Queries):
     ) -> list[tuple[int, str, int | None]]:
         """Return (row, target, target's row) of each relation of these notes.
 
-        The target is as written. Its row is None if it does not exist. The relations are sorted by
-        note and position in the note.
+        row: the note that has the relation. The result is sorted by note, and by position in the
+            note.
+        target: the name that the relation leads to, as written. Its row is None if no note has it.
 
         viewer: the agent that asks; None for the owner. Hidden notes are left out.
         """
@@ -244,7 +245,7 @@ class LinkQueries(Queries):
         return pairs
 
     def targets(self, rows: Sequence[int]) -> dict[int, list[str]]:
-        """Return the targets of these notes' relations as written, by row.
+        """Return the targets of these notes' relations as they are written: row -> targets.
 
         The targets of a note are in the order of its text. Notes without relations are missing.
         """
@@ -286,7 +287,7 @@ class LinkQueries(Queries):
         return counts
 
     def _incoming(self, links: Sequence[_Link]) -> list[Edge]:
-        """Turn links that lead to one note into edges, which name the notes they come from."""
+        """Turn links to one note into edges, which name the notes they come from."""
         infos_by_row = infos(self._db, {link.note for link in links})
         edges: list[Edge] = []
         for link in links:
@@ -498,7 +499,7 @@ class LinkQueries(Queries):
         ]
 
     def _keys(self, note: NoteInfo) -> set[str]:
-        """Return the keys under which links to a note may be stored."""
+        """Return the keys that links to a note may be stored with."""
         # A memory may be linked by its first line.
         body = ""
         if note.project in MEMORY_PROJECTS:
@@ -515,7 +516,7 @@ class LinkQueries(Queries):
 
 
 def link_keys(note: NoteInfo, first_line: str | None = None) -> set[str]:
-    """Return the keys under which links to a note may be stored.
+    """Return the keys that links to a note may be stored with.
 
     A link may name its title, an alias, its id, its permalink, its path or an end of its path. It
     may put the project before the permalink or the path. It may also name an address that the note
@@ -595,7 +596,7 @@ class Relocation:
         self._after = MovedResolver(db, viewer, projects, moved)
 
     def sources(self) -> list[NoteInfo]:
-        """Return the notes with links that will lead to another note after the move, or to none."""
+        """Return the notes with links that the move will break or lead to another note."""
         # The links of the moved notes, and those that name one of them.
         keys: set[str] = set()
         for move in self._moved:
@@ -641,7 +642,7 @@ class Relocation:
         *,
         may_be_markdown: bool = False,
     ) -> int | None:
-        """Return the row of the note to which a link leads now but not after the move.
+        """Return the row of the note that a link would lose by the move.
 
         None if the link keeps working, or leads nowhere now.
 
@@ -771,11 +772,12 @@ def _shown_target(resolver: Resolver, link: _Link, answer: LinkTarget) -> str:
 def _reached_at(
     depth: int, notes: Iterable[NoteInfo], result_rows: Container[int], types: Mapping[int, str]
 ) -> list[Reached]:
-    """Return the notes of one level of a walk that belong to the result.
+    """Return those notes of one level of a walk that the caller wants to see.
 
-    depth: the level.
+    depth: the number of links from the start of the walk to this level.
+    notes: all notes of the level.
     result_rows: the rows of the notes that belong to the result.
-    types: the type of the relation by which each note was reached, by row.
+    types: row of a note -> the type of the relation by which it was reached.
     """
     return [Reached(note, depth, types[note.row]) for note in notes if note.row in result_rows]
 

@@ -87,7 +87,7 @@ def listing(
     limit: int | None = 10,
     offset: int = 0,
 ) -> tuple[list[NoteInfo], int]:
-    """Return one page of the notes that pass the filters of `query`, and the number of all.
+    """Return one page of the notes that pass `query`, and how many pass on all pages.
 
     The query's text is ignored. Notes with the same time are sorted by permalink. `contains`
     ignores case, also beyond ASCII.
@@ -104,7 +104,7 @@ def listing(
 
 @in_snapshot
 def rows_passing(db: sqlite3.Connection, query: Query, *, viewer: str | None) -> list[int]:
-    """Return the rows of all notes that pass the filters of `query`, in its order.
+    """Return the rows of all notes that pass `query`, in its order.
 
     viewer: the agent that asks; None for the owner. Hidden notes are left out.
 
@@ -121,7 +121,7 @@ def _rows_and_total(
     limit: int | None = 10,
     offset: int = 0,
 ) -> tuple[list[int], int]:
-    """Return the rows of one page of the notes that pass the filters, and the number of all.
+    """Return the rows of one page of notes that pass the filters, and how many pass on all pages.
 
     viewer: the agent that asks; None for the owner. Hidden notes are left out.
     limit: the size of the page. None means all notes.
@@ -497,7 +497,7 @@ def at_address(
 
 
 def _slugged(piece: str) -> str:
-    """Return the slug of a piece of an address, with the slashes at its ends: `/my-plans/`."""
+    """Return the slug of a piece of an address, but keep the slashes at its ends: `/my-plans/`."""
     inner = piece.strip("/")
     if not inner:
         return piece

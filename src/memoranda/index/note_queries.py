@@ -134,7 +134,7 @@ class NoteQueries(Queries):
     def listing(
         self, query: Query, *, viewer: str | None, limit: int | None = 10, offset: int = 0
     ) -> tuple[list[NoteInfo], int]:
-        """Return one page of the notes that pass the filters of `query`, and the number of all.
+        """Return one page of the notes that pass `query`, and how many pass on all pages.
 
         viewer: the agent that asks; None for the owner. Hidden notes are left out.
         limit, offset: how many notes to return, after skipping how many. None means all.
@@ -144,7 +144,7 @@ class NoteQueries(Queries):
         return listing(self._db, query, viewer=viewer, limit=limit, offset=offset)
 
     def rows_passing(self, query: Query, *, viewer: str | None) -> list[int]:
-        """Return the rows of all notes that pass the filters of `query`, in its order.
+        """Return the rows of all notes that pass `query`, in its order.
 
         viewer: the agent that asks; None for the owner. Hidden notes are left out.
         """
@@ -155,7 +155,7 @@ class NoteQueries(Queries):
     def validity_marks(
         self, infos: Iterable[NoteInfo], viewer: str | None, zone: tzinfo | None
     ) -> dict[int, str]:
-        """Return a remark for each of these notes that is not always valid, by row.
+        """Return a remark for each note that is not valid at all times, by row.
 
         For example: `superseded by team/plan` or `valid until 2026-05-31`.
 
@@ -173,7 +173,7 @@ class NoteQueries(Queries):
         return list(claims.rivals(self._db, rows))
 
     def rows_with(self, texts: Sequence[str], limit: int) -> list[int]:
-        """Return up to `limit` rows of notes that contain at least one of these texts.
+        """Find notes that contain at least one of these texts. Returns up to `limit` rows.
 
         Notes with the rarest texts come first.
         """
@@ -193,7 +193,7 @@ class NoteQueries(Queries):
         return self._db.execute("select 1 from note limit 1").fetchone() is not None
 
     def contested(self) -> list[list[claims.ClaimRow]]:
-        """Return the claims about each subject on which notes disagree, one list per subject."""
+        """Return the claims that notes disagree about, one list for each subject."""
         return list(claims.contested(self._db))
 
     def invalid_rows(self, moment: datetime) -> set[int]:
@@ -237,7 +237,7 @@ class NoteQueries(Queries):
         return stamps
 
     def _note_stamps(self, project: str, folder: str) -> Iterable[tuple[Any, ...]]:
-        """Select `_STAMP_COLUMNS` of the notes of a project, or of one of its folders."""
+        """Select `_STAMP_COLUMNS` of each note in a project, or in one of its folders."""
         in_project = f"project = {_PROJECT}"
         if folder:
             return self._db.execute(
@@ -411,15 +411,16 @@ class NoteQueries(Queries):
         limit: int | None = 50,
         offset: int = 0,
     ) -> tuple[list[FolderRow], int]:
-        """Return a page of the entries of a folder, and the number of all its entries (contract
-        000b, list_directory).
+        """List a folder. Returns one page of its entries, and the number of all.
 
         Folders come first, then notes, each sorted by code point. Folders without a note that
-        `viewer` sees are left out.
+        `viewer` sees are left out. Source: contract 000b, list_directory.
 
         depth: how many levels of folders to go down; 1 means only what is directly in the folder.
+        viewer: the agent that asks; None for the owner.
         glob: keep only entries whose last name matches this pattern. None keeps all.
         limit: the size of the page. None means all entries.
+        offset: how many entries come before the page.
         """
         prefix = f"{folder.strip('/')}/".lstrip("/")
         folders = self._folders(project, prefix, depth, viewer)
@@ -619,7 +620,7 @@ class NoteQueries(Queries):
         )
 
     def failed_elsewhere(self) -> list[tuple[str, str]]:
-        """Return (project, path) of the files at which another version of memoranda failed."""
+        """Return (project, path) of files that another version of memoranda could not read."""
         sql = "select project, path from skipped where program not in ('', ?)"
         return [(project, path) for project, path in self._db.execute(sql, (_program(),))]
 
@@ -761,7 +762,7 @@ class NoteQueries(Queries):
         return dict(self._db.execute(sql, (json.dumps(list(rows)),)).fetchall())
 
     def folders_named(self, names: Sequence[str]) -> list[tuple[str, str]]:
-        """Return (project, folder) of each folder with notes whose path is one of these names."""
+        """Find folders by their paths. Returns (project, folder) of each that has notes."""
         sql = (
             "select distinct p.name, t.folder from tally t join project p on p.id = t.project"
             " where t.folder in (select value from json_each(?)) order by p.name, t.folder"

@@ -99,7 +99,7 @@ def note_stems(db: sqlite3.Connection, note: int, *, are_there: bool) -> None:
 
 
 def unplaced(db: sqlite3.Connection) -> list[int]:
-    """Return the rows of the notes of which some words still have to be inserted."""
+    """Return the rows of notes that still have words to insert into the index."""
     return [note for (note,) in db.execute("select note from unplaced order by note")]
 
 
@@ -134,7 +134,7 @@ def withdraw(db: sqlite3.Connection, note: int, text: str, passages: int) -> boo
     """Take out the words of the last passages of a note. False if none is left.
 
     note: the row of the note.
-    text: its text.
+    text: the text of the note.
     passages: how many passages it has.
     """
     first = note * FIRST_PASSAGE
@@ -152,7 +152,7 @@ def take_out(db: sqlite3.Connection, note: int, text: str, passages: int) -> Non
     """Delete all passages of a note.
 
     note: the row of the note.
-    text: its text.
+    text: the text of the note.
     passages: how many passages it has.
     """
     first = note * FIRST_PASSAGE

@@ -91,7 +91,7 @@ class Readers:
             yield {note.path: note for note in future.result()}
 
     def _ask(self, paths: Sequence[str]) -> list[Prepared]:
-        """Let a free process read files. Return their index rows; [] if the process fails.
+        """Let a free process read files. Returns their index rows, none if the process fails.
 
         paths: the paths of the files.
         """

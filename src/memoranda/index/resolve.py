@@ -98,7 +98,7 @@ def key(name: str) -> str:
 def keys_of(
     project: str, path: str, permalink: str, titles: Iterable[str], first_line: str | None
 ) -> set[str]:
-    """Return all keys under which a note is indexed.
+    """Return all keys that the index stores for a note.
 
     They are made from its permalink and path (both without the project), file name and titles.
 
@@ -156,7 +156,7 @@ def root_path(target: str, folder: str) -> str | None:
 
 
 def link_key(target: str, path: str) -> str | None:
-    """Return the key under which a link in the note at `path` is stored.
+    """Return the key that a link in the note at `path` is stored with.
 
     None if it leads out of the project.
     """
@@ -190,7 +190,7 @@ class Candidate(NamedTuple):
 
     @property
     def titles(self) -> list[str]:
-        """All titles by which a link may name this note: its title and aliases.
+        """All titles that a link may use for this note: its title and aliases.
 
         A memory may also be named by its first line, with and without leading `#`. A page exported
         from Notion may be named by its web address.
@@ -250,8 +250,9 @@ class _Answer(NamedTuple):
 
 
 class Resolver:
-    """Resolves link targets for one caller. It remembers what it looked up, so it is for one call
-    only.
+    """Finds the notes that links mean, for one caller and one call.
+
+    It remembers the notes that it looked up, which may change before the next call.
     """
 
     # False in a subclass that must not follow addresses which notes had earlier.
@@ -295,15 +296,17 @@ class Resolver:
         scope: str | None,
         rest: str = "",
     ) -> LinkTarget:
-        """Resolve a link in `folder` of `project`.
+        """Find the note that a link means, if the note with the link is in `folder` of `project`.
 
-        A note in the link's own folder counts first, then a note whose path ends with the target,
-        then any note of the project.
+        A note in this folder counts first, then a note whose path ends with the target, then any
+        note of the project.
 
         target: the text of the link, without its project and heading.
         target_project: the project that the link names (`[[project::target]]`), or None.
-        scope: the scope of the note with the link. Of memories with one name, its own come first.
-        rest: `#` and the text after it, or "". It is a heading unless a note has it in its name.
+        scope: the scope of the note with the link (who may see it). If several memories have the
+            name, one of this scope is preferred.
+        rest: `#` and the text after it, or "". It is a heading, unless it belongs to the note's
+            name as in `[[C# tips]]`.
         """
         if rest:
             # `[[C# tips]]` may be a whole name.
@@ -471,14 +474,14 @@ class Resolver:
         return list(notes)
 
     def _names(self, target: str, folder: str) -> list[str]:
-        """Return the names under which a target is looked up in the index.
+        r"""Return the names to look up in the index for a target.
 
         A target may be a title, a path, a file name, or a path after the name of a project. For
         each of these, the result has the key. A target may also be an id, which the index stores
         as it is. So the last name is the target itself, after a NUL, which no key contains.
 
         `notes/My Plan` gives `notesmyplan` (a title or path), `myplan` (a file name) and
-        `\\0notes/My Plan` (an id).
+        `\0notes/My Plan` (an id).
         """
         if target.startswith(("./", "../")):
             path = root_path(target, folder)
@@ -811,9 +814,9 @@ class _Search:
         return _inside(matches, self.default_project) or matches
 
     def _with_id(self, text: str, project: str | None) -> list[Candidate]:
-        """Return the notes of a project whose id is `text`, or whose UUID begins with it.
+        """Return the notes that have the id `text`, or a UUID that begins with it.
 
-        project: None means all projects.
+        project: look only in this project. None means all projects.
         """
         if _UUID_BEGIN.fullmatch(text):
             return _by_prefix(self.resolver.db, text.lower(), self.resolver.viewer, project)
@@ -899,7 +902,7 @@ class _Search:
         return [preferred_notes, other_notes, archived_notes]
 
     def _by_beginning(self) -> list[Candidate]:
-        """Return the notes whose id begins with the target, of the first project that has any.
+        """Return the notes whose id begins with the target. The first project that has any decides.
 
         The projects are tried in the order: default project, the one the target begins with, all.
         """

@@ -252,7 +252,7 @@ def _texts(value: Any) -> list[str]:
 class Hit(ValueObject):
     """A note found by a search.
 
-    note: the note.
+    note: all that the index knows of the note.
     passage: a snippet of its text, at most 200 characters.
     score: higher is better.
     why: short reasons why it was found.
@@ -283,10 +283,10 @@ class Hit(ValueObject):
 
 
 class NotesListed(NamedTuple):
-    """A page of a list of notes. It can be unpacked: `notes, total = listed`.
+    """One page of a list of notes. It can be unpacked: `notes, total = listed`.
 
-    notes: the notes of this page.
-    total: how many notes the whole list has.
+    notes: the notes on this page.
+    total: the number of notes on all pages.
     """
 
     notes: list[NoteInfo]
@@ -338,7 +338,7 @@ class Hits(ValueObject):
 
     @property
     def bound(self) -> dict[str, bool]:
-        """The field that replies show after a total that is a lower bound. {} for an exact total."""
+        """The field that tells whether a total is a lower bound. Empty for an exact total."""
         if self.is_lower_bound:
             return {"total_is_lower_bound": True}
         return {}
@@ -526,10 +526,10 @@ def _hex(etag: bytes | str) -> str:
 
 
 class _Column(NamedTuple):
-    """The source of a field of `NoteInfo`.
+    """Where a field of `NoteInfo` is read from.
 
-    sql: the column.
-    read: turns the stored value into the field. None if they are equal.
+    sql: the column of the table.
+    read: converts the stored value to the field. None if it needs no conversion.
     """
 
     sql: str
@@ -663,7 +663,7 @@ N = TypeVar("N", bound=Placed)
 
 
 def original_of(notes: Sequence[N]) -> N | None:
-    """Return the note of which all others are copies. None if there is no such note."""
+    """Return the note that all others are copies of. None if there is no such note."""
     for note in notes:
         if all(other_note is note or _is_copy(other_note, note) for other_note in notes):
             return note
@@ -671,7 +671,7 @@ def original_of(notes: Sequence[N]) -> N | None:
 
 
 def _is_copy(note: Placed, original: Placed) -> bool:
-    """Whether the file of `note` is a copy of `original` that a program for syncing folders made.
+    """Whether `note` is a copy of `original` that a program for syncing folders made.
 
     Such a copy is in the same folder and has the same id. Its name begins with the original's name,
     as in `plan (conflict).md` and `plan.md`.

@@ -59,10 +59,10 @@ _NAME = (
 
 
 class _Pair(NamedTuple):
-    """The rows of a note and of the note that supersedes it.
+    """A note and the newer note that supersedes it.
 
     old: the row of the older note.
-    new: the row of the note that takes its place.
+    new: the row of the newer note.
     """
 
     old: int
@@ -109,10 +109,11 @@ def predecessors(db: sqlite3.Connection, row: int) -> list[int]:
 def validity_marks(
     db: sqlite3.Connection, rows: Iterable[int], viewer: str | None, zone: tzinfo | None = None
 ) -> dict[int, str]:
-    """Return a remark for each note of `rows` that is not always valid, by row.
+    """Return a remark for each note that is not valid at all times, by row.
 
     Examples: `superseded by team/plan`, `valid until 2026-05-31`.
 
+    rows: the notes to look at.
     viewer: the agent that asks. None is the owner. A newer note is named only if visible.
     zone: the time zone of the days. None means the system's zone.
     """
@@ -148,7 +149,7 @@ def validity_marks(
 
 
 def _paired_rows(db: sqlite3.Connection, result_side: str, known_side: str, row: int) -> list[int]:
-    """Return the rows of the notes that form a pair with the note in `row`, each once.
+    """Return the rows of notes that supersede the note in `row` or are superseded by it, each once.
 
     result_side: the side of the pair whose rows are returned, "old" or "new".
     known_side: the other side, on which `row` is.
@@ -165,7 +166,7 @@ def _paired_rows(db: sqlite3.Connection, result_side: str, known_side: str, row:
 
 
 def _pairs_by_name(db: sqlite3.Connection) -> list[_Pair]:
-    """Return the pairs in which the header of the newer note gives the name of the older one."""
+    """Return the pairs where the header of the newer note gives the name of the older one."""
     names = db.execute(_NAMES).fetchall()
     if not names:
         return []

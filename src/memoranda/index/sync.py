@@ -68,11 +68,11 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BulkSource:
-    """The files of a folder, and how they are accepted.
+    """A folder of files that helper processes may read.
 
     source: the folder.
-    suspicious: gives the names of the gate's rules that match a note.
-    accept: gives the origin of a file that is indexed.
+    suspicious: returns the names of the gate's rules that match a note.
+    accept: returns the origin of a file that is indexed.
     """
 
     source: FolderSource
@@ -106,7 +106,7 @@ class Result:
 
 
 class Differences(Sequence[Difference]):
-    """Differences in the order in which to apply them: removed, moved, new and changed files.
+    """Differences in the order of their application: removed, moved, new and changed files.
 
     New and changed files are sorted by age, the oldest first. Each is kept as bytes (its age, path
     and stamp), so that a million of them take only some 100 MB.
@@ -153,7 +153,7 @@ class Differences(Sequence[Difference]):
 
 
 def _packed(path: str, stamp: Stamp, packed_stamp: bytes) -> bytes:
-    """Return a file as bytes that sort by its age: its time, its path, a NUL and its stamp."""
+    """Pack a file into bytes that sort by its age: its time, its path, a NUL and its stamp."""
     age = _AGE.pack(stamp.mtime_ns + _OLDEST)
     return b"%b%b\0%b" % (age, path.encode(), packed_stamp)
 

@@ -51,7 +51,7 @@ class Mark(NamedTuple):
 class ToldNote(NamedTuple):
     """A note that an agent is told.
 
-    note: the note.
+    note: all that the index knows of the note.
     day: the day that it is about, as YYYY-MM-DD.
     passages: parts of its text, in the order of the text. In evidence a passage may have several
         lines, otherwise it is one line.
@@ -104,7 +104,7 @@ class ToldLine(NamedTuple):
 
 
 class NoteHeading(NamedTuple):
-    """The way in which evidence names a note.
+    """How evidence names a note.
 
     is_memory: whether its permalink ends in its id, as for memories (contract 001, 2).
     group: a pair: whether the address repeats the title, and the text "day, place". Notes with the
@@ -135,7 +135,7 @@ class NoteHeading(NamedTuple):
 
 
 def heading_of(note: NoteInfo, day: str, marks: Iterable[Mark] = ()) -> NoteHeading:
-    """Return the way in which evidence names a note.
+    """Return how evidence names a note.
 
     day: the day that the note is about.
     marks: remarks to show with it.
@@ -225,9 +225,10 @@ def evidence_text(notes: Sequence[ToldNote]) -> str:
 
 
 def evidence_lines(notes: Sequence[ToldNote]) -> list[ToldLine]:
-    """Return the lines of which `evidence_text` makes the text for a prompt.
+    """Return the lines that tell a prompt about these notes. `evidence_text` joins them to a text.
 
-    notes: the notes. Those that share a line must follow each other, as `told_notes` returns them.
+    notes: the notes. Notes below the same heading must follow each other, as `told_notes` returns
+        them.
     """
     headings = [heading_of(told_note.note, told_note.day, told_note.marks) for told_note in notes]
     lines: list[ToldLine] = []
@@ -256,9 +257,9 @@ def _group_lines(place: str, pairs: list[tuple[NoteHeading, ToldNote]]) -> Itera
 
 
 def _passage_lines(beginning: str, told_note: ToldNote) -> Iterator[ToldLine]:
-    """Yield the lines of a note's passages, of which the first line begins with `beginning`.
+    """Yield the passages of a note, line by line.
 
-    told_note: the note.
+    beginning: the text to put in front of the first line.
     """
     first_line, *other_lines = BELOW.join(told_note.passages).split("\n")
     yield ToldLine(f"{beginning}{first_line}", told_note)

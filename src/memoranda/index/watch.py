@@ -76,10 +76,13 @@ class Watch:
         return watch
 
     def add(self, project: str, root: str, folder: str) -> None:
-        """Watch a folder, even if it is watched already. A missing folder is ignored.
+        """Begin to watch a folder for changes of its files. Folders inside it are not watched.
 
-        project, root: the project, and its folder.
-        folder: the path of the folder in the project; "" for the project itself.
+        Watching a folder twice does no harm. A folder that is missing or cannot be read is ignored.
+
+        project: the name of the project, which events report.
+        root: the absolute path of the project's folder.
+        folder: the path of the folder in the project; "" for the project's folder.
 
         Raises OSError if the limit of watches is reached.
         """
@@ -122,7 +125,7 @@ class Watch:
         return changes
 
     def _add_event(self, event: Any, changes: Changes) -> None:
-        """Add what an event of the system says to `changes`."""
+        """Record in `changes` which file or folder an event of the system is about."""
         flags = self._flags
         mask = event.mask
         # Events were lost, or there will be no more of this disk.

@@ -112,7 +112,7 @@ _WITHOUT_INLINE = (GRAPH_PROJECT, KV_PROJECT)
 
 
 class Indexed(NamedTuple):
-    """The fields of a note from which its full-text words and its keys are computed.
+    """The fields of a note that its full-text words and its keys are computed from.
 
     row: its row; 0 if it has none yet.
     path, title, permalink: its place and its names.
@@ -174,7 +174,7 @@ class _Around(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """The properties by which table `tally` counts a note, in addition to its folders.
+    """The properties that table `tally` counts notes by, in addition to their folders.
 
     project: the id of its project.
     scope: who may see it.
@@ -243,7 +243,7 @@ class Prepared:
         self.sign(provenance)
 
     def sign(self, provenance: Provenance) -> None:
-        """Set the origin of the text, and the facet tokens by which filters find its writer.
+        """Set the origin of the text, and the facet tokens for filters by its writer.
 
         Another process that prepares a note does not know its origin.
         """
@@ -503,9 +503,10 @@ class Loading:
 
 
 def holds_any(db: sqlite3.Connection, project: str, paths: Sequence[str]) -> bool:
-    """Whether the index may have a note or an expired entry at one of these paths.
+    """Whether one of these paths may be in the index already. False means that all are new.
 
-    In project kv, any expired entry counts.
+    Expired entries of project kv are in a table of their own. They are not looked up by path: if
+    there is any, the answer is True.
     """
     number = project_ids(db).get(project.casefold())
     if number is None:
@@ -1009,7 +1010,7 @@ def _words(project: str, old: Indexed) -> dict[str, Row]:
 
 
 class _Words(NamedTuple):
-    """The words by which a note is found, without its facets.
+    """The words that find a note, without its facets.
 
     names: columns `title`, `headings` and `tags`.
     address: path, permalink and header values.
@@ -1025,7 +1026,7 @@ class _Words(NamedTuple):
 
 @remembered
 def _words_without_facet(project: str, old: Indexed) -> _Words:
-    """Compute the words by which a search finds a note.
+    """Compute the words that find a note in a search.
 
     project: the name of its project.
     old: its fields. `facet`, `row` and `passages` are left empty, so that equal notes give one
@@ -1064,7 +1065,7 @@ def _names_apart(names: str) -> str:
 
 
 def _keys(project: str, old: Indexed) -> set[str]:
-    """Return the keys under which links find a note (table `note_fold`).
+    """Return the keys that links find a note by (table `note_fold`).
 
     old: the fields of the note.
     """
@@ -1091,7 +1092,7 @@ def _header_json(header: Mapping[str, Any]) -> str | None:
 
 
 def _texts_of(values: str | None) -> list[str]:
-    """Return the texts of a list in JSON. [] for None, which `_json` returns for an empty list."""
+    """Return the texts of a list in JSON. None, which `_json` makes of an empty list, gives []."""
     if values is None:
         return []
     texts: list[str] = json.loads(values)
@@ -1108,7 +1109,7 @@ def _json(value: Any) -> str | None:
 def _claimed(
     db: sqlite3.Connection, project: int, name: str, row: int, permalink: str, own_permalink: bool
 ) -> None:
-    """Renumber the notes whose permalinks conflict with the permalink of note `row`.
+    """Renumber the notes that would have the same permalink as note `row`.
 
     If several notes have one derived permalink (contract 000b, 4.1), the first path in code-point
     order keeps it. The others get `plan-1`, `plan-2` and so on. A number is skipped if the result
@@ -1226,7 +1227,7 @@ def _numbered(base: str, number: int) -> str:
 def _change_link_keys(
     db: sqlite3.Connection, project: int, name: str, note: _NoteOfBase, permalink: str
 ) -> None:
-    """Replace the keys by which links find a note, since its permalink changes.
+    """Replace the keys that links find a note by, because its permalink changes.
 
     name: the name of `project`.
     permalink: the new permalink of the note.

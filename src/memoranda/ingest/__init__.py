@@ -54,7 +54,7 @@ class Change(NamedTuple):
 
 @dataclass(slots=True)
 class IngestPlan:
-    """The plan for the files of one source.
+    """The plan for one source: which files become memories.
 
     source: the name of the source.
     root: its folder; "" if its place is unknown.
@@ -87,7 +87,7 @@ class _ChangedFile(NamedTuple):
 
 @dataclass(slots=True)
 class Ingestion:
-    """The outcome for the files of one source, as numbers of files.
+    """The outcome for one source, as numbers of files.
 
     ingested: stored as new memories.
     updated: whose memories were updated.
@@ -212,14 +212,14 @@ def plan(
     *,
     takes_removed: bool = False,
 ) -> list[IngestPlan]:
-    """Plan what to do with the files of these sources. Nothing is written.
+    """Plan which files of these sources become memories. Nothing is written yet.
 
-    A text that a memory already has is skipped. A file that was stored before, and now has another
-    text, updates its memory.
+    A text that a memory has already is skipped. If a file was stored before and has changed, its
+    memory is updated.
 
-    reads: the sources with their folders.
-    ingested_texts: the texts that are stored already. The texts to store are added to it.
-    takes_removed: whether to store again the memories that somebody removed.
+    reads: the sources, each with its folder.
+    ingested_texts: the texts that are stored already. The planned texts are added to it.
+    takes_removed: whether to store memories again that somebody removed.
     """
     plans: list[IngestPlan] = []
     # Files that have no memory, each with the plan of its source.

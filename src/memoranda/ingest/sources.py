@@ -91,7 +91,7 @@ class Tree:
             yield _FollowedEntry(path, entry, target)
 
     def _target(self, entry: os.DirEntry[str], path: str, *, hidden: bool) -> str:
-        """Return the path to which a link leads, "" for a link that is left out.
+        """Return the path that a link leads to. "" for a link that is left out.
 
         A link that leads out of the root gets a warning.
 
@@ -401,11 +401,11 @@ def scan_obsidian(tree: Tree) -> Iterator[SourceNote]:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A kind of folder with notes of another program.
+    """Another program whose notes can be ingested from a folder.
 
     name: the name by which a person chooses it.
-    root: its usual place; None if it has none.
-    scan: yields the notes of its files.
+    root: the usual folder of its notes; None if there is no usual one.
+    scan: yields the notes in its files.
     """
 
     name: str

@@ -104,8 +104,10 @@ class CategoryChoice:
 class Classifier:
     """Choose categories for texts.
 
-    memories: memories from whose categories to learn. Only those count whose category the owner
-        set (see SET_BY).
+    Several layers are asked in turn: the owner's corrections of similar memories, the words of the
+        text, the times in it, and examples. Weak words leave the decision to the next layer.
+
+    memories: memories to learn from. Only memories whose category the owner set are used (SET_BY).
     """
 
     def __init__(self, settings: Settings, memories: Iterable[MemoryState] = ()):
@@ -121,9 +123,9 @@ class Classifier:
         return self.choose_for(memory.content, memory.created)
 
     def choose_for(self, text: str, created: datetime) -> CategoryChoice:
-        """Choose the category of a text, by the first layer that has an answer.
+        """Choose the category of a text. The first layer with an answer decides (see `Classifier`).
 
-        created: when the text was written. The times that it names are read from then.
+        created: when the text was written. Words such as "tomorrow" are read from this time.
         """
         by_correction = self._by_correction(text)
         if by_correction is not None:
@@ -176,7 +178,7 @@ class Classifier:
     def _by_examples(
         self, text: str, leaning: str | None = None, *, is_timeless: bool = False
     ) -> CategoryChoice:
-        """Choose by a vote of the examples that are nearest to a text.
+        """Choose the category that most of the nearest examples have.
 
         If a model is configured, the examples nearest in words have one half of the votes, and the
         examples nearest in meaning have the other half.
@@ -393,7 +395,7 @@ def _elected(votes: Mapping[str, float], neighbours: Sequence[Neighbour]) -> Cat
 
 
 def learn(settings: Settings) -> int:
-    """Compute the vectors of some examples, so that texts are also compared with them by meaning.
+    """Compute the vectors of examples, so that texts can also be compared with them by meaning.
 
     Returns the number of new vectors: 0 if all examples have one, or without a model. Raises
     NoModel, NoAnswer, StorageError.
@@ -500,10 +502,11 @@ _MARK = re.compile("[?!:;,、，：；]")
 
 
 def _counted_features(texts: Iterable[str]) -> list[Counter[str]]:
-    """Count the features of each text, by which texts are compared.
+    """Count the features of each text. Texts with many common features are similar.
 
-    `Anna likes teas!` has the words without endings `anna`, `lik`, `tea`, its beginning `^anna`, and
-    features of its form: `#!`, `#words0` (its length). Only the beginning of a long text counts.
+    `Anna likes teas!` has its words without endings, `anna`, `lik`, `tea`, its beginning `^anna`,
+    and features of its form: `#!`, `#words0` (its length). Only the beginning of a long text
+    counts.
     """
     all_counts = list[Counter[str]]()
     for text in texts:
@@ -543,10 +546,9 @@ def _word_features(text: str) -> list[str]:
 
 
 def _form_features(text: str) -> list[str]:
-    """Return the features of the form of a text: `#does` if the first word seems to be a verb, …
+    """Return features of a text's form, such as `#does` if its first word seems to be a verb.
 
-    A text without Latin letters and digits has its length in characters as a feature, any other
-    text its number of words.
+    One of them is its length: in words, or in characters if it has no Latin letters or digits.
     """
     latin_words = _LATIN_WORD.findall(text)
     first_word = latin_words[0].lower() if latin_words else ""
@@ -585,12 +587,13 @@ class Classified(NamedTuple):
 
 
 class _Entry(NamedTuple):
-    """An entry of the table of words.
+    """An entry of the table of words, which gives points to a category.
 
     word: the entry as the table has it.
     letters: the letters to look for: the word in lower case, or as written if it is exact.
-    weight: the score that it gives its category.
-    is_exact: whether capital and small letters differ.
+    category: the category that gets the points.
+    weight: the number of points.
+    is_exact: whether capital and small letters are distinguished.
     """
 
     word: str
@@ -641,10 +644,10 @@ def classify(text: str) -> Classified:
 
 
 def _entries_in(text: str) -> list[_Entry]:
-    """Return the entries of the table of words that are in a text, in the order of the text.
+    """Find entries of the table of words in a text. Returns them in the order of the text.
 
-    An entry counts once. An entry inside a longer one does not count: of `each day`, the entry
-    `day` does not.
+    An entry is returned once. Inside a longer entry it does not count: in `each day`, `day` is not
+    found.
     """
     lowered = _lowered(text)
     _, table = _table()
@@ -668,7 +671,7 @@ def _entries_in(text: str) -> list[_Entry]:
 
 
 def _lowered(text: str) -> str:
-    """Return a text in lower case, in which every character keeps its position.
+    """Return a text in lower case. Every character keeps its position.
 
     Letters whose lower case has two characters, such as `İ`, stay as they are.
     """

@@ -55,10 +55,10 @@ class Line(NamedTuple):
 
 
 class LinePair(NamedTuple):
-    """Two lines of a note of which only one can be true.
+    """Two lines of one note that contradict each other.
 
     info: the note.
-    subject: the thing as a key, to tell questions apart: `city:`.
+    subject: the subject of the lines as a key, to tell questions apart: `city:`.
     first, second: the upper and the lower line.
     """
 
@@ -112,7 +112,7 @@ def _rules() -> dict[str, Any]:
 
 
 def _line_pairs(memory: MemorySession) -> Iterator[LinePair]:
-    """Yield the pairs of lines of one note that cannot both be true."""
+    """Yield pairs of lines in the same note that contradict each other."""
     query = Query(valid_at=memory.clock(), order="path")
     # Most notes have no two such lines, and need no parsing
     for info in notes_repeating(memory, query, _rules()["promising"]):
@@ -168,7 +168,7 @@ def _pairs_of(info: NoteInfo, subject: str, lines: list[Line]) -> Iterator[LineP
 
 
 def _fold_text(text: str) -> str:
-    """Return the form of a text in which values are compared: lower case, no final sign."""
+    """Return a value in a form for comparing: lower case, without a final sign."""
     return " ".join(text.casefold().split()).strip(" .。!！")
 
 
@@ -204,10 +204,12 @@ def _note_question(memory: MemorySession, pair: Contradiction) -> ReviewItem:
 
 
 def _quote(pair: Contradiction, side: Statement) -> Quote:
-    """Return one of the two statements of a contradiction, with who else says the same.
+    """Return one statement of a contradiction as the question shows it.
+
+    It tells how many notes and writers say the same.
 
     pair: the contradiction.
-    side: the older or the newer statement of it.
+    side: its older or its newer statement.
     """
     claim = side.claim
     infos = _agreeing(pair, side) or [side.info]
@@ -225,10 +227,10 @@ def _quote(pair: Contradiction, side: Statement) -> Quote:
 
 
 def _agreeing(pair: Contradiction, side: Statement) -> list[NoteInfo]:
-    """Return the notes that say the same as one of the two statements of a contradiction.
+    """Return the notes that agree with one side of a contradiction.
 
     pair: the contradiction, with all statements about its subject.
-    side: the older or the newer statement of it.
+    side: its older or its newer statement.
     """
     return [
         statement.info for statement in pair.statements if not differ(statement.claim, side.claim)
@@ -236,10 +238,7 @@ def _agreeing(pair: Contradiction, side: Statement) -> list[NoteInfo]:
 
 
 def _line_question(memory: MemorySession, pair: LinePair) -> ReviewItem:
-    """Ask which of two lines of one note is true.
-
-    pair: the two lines.
-    """
+    """Ask the owner which of two lines in one note is true."""
     day = day_of(pair.info, memory.settings.zone)
     text = f'{pair.first.name} "{pair.first.value}" ({day}) or "{pair.second.value}" ({day})?'
     return ReviewItem(
@@ -274,7 +273,7 @@ def _weights(pair: Contradiction) -> str:
 
 
 def _count_of_sources(count: int, infos: Sequence[NoteInfo]) -> str:
-    """Say how many notes there are and from whom: `3 notes of 2 sources`, `1 note of claude alone`.
+    """Say how many notes there are, and who wrote them: `3 notes of 2 sources`.
 
     count: the number of different notes among `infos`.
     """

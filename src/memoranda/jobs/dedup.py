@@ -167,7 +167,7 @@ def _groups_of(memories: Iterable[MemoryState]) -> Iterable[list[MemoryState]]:
 
 
 def plan_duplicates(memories: Sequence[MemoryState], job: str = "consolidate") -> list[Action]:
-    """Plan to merge each memory whose lines another memory of its block also has, in their order.
+    """Plan to merge each memory into another one of its block that has all its lines in order.
 
     The other memory survives. It may have further lines between these. Of two memories with the
     same lines, the longer one survives, or else the pinned one, the one that was read more often,
@@ -418,7 +418,7 @@ def has_same_content(text: str, other_text: str) -> bool:
 
 
 def _statement_of(text: str) -> _Statement:
-    """Split a text into words. A Chinese character is a word."""
+    """Split a text into words and content. A Chinese character is a word."""
     all_words = list[str]()
     for word in tokens(lower_form(text)):
         all_words += word if is_cjk(word) else (word,)
@@ -483,9 +483,9 @@ def _swaps_compared_things(
 
 
 def _replaces_word(a: _Statement, b: _Statement) -> bool:
-    """Whether one text has another word of content in the place of a word of the other text.
+    """Whether two texts differ in a word of content at the same place.
 
-    `Anna drinks tea` and `Anna drinks milk` do.
+    `Anna drinks tea` and `Anna drinks milk` do. Such texts say different things.
 
     a, b: the texts as words and content.
     """
@@ -588,7 +588,7 @@ def _near_in(
 
 
 def _words_in_common(statements: Sequence[_Statement]) -> Counter[tuple[int, int]]:
-    """Count the words that two texts share, for each pair of positions of texts.
+    """Count the words that two texts share: positions of the two texts -> number of words.
 
     Frequent words are left out, since they would pair every text with every other.
     """
@@ -645,9 +645,9 @@ class _RareTerms:
             self._positions_by_rank[rank].discard(position)
 
     def candidates(self, ranks: list[int]) -> list[int]:
-        """Return the positions of the sets that may overlap with a set that is not smaller.
+        """Return the positions of smaller sets that may overlap with a set.
 
-        These sets share two of their rarest terms with it.
+        They share at least two of its rarest terms.
 
         ranks: the ranks of the terms of the larger set, the rarest first.
         """
@@ -706,7 +706,7 @@ def _have_names_of_their_own(text: str, other_text: str) -> bool:
 
 
 def _names_in(text: str) -> set[str]:
-    """Return the stems of the words that seem to be names by their capitals."""
+    """Return the stems of words that seem to be names, because they have a capital."""
     names = " ".join(_NAME.findall(text))
     return _stems_of(names)
 
@@ -717,10 +717,10 @@ def _stems_of(text: str) -> set[str]:
 
 
 def _are_about_two_things(a: _Statement, b: _Statement) -> bool:
-    """Whether one text names another thing in the place of a thing of the other text.
+    """Whether two texts name different things at the same place.
 
-    `In Heron, the importer fails` and `In Mobile sync, the importer fails` do. Texts with another
-    verb in a place do not: `Lena moved to Porto` and `Lena recently relocated to Porto`.
+    `In Heron, the importer fails` and `In Mobile sync, the importer fails` do. If only the verb
+    differs, they do not: `Lena moved to Porto` and `Lena recently relocated to Porto`.
 
     a, b: the texts as words and content.
     """
@@ -739,7 +739,7 @@ def _are_about_two_things(a: _Statement, b: _Statement) -> bool:
 
 
 def _names_thing(different_words: Sequence[str], words_before: Sequence[str]) -> bool:
-    """Whether the words in which two texts differ seem to name a thing.
+    """Whether the differing words of two texts seem to name a thing.
 
     different_words: these words in one of the texts.
     words_before: the words before them in this text.
@@ -761,7 +761,7 @@ def _names_thing(different_words: Sequence[str], words_before: Sequence[str]) ->
 def _counts_of_links(
     linked: Iterable[tuple[int, int]], term_sets: Sequence[frozenset[str]]
 ) -> Counter[int]:
-    """Count the links that each memory of a block has to similar memories, by its position.
+    """Count the links of each memory in a block to similar memories: position -> number.
 
     linked: the positions of two memories in the block, for each link.
     term_sets: the terms of each memory of the block.
@@ -792,7 +792,7 @@ def _similar_to(
 
 
 def _similar_pairs_in(block: list[_Terms]) -> list[ScoredPair]:
-    """Choose the memories of one block that are linked as similar.
+    """Choose which memories of one block to link as similar.
 
     block: the memories with their terms. The list is sorted here.
     """

@@ -70,9 +70,10 @@ _REASON_CHARACTERS = 120
 
 @dataclass(frozen=True, slots=True)
 class Dream:
-    """The result of a dream. Under a dry run, the result that it would have.
+    """The result of a dream, which is one run of the upkeep jobs. A dry run has the result it would
+    have.
 
-    level: 1, 2 or 3.
+    level: how thorough the dream was: 1, 2 or 3.
     outcomes: the outcome of each step.
     report: the report as it is stored and shown.
     """
@@ -212,7 +213,7 @@ def _plan_similar(memories: Sequence[MemoryState], *_: Any) -> list[Action]:
 def _plan_wikilinks(
     session: MemorySession, memories: Sequence[MemoryState], *_: Any
 ) -> list[Action]:
-    """Plan a link from each memory to the memories that wikilinks in its text lead to (level 2).
+    """Plan a link for each wikilink in the text of a memory that leads to another memory (level 2).
 
     session: resolves the wikilinks.
     """
@@ -343,7 +344,7 @@ def proposed_links(
     new_ids: set[str],
     made_links: Sequence[Action],
 ) -> list[Action]:
-    """Ask the model for links of new memories to other memories of their scope.
+    """Ask the model which other memories to link new memories with. Only the same scope counts.
 
     Links that exist, or that somebody removed, are left out (see `_LinkLimits.take`). The limits of
     `plan_links` hold for these links and `made_links` together.
@@ -471,7 +472,7 @@ def _ask(
 
     endpoint: the language model.
     prompt: the name of the file with the instructions.
-    memories: the memories.
+    memories: the memories to ask about.
     read: checks the answer and turns it into the result. It raises ValueError for a bad one.
     """
     instructions = Template(Path(__file__).with_name(prompt).read_text("utf-8"))
@@ -523,9 +524,9 @@ MOST_SKIPPED = 20
 
 
 def _rows_by_part(turn: Round, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Return a row for every action of a dream, by the part of the report that it belongs to.
+    """Return the rows of a dream's report: part of the report -> a row for each action.
 
-    turn: the round in which the dream ran.
+    turn: the round of upkeep in which the dream ran.
     outcomes: the outcome of each step.
     """
     categories = {memory.id: memory.category for memory in turn.memories}

@@ -267,7 +267,7 @@ def _unique(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def linked_pairs(memories: Sequence[MemoryState], key: str = "links") -> set[tuple[int, int]]:
-    """Return which memories are linked, as pairs of positions in `memories`, the smaller first.
+    """Return the linked memories as pairs of positions in `memories`, the smaller first.
 
     A link in one of the two memories is enough. An id that was merged into a memory counts as that
     memory.

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 def plan_expire(
     memories: Sequence[MemoryState], settings: Settings, now: datetime, *, careful: bool = False
 ) -> list[Action]:
-    """Plan to archive the memories of the inbox that have expired, in the category they belong to.
+    """Plan to archive expired memories of the inbox, in the category they belong to.
 
     careful: whether to keep memories of a category in `daemon.keep`, memories written by hand, and
         memories that were read often, as the daemon does.
@@ -317,7 +317,7 @@ def upgrade_named(
         return memory.find(memory.bring_back(info, category))
 
     def organized(infos: list[NoteInfo]) -> tuple[list[NoteInfo], list[Action | None], set[str]]:
-        """Do the work for memories as they are now, and return what `upgrade_named` returns.
+        """Organize the memories as they are now, and return the result of `upgrade_named`.
 
         `retried` calls this again if somebody changes one of them meanwhile.
         """
@@ -466,7 +466,7 @@ _LAST_JOB = next(reversed(ROUND))
 
 
 class _Idle(NamedTuple):
-    """The time in which the four jobs have nothing to do, and are skipped.
+    """A time when the four jobs have nothing to do, and are skipped.
 
     state: it ends when `Upkeep.state` is no longer this state.
     until: it also ends then, because a memory is due; None for never.
@@ -595,7 +595,7 @@ class Scheduler:
             self._embed(EMBED_BETWEEN)
 
     def _embed(self, seconds: float) -> int:
-        """Compute the vectors of some texts that have none yet. Returns their number.
+        """Compute missing vectors of texts. Returns their number.
 
         The passages of the notes come first, then the examples by which notes are classified.
 

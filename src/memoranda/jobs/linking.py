@@ -301,9 +301,12 @@ class _Pairs:
         return scores
 
     def _later(self, position: int, **marks: Iterable[str]) -> Iterator[int]:
-        """Yield the positions of later memories of the scope with these marks, once for each mark.
+        """Yield the positions of later memories in the same scope that have one of these marks.
 
-        marks: the marks of each kind, by the kind: `tags`, `targets` and so on.
+        A position is yielded once for each of its marks.
+
+        position: the position of this memory.
+        marks: the marks to look for, by their kind: `tags`, `targets` and so on.
         """
         scope = self.memories[position].scope
         for kind, marks_of_kind in marks.items():
@@ -352,7 +355,7 @@ class _Pairs:
 
 
 def phrases(content: str, pairs: Iterable[str]) -> list[str]:
-    """Join pairs of Han characters to the longest pieces of a text that they make.
+    """Join pairs of Han characters into the longest pieces that a text has of them.
 
     With the pairs `喝绿` and `绿茶`, the text `他喝绿茶` has the phrase `喝绿茶`. No pair is used twice.
     """
@@ -368,7 +371,7 @@ def phrases(content: str, pairs: Iterable[str]) -> list[str]:
 
 
 def _pieces_of(content: str, pairs: Container[str]) -> list[str]:
-    """Return the pieces of a text in which each two neighbouring Han characters are one of `pairs`.
+    """Return the longest pieces of a text whose neighbouring Han characters all form `pairs`.
 
     With the pairs `喝绿` and `绿茶`, the text `他喝绿茶` has the piece `喝绿茶`.
     """

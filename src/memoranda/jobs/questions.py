@@ -53,13 +53,15 @@ _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 
 
 def _mark(*memories: MemoryState) -> str:
-    """Return a digest of texts for the key of a question: with a new text, it is asked again."""
+    """Return a digest of texts for a question's key. If a text changes, the question is asked
+    again.
+    """
     joined_texts = "\0".join(memory.content for memory in memories)
     return sha256(joined_texts.encode("utf-8", "surrogatepass"))[:8]
 
 
 def _carry_out(memory: MemorySession, action: Action) -> bool:
-    """Carry out an action, and return True: something was changed.
+    """Carry out an action. Always returns True, because something was changed.
 
     Raises Conflict, Locked, and NotFound if the memory is gone.
     """
@@ -209,7 +211,7 @@ def _unused_notes(memory: MemorySession) -> Iterator[ReviewItem]:
 
 
 def _doubtful(memory: MemorySession) -> Iterable[tuple[ReviewItem, Action]]:
-    """Yield questions about reminders for days such as "Friday", each with the action for "yes"."""
+    """Yield questions about reminders for days such as "Friday", with the action for "yes"."""
     turn = Round(memory)
     for action in plan_from_text(turn.memories, memory.settings, turn.now, [], VAGUE_DAY):
         assert action.record is not None

@@ -108,9 +108,9 @@ class _Plan:
                 self._subjects[memory.scope, due].append(subject)
 
     def action(self, memory: MemoryState, time: TextTime) -> Action | None:
-        """Plan the reminder that a time of a memory asks for. None if it gets no reminder.
+        """Plan a reminder for a time that a memory names. Returns None if none is needed.
 
-        An ambiguous or past time is added to the skipped ones, unless it got a reminder earlier.
+        If the time is ambiguous or past, it is noted as skipped, unless it got a reminder earlier.
         """
         is_to_plan = time.doubt == self._doubt
         # A plan of doubtful times looks at the sure ones, too: a doubtful time for the same thing
@@ -192,7 +192,7 @@ class _Plan:
 
 
 def _subject(text: str, phrase: str = "") -> frozenset[str]:
-    """Return the words that say what a text is about, without the words of a time.
+    """Return the subject of a text as words, without the words of a time.
 
     `Call the dentist on 10 March` with the phrase `10 March` has the subject `call`, `dentist`. A
     CJK character is a word.
@@ -212,9 +212,9 @@ def _subject(text: str, phrase: str = "") -> frozenset[str]:
 
 
 def _is_same(subject: frozenset[str], other_subject: frozenset[str]) -> bool:
-    """Whether one of two subjects has all words of the other.
+    """Whether two texts are about the same subject: one has all words of the other.
 
-    subject, other_subject: the words that say what two texts are about.
+    subject, other_subject: the words of each subject. An empty one is only equal to an empty one.
     """
     if subject and other_subject:
         return subject <= other_subject or other_subject <= subject
@@ -306,11 +306,11 @@ _MOST_TIME_WORDS = 16
 class _MadeReminder(NamedTuple):
     """A reminder that a dream made.
 
-    id: its id.
-    source: the id of the memory from which it was made.
-    text: its text.
+    id: the id of the reminder.
+    source: the id of the memory that it was made from.
+    text: the text that the reminder shows.
     subject: the words that say what it is about (`_subject`).
-    reminder: its times.
+    reminder: when it is due, and whether it repeats.
     """
 
     id: str
@@ -352,7 +352,7 @@ class _MemoryText:
         return False
 
     def _still_asks_for(self, reminder: _MadeReminder) -> bool:
-        """Whether this memory, from which a reminder was made, still names the reminder's time."""
+        """Whether this memory still names the time of the reminder that was made from it."""
         if any(reminder.text == paragraph for paragraph, _ in self._paragraphs):
             return True
         sources = (self.memory.id, *self.memory.merged)
@@ -363,7 +363,7 @@ class _MemoryText:
         return False
 
     def _times_that_ask(self) -> Iterator[TextTime]:
-        """Yield the times for which a dream or the owner may have made a reminder."""
+        """Yield the times that a dream or the owner may have made a reminder for."""
         for time in self._times:
             if time.doubt in ("", VAGUE_DAY):
                 yield time

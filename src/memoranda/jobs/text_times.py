@@ -150,7 +150,7 @@ def times_of(memory: MemoryState, settings: Settings) -> Iterator[TextTime]:
 
 
 class _MemoryText:
-    """The text of a memory with its groups of time words.
+    """The text of a memory, and its groups of time words.
 
     groups: ((start, end), outcome) of each group, in the order of the text.
     """
@@ -282,9 +282,9 @@ class _MemoryText:
 
 
 def _around(marks: _Marks, start: int, end: int, text: str) -> tuple[int, int]:
-    """Return the start and end of the piece of a text around text[start:end].
+    """Return the start and end of the piece of text that contains text[start:end].
 
-    marks: (start, end) of what separates pieces, such as blank lines, in their order.
+    marks: (start, end) of each separator between pieces, such as a blank line, in order.
     """
     mark_count_before = bisect_right(marks, start, key=itemgetter(1))
     next_mark = bisect_left(marks, end, key=itemgetter(0))

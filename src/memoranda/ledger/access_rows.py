@@ -145,7 +145,10 @@ class AccessRows:
 
 
 def parse_access(data: bytes) -> Document:
-    """Parse the JSON of a file of tokens. Raises ValueError with the reason if it is invalid."""
+    """Parse the JSON file with the access tokens.
+
+    Raises ValueError, with the reason, if it is not a JSON object.
+    """
     try:
         document = json.loads(data)
     except ValueError:

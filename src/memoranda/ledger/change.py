@@ -48,7 +48,10 @@ UNLINKED = "unlinked"
 
 
 def is_of_machine(number: int) -> bool:
-    """Whether the change with this number is of a file that only this machine has."""
+    """Whether a change with this number touched a file that only this machine has.
+
+    Its number tells: such changes are counted from FIRST_OF_MACHINE.
+    """
     return number >= FIRST_OF_MACHINE
 
 
@@ -216,10 +219,11 @@ class Standing:
         self._runs_taken_back: set[int] = set()
 
     def counts(self, change: Change) -> bool:
-        """Whether a change counts. It must be asked of the changes in order, the newest first.
+        """Whether a change still counts, and was not taken back. Asking also records what it takes
+        back.
 
-        An undo is newer than the changes that it takes back. So it is known already when these are
-        asked about.
+        So it must be asked of all changes in order, the newest first: an undo is newer than the
+            changes that it takes back.
         """
         if change.number in self._taken_back:
             return False

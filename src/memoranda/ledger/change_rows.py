@@ -51,7 +51,7 @@ def change_values(change: Change) -> tuple[Any, ...]:
 
 
 def step_values(touched: Touched) -> tuple[Any, ...]:
-    """Return the values of STEP_COLUMNS for what a step did."""
+    """Return the values that a step is stored with, in the order of STEP_COLUMNS."""
     return (
         touched.do,
         touched.project,
@@ -71,7 +71,7 @@ def step_values(touched: Touched) -> tuple[Any, ...]:
 
 
 def change_of(row: RowByName) -> Change:
-    """Return the change of a row of `change`, without its steps."""
+    """Convert a row of `change` to a Change without steps."""
     return Change(
         number=row["number"],
         time=row["time"],
@@ -89,7 +89,7 @@ def change_of(row: RowByName) -> Change:
 
 
 def touched_of(row: RowByName) -> Touched:
-    """Return what a step did to a file or folder, from a row of `step`."""
+    """Convert a row of `step` to the record of what the step did."""
     return Touched(
         do=row["do"],
         project=row["project"],
@@ -109,10 +109,11 @@ def touched_of(row: RowByName) -> Touched:
 
 
 def with_steps(rows: Iterable[RowByName], steps: Iterable[RowByName]) -> Iterator[Change]:
-    """Yield the changes of rows of `change`, with their steps.
+    """Build changes from their rows, and add the steps to each.
 
-    rows: rows of `change`, sorted by number.
-    steps: rows of `step`, sorted by the number of the change. Steps of other changes are skipped.
+    rows: rows of the table `change`, sorted by number.
+    steps: rows of the table `step`, sorted by the number of the change. Steps of other changes are
+        skipped.
     """
     remaining_steps = iter(steps)
     step = next(remaining_steps, None)

@@ -142,10 +142,10 @@ class Damage:
 
 
 def examine(history: History, *, has_all_texts: bool = True) -> list[Damage]:
-    """Return all damage of the ledger. This reads the whole ledger.
+    """Find all damage of the ledger. This reads the whole ledger.
 
     history: the history in this ledger.
-    has_all_texts: whether every kept text must be here, and every change. False where a server has
+    has_all_texts: whether every change and every kept text must be here. False if a server has
         them.
 
     Raises StorageError.

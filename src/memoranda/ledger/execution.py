@@ -117,7 +117,7 @@ class Execution:
 
     @contextmanager
     def opened(self, step: Step) -> Iterator[tuple[int, str]]:
-        """Yield the descriptor of the folder of the step's file, and the file's name in it."""
+        """Open the folder of the step's file. Yields its descriptor, and the file's name in it."""
         folder, name = self._at(step)
         yield folder.fd, name
 
@@ -172,9 +172,10 @@ class Execution:
             raise self._conflict(step, folder, name)
 
     def _conflict(self, step: Step, folder: Folder, name: str) -> Conflict:
-        """Return the error that says what is at the step's place instead of the text that was read.
+        """Return the error that a file has changed since it was read.
 
-        A text is named by the first 8 digits of its SHA-256.
+        It names the text that was read and the present one, each by the first 8 digits of its
+        SHA-256.
         """
         status = stat_in(name, folder.fd)
         present_text = "none"
@@ -678,9 +679,9 @@ class Execution:
         return self._is_taken_away(step, touched, place)
 
     def _is_taken_away(self, step: Step, touched: Touched, place: Entry) -> bool:
-        """Whether the file, folder or link that a step takes away is gone from its place.
+        """Check whether a step that removes or moves something away was carried out.
 
-        For REMOVE, `step.old` is set to a file that is at the place now.
+        For REMOVE, this also sets `step.old` if a file is at the place now.
 
         touched: the record of the step in the ledger.
         place: the place of the step.
@@ -749,9 +750,9 @@ def _stamp_at(entry: Entry) -> Stamp | None:
 
 
 def _is_made(step: Step, touched: Touched, place: Entry) -> bool:
-    """Whether the file, folder or link that a step makes is at its place.
+    """Check whether a step that makes a file, folder or link was carried out.
 
-    For PUT, `step.old` is set to the present file, None if no file exists.
+    For PUT, this also sets `step.old` to the file that is at the place now, or to None.
 
     touched: the record of the step in the ledger.
     place: the place of the step.

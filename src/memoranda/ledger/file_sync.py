@@ -84,7 +84,7 @@ class FileSync:
         return is_of_this_process and self._thread is not None and self._thread.is_alive()
 
     def _run(self) -> None:
-        """Sync what was added, until the object is closed or nothing was added for a while."""
+        """Sync the added files, until the object is closed or nothing was added for a while."""
         idle_rounds = 0
         while not self._is_closed:
             self._wake.wait(SECONDS)
@@ -123,7 +123,7 @@ class FileSync:
             return True
 
     def close(self) -> None:
-        """Sync what is left and end the thread."""
+        """Sync the remaining files, and end the thread."""
         self._is_closed = True
         self._wake.set()
         self.sync()

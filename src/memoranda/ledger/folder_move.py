@@ -111,7 +111,7 @@ class _OpenFolders(NamedTuple):
     new: int
 
     def entries(self) -> Iterator[tuple[str, Entry, Entry]]:
-        """Yield each name in the old folder, with the entries of that name in both."""
+        """Yield each name in the old folder, with its entries in the old and in the new folder."""
         for name in sorted(os.listdir(self.old)):
             yield name, Entry(self.old, name), Entry(self.new, name)
 
@@ -186,9 +186,10 @@ def _remove_copied(old: Entry, new: Entry, path: str, stamps: dict[str, Stamp]) 
 
 
 def clear_moved(old: Entry, new: Entry) -> None:
-    """Complete the move of a writer that died after it had put the copy in place.
+    """Finish a move across file systems: delete each old file whose copy is complete.
 
-    This removes the files below `old` whose copies below `new` have the same bytes.
+    The move copies first and deletes afterwards. A process may die between the two. A file below
+    `old` is deleted if its copy below `new` has the same bytes, and a folder if it is empty then.
 
     old: the file or folder that was moved.
     new: its copy.

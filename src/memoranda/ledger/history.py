@@ -166,9 +166,9 @@ class History:
 
     @property
     def latest_numbers(self) -> tuple[int, ...]:
-        """The number of the latest change of each series of numbers.
+        """The number of the latest change, as a tuple with one number for each series.
 
-        There is one series. A replica has a second one, for changes of files of its own machine.
+        A home has one series. A replica has a second one, for files that only its own machine has.
         """
         return (self.last,)
 
@@ -282,7 +282,7 @@ class History:
         return [row["change"] for row in self.database.rows(sql, (id_begin, before))]
 
     def numbers_at(self, project: str, path: str, before: int) -> list[int]:
-        """Return the numbers below `before` of changes with a step from or to a place."""
+        """Return the numbers below `before` of changes that have a step from or to a place."""
         sql = (
             "select change from step where path = :path and project = :project and change < :before "
             "union select change from step where dest = :path and dest <> '' "
@@ -300,7 +300,7 @@ class History:
         return [row["change"] for row in self.database.rows(sql, (project, before))]
 
     def files_made_by(self, agent: str) -> Iterator[PlacedStep]:
-        """Yield the steps by which an agent made a new file, oldest first."""
+        """Yield the steps of an agent that made a new file, oldest first."""
         where = (
             "s.change in (select number from change where agent = ?) "
             "and s.do = 'put' and s.old is null order by s.change, s.position"
@@ -343,12 +343,12 @@ class History:
         return [row["number"] for row in self.database.rows(sql, (project, path, verb))]
 
     def numbers_private(self) -> list[int]:
-        """Return the numbers of changes of the ledger's own rows: answers and requests."""
+        """Return the numbers of changes to the ledger's own rows (answers and requests)."""
         sql = f"select distinct change from step where project = '{PRIVATE}'"
         return [row["change"] for row in self.database.rows(sql)]
 
     def numbers_in_place(self, is_meant: Callable[[str], bool]) -> list[int]:
-        """Return the numbers of changes of some files used in place.
+        """Return the numbers of changes that edited files of other programs in place.
 
         is_meant: whether the file with this absolute path is one of them.
         """
@@ -362,9 +362,9 @@ class History:
         return numbers
 
     def places_of(self, project: str) -> list[tuple[str, str]]:
-        """Return (path, root) of every file of a project that was written, removed or moved.
+        """Return (path, root) of each file in a project that any change wrote, removed or moved.
 
-        A moved file is there with both of its paths.
+        A moved file is listed with both paths.
         """
         where = "from step where project = :project and do in ('put', 'remove', 'move')"
         sql = (
@@ -478,7 +478,11 @@ class History:
     def _placed(
         self, where: str, values: Sequence[Any] | Mapping[str, Any]
     ) -> Iterator[PlacedStep]:
-        """Yield the steps `s` for which the SQL condition `where` holds."""
+        """Yield the steps that meet an SQL condition, with the number and verb of their change.
+
+        where: the condition. A step is `s` in it.
+        values: the values of its placeholders.
+        """
         sql = f"select s.*, c.verb from step s join change c on c.number = s.change where {where}"
         for row in self.database.rows(sql, values):
             yield PlacedStep(row["change"], row["position"], row["verb"], touched_of(row))
@@ -595,7 +599,7 @@ class History:
         return None
 
     def writer_of(self, etag: str) -> Provenance | None:
-        """Return the origin of the text with this SHA-256, from the latest change that wrote it.
+        """Return the origin of a text, given its SHA-256, from the latest change that wrote it.
 
         None if no change wrote it.
         """
@@ -707,14 +711,14 @@ class History:
         self.review_rows.take_back(connection, [touched_of(row) for row in rows])
 
     def replace_all(self, changes: Iterable[Change]) -> None:
-        """Replace the whole history by these changes, which are in the order of their numbers."""
+        """Replace the whole history by these changes, which must be sorted by number."""
         with self.database.transaction(durable=False) as connection:
             for table in ("change", "step", "origin"):
                 connection.execute(f"delete from {table}")
             self.record(connection, changes)
 
     def revise(self, revised: Mapping[int, Change], lost: Collection[tuple[str, str, str]]) -> None:
-        """Replace some changes, and forget the origins of some texts.
+        """Replace changes in the history, and forget the origins of some texts.
 
         revised: number of a change -> the change to have in its place.
         lost: (project, path, root) of the files whose texts lose their origin.
@@ -927,7 +931,7 @@ class History:
         return len(old_numbers)
 
     def _forget(self, numbers: Collection[int], origins: Sequence[Touched]) -> None:
-        """Delete changes, but keep the origins of some texts that they wrote.
+        """Delete changes, but keep the origins of the texts in `origins`.
 
         numbers: the numbers of the changes.
         origins: the steps that wrote these texts.
@@ -1061,7 +1065,7 @@ def _origin_step(touched: Touched, writer: Change) -> Touched:
 
 
 def _writer_of(row: Row) -> Change:
-    """Return the change of a row of `_ALL_WRITERS` or `_LAST_WRITERS`, without its files."""
+    """Convert a row of `_ALL_WRITERS` or `_LAST_WRITERS` to a change without files."""
     by = loaded(row["by_caller"])
     return Change(
         row["change"],

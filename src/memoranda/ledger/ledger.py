@@ -166,7 +166,7 @@ class Ledger:
 
     @cached_property
     def lines(self) -> LineChanges:
-        """The changes of lines of files used in place."""
+        """The history of single lines, in files of other programs that are edited in place."""
         from memoranda.ledger.lines import LineChanges
 
         return LineChanges(self.history)
@@ -232,7 +232,7 @@ class Ledger:
             pass
 
     def close(self) -> None:
-        """Sync what is left and release the files; the home stays as it is."""
+        """Sync the remaining files and release all files. The home stays as it is."""
         with ExitStack() as closing:
             # The callback that is pushed last runs first. If one raises, the others run, too.
             closing.callback(self.lock.close)
@@ -287,7 +287,7 @@ class Ledger:
         by: dict[str, str] | None = None,
         folded: Mapping[str, ReadRow] | None = None,
     ) -> PlannedChange:
-        """Return a change that consists of these steps. It gets its number when it is made.
+        """Make a change of these steps, without writing it. It gets its number when it is made.
 
         verb: the verb under which the history lists the change, such as `edit`.
         about: the (project, path) that the history lists the change under.
@@ -743,7 +743,7 @@ class Ledger:
         return ThreadPoolExecutor(PARALLEL_WRITES, thread_name_prefix="sync")
 
     def _note_synced(self, numbers: Sequence[int]) -> None:
-        """Delete the rows by which these changes could be carried out again.
+        """Delete the rows that are needed to carry out these changes again after a crash.
 
         Their files are safe on disk now. Changes that were set aside keep their rows.
 
@@ -1188,7 +1188,7 @@ def _is_safe_in_file(planned: PlannedChange) -> bool:
 
 
 def _pending_columns(step: Step) -> tuple[object, ...]:
-    """Return the values of `pending_step` by which a step can be carried out again.
+    """Return the values of `pending_step` that are needed to carry out a step again.
 
     They are root, temp, temp_folder, mode and data, as in `_PENDING_STEP`.
     """
@@ -1236,7 +1236,7 @@ def _is_in_ledger(step: Step) -> bool:
 
 
 def temp_mark() -> str:
-    """Return the beginning of the names of a change's temporary files.
+    """Return the text that the names of a change's temporary files begin with.
 
     It has the prefix, the process and a random mark, as in `.tmp-4711-9f86d0817c2b`.
     """
@@ -1244,11 +1244,11 @@ def temp_mark() -> str:
 
 
 def place_temps(steps: Sequence[Step], mark: str, first: int = 0) -> None:
-    """Set folder and name of the temporary file of each step that replaces or removes a file.
+    """Choose the temporary file of each step that replaces or removes a file.
 
     The name is `mark` and the position of the step, counted from `first`: `MARK-0`, `MARK-1`. The
-    folder is the file's own if that exists, and otherwise the next one above it. If the steps move
-    or remove folders, it is the root of the project.
+    folder is the file's own, or the next existing one above it. If the steps move or remove
+    folders, it is the root of the project.
     """
     # A folder that is moved or removed must not contain a temporary file
     is_rearranged = any(step.do in (StepKind.MOVE, StepKind.RMDIR) for step in steps)

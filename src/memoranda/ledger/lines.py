@@ -93,7 +93,7 @@ class LineChanges:
             connection.execute("delete from line_change where change = ?", (number,))
 
     def keep(self, touched: Touched, lines: KeptLines) -> Touched:
-        """Keep only some of the lines of a step in the history. Returns the new record of the step.
+        """Keep only some lines of a step in the history. Returns the new record of the step.
 
         touched: the record of the step.
         lines: the lines to keep.

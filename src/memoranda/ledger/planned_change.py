@@ -40,14 +40,14 @@ def _nothing() -> None:
 
 @dataclass(slots=True, eq=False)
 class PlannedChange:
-    """A change with its steps, before it is made and after.
+    """A change with its steps, from its planning until it is made or refused.
 
-    folded: the read counts that it adds to headers of notes, by path of the note.
+    folded: read counts that the change adds to headers of notes, by path of the note.
     check: called right before the change is recorded. It raises an error to refuse the change.
-    show: called with the change once its files are on disk. None for nothing to call.
-    error: why the change was not made. None if it was made, or not tried yet.
-    may_go_alone: whether the change failed together with others, and may succeed if tried alone.
-    is_over: set when the change is made or refused.
+    show: called with the change once its files are on disk. None calls nothing.
+    error: why the change was not made. None while it was not tried, and after success.
+    may_go_alone: whether the change failed as one of a group, and may succeed if it is tried alone.
+    is_over: set once the change is made or refused.
     """
 
     change: Change
@@ -69,7 +69,7 @@ class PlannedChange:
 
     @property
     def lines(self) -> LineChange | None:
-        """How lines get into a file used in place, if that is what this change does. Else None.
+        """The lines that this change edits in a file used in place. None for any other change.
 
         A change of lines has no other steps.
         """

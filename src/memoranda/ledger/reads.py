@@ -217,7 +217,7 @@ class Reads:
         return {key: row.used_at for key, row in self.rows(keys).items() if row.used_at}
 
     def whole(self) -> dict[str, ReadRow]:
-        """Return all reads by key, to be added to the headers of their notes.
+        """Return all reads by key, so that they can be added to the headers of notes.
 
         In a home with a server, they are the reads on all machines.
         """
@@ -241,10 +241,12 @@ class Reads:
     # --- taking away
 
     def subtract(self, connection: Connection, folded: Mapping[str, ReadRow]) -> None:
-        """Subtract reads, because the same transaction adds them to the headers of their notes.
+        """Take reads out of the log of reads, because they are now counted in the headers of notes.
 
-        connection: in this transaction.
-        folded: the reads, by key.
+        A read that was logged since stays in the log.
+
+        connection: the transaction that also writes the headers.
+        folded: how many reads of each key to take out.
         """
         if not folded:
             return

@@ -50,7 +50,7 @@ class ReviewRows:
         self._folder = folder
 
     def all(self, kind: str) -> dict[str, dict[str, Any]]:
-        """Return the values of all rows of a kind, by key. Raises StorageError."""
+        """Return all stored values of a kind, such as answers, by key. Raises StorageError."""
         rows = self._database.rows("select key, value from review where kind = ?", (kind,))
         return {row["key"]: json.loads(row["value"]) for row in rows}
 
@@ -167,7 +167,7 @@ class ReviewRows:
 
 
 def _name_of(data: bytes | None) -> str:
-    """Return the first digits of the SHA-256 of a value, by which an error names it."""
+    """Return a short name of a value for errors: 8 digits of its SHA-256, or "none"."""
     if data is None:
         return "none"
     return sha256(data)[:8]

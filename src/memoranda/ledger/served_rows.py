@@ -50,7 +50,7 @@ class Served:
 
 
 class ServedRows:
-    """The records of what agents received in one home. Thread-safe."""
+    """Records which notes each agent received. Thread-safe."""
 
     def __init__(self, database: LedgerDatabase):
         self._database = database
@@ -139,7 +139,7 @@ class ServedRows:
 
 
 def insert_log(connection: Connection, data: bytes) -> None:
-    """Insert the calls of a log of an earlier version, one JSON object a line.
+    """Insert the calls from the log of an earlier version, which has one JSON object a line.
 
     Damaged lines are skipped.
     """

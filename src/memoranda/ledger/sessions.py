@@ -36,14 +36,13 @@ _ITEMS = "select kind, value from session_item where client = ? and session = ?"
 
 
 class SessionRows:
-    """The record of one session of a client, as it was when this object was made.
+    """The record of what one session of a client was told, as it was when this object was made.
 
     notes: the ids of the notes that the session received.
     texts: the hashes of the lines that the session received (`line_hash`).
-    saw: the moment up to which the session knows the notes of other agents. None if it knows no
-        such note.
+    saw: until when the session knows the notes of other agents. None if it knows none.
     is_known: whether the session had a record already.
-    is_full: whether the session received as much as a session may get.
+    is_full: whether the session has received as much as one session may get.
     """
 
     def __init__(self, database: LedgerDatabase, client: str, session: str):
@@ -61,7 +60,7 @@ class SessionRows:
         self.is_full = size >= _FULL_CHARACTERS
 
     def last_seen(self) -> datetime | None:
-        """Return the moment up to which the client knows the notes of other agents.
+        """Return until when the client knows the notes of other agents.
 
         It is the latest `saw` of the client's latest sessions. None if no session knows such a
         note.

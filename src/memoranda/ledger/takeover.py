@@ -67,7 +67,7 @@ def take_over_file(database: LedgerDatabase, path: Path, insert: Insert) -> bool
 
 
 def _bytes_taken(connection: Connection, name: str, file: File) -> int:
-    """Return how many bytes of a file of an earlier version are in the ledger already.
+    """Return how much of an earlier version's file is in the ledger already, in bytes.
 
     name: the name of the file.
     """
@@ -134,7 +134,10 @@ def review_values(data: bytes) -> dict[str, dict[str, Any]]:
 
 
 def _insert_rows_of(kind: str) -> Insert:
-    """Return the function that inserts the rows of a file of answers or requests."""
+    """Return a function that inserts the content of an old file into the table `review`.
+
+    kind: the kind of its rows, such as answers or requests.
+    """
 
     def insert(connection: Connection, data: bytes) -> None:
         rows = [(kind, key, json.dumps(value)) for key, value in review_values(data).items()]

@@ -106,7 +106,7 @@ def with_own_anchors(text: str, body_at: int, names: Mapping[Anchor, str]) -> st
 
 
 def _line_with_own_anchors(line: str, names: Mapping[Anchor, str]) -> str:
-    """Return a line with new names in its links to anchors of the same note.
+    """Give the new names to links in a line that lead to anchors of the same note.
 
     names: the new name of each renamed anchor, as `renamed` returns it.
     """
@@ -163,7 +163,7 @@ def _as_link_text(heading: str) -> str:
 
 
 def _key(anchor: Anchor) -> str:
-    """Return a key that is equal for all names by which links may call the anchor."""
+    """Return a key of an anchor. Different spellings of its name in links have the same key."""
     if anchor.level == 0:
         return f"^{anchor.name}"
     return fold(anchor.name)

@@ -49,7 +49,7 @@ _YEAR = re.compile(r"\b(?:19|20)\d\d(?!\d)")
 
 
 class _Form(NamedTuple):
-    """A form of sentences, as a table of changes.toml has it.
+    """A form of sentences, as a row in a table of changes.toml describes it.
 
     verbs: the verbs of claims.toml whose claims such a sentence ends.
     pattern: matches a whole sentence. Its groups are the subject and the value.
@@ -65,10 +65,10 @@ class _Words(NamedTuple):
     """The tables of changes.toml, compiled.
 
     english, chinese: the forms of sentences, in the order in which they are tried.
-    roles: the names of roles in English.
-    earlier: finds words about an earlier time or about what did not happen.
+    roles: the English names of roles.
+    earlier: finds words about an earlier time, or about something that did not happen.
     addition: finds the words about when or where behind a value.
-    no_places: words of which the name of a place or an employer has none.
+    no_places: words that the name of a place or an employer cannot contain.
     no_employers: words that do not make a name of an employer alone.
     no_places_zh, no_employers_zh: match Chinese values that name neither a place nor an employer.
     categories: category of an observation → verb and kind of its claims.
@@ -135,7 +135,7 @@ def _forms(
 
 
 def changes(text: str) -> list[Claim]:
-    """Return the claims of the sentences in a note's text that end what was said before.
+    """Return the claims in a text that replace earlier ones: "Anna moved to Porto".
 
     At most _MOST_CLAIMS are returned, in the order of the text. The claims of the kind PLAIN are
     among them.
@@ -155,7 +155,7 @@ def changes(text: str) -> list[Claim]:
 
 
 def item_changes(title: str, observations: Iterable[Observation]) -> Iterator[Claim]:
-    """Yield the claims of observations whose category says what they are about.
+    """Yield the claims that observations make by their category.
 
     `- [city] Porto` in the note "Anna" says where Anna lives. If there is `- [city] Lisbon`, too,
     Anna may live in both, so neither ends anything.
@@ -218,7 +218,7 @@ def _claims_of(subject: str, value: str, form: _Form) -> Iterator[Claim]:
 
 
 def is_of_an_earlier_year(sentence: str, year: int) -> bool:
-    """Whether a sentence names a year before `year`, in which its note was written.
+    """Whether a sentence names a year before `year`, the year of its note.
 
     "Anna moved to Lisbon in 2019" may be older than "Anna lives in Porto" of 2024.
     """

@@ -123,7 +123,7 @@ class Claim(NamedTuple):
 
 
 class _Words(NamedTuple):
-    """The tables of claims.toml, compiled. The comments there say what each is for."""
+    """The tables of claims.toml, compiled. The comments there explain each of them."""
 
     attributes: frozenset[str]
     singular: frozenset[str]
@@ -293,7 +293,7 @@ def _words() -> _Words:
 
 
 def _polar_words(table: dict[str, str]) -> frozenset[str]:
-    """Return the words of which every polar claim has one: qualities, and verbs with and without s.
+    """Return the words that polar claims contain: qualities, and verbs with and without s.
 
     table: the table `polar` of claims.toml.
     """
@@ -324,7 +324,7 @@ def _verbs(table: dict[str, list[str]], form: str) -> list[tuple[str, re.Pattern
 
 
 def _triggers(table: dict[str, Any]) -> frozenset[str]:
-    """Return the words of which every sentence with a claim contains at least one."""
+    """Return words that claims are recognized by. A sentence without any of them has no claim."""
     words = [table["words"]["triggers"], table["attributes"], table["singular"]]
     words.append(table["polar"]["qualities"])
     for yes, no in table["states"].values():
@@ -738,7 +738,7 @@ def _liking(text: str) -> Claim | None:
 
 
 def _verb_claim(text: str) -> Claim | None:
-    """Return the claim of a sentence with a verb of claims.toml: "The API runs on port 8080".
+    """Return the claim in a sentence with a verb of claims.toml: "The API runs on port 8080".
 
     None for any other text.
     """
@@ -799,7 +799,7 @@ def is_someone(value: str) -> bool:
 
 
 def _copula_claim(text: str, is_alone: bool) -> Claim | None:
-    """Return the claim of "X is Y" or, in a note of one sentence, of "X: Y".
+    """Return the claim in "X is Y" or, if the note has one sentence, in "X: Y".
 
     is_alone: whether the note has only this sentence.
     """
@@ -1095,7 +1095,7 @@ def _clock(value: str) -> tuple[int, int] | None:
 
 
 def _value_words(value: str) -> list[str]:
-    """Return the words of a value in the form in which they are compared.
+    """Return the words of a value in a form for comparing.
 
     Articles are left out and dates have one form: ["5-7"] for "May 7" and for "2026-05-07".
     """

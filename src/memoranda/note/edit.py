@@ -83,7 +83,7 @@ class StrReplace:
     new: str = ""
 
     def apply(self, text: str) -> Edited:
-        """Return the text with `new` in place of `old`, and the line on which it begins.
+        """Replace `old` by `new`. Returns the text and the line where `new` begins.
 
         Raises InvalidInput for an empty `old`, and CountMismatch if it does not occur exactly once.
         The `lines` of CountMismatch are the first lines of all occurrences, overlapping ones too.
@@ -197,7 +197,7 @@ class ReplaceSection(_SectionEdit):
     keeps_subsections: bool = False
 
     def apply(self, text: str) -> Edited:
-        """Return the text with the new section, and the line on which its text begins.
+        """Replace a section. Returns the text and the line where the section's text begins.
 
         Raises SectionError if no heading matches, or several.
         """
@@ -471,7 +471,7 @@ def _inserted(text: str, offset: int, new_text: str, needs_break: bool = False) 
 
 
 def occurrences(text: str, part: str) -> list[Place]:
-    """Return the places at which `part` occurs in `text`. Places do not overlap.
+    """Return the places where `part` occurs in `text`. Places do not overlap.
 
     If `part` does not occur as it is, LF and CRLF count as equal. An empty `part` occurs nowhere.
     """
@@ -494,12 +494,12 @@ def occurrences(text: str, part: str) -> list[Place]:
 
 
 def _places(text: str, part: str) -> list[Place]:
-    """Return the places at which `part` occurs in `text` as it is. Places do not overlap."""
+    """Return the places where `part` occurs in `text` exactly. Places do not overlap."""
     return [Place(offset, offset + len(part)) for offset in _offsets(text, part)]
 
 
 def _offsets(text: str, part: str) -> Iterator[int]:
-    """Yield each offset at which `part` begins in `text`. Occurrences do not overlap."""
+    """Yield each offset where `part` begins in `text`. Occurrences do not overlap."""
     offset = text.find(part)
     while offset >= 0:
         yield offset
@@ -527,9 +527,10 @@ def with_breaks_of(text: str, offset: int, new_text: str) -> str:
 
 
 def breaks(text: str, new_text: str) -> tuple[str, str]:
-    """Return the kind of line break of `text`, and `new_text` with its line breaks in that kind.
+    """Return (line break of `text`, `new_text` with such line breaks).
 
-    CRLF if all line breaks of `text` are CRLF. If not, LF, and `new_text` stays as it is.
+    The line break is CRLF if all line breaks of `text` are. Otherwise it is LF, and `new_text`
+    stays as it is.
     """
     if not is_crlf(text):
         return "\n", new_text
@@ -597,7 +598,7 @@ def _lines_of(text: str, part: str, *, overlapping: bool = False) -> list[int]:
 
 
 def _first_difference(before: str, after: str) -> int:
-    """Return the first line, from 1, in which two texts differ; 1 for equal texts."""
+    """Return the number of the first line that differs in two texts, from 1. 1 for equal texts."""
     if before == after:
         return 1
     old_lines = before.split("\n")

@@ -234,12 +234,15 @@ def compose(
     relations: Iterable[tuple[str, str]] = (),
     other_keys: dict[str, Any] | None = None,
 ) -> str:
-    """Return the text of the file of a new entity (5.1), or of a placeholder (5.4).
+    """Write the file of a new entity (5.1), or of a placeholder (5.4), and return its text.
 
-    type: None for a placeholder.
+    id: the id of the note.
+    name: the name of the entity, which becomes the title.
+    type: the type of the entity. None makes a placeholder.
     created: microseconds since 1970.
+    observations: the texts of its observations.
     relations: (type, target) of each relation.
-    other_keys: further keys of the header. None for none.
+    other_keys: further keys of the header, or None.
     """
     header: dict[str, Any] = {"id": id, "title": name}
     if type is None:
@@ -272,7 +275,7 @@ def sections(observations: Iterable[str] | None, relations: Iterable[tuple[str, 
 
 
 class EntityText:
-    """The text of an entity's note, with methods that add and remove items of its two sections.
+    """The text of an entity's note. Its methods add and remove items of the two sections.
 
     All lines that a change does not concern stay as they are. The result is in `text`.
 
@@ -295,7 +298,7 @@ class EntityText:
 
     @property
     def observations(self) -> list[str]:
-        """The texts of the items of `Observations`, in order."""
+        """The text of each item in the section `Observations`, in order."""
         return list(self.observed_lines().values())
 
     def observed_lines(self) -> dict[int, str]:
@@ -355,7 +358,9 @@ class EntityText:
         _check_read_back(self.observations, [text for text in before.values() if text not in texts])
 
     def drop_relations(self, is_dropped: Callable[[Relation], bool]) -> None:
-        """Remove the items of `Relations` for which `is_dropped` is true.
+        """Remove items from the section `Relations`.
+
+        is_dropped: returns True for a relation to remove.
 
         Raises ValueError if other relations would change.
         """
@@ -561,7 +566,7 @@ class _ItemEnd:
         self._is_after_blank = False
 
     def ends_before(self, line: str) -> bool:
-        """Whether this line is not part of the item any longer."""
+        """Take the next line, and tell whether the item has ended before it."""
         if not line.strip():
             self._is_after_blank = True
             return False

@@ -64,7 +64,10 @@ def _file_name(name: str) -> str:
 
 
 def _hashed(name: str, digits: int) -> str:
-    """Return a file name that ends with some digits of the hash of `name`: `my-tea~1a2b3c4d5e`."""
+    """Return a short file name for a long name: its beginning and its hash, `my-tea~1a2b3c4d5e`.
+
+    digits: how many digits of the hash.
+    """
     slug = re.sub(r"[^a-z0-9_-]+", "-", name.lower())[:40].strip("-")
     return f"{slug}~{sha256(name.encode())[:digits]}"
 
@@ -146,18 +149,18 @@ def compose_entry(
     access_count: int = 0,
     other_keys: Mapping[str, Any] | None = None,
 ) -> str:
-    """Return the text of the file of an entry.
+    """Write the file of a key-value entry, and return its text.
 
-    value: the text of the entry. It becomes the body of the file.
+    value: the value, which becomes the body of the file.
     namespace, key: the two names by which the entry is found.
     created: when the entry was first set.
-    expires: None for an entry that does not expire.
+    expires: when it expires. None means never.
     before: the text of the file that is replaced. Keys of its header that are not in `_KEYS`, such
         as `scope`, stay.
     accessed: the time of the last read; by default `created`.
     access_count: how often the entry was read.
-    other_keys: further fields of the entry. A field whose name means something in a header is
-        written below the key `fields`. None for none.
+    other_keys: further fields of the entry, or None. A field whose name means something in a header
+        is written below the key `fields`.
     """
     header: dict[str, Any] = {
         "type": PROJECT,

@@ -46,10 +46,11 @@ _HAS_KEY = lazy_pattern(r"""^["']?\w[^\n]*:(?:\s|\Z)""", re.MULTILINE)
 
 
 def split(text: str) -> Parts:
-    """Find the header and the body of a file's text.
+    """Split the text of a file into its header and its body.
 
-    A header begins at the very start of the text. It ends with a line `---`, or, if it has a key,
-    with a line `...`. A BOM belongs to neither part. Without a header, all of the text is the body.
+    A header begins with a line `---` at the very start of the text. It ends with the next line
+    `---`. A line `...` ends it, too, if it has a key by then. Without a header, the whole text is
+    the body. A BOM at the start belongs to neither.
     """
     bom_length = 1 if text.startswith("\ufeff") else 0
     without_header = Parts(yaml=None, body_at=bom_length)
@@ -306,7 +307,7 @@ def _full(text: str, scalar_of: Callable[[str], Any] = str) -> dict[str, Any]:
 
 
 def _complaint(error: Exception) -> str:
-    """Return what is wrong with a header, in words: `did not find expected ']' in line 3`.
+    """Say in words why a header cannot be read: `did not find expected ']' in line 3`.
 
     error: the error of PyYAML, or of a text that cannot be encoded.
     """
@@ -562,7 +563,10 @@ def _lines_of_mapping(mapping: Mapping[Any, Any], indent: str) -> list[str]:
 
 
 def _item_lines(item: Any, indent: str) -> list[str]:
-    """Return the lines of an item of a list. `indent` is the indentation of the list's key."""
+    """Write one item of a list as YAML lines.
+
+    indent: the indentation of the list's key.
+    """
     if isinstance(item, Mapping) and item:
         first, *other_lines = _lines_of_mapping(item, indent + "    ")
         return [f"{indent}  - {first.lstrip(' ')}", *other_lines]
@@ -642,7 +646,7 @@ def _join_lines(lines_by_key: Mapping[str, list[str]]) -> str:
 
 
 def _changed_lines(key: str, value: Any) -> list[str]:
-    """Return the lines of a key that is set to `value`, no lines for REMOVE."""
+    """Return the lines of a key for a new value. REMOVE gives no lines."""
     if value is REMOVE:
         return []
     return _lines(str(key), value, indent="")
@@ -770,9 +774,9 @@ def _by_lines(
 
 
 def _place_of_new_key(key: str, spans: Sequence[_Span], order: Sequence[str], end: int) -> int:
-    """Return the index of the line at which to put a new key, `end` for the end of the header.
+    """Return the line index where a new key is inserted. `end` means the end of the header.
 
-    The key is put behind the keys that are before it in `order`.
+    The key goes behind all keys that are before it in `order`.
 
     spans: the keys that the header has, with their lines.
     """

@@ -86,7 +86,7 @@ _GRAPH_SECTIONS = ("observations", "relations")
 
 
 class LinkPlace(NamedTuple):
-    """A link as a line has it, and the number of that line, from 1 in the whole file."""
+    """A link as it is written in a line, and the line's number in the file, from 1."""
 
     line: int
     link: WrittenLink
@@ -184,7 +184,10 @@ def relation_key(kind: str, target: str, project: str | None, part_after_name: s
 
 
 def is_cut(note: Note) -> bool:
-    """Whether `scan` stopped before the end of this note, which is not of project `graph`."""
+    """Whether `scan` stopped before the end of a note that is too long or has too many items.
+
+    The note must not be of project `graph`.
+    """
     highest_count = max(len(note.observations), len(note.relations), len(note.headings))
     return highest_count >= MOST or len(note.text) - note.body_at > STRUCTURED
 
@@ -391,7 +394,7 @@ class _Lines:
         self._block_start(text, indent, relative, depth)
 
     def _margin(self, depth: int) -> int:
-        """Return the column at which the content of `depth` nested list items begins."""
+        """Return the column where the content of `depth` nested list items begins."""
         if depth:
             return self.item_columns[depth - 1]
         return 0
@@ -571,9 +574,9 @@ class _Lines:
             self._links(text, masked=mask_code(text), number=self.line_number)
 
     def _enter_section(self, heading: str, level: int) -> None:
-        """Keep track of the sections of a graph note: a heading ends some, and may begin one.
+        """Update the current sections at a heading: it ends some of them, and may begin one.
 
-        level: the level of the heading. It ends the sections of its level and of lower ones.
+        level: the level of the heading. Sections of this level and of deeper levels end.
         """
         self.sections = tuple(section for section in self.sections if section.level < level)
         name = heading.casefold()
@@ -583,10 +586,10 @@ class _Lines:
             self.sections += (_Section(name, level),)
 
     def _opens_fence(self, text: str, indent: int, relative: int, depth: int) -> bool:
-        """Whether a line opens fenced code, whose lines are skipped from now on.
+        """Begin to skip fenced code if a line opens it. Returns whether it does.
 
         text: the line without its indentation.
-        indent: the column at which `text` begins.
+        indent: the column where `text` begins.
         relative: the same within the line's item.
         depth: the number of items the line is in.
         """
@@ -668,9 +671,10 @@ class _Lines:
         return index
 
     def _was_quoted(self, next_line_number: int, line: str) -> bool:
-        """Whether a line was read as part of the quote.
+        """Whether a line was read as part of the quote. Behind the quote, normal reading begins
+        again.
 
-        next_line_number: the number of the first line behind the quote. It ends the skipping.
+        next_line_number: the number of the first line behind the quote.
         """
         if self.line_number < next_line_number:
             return True

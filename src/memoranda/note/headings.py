@@ -158,7 +158,7 @@ def _at_path(
 
 
 def _is_inside(upper_headings: Sequence[ShownHeading], steps: list[str]) -> bool:
-    """Whether the sections of some headings have the titles `steps`, in their order.
+    """Whether the titles `steps` are among these headings, in this order.
 
     Other sections may be between two steps.
 

@@ -191,12 +191,12 @@ def lead(project: str) -> str:
 
 
 def fold(name: str) -> str:
-    """Return a coarse key of a name, by which to look for the notes a link may lead to.
+    """Return a rough key of a name. Notes that a link may mean have the same key as the link.
 
     `Green Tea.md`, `green-tea` and `GREENTEA` have the key `greentea`. A note whose name matches a
-    link by any step of contract 000b, 3.4 has the same key as the link. The key consists of
-    letters and digits without case and marks. A name without letters and digits has its
-    `fold_title` as key. A relative path (`../x`) must be resolved first.
+    link by any step of contract 000b, 3.4 has the same key as the link. The key consists of letters
+    and digits without case and marks. A name without letters and digits has its `fold_title` as
+    key. A relative path (`../x`) must be resolved first.
     """
     text = without_suffix(name.strip())
     # Quicker, and true of most names.
@@ -213,7 +213,7 @@ def fold(name: str) -> str:
 
 
 def fold_title(name: str) -> str:
-    """Return the form in which titles are compared, step 7 of contract 000b, 3.4.
+    """Return a title in a form for comparing, step 7 of contract 000b, 3.4.
 
     ` Green_Tea ` becomes `green tea`: without case, and with one blank for each run of `_`, `-` and
     blanks.
@@ -298,7 +298,7 @@ def holds_link(text: str) -> bool:
 
 
 def written_links(text: str, masked: str) -> list[WrittenLink]:
-    """Return the links to notes in a line, in their order.
+    """Find the links to notes in a line. Returns them in their order.
 
     masked: the line with NUL for each character of a code span, in which no link is read.
     """
@@ -517,7 +517,7 @@ def _fully_unquoted(text: str) -> str:
 
 
 def file_name(title: str) -> str:
-    """Return the name of the file of a new note with this title: `a-b.md` for `a/b`.
+    """Return a file name for a new note with this title: `a-b.md` for `a/b`.
 
     It never begins with a dot, which would hide the file (contract 000b, 7).
     """
@@ -539,10 +539,10 @@ def first_line(content: str) -> str:
 
 
 def memory_file_name(content: str, id: str) -> str:
-    """Return the name of the file of a new memory: `i-like-tea-1a2b3c4d.md` (contract 001, 2).
+    """Return a file name for a new memory: `i-like-tea-1a2b3c4d.md` (contract 001, 2).
 
-    It consists of the slug of the first line, cut at a word if it is long, and the first 8 digits of
-    the id. A first line without letters and digits gives `memory-1a2b3c4d.md`.
+    It has the slug of the first line, cut at a word if it is long, and the first 8 digits of the
+    id. A first line without letters and digits gives `memory-1a2b3c4d.md`.
     """
     # In a slug, `/` would stay, and make a folder.
     words = slug(first_line(content).replace("/", "-")).strip("-.")

@@ -183,7 +183,7 @@ def _type_of(keys: Mapping[str, Any], is_entity: bool) -> str:
 
 
 def _set_fields(note: Note, header: _Header) -> None:
-    """Set the fields of `note` that its header names, such as `updated` by `updated_at`."""
+    """Set the fields of `note` from its header, such as `updated` from `updated_at`."""
     for key, value in header.keys.items():
         if value is not None and key in _READERS:
             _set_field(note, key, value)
@@ -314,7 +314,7 @@ def default_id(project: str, path: str) -> str:
 
 
 def names(note: Note) -> tuple[str, ...]:
-    """Return all names by which a link may name the note, without repetitions.
+    """Return all names that a link may use for the note, without repetitions.
 
     These are its title and its aliases. For a memory, the first line of its text follows, as it is
     and without the leading `#` (contract 001, 4). A memory "Tea" with the alias "Drinks" that begins
@@ -373,7 +373,7 @@ def _all_texts(header: Mapping[str, Any], keys: tuple[str, ...]) -> list[str]:
 
 
 def _with_pages(value: Any) -> Any:
-    """Replace each `[[page]]` in a value that YAML read by the name of the page.
+    """Replace each `[[page]]` in a YAML value by the name of the page.
 
     YAML reads `[[Tea]]` as `[["Tea"]]`, which becomes `["Tea"]`. `["a", [["Tea"]]]`, which is YAML
     for `[a, [[Tea]]]`, becomes `["a", "Tea"]`. All other values stay.
@@ -736,7 +736,7 @@ def phase_of_category(category: str) -> str:
 
 
 def _memory_relations(note: Note) -> list[Relation]:
-    """Return the relations in the text of a memory, then one for each further link of its header.
+    """Return the relations in the text of a memory, followed by further links of its header.
 
     The key `links` of the header names these.
     """
@@ -1039,7 +1039,7 @@ def listed_texts(value: Any) -> list[str]:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Record(FrozenValueObject):
-    """The fields of a memory, from which `text` makes its file. Times are aware UTC.
+    """A memory as a set of fields. `text` turns it into the text of its file. Times are aware UTC.
 
     id: the UUID of the memory.
     content: its text, without the header.
@@ -1050,7 +1050,7 @@ class Record(FrozenValueObject):
         others.
     tags: its tags, without `#`.
     source: the program the memory came from; None is written as `manual`.
-    expires: None for a memory that is kept for good.
+    expires: when it expires. None means never.
     access_count: how often it was read.
     links: the names of notes it is linked to.
     version: how often it was changed, from 1.

@@ -245,7 +245,7 @@ class Provenance(FrozenValueObject):
 
 
 def least(*trusts: str) -> str:
-    """Return the least of some values of TRUST: `web` of `owner` and `web`."""
+    """Return the lowest of several values of TRUST: `web` for `owner` and `web`."""
     return min(trusts, key=TRUST.index)
 
 

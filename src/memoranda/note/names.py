@@ -41,7 +41,7 @@ class Looseness(IntEnum):
 
 
 class Form(NamedTuple):
-    """A form in which names are compared.
+    """A form for comparing names.
 
     looseness: the looseness from which on this form is tried.
     title: returns a title in this form.

@@ -32,7 +32,7 @@ _FRONT = "notion.so/"
 
 
 def file_address(stem: str) -> str:
-    """Return the address of the page that Notion exported to a file of this name.
+    """Return the web address of a page in Notion from the name of its exported file.
 
     "" for other names.
 

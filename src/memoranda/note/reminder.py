@@ -112,7 +112,7 @@ class Reminder:
 
     @property
     def is_undated(self) -> bool:
-        """Whether the reminder has no time at which it could fire, and nobody acknowledged it."""
+        """Whether the reminder has no time when it could fire, and nobody acknowledged it."""
         return self.due is None and not self.is_done
 
     @property
@@ -237,7 +237,7 @@ class Reminder:
 
 
 def moment_of(value: object) -> datetime | None:
-    """Return the time that a header's value is, as an aware datetime; None for any other value."""
+    """Read a value of a header as a time with a time zone. None if it is not such a time."""
     if not isinstance(value, str):
         return None
     try:

@@ -273,7 +273,7 @@ class Access:
         return token
 
     def _token_of_grant(self, grant: Mapping[str, Any]) -> StoredToken | None:
-        """Return the token of the person who gave consent, limited to what the grant allows.
+        """Return the token of the person who gave consent, limited to the rights of the grant.
 
         None if that token is no longer valid.
 
@@ -441,7 +441,7 @@ def _token(row: Mapping[str, Any]) -> StoredToken:
 
 
 def _exists(message: str) -> Exists:
-    """Return an error with this message in place of the usual one, which is about notes."""
+    """Return an error with this message. The usual message would speak of notes."""
     error = Exists(message)
     error.args = (message,)
     return error

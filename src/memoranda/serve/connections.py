@@ -98,7 +98,7 @@ class Connection(H11Protocol):
             self._header_timer = None
 
     def _crowd(self) -> list[Connection]:
-        """Return the connections of which one must be closed. Empty while there is room.
+        """Return the connections to choose from if one must be closed. Empty if there is room.
 
         They are the connections of this one's address if it has too many, or of the busiest address
         if the server is full.

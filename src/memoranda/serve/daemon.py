@@ -51,11 +51,11 @@ _CALL_THREADS = 64
 
 @dataclass(frozen=True, slots=True)
 class StepDone:
-    """The outcome of a step of a round of upkeep.
+    """The outcome of one step in a round of upkeep.
 
-    at: when it ended.
+    at: when the step ended.
     count: how many items it processed.
-    error: the message if it failed. "" if it succeeded.
+    error: the error message. "" if it succeeded.
     """
 
     at: datetime
@@ -65,7 +65,7 @@ class StepDone:
 
 @dataclass(slots=True)
 class Rounds:
-    """The state of the rounds of upkeep that a daemon runs at intervals.
+    """When the daemon did its upkeep, and when it does it next. A round runs all steps.
 
     began: when the last round began. None before the first.
     next: when the next round begins. None while one runs.
@@ -116,7 +116,7 @@ def daemon_lock(path: Path, is_autostarted: bool = False) -> Iterator[None]:
 
 @contextmanager
 def http_noted(path: Path, address: str) -> Iterator[None]:
-    """Keep a file that says at which `address` the home is served over HTTP.
+    """Keep a file with the `address` where the home is served over HTTP.
 
     `http_address` reads the file. It is emptied when the context ends.
     """
@@ -143,7 +143,7 @@ def _hold_file(path: Path, *lines: str) -> ExitStack:
 
 
 def http_address(path: Path) -> str | None:
-    """Return the address at which a home is served over HTTP on this machine.
+    """Return the address where a home is served over HTTP on this machine.
 
     None if it is not served.
 

@@ -91,13 +91,13 @@ _SCRIPT_HEADERS = [
 
 @dataclass(frozen=True)
 class Place:
-    """Where the server listens, and by which addresses callers may reach it.
+    """Where the server listens, and how callers may reach it.
 
     host: the name or IP address at which it listens.
     port: the port at which it listens. 0 means any free one.
     is_open: whether callers need no token.
-    public: the address on the web, without a path. None means only this machine's network.
-    hosts: more names of this server, by which requests may call it.
+    public: the server's address on the web, without a path. None means that it is not on the web.
+    hosts: more names of this server that a request may use.
     origins: more origins of web pages that may call it.
     """
 
@@ -125,7 +125,7 @@ class Place:
                 )
 
     def security(self) -> TransportSecuritySettings:
-        """Return the names by which this server may be called, and the origins that may call it.
+        """Return the names that requests may use for this server, and the origins that may call it.
 
         These are the addresses of this machine, the public address with the clients on the web, and
         `hosts` and `origins`.
@@ -145,7 +145,7 @@ class Place:
         )
 
     def address(self, port: int) -> str:
-        """Return the address at which a program on this machine reaches the server.
+        """Return the address that a program on this machine can use to reach the server.
 
         port: the port at which it really listens.
         """
@@ -234,7 +234,7 @@ class Homes:
     def _session(
         self, space: Space | None, projects: tuple[str, ...]
     ) -> AbstractContextManager[MemorySession]:
-        """Return a memory to open. `memory` says what the arguments are."""
+        """Return a memory that is not open yet. `memory` explains the arguments."""
         from memoranda.engine import open_session
 
         settings = self._memory.settings
@@ -453,7 +453,7 @@ class HttpServer:
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        """Keep the group of tasks open in which the SDK's servers run, until the server ends."""
+        """Keep the task group of the SDK's servers open until the server ends."""
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             try:
@@ -482,7 +482,7 @@ class HttpServer:
             await asyncio.sleep(0.01)
 
     async def stop(self) -> None:
-        """Accept nothing more, answer what is in progress, and close."""
+        """Accept no new requests, answer the present ones, and close."""
         self.stopping.set()
         if self._server is not None and self._serving is not None:
             self._server.should_exit = True

@@ -192,7 +192,7 @@ def agent_of(client: str, own_names: Mapping[str, str] | None = None) -> str:
 
 
 def _first_value(table: Mapping[str, str], *keys: str) -> str | None:
-    """Return the value of the first of these keys that a table has. None if it has none."""
+    """Return the value of the first key that the table has. None if it has none of the keys."""
     for key in keys:
         if key in table:
             return table[key]
@@ -250,7 +250,7 @@ def _introduction(memory: MemorySession) -> str:
 
 
 def client_text(client: Any, transport: str) -> str:
-    """Return the name under which the ledger records a client: "claude-code 2.1", for example.
+    """Return the name of a client for the ledger: "claude-code 2.1", for example.
 
     client: the name and version that the client gave. None means `transport`.
     """

@@ -94,7 +94,7 @@ class RequestRefused(Exception):
 
 
 async def _answer(request: Request, error: Exception) -> Response:
-    """Return the answer to a request that was refused, or for which the memory cannot be opened."""
+    """Return the answer to a request that was refused, or whose memory cannot be opened."""
     if isinstance(error, RequestRefused):
         return error.response
     _log.error("%s", error)

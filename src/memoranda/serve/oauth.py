@@ -159,7 +159,7 @@ def may_redirect(address: str) -> bool:
 
 
 class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
-    """Stores and checks what the SDK's endpoints give out: clients, codes and grants.
+    """Stores and checks clients, codes and grants, which the SDK's endpoints give out.
 
     The public methods that refer to the SDK are its own, and do what it documents.
 
@@ -484,7 +484,7 @@ def _consent_headers(target: SplitResult) -> dict[str, str]:
 
 
 class _Consent:
-    """The page of consent, on which a person with a token lets a client in.
+    """The page where a person with a token allows a client to use the memory.
 
     The person is the owner of the home, or a member of a space.
     """
@@ -561,7 +561,7 @@ class _Consent:
                 del section["asked"][digest(key)]
 
     def _new_code(self, request_row: Mapping[str, Any], token: StoredToken) -> str:
-        """Store a code for a request to which `token` gave consent, and return it.
+        """Store a code for a request that a person gave consent to, and return it.
 
         request_row: the request as it was stored.
         token: the token with which a person gave consent.
@@ -600,7 +600,7 @@ class _Consent:
         return HTMLResponse(page, status, _consent_headers(target))
 
     def _words_of_page(self, request_row: Mapping[str, Any], target: SplitResult) -> dict[str, str]:
-        """Return the words that the page says about a request: who asks, and for what.
+        """Return the words of the consent page that say who asks for access, and to what.
 
         request_row: the stored request.
         target: the address to which the person is sent back.
@@ -627,7 +627,7 @@ def _may_be_kept(client: OAuthClientInformationFull) -> bool:
 
 
 def _forget_unused(client: OAuthClientInformationFull) -> None:
-    """Keep of a client's texts only its name, as an outside name, and what it may be granted."""
+    """Delete a client's texts except its name, as an outside name, and the rights it may get."""
     if client.client_name is not None:
         client.client_name = outside_name(client.client_name)
     client.grant_types = [name for name in _GRANT_TYPES if name in client.grant_types]
@@ -776,7 +776,7 @@ def _server_metadata(public: str) -> dict[str, Any]:
 def oauth_routes(
     access: Access, public: str, fetch: Callable[[str], dict[str, Any]] = client_documents.fetch
 ) -> list[BaseRoute]:
-    """Return the routes of the authorization server, and of the documents by which clients find it.
+    """Return the routes of the authorization server, and of the documents that announce it.
 
     access: where tokens, clients and grants are stored.
     public: the server's address on the web, without a path.

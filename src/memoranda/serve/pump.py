@@ -223,7 +223,8 @@ def id_in(line: bytes) -> Any:
 
 
 def answered_by(line: bytes) -> Any:
-    """Return the id of the request that a line of our server answers. None if it is not an answer.
+    """Return the id of the request that a line from our server answers. None if it is not an
+    answer.
 
     `{"jsonrpc":"2.0","id":7,"result":{}}` gives 7. Only the beginning of the line is read, because
     answers can be long.
@@ -397,7 +398,7 @@ class Pump:
         return inputs
 
     def _outputs(self) -> list[int]:
-        """Return the descriptors for which there is something to write."""
+        """Return the descriptors that have something to be written to them."""
         outputs = []
         if self._output:
             outputs.append(1)
@@ -442,10 +443,11 @@ class Pump:
             self._end()
 
     def _patience(self) -> float | None:
-        """Return the seconds for which the daemon may stay silent. 0 if it was silent for too long.
+        """Return how many more seconds the daemon may be silent. 0 if it has been silent for too
+        long.
 
-        None if the daemon owes no answer. The time begins with the first call in which it owes one,
-        and again with each line that it sends (`_receive`).
+        None if the daemon owes no answer. The time begins when this is first called while it owes
+        one. It begins again with each line that the daemon sends (`_receive`).
         """
         owes_answer = bool(self._open_requests or self._unsent)
         if self._daemon is None or not owes_answer:

@@ -144,7 +144,7 @@ class McpSessions:
         """Serve a connection until it ends, or until the daemon stops.
 
         server: the server for the session.
-        session: the session.
+        session: the state of the client's session.
         reader: has the lines of the client.
         writer: takes the lines for the client.
         """

@@ -83,7 +83,7 @@ class File(ValueObject):
     data: its bytes.
     stamp: its size and times, which tell this state of the file from others.
     etag: the SHA-256 of its bytes (64 hex digits).
-    mode: its mode.
+    mode: its permission bits.
     born: the birth time in seconds, if known.
     changed_ns: for an entity of a graph file, whose stamp has no time, the time of its last change.
         None for files.

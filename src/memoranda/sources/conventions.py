@@ -119,7 +119,7 @@ class Conventions(ValueObject):
 
     @property
     def rules(self) -> IgnoreRules:
-        """The rules by which files are left out of the project."""
+        """The rules that tell which files do not belong to the project."""
         return IgnoreRules(tuple(self.patterns))
 
     def leave_out(self, folder: str, reason: str) -> None:
@@ -184,7 +184,7 @@ def conventions_of(root: str, *, has_programs: bool) -> Conventions:
 
 
 def daily_path(conventions: Conventions, year: int, month: int, day: int) -> str:
-    """Return the path of the note of a day, without extension. "" if no format is known.
+    """Return the path of a day's note, without extension. "" if no format is known.
 
     In Obsidian with the folder `daily`: `daily/2026-05-07`.
 
@@ -199,7 +199,7 @@ def daily_path(conventions: Conventions, year: int, month: int, day: int) -> str
 
 
 def title_of_day(conventions: Conventions, path: str) -> str:
-    """Return the name by which links name the daily note at `path`.
+    """Return the name that links use for the daily note at `path`.
 
     In Logseq, `journals/2025_12_01.md` is named `Dec 1st, 2025`. "" for other notes, and if links
     use the name of the file.
@@ -334,7 +334,7 @@ def _add_obsidian_filters(filters: Any, conventions: Conventions) -> None:
 
 
 def _leave_out_obsidian_templates(settings: Path, conventions: Conventions) -> None:
-    """Leave out the folders of templates of Obsidian and of its plugin Templater.
+    """Leave out the folders for templates of Obsidian and of its plugin Templater.
 
     settings: the folder `.obsidian`.
     """

@@ -228,7 +228,7 @@ def _has_ended(pid: int) -> bool:
 
 
 def _state_and_times(pid: int) -> list[bytes]:
-    """Return what Linux says of a process after its name: its state, its parent and so on.
+    """Return the fields that Linux lists behind the name of a process: its state, and so on.
 
     Raises OSError.
     """
@@ -365,7 +365,7 @@ def open_own(path: Path | str, access: int = os.O_RDWR | os.O_CREAT) -> int:
 
 
 def check_own(path: Path | str) -> None:
-    """Raise OSError if something odd, such as a device or a pipe, has the name of one of our files.
+    """Raise OSError if one of our files is something odd, such as a device or a pipe.
 
     A folder is let through: opening it raises a better error.
     """
@@ -481,7 +481,7 @@ def _signature(fd: int) -> bytes:
 
 
 def signature() -> bytes:
-    """Return the line by which this process signs a lock, filled with blanks to SIGNATURE bytes.
+    """Return the line that this process writes into a lock, filled with blanks to SIGNATURE bytes.
 
     `4711 1767225600.000 memory serve`: process, Unix time, command.
     """

@@ -104,13 +104,13 @@ class FolderSource:
 
     @property
     def rules(self) -> IgnoreRules:
-        """The rules by which files are left out, as `look_at_conventions` read them."""
+        """The rules that leave files out, as `look_at_conventions` read them."""
         if self._marks is None:
             self.look_at_conventions()
         return self._rules
 
     def name_of_day(self, path: str) -> str:
-        """Return the name by which links name a daily note in a folder of Logseq.
+        """Return the name that links use for a daily note in a folder of Logseq.
 
         `journals/2025_12_01.md` is named `Dec 1st, 2025`. "" for other notes and folders.
         """
@@ -368,7 +368,7 @@ class FolderSource:
             raise refusal(path, error) from None
 
     def _place(self, name: str, folder: Folder) -> PathInfo | None:
-        """Return what is at `name` in the open folder, None if nothing is."""
+        """Return the entry called `name` in the open folder. None if there is no such entry."""
         status = stat_in(name, folder.fd)
         if status is None:
             return None
@@ -383,7 +383,7 @@ class FolderSource:
         return PathInfo(kind, folder.at(name), status.st_size)
 
     def follow(self, place: PathInfo) -> PathInfo:
-        """Return what a symlink leads to, through further symlinks if need be.
+        """Follow a symlink, through further symlinks if need be, and return its target.
 
         The kind is `missing` if nothing is there. A `place` that is not a symlink is returned as it
         is. Raises OutsideError if the symlink leads out of the project or in a circle.

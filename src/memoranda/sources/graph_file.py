@@ -432,7 +432,7 @@ class GraphFileSource:
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Lock the file until the end of the block, in which one edit may be planned and written.
+        """Lock the file until the end of the block. The block may plan and write one edit.
 
         At the end, `lines` are the lines after the edit. A missing file is made as soon as there is
         something to write. Raises NotAGraphFile, StorageError.
@@ -602,10 +602,11 @@ class GraphFileSource:
         self._parse(number, orders)
 
     def path(self, name: str, twin: int = 0) -> str:
-        """Return the path of the note of an entity. It stays the same while the object exists.
+        """Return a path for an entity as if it were a note. It stays the same while the object
+        exists.
 
-        twin: the number of the entity among the lines with its name, from 0. The second entity
-            `Ann` is at a path such as `Ann 1b2c3d4e-2.md`.
+        twin: the number of the entity among the entities with the same name, from 0. The second
+            entity `Ann` is at a path such as `Ann 1b2c3d4e-2.md`.
         """
         key = (name, twin)
         if key not in self._paths:
@@ -693,9 +694,9 @@ class GraphFileSource:
         return changed_paths
 
     def _paths_of(self, name: str) -> list[str]:
-        """Return the paths of all twins with this name, also of twins that are removed by now.
+        """Return the paths of all entities with this name, including entities removed by now.
 
-        At least the path of the first one, which may be removed.
+        The path of the first one is always returned.
         """
         twin_count = max(1, len(self.named.get(name, ())))
         while (name, twin_count) in self._paths:

@@ -42,9 +42,9 @@ class Pattern(NamedTuple):
 
 @dataclass(slots=True, eq=False, repr=False)
 class IgnoreRules(ValueObject):
-    """The patterns by which files of one project are left out.
+    """The patterns that leave files out of a project, as in `.memoryignore`.
 
-    patterns: the patterns in their order. Of those that match a path, the last decides.
+    patterns: the patterns in their order. If several match a path, the last one decides.
     """
 
     patterns: tuple[Pattern, ...] = ()

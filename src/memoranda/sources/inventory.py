@@ -283,7 +283,7 @@ def _notes_below(source: FolderSource, folder: str) -> int:
 
 
 def _key(path: str) -> str:
-    """Return the form of a path in which paths are compared.
+    """Return a path in a form for comparing.
 
     Case and the form of Unicode do not matter. Obsidian's links name the drawing
     `Plan.excalidraw.md` as `Plan.excalidraw`, so the `.md` of a drawing is left out.

@@ -113,7 +113,7 @@ class JsonFiles:
         return LockedFile(self.root / f"{stem}{EXTENSION}")
 
     def name_of(self, row: Row, stem: str) -> str:
-        """Return the key under which reads of an entry are counted.
+        """Return the key that reads of an entry are counted by.
 
         It depends on the time at which the entry was written. So the count of an entry that is
         written again begins at zero.
@@ -151,7 +151,7 @@ class JsonFiles:
         """Read the contents of an open file.
 
         stem: the name of the file without `.json`.
-        file: the file.
+        file: reads the bytes.
         fd: its descriptor. None is a missing file, without rows.
 
         Raises ValueError if it is not a JSON array of objects whose `key` is a text.
@@ -195,7 +195,8 @@ class JsonFile:
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Read and lock the file until the end of the block, in which an edit is planned and made.
+        """Read the file and lock it until the end of the block. The block may plan and make one
+        edit.
 
         Raises CannotOpen, StorageError, and ValueError for a file that is not an array of entries.
         """

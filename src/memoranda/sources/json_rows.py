@@ -96,10 +96,10 @@ class RowEdit:
 
 
 class RowUndo:
-    """Plans the undo of a change of rows.
+    """Plans how to undo a change of rows in a JSON file.
 
     rows: the present rows of the file.
-    stem: the stem of the file.
+    stem: the name of the file without `.json`.
     """
 
     def __init__(self, rows: Sequence[Row], stem: str):
@@ -169,7 +169,7 @@ class RowUndo:
         return None
 
     def _is_taken(self, row: Row, removed_numbers: Collection[int]) -> bool:
-        """Whether the file has another entry with the key of a row that is to be inserted.
+        """Whether the file has another entry with the key of a row to insert.
 
         removed_numbers: the numbers of the rows that the edit removes.
         """

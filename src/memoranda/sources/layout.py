@@ -92,7 +92,7 @@ class Layout:
         return self.private != self.root / PRIVATE
 
     def place(self, name: str) -> Path:
-        """Return the path of a file that is named in the home, such as `.memoranda/index.db`.
+        """Return the path of a file from its name in the home, such as `.memoranda/index.db`.
 
         The private folder may be elsewhere.
         """
@@ -117,7 +117,7 @@ class Layout:
         return self.pending.with_name(f"pending.{agent}.md")
 
     def pending_lists(self) -> list[Path]:
-        """Return all existing files with the name of a list of reminders."""
+        """Return the files named as lists of reminders: `pending.md`, `pending.NAME.md`."""
         return [*self.root.glob("pending.md"), *self.root.glob("pending.*.md")]
 
     def index_for(self, extra: Mapping[str, str], only: Collection[str] = ()) -> Path:

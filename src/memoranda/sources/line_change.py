@@ -66,13 +66,14 @@ class KeptLines(NamedTuple):
 
 
 def former_places(numbers: Sequence[int], remaining: Sequence[int], end: int) -> list[int]:
-    """Return for each removed line before which present line it must be inserted again.
+    """Find where to insert removed lines again. Returns one line number for each removed line.
 
-    If the first of three lines was removed, `former_places([0], [0, 1], 2)` is `[0]`.
+    The line goes back in front of the present line with this number. If the first of three lines
+    was removed, `former_places([0], [0, 1], 2)` is `[0]`.
 
     numbers: the numbers that the lines had when they were removed, in ascending order.
-    remaining: the present numbers of the lines that stay, in ascending order.
-    end: the number to return for a line that goes after all others.
+    remaining: the present numbers of the lines that were not removed, in ascending order.
+    end: the number to return for a line that belongs at the end.
     """
     places: list[int] = []
     for inserted_before, number in enumerate(numbers):

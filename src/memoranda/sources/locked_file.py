@@ -30,7 +30,9 @@ _LEFTOVER_WAIT_SECONDS = 0.1
 
 
 class CannotReplace(MemorandaError):
-    """No file can be renamed over this one. It may be overwritten instead (`Overwriting`).
+    """The system does not allow renaming another file over this one.
+
+    The file may still be overwritten in place (`Overwriting`).
 
     cause: the system's error.
     """
@@ -326,7 +328,7 @@ class FileWrite:
         raise NotImplementedError
 
     def cancel(self) -> None:
-        """Take back what `prepare` did: the change will not be made."""
+        """Undo the effect of `prepare`, because the change will not be made."""
 
     def instead(self) -> FileWrite | None:
         """Return another way to write the same bytes, after CannotReplace. None if none exists."""
@@ -375,13 +377,13 @@ class Append(FileWrite):
 
 
 class Replacement(FileWrite):
-    """Renames a new file with `content` over the old one. Mode and owner stay.
+    """Writes a new file and renames it over the old one. The file's mode and owner stay.
 
-    before: the old content, for the history to keep. None if it keeps only the changed lines.
-    may_overwrite: whether the file may be overwritten if it cannot be replaced. Then the history
-        keeps its old content.
+    before: the old content, if the history keeps whole files. None if it keeps changed lines only.
+    may_overwrite: whether to overwrite the file in place if it cannot be replaced. The history must
+        then keep its old content.
 
-    Raises CannotReplace if no file can be renamed over this one, and Unconfirmed.
+    Raises CannotReplace if the system does not allow the renaming, and Unconfirmed.
     """
 
     def __init__(

@@ -41,22 +41,24 @@ NEW_MODE = 0o600
 class Step(ValueObject):
     """One planned operation on a file or folder of a project. Paths are relative to the project.
 
-    do: what to do. PUT writes `data`; if `old` is None, the place must be free. REMOVE needs `old`.
-        MOVE goes to `to`, which must be free.
+    do: the kind of operation. PUT writes `data`; if `old` is None, the place must be free. REMOVE
+        needs `old`. MOVE goes to `to`, which must be free.
     project, path: the file or folder.
     root: the folder of the project.
+    to: the new path for MOVE.
+    data: the new content for PUT.
     old: the file as the caller read it. If it has changed since, that is a Conflict.
-    mode: the mode of the new file. None for the mode of the old one.
+    mode: the mode of the new file. None keeps the mode of the old one.
     scope: the scope of the note.
     link: the target of a new symlink.
     kept: whether the history keeps the old text.
     is_passing: whether the new text must leave no trace in the ledger.
-    away: whether other processes do not know the project at `root`, so that the ledger must name
-        it.
+    away: whether other processes do not know the project at `root`. The ledger must then name this
+        folder.
     temp, temp_folder: name and folder of the temporary file of a PUT or REMOVE.
     etag, stamp: the SHA-256 and the stamp of the new file, set when a PUT is prepared.
-    written_ns: when the new file says it was written, in nanoseconds since 1970. None for the time
-        at which it is written.
+    written_ns: the time of change that the new file gets, in nanoseconds since 1970. None means the
+        time at which it is written.
     by: who wrote the text, in addition to what the change says about its origin.
     lines: for LINES, the change.
     """

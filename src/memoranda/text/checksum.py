@@ -37,7 +37,7 @@ def _blake2() -> Any:
 
 
 def _hashing(size: int) -> Any:
-    """Return the module with which to hash `size` bytes.
+    """Return the module that hashes `size` bytes in the least time.
 
     `hashlib` is faster, but loading its OpenSSL takes 3 ms. For a command that reads a few notes,
     the interpreter's own module takes less time in all.

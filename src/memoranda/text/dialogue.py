@@ -121,7 +121,7 @@ def turns_of(text: str) -> list[str]:
 
 
 def _last_turn_of_same_speaker(turns: Sequence[str], first: int) -> int:
-    """Return the index of the turn in which the speaker of the newest turn spoke before.
+    """Return the index of the turn before the newest one that has the same speaker.
 
     "And what did we decide about that?" refers to what the person asked before, not to the "Let me
     look" of the assistant in between. Returns `first` if the speaker spoke in a turn from `first`

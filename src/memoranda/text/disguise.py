@@ -94,7 +94,7 @@ _KEPT_SIGNS = frozenset("@,:;")
 
 
 class _Folding(dict[int, str]):
-    """A cache that maps the code of a character to the form in which it is looked for."""
+    """A cache: code of a character -> the plain form in which it is looked for."""
 
     def __missing__(self, code: int) -> str:
         self[code] = _fold_character(chr(code), code)
@@ -102,7 +102,7 @@ class _Folding(dict[int, str]):
 
 
 def _fold_character(char: str, code: int) -> str:
-    """Return the form in which a character is looked for. "" for a mark or hidden character.
+    """Return the plain form of a character for searching. "" for a mark or hidden character.
 
     code: the code of the character.
     """
@@ -330,7 +330,7 @@ def joined_letters(text: str) -> str | None:
 
 
 def decoded(text: str) -> Iterator[str]:
-    """Yield the texts that are hidden in a text, in Base64 and in hexadecimal digits.
+    """Find texts that are hidden in a text, in Base64 or in hexadecimal digits.
 
     If the text says that it is rotated or reversed, yield the text itself rotated and reversed, too.
     """

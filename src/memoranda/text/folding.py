@@ -112,7 +112,7 @@ _RUNS = _Runs()
 
 
 def fold(text: str) -> str:
-    """Return `text` in the form in which texts are compared, however they were typed.
+    """Return `text` in a form for comparing, so that different ways to type it are equal.
 
     `Straße` and `STRASSE` become `strasse`, `Ærø` `aero`, `ёлка` `елка`, `مُدَرِّس` `مدرس`.
     """

@@ -112,10 +112,10 @@ class GateRule:
     _compiled_then: re.Pattern[str] | None = None
 
     def may_match(self, text: str) -> bool:
-        """Whether the text behind one of the words of `near` matches `then`.
+        """Whether the rule could match a text, by a quick check before `pattern` is tried.
 
-        This is a quick check before `pattern` is tried: finding a word is much faster than trying
-        an expression at each place of a text.
+        The text must match `then` right behind a word of `near`. Finding a word is much faster than
+        trying an expression at each place of a text.
         """
         lower = text.lower()
         # A few letters become two in lower case. Then positions in `lower` are wrong in `text`.
@@ -144,7 +144,11 @@ class GateRule:
 
 @dataclass(frozen=True, slots=True)
 class GateMatch:
-    """A rule that matches a text, and the offsets of the part of the text to redact."""
+    """A place in a text where a rule matches.
+
+    rule: the rule that matches.
+    start, end: the offsets of the part to redact.
+    """
 
     rule: GateRule
     start: int
@@ -202,12 +206,13 @@ class Rules:
     def find(
         self, text: str, kind: str, near_words: Collection[str] | None = None
     ) -> list[GateMatch]:
-        """Return the matches of rules of `kind`, in the order of the text.
+        """Find where rules of `kind` match a text. Returns the matches in the order of the text.
 
-        If matches overlap, only the first is returned. A match of kind SUSPICIOUS is the whole text.
-        Only the first and the last SPAN characters of a long text are searched.
+        If matches overlap, only the first is returned. A match of kind SUSPICIOUS is the whole
+        text. Only the first and the last SPAN characters of a long text are searched.
 
-        near_words: the words of `near` that the text has (`words_near`); None to look for them here.
+        near_words: the words of `near` that the text has (`words_near`). None to look for them
+            here.
         """
         if kind == SUSPICIOUS:
             return [
@@ -233,7 +238,7 @@ class Rules:
 
     @remembered
     def suspicions(self, text: str) -> tuple[str, ...]:
-        """Return the ids of the rules by which `text` seems to give orders to its reader.
+        """Return the ids of the rules that take `text` for an order to its reader.
 
         Only the first and the last SPAN characters of a long text are searched. A text whose middle
         was not searched matches the rule `unread-middle`.
@@ -278,9 +283,9 @@ class Rules:
         return self._orders
 
     def name_suspicions(self, path: str) -> tuple[str, ...]:
-        """Return the ids of the rules by which a name seems to give orders to its reader.
+        """Return the ids of the rules that take a name for an order to its reader.
 
-        path: the name, or a path, in which each name counts, and all names together.
+        path: the name. In a path, each part is checked, and the path as a whole.
         """
         path = path.removesuffix(".md")
         names = [*path.split("/"), path]
@@ -298,10 +303,10 @@ class Rules:
         kinds_of_characters: set[str],
         near_words: Collection[str] | None = None,
     ) -> list[GateMatch]:
-        """Return every match of the expressions of rules of `kind`, overlapping ones too.
+        """Return all matches of the expressions of rules of `kind`. They may overlap.
 
         kinds_of_characters: the entries of `_KINDS_OF_CHARACTERS` that the text may have.
-        near_words: the words of `near` that the text has; None to look for them here.
+        near_words: the words of `near` that the text has. None to look for them here.
         """
         if near_words is None:
             near_words = self.words_near(kind, text)
@@ -336,11 +341,11 @@ class Rules:
         return self.redacted(text[: length + _LONGEST_SECRET])[:length]
 
     def near(self, kind: str) -> list[str]:
-        """Return the words of `near` in rules of `kind`, some of which are phrases."""
+        """Return the words that rules of `kind` have in `near`. Some of them are phrases."""
         return list(self._words[kind])
 
     def words_near(self, kind: str, text: str) -> set[str]:
-        """Return the words of `near` in rules of `kind` that `text` has.
+        """Return the words in `text` that rules of `kind` list in `near`.
 
         `find` takes them as `near_words`.
         """
@@ -358,7 +363,7 @@ class Rules:
 
 
 def _rule_indexes(rules: list[GateRule]) -> dict[str, set[int]]:
-    """Return the indexes of the rules that have each entry of `near`, by entry."""
+    """Return where each entry of `near` is used: entry -> the indexes of its rules."""
     indexes_by_entry: dict[str, set[int]] = {}
     for index, rule in enumerate(rules):
         for entry in rule.near:
@@ -542,7 +547,7 @@ def _has_check_digit(text: str) -> bool:
 
 
 def _bits_per_character(text: str) -> float:
-    """Return the entropy of a text in bits, from the share of each character in it."""
+    """Return the entropy of a text in bits. It is high if many characters are equally frequent."""
     shares = [text.count(char) / len(text) for char in set(text)]
     return -sum(share * math.log2(share) for share in shares)
 

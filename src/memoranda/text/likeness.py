@@ -218,7 +218,7 @@ class Roles:
         return reduce(or_, map(self._roles_of.__getitem__, words), 0)
 
     def any_may_have(self, words: Iterable[str]) -> int:
-        """Return what `may_have` returns, for very many words, each of which may be there often."""
+        """Return the same as `may_have`, but faster for very many words with repetitions."""
         different_words = set(words)
         if len(different_words) > _MANY_WORDS:
             different_words -= self._without_role(different_words)
@@ -274,7 +274,11 @@ class Roles:
         return WindowRoles(roles, negated)
 
     def _of_phrases(self, sentence: Sequence[str], number: int, language: int) -> int:
-        """Return the roles of the entries of several words whose first word is at `number`."""
+        """Return the roles of phrases in the table that begin at word `number` of a sentence.
+
+        language: the number of the sentence's language. Phrases of other Latin languages do not
+            count.
+        """
         roles = 0
         for phrase in self._phrases_from(sentence[number]):
             is_latin = phrase.language < len(_LATIN)
@@ -286,7 +290,7 @@ class Roles:
         return roles
 
     def _phrases_from(self, first: str) -> list[_Phrase]:
-        """Return the entries of several words of which `first` is the first one."""
+        """Return the phrases in the table that begin with the word `first`."""
         if first not in self._phrases:
             phrases = []
             for entry, language, role in self._longer_entries[first]:
@@ -327,7 +331,10 @@ class Roles:
         return _Word(tuple(roles), 0, counts)
 
     def _roles_in_any_language(self, word: str) -> int:
-        """Return the roles of a word, and the roles of entries of several words that it begins."""
+        """Return the roles that a word may have in any language.
+
+        Roles of phrases that begin with the word are among them.
+        """
         if not word.isascii() and _IDEOGRAPHS.search(word):
             return self.word(word).roles[0]
         roles = 0
@@ -432,7 +439,7 @@ class SentenceRoles:
 
 
 def _begin_alike(words: Sequence[str], phrase: Sequence[str]) -> bool:
-    """Whether words are a phrase of which the last word may have any ending."""
+    """Whether words match a phrase, if the last word may have any ending."""
     is_alike = len(words) == len(phrase) and words[:-1] == phrase[:-1]
     return is_alike and words[-1].startswith(phrase[-1])
 
@@ -447,7 +454,7 @@ def _length_of(words: Sequence[str]) -> float:
 
 
 def _language_of(counts: int) -> int:
-    """Return the place in `_LATIN` of the language that has most of the words. English comes first.
+    """Return the place in `_LATIN` of the language with most of the words. English comes first.
 
     counts: the sum of the counts of all words, see `_Word`.
     """
@@ -462,12 +469,14 @@ def _language_of(counts: int) -> int:
 
 
 class Likeness:
-    """The weights of role-weights.txt, by which a window is scored.
+    """Scores windows of a text by the roles of their words. Planted orders score high.
 
-    names: the names of the roles.
-    text: lines of a weight and a feature: `1.2 agent`, `0.4 not ask`, `-0.8 agent + report`. The form
-        `0.5 maybe agent` is for `may_be_like`, a rougher score of the roles that words may have. A
-        line without a role, `-3` or `-2 maybe`, is added to each score.
+    names: the names of the roles. A role is a kind of word, such as `agent` or `report`.
+    text: the weights, as in role-weights.txt. Each line has a weight and the feature that adds it:
+        `1.2 agent` (the role), `0.4 not ask` (the negated role), `-0.8 agent + report` (both). A
+        line without a role (`-3`) is added to each score. Lines with `maybe` (`0.5 maybe agent`,
+        `-2 maybe`) are for the rougher score of `may_be_like`, which counts every role that a word
+        may have.
     """
 
     def __init__(self, names: Sequence[str], text: str):
@@ -540,7 +549,7 @@ class Likeness:
 
 
 class _Sums(dict[int, float]):
-    """The sums of the weights of roles, by their bits."""
+    """A cache: a set of roles as bits -> the sum of their weights."""
 
     def __init__(self, weights: Sequence[float]):
         """weights: the weight of each role, in the order of their bits."""
@@ -614,9 +623,9 @@ def is_like_around(words: Sequence[str], first: int, last: int, least: float) ->
     A stretch goes on for up to _AROUND words to each side. So words that are put before or behind it
     add stretches, and take none away.
 
-    words: folded words.
+    words: the folded words of the sentence.
     first, last: the indexes of the words that a stretch must have.
-    least: the score.
+    least: the lowest score that counts.
     """
     begin = max(0, first - _AROUND)
     around = words[begin : last + 1 + _AROUND]
@@ -632,7 +641,7 @@ def is_like_around(words: Sequence[str], first: int, last: int, least: float) ->
 
 
 def best_score(sentences: Iterable[Sequence[str]]) -> float:
-    """Return the largest score of a window of a text. Windows not worth scoring are passed over.
+    """Return the largest score of any window in a text. Windows not worth scoring are passed over.
 
     It takes time in proportion to the text.
 

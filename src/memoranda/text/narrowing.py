@@ -87,10 +87,10 @@ def _shortened(text: str, span: Span, is_matched: Callable[[str], bool]) -> Span
 
 
 def _first_true(count: int, is_true: Callable[[int], bool]) -> int | None:
-    """Return the first number below `count` for which a test is true, by bisection.
+    """Find the first number below `count` that passes a test, by bisection.
 
-    The test should be true for all numbers after that. If it is not, another number may be returned
-    for which it is true, and for whose predecessor it is not.
+    The test should be true for all numbers after that. If it is not, the result may be another
+    number for which it is true, and whose predecessor fails the test.
 
     Returns None if the test is not even true for the last number.
     """

@@ -340,7 +340,7 @@ def _length(word: str) -> int:
 
 
 class _WordParts(NamedTuple):
-    """The parts to which a word belongs, as bits.
+    """The parts that a word belongs to, as bits.
 
     bits: all parts in any language, including the parts of longer entries whose main word it is.
     alone_bits: the parts that list it as an entry of one word.
@@ -362,7 +362,7 @@ _OF_NO_PART = _WordParts(bits=0, alone_bits=0, alone=(), entries=(), longer_entr
 
 
 class Vocabulary:
-    """The entries of order-words.txt, and the parts to which the words of a sentence belong.
+    """The entries of order-words.txt. It tells which parts the words of a sentence belong to.
 
     parts: the bit of each part by its name.
     """
@@ -441,20 +441,20 @@ class Vocabulary:
         rows.append((language, part, entry))
 
     def bits(self, word: str) -> int:
-        """Return the bits of all parts in any language to which a word may belong.
+        """Return the bits of all parts that a word may belong to, in any language.
 
         The part of an entry of several words counts if the word is its main word.
         """
         return self.parts_of(word).bits
 
     def parts_of(self, word: str) -> _WordParts:
-        """Return the parts to which a word may belong. The result is cached for a short word."""
+        """Return the parts that a word may belong to. The result is cached for a short word."""
         if len(word) < _LONG:
             return self._cached_parts_of(word)
         return self._look_up(word)
 
     def _look_up(self, word: str) -> _WordParts:
-        """Find the parts to which a word may belong, without a cache."""
+        """Find the parts that a word may belong to, without a cache."""
         entries = self._entries(word)
         # Most new words, such as parts of an id, are in no entry
         if not entries and word.isascii():
@@ -525,7 +525,7 @@ class Vocabulary:
         return any(form[:length] in self._stems for length in lengths)
 
     def parts_by_language(self, words: Iterable[str], sentence: set[str]) -> dict[str, int]:
-        """Return the bits of the parts to which words of a sentence belong, by language.
+        """Return the parts (sets of words with one meaning) that words belong to: language -> bits.
 
         An entry of several words counts if the sentence has all its words, in any order.
 
@@ -565,7 +565,7 @@ class Vocabulary:
         return tuple(map(_entry_of, rows))
 
     def _forms(self, word: str) -> list[str]:
-        """Return the forms in which a word is looked up.
+        """Return the forms of a word to look up.
 
         These are the word, the Latin word that it looks like, and the word without a prefix that
         languages such as Arabic write together with it.
@@ -604,11 +604,11 @@ class Vocabulary:
         return parts
 
     def places(self, words: Sequence[str]) -> dict[str, dict[str, list[float]]]:
-        """Return the places of the words of each part in a sentence, by language and part.
+        """Find the words of each part in a sentence. Returns language -> part -> places.
 
-        A place counts words from 0. Two letters of Chinese or Japanese count as one word, and a sign
-        of code as _GAP words. Places are in the order of the sentence. The key `pay!` has the places
-        of `pay` at which a verb gives an order.
+        A place counts words from 0. Two letters of Chinese or Japanese count as one word, and a
+        sign of code as _GAP words. Places are in the order of the sentence. The key `pay!` has the
+        places of `pay` where a verb gives an order.
         """
         places_by_language: dict[str, dict[str, list[float]]] = {}
 
@@ -639,9 +639,9 @@ class Vocabulary:
         return places_by_language
 
     def _places_of_calls(self, words: Sequence[str]) -> Iterator[float]:
-        """Yield the places of names by which somebody is spoken to.
+        """Yield the places where a sentence speaks to somebody by name.
 
-        Such names are in `Assistant: …`, `To the agent, …` and `…, assistant`.
+        Examples: `Assistant: …`, `To the agent, …` and `…, assistant`.
         """
         # The part `who` has the names, `opener` the words that may come before a name, such as
         # `to`, and `hidden` the signs that hide a text from people.
@@ -682,10 +682,10 @@ class Vocabulary:
     def languages(
         self, places_by_language: dict[str, dict[str, list[float]]]
     ) -> Iterator[dict[str, list[float]]]:
-        """Yield the places of the parts of a sentence, once for each language that it may be in.
+        """Yield the parts and their places for each language that a sentence may be in.
 
-        Parts whose words belong to no language are added to each language. English is added to
-        languages of other scripts, whose writers use English for technical words.
+        Parts that belong to no language are added to each. English is added to languages of other
+        scripts, whose writers use English for technical words.
 
         places_by_language: the result of `places`: language -> part -> places.
         """
@@ -775,11 +775,11 @@ class _Need(NamedTuple):
 
 
 class Orders:
-    """Finds the combinations that the sentences of a text meet.
+    """Finds the combinations of parts that sentences of a text meet, as in `drop + orders`.
 
-    Three checks, each slower than the one before, are made of a sentence. The first looks at the
-    parts to which its words may belong, the second at the parts to which they do belong in one
-    language, and the third at their places. Few sentences come to the third.
+    Each sentence goes through up to three checks, each slower than the one before. The first looks
+    at the parts to which its words may belong. The second looks at the parts to which they do
+    belong in one language, and the third at their places. Few sentences come to the third.
     """
 
     def __init__(self, combinations: Sequence[Combination], likeness: Mapping[str, float]):
@@ -881,7 +881,7 @@ class Orders:
         return rule_ids
 
     def _by_parts(self, text: FoldedText) -> dict[str, None]:
-        """Return the names of the rules of which a sentence meets a combination."""
+        """Return the names of the rules with a combination that some sentence of the text meets."""
         rule_ids: dict[str, None] = {}
         bits_of = self._bits_in(text.words)
         # Without a part of its first term, which is its rarest, no combination is met
@@ -902,7 +902,7 @@ class Orders:
         return rule_ids
 
     def _bits_in(self, words: Sequence[str]) -> dict[str, int]:
-        """Return the bits of the parts of each word in a text. Words of no part are left out.
+        """Return the parts of each word in a text, as bits. Words of no part are left out.
 
         The part of an entry of several words counts if the text has all its words.
         """
@@ -1086,7 +1086,7 @@ def words_of_sentences(text: str) -> list[list[str]]:
 
 
 def _folded_with_marks(text: str) -> FoldedText:
-    """Fold a text in which words replace signs with a meaning, as `zzaddress` replaces `https://`.
+    """Fold a text, and replace signs that have a meaning by words: `zzaddress` for `https://`.
 
     Other such signs are a pipe into a shell, the name of a file that holds keys, and HTML that hides
     a text.
@@ -1158,7 +1158,10 @@ class _Doubts:
         return rule in self._least
 
     def are_dispelled(self, rule: str, words: Sequence[str], places: Sequence[float]) -> bool:
-        """Whether a match of a rule counts.
+        """Whether a match of a rule counts: the sentence around it is enough like a planted order.
+
+        A match counts, too, if the rule needs no score, or after _MOST_TRIES tries, which are
+        counted.
 
         words: the folded words of the sentence.
         places: the places of the parts of the match, in order.
@@ -1257,7 +1260,7 @@ def _allowance(word_count: int) -> float:
 
 
 def _begins_of_clauses(words: Sequence[str]) -> list[float]:
-    """Return the places at which the clauses of a sentence begin, in order. Commas part clauses.
+    """Return the places where the clauses of a sentence begin, in order. Commas part clauses.
 
     words: the words of the sentence, with commas.
     """
@@ -1274,10 +1277,10 @@ def _begins_of_clauses(words: Sequence[str]) -> list[float]:
 def _matches(
     line: Combination, parts: dict[str, list[float]], begins: Sequence[float]
 ) -> Iterator[list[float]]:
-    """Yield the places of the terms of each match of a combination in a sentence, in order.
+    """Yield each match of a combination in a sentence, as the places of its terms in order.
 
     parts: the places of each part in the sentence, in order.
-    begins: the places at which its clauses begin, in order.
+    begins: the places where clauses of the sentence begin, in order.
     """
     # Each place with the index of the term that it meets
     places: list[tuple[float, int]] = []
@@ -1299,7 +1302,7 @@ def _matches(
 
 
 def _places_of(names: Iterable[str], parts: dict[str, list[float]]) -> list[float]:
-    """Return the places of all words that belong to one of the named parts."""
+    """Return the places of all words in one of the named parts."""
     places: list[float] = []
     for name in names:
         places += parts.get(name, ())

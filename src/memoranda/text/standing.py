@@ -35,7 +35,7 @@ def preference_words() -> dict[str, list[str]]:
 
 @cache
 def order_rules() -> list[str]:
-    """Return the rules of orders: regular expressions of which a sentence matches one."""
+    """Return regular expressions for orders. A sentence that matches one of them is an order."""
     return _table()["orders"]["rules"]
 
 
@@ -64,7 +64,7 @@ def _table() -> dict[str, dict[str, list[str]]]:
 
 @cache
 def _preference() -> re.Pattern[str]:
-    """Return the pattern of the words of preferences, except `like`, which needs a context."""
+    """Return a pattern that finds words of preferences, except `like`, which needs a context."""
     words = [word for kind in preference_words().values() for word in kind if word != "like"]
     latin_words = "|".join(re.escape(word) for word in words if word.isascii())
     # Chinese has no blanks between words.

@@ -128,7 +128,10 @@ def parts(text: str, size: int = 1 << 18) -> Iterator[str]:
 
 
 def is_cjk(word: str) -> bool:
-    """Whether `word` begins with a character of a script that is written in runs."""
+    """Whether a word is Chinese, Japanese or of another script without blanks.
+
+    Its first character decides.
+    """
     return is_run(word)
 
 
@@ -294,7 +297,7 @@ def _piece_end(text: str, start: int, latest_end: int) -> int:
 
 
 def _line_ends(text: str, start: int, end: int) -> list[int]:
-    """Return the ends of matches of _SENTENCE_END in `text[start:end]` that follow a line break."""
+    """Return the positions in `text[start:end]` where a sentence ends with a line break."""
     ends = [match.end() for match in _SENTENCE_END.finditer(text, start, end)]
     return [line_end for line_end in ends if text[line_end - 1] == "\n"]
 

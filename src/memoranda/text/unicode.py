@@ -110,7 +110,7 @@ def cut_bytes(text: str, limit: int) -> str:
 
 
 def compared_lines(text: str) -> tuple[str, ...]:
-    """Return the lines of a text in the form in which merging compares them (contract 001, 18.6).
+    """Return the lines of a text in a form for comparing in a merge (contract 001, 18.6).
 
     Differences of line ends, blanks at line ends, runs of blanks inside a line, and blank lines are
     removed. Case, indentation, order and all other characters are kept.

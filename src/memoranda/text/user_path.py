@@ -44,9 +44,9 @@ def absolute_path(path: str | os.PathLike[str]) -> str:
 
 
 def user_folder() -> Path | None:
-    """Return the home folder of the user of this process.
+    """Return the user's home folder.
 
-    None if unknown, as in a container in which the user id has no entry.
+    None if it is not known, as in a container that has no entry for the user's id.
     """
     expanded = os.path.expanduser("~")
     if expanded.startswith("~"):

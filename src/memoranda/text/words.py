@@ -81,7 +81,7 @@ _MOST_JOINED_CHARACTERS = 40
 
 @cache
 def runs() -> re.Pattern[str]:
-    """Return the pattern of a run of letters of scripts without blanks.
+    """Return a pattern for runs of letters in scripts without blanks, such as Chinese.
 
     As compiling takes long, all patterns here are compiled when they are first needed.
     """
@@ -195,7 +195,7 @@ _AROUND = "\"'()[]{}<>,;:!?*`|~…“”‘’«»"
 
 
 class Compound(NamedTuple):
-    """The further forms by which a compound is found. `Wi-Fi` has the joined form `wifi`.
+    """Further forms that a search may use for a compound. `Wi-Fi` has the joined form `wifi`.
 
     joined: its parts as one word, as `wifi`. "" if its parts are not joined.
     parts: the words into which it splits, with blanks between them, as `get user` for `getUser`. ""
@@ -298,7 +298,7 @@ def _is_one_part(word: str) -> bool:
 
 
 class _Extras(dict[str, tuple[str, ...]]):
-    """A cache that maps a text without blanks to the further words by which it is found."""
+    """A cache: a text without blanks -> further words that find it."""
 
     def __missing__(self, piece: str) -> tuple[str, ...]:
         piece_extras = _extras_of(piece)
@@ -328,7 +328,7 @@ _WITHOUT_EXTRAS: set[str] = set()
 
 
 def extras(text: str) -> str:
-    """Return the further words by which a text is found, in the form of the index.
+    """Return further words that find a text, in the form of the index.
 
     `Call getUser by e-mail` gives `get user email`, with blanks between the words.
     """
@@ -364,7 +364,7 @@ def _extras_of(piece: str) -> tuple[str, ...]:
 
 
 def words_to_index(folded: str) -> str:
-    """Bring folded text into the form of the index: runs as pairs, signs as private characters.
+    """Convert folded text to the form of the index: runs as pairs, signs as private characters.
 
     A run becomes its pairs and its last character: `重跑qx7z后` becomes `重跑 跑 qx7z 后`.
     """

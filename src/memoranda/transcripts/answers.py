@@ -122,7 +122,7 @@ class Wanted(NamedTuple):
 
 
 def wanted(word: str, synonyms: Sequence[str], weight: float) -> Wanted:
-    """Return a word of a question with the words that an answer may have in its place.
+    """Return a word of a question, and other words that an answer may have in its place.
 
     word, synonyms: the word and its synonyms, folded (in small letters, without accents).
     weight: how much the word says; a rare word says more.
@@ -134,7 +134,7 @@ def wanted(word: str, synonyms: Sequence[str], weight: float) -> Wanted:
 
 
 class WordForms:
-    """The forms of some words, known by the beginning that most forms share.
+    """The forms of words. They are recognized by the beginning that most forms share.
 
     For `migration` this is `migrat`.
     """
@@ -148,7 +148,7 @@ class WordForms:
             self._pattern = re.compile(rf"(?<![a-z0-9])(?:{joined})")
 
     def are_in(self, folded: str) -> bool:
-        """Whether a folded text has a form of one of the words, at the beginning of a word."""
+        """Whether a folded text has one of the words in any form. Longer words count, too."""
         # Most sentences have none, and the pattern is tried at each of their characters.
         if not any(prefix in folded for prefix in self._prefixes):
             return False
@@ -161,7 +161,7 @@ def _prefix(word: str) -> str:
 
 
 class Question:
-    """A question that texts are compared with, to find the sentence that answers it."""
+    """A question to compare texts with, in order to find the sentence that answers it."""
 
     def __init__(self, text: str, words: Sequence[Wanted], related: float):
         """Take the text of a question and its words.

@@ -92,7 +92,7 @@ def text_of(value: Any) -> str:
 
 
 def speaker(is_person: bool) -> Kind:
-    """Return the kind of a turn in which somebody speaks: SAID for a person, else ANSWERED.
+    """Return the kind of a spoken turn: SAID for a person, else ANSWERED.
 
     is_person: whether a person speaks, and not the agent.
     """
@@ -102,7 +102,7 @@ def speaker(is_person: bool) -> Kind:
 
 
 def failure(is_error: bool) -> bool | None:
-    """Return True for a result that is marked as an error, otherwise None for unknown.
+    """Return True if a result is marked as an error. Otherwise None, which means unknown.
 
     A missing mark proves nothing: many programs mark only some of the errors.
 

@@ -131,7 +131,7 @@ def _row(database: sqlite3.Connection, query: str, key: str) -> dict[str, Any]:
 
 
 def _columns(database: sqlite3.Connection, table: str) -> set[str]:
-    """Return the names of the columns of a table. Versions of a program differ in them.
+    """Return the names of a table's columns, because they differ between versions of a program.
 
     database: the database, open for reading.
     """
@@ -308,7 +308,7 @@ class GooseDatabase(DatabaseFormat):
     """
 
     def changed(self, database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
-        """Yield the name of every session of a person, and the id of its last message."""
+        """Yield (name, id of the last message) of each session that a person had."""
         condition = ""
         if "session_type" in _columns(database, "sessions"):
             condition = (

@@ -27,10 +27,11 @@ _SPEAKERS = ("prompt", "answer")
 
 
 class Aider:
-    """Reads Aider's history of a folder, which has its sessions one after the other.
+    """Reads the history that Aider writes in a folder: one file with all sessions, one after the
+    other.
 
-    A position is `OFFSET+LENGTH` in bytes. If an answer is continued after it was read, the new text
-    is a separate turn.
+    The position of a turn is `OFFSET+LENGTH` in bytes. If an answer grows after it was read, the
+    new text becomes a separate turn.
     """
 
     grows = True

@@ -499,7 +499,7 @@ class TraceIndex:
         self._database.execute("delete from lesson where session = ?", (session,))
 
     def waste(self) -> float:
-        """Return the share of all turns ever written that was deleted since, from 0 to 1.
+        """Return the share of deleted turns among all turns ever written, from 0 to 1.
 
         The words of deleted turns still use space.
         """
@@ -543,7 +543,7 @@ class TraceIndex:
         return counts
 
     def frequencies(self, words: Sequence[str]) -> dict[str, int]:
-        """Count the turns that have each of these words in any of its forms, e.g. `{"port": 12}`.
+        """Count the turns that have each of these words in any form, e.g. `{"port": 12}`.
 
         Words that no turn has are left out. The count of a word that is in very many turns is an
         estimate. Counts are remembered while the index is open.
@@ -757,7 +757,7 @@ class TraceIndex:
         return _number(row, "time")
 
     def files_changed(self, exchange: int) -> list[TurnRow]:
-        """Return the turns of an exchange in which a file was changed."""
+        """Return the turns of an exchange that changed a file."""
         return [turn for turn in self.exchange(exchange) if turn.kind is Kind.EDITED]
 
 
@@ -767,7 +767,7 @@ def _is_empty(database: sqlite3.Connection) -> bool:
 
 
 def _version_of(database: sqlite3.Connection) -> int:
-    """Return the version with which `_open_or_create` made an index, 0 for any other database."""
+    """Return the version that `_open_or_create` wrote into an index. 0 for any other database."""
     return int(database.execute("pragma user_version").fetchone()[0])
 
 

@@ -107,7 +107,7 @@ _PASTED_SIGNS = frozenset("`~<>")
 
 
 def _any_of(rules: list[str]) -> re.Pattern[str]:
-    """Combine regular expressions into one that matches what any of them matches."""
+    """Combine regular expressions into one that matches if any of them does."""
     groups = [f"(?:{rule})" for rule in rules]
     return re.compile("|".join(groups), re.I)
 
@@ -128,7 +128,10 @@ def _table() -> dict[str, Any]:
 
 @cache
 def _rule_of(kind: LessonKind) -> re.Pattern[str]:
-    """Return the pattern of the sentences of this kind: a request, a decision or a correction."""
+    """Return the pattern that recognizes requests, decisions or corrections.
+
+    kind: which of the three kinds of sentences.
+    """
     return _any_of(_table()[kind.name.lower()])
 
 
@@ -139,7 +142,7 @@ def _missing_program() -> re.Pattern[str]:
 
 
 class AgainstRule(NamedTuple):
-    """A rule by which a sentence speaks against a command, a package or a name.
+    """A rule that recognizes a sentence against a command, a package or a name.
 
     signs: words in lower case. Every sentence that the pattern matches has one of them.
     pattern: matches a sentence that speaks against something. It is compiled at its first use,
@@ -152,7 +155,10 @@ class AgainstRule(NamedTuple):
 
 @cache
 def against_rules() -> tuple[AgainstRule, ...]:
-    """Return the rules of lessons.toml by which `against` works."""
+    """Return the rules of lessons.toml that find the thing a sentence speaks against.
+
+    `against` uses them.
+    """
     return tuple(
         AgainstRule(
             tuple(row["signs"]), lazy_pattern(row["rule"].replace("{T}", _TERM), re.IGNORECASE)
@@ -197,7 +203,7 @@ def sentences(text: str) -> Iterator[Sentence]:
 
 
 def signs_in(text: str) -> list[str]:
-    """Return the signs in a text: words such as `never`, of which a lesson has at least one.
+    """Return the signs in a text: words such as `never` that a lesson must have.
 
     Lessons that are recognized by how they begin need no sign.
     """
@@ -206,7 +212,7 @@ def signs_in(text: str) -> list[str]:
 
 
 def kind_of(sentence: str, signs: Sequence[str] | None = None) -> LessonKind | None:
-    """Return the kind of lesson that a person's sentence is. None for none, and for a question.
+    """Return the kind of lesson in a person's sentence. None if it has no lesson or is a question.
 
     "No, use pnpm" is a correction, for example.
 
@@ -341,13 +347,14 @@ class _Failure:
 
 @dataclass(slots=True)
 class Miner:
-    """Finds the lessons of a session in its turns, which it gets in their order.
+    """Finds lessons in a session: commands that failed, and what worked instead.
 
-    A failed command stays open until it works, or until another command does its work. The other
-    command is then its fix.
+    A failed command is open until it works, or until another command does its work. The other
+    command is then its fix. The turns of the session must be fed in their order.
 
-    lessons: the lessons found by now.
-    successes: term of a command -> when it worked for the last time, in seconds since 1970.
+    lessons: the lessons found so far.
+    successes: term of a command, such as `c:npm test` -> when it last worked, in seconds since
+        1970.
     """
 
     lessons: list[Lesson] = field(default_factory=list)
@@ -382,7 +389,7 @@ class Miner:
                 self._add_failure_lesson(failure)
 
     def state(self, clean: Callable[[str], str]) -> dict[str, Any]:
-        """Return the state from which `of` continues the session, as JSON.
+        """Return the state as JSON. `of` can later continue the session from it.
 
         clean: takes secrets out of a text.
         """
@@ -421,7 +428,7 @@ class Miner:
             self._commands_by_call[turn.call] = turn
 
     def _take_sentences(self, turn: Turn) -> None:
-        """Make lessons of the sentences of a person."""
+        """Look for lessons in the sentences that a person said in a turn."""
         lesson_count = 0
         signs = signs_in(turn.text[:_MAX_TURN_CHARACTERS])
         for start, stop, sentence in sentences(turn.text):

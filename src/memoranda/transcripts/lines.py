@@ -208,10 +208,10 @@ class Codex(LineFormat):
             yield from self._output(item.get("output"), call)
 
     def _output(self, output: Any, call: str) -> Iterator[Part]:
-        """Yield the result of a tool, of which Codex has several forms.
+        """Yield the result of a tool call. Codex writes it in several forms.
 
-        output: a text, a text that begins with a head, JSON in a text, or an object.
-        call: the id of the call.
+        output: a text, a text with a head, JSON in a text, or an object.
+        call: the id of the tool call.
         """
         failed = None
         if isinstance(output, str) and output.startswith("Chunk ID:"):
@@ -237,7 +237,7 @@ class CopilotCli(LineFormat):
     """Reads `~/.copilot/session-state/SESSION/events.jsonl`."""
 
     def begin(self, path: Path) -> Session:
-        """Return a session with the name of the folder of its file."""
+        """Return a new session, named after the folder that its file is in."""
         return Session(name=path.parent.name)
 
     def parts(self, entry: dict[str, Any], session: Session) -> Iterator[Part] | None:

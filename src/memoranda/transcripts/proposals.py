@@ -150,7 +150,7 @@ def _proposal(index: TraceIndex, mask: Mask, row: LessonRow) -> Proposal | None:
 
 
 def _changed_files(index: TraceIndex, mask: Mask, turn: TurnRow) -> tuple[str, ...]:
-    """Return the paths of files that were changed in the exchange of a turn, each once.
+    """Return the paths of files that the exchange of a turn changed, each once.
 
     mask: finds secrets and suspicious words. A path with one of them is left out.
     """

@@ -144,12 +144,12 @@ class ActionTerms:
 
     @cached_property
     def error(self) -> str:
-        """The line of the output that says what went wrong."""
+        """The line in the output of the action that says why it failed."""
         return error_line(self.action.output)
 
     @cached_property
     def words(self) -> list[str]:
-        """The words and phrases by which to search notes, e.g. `moment` and `npm install moment`."""
+        """The words and phrases to search notes for, e.g. `moment` and `npm install moment`."""
         if self.action.output:
             return _names_of_error(self.error)[:_MAX_NAMES_OF_ERROR]
         texts = []
@@ -430,7 +430,7 @@ def _lesson_fact(row: LessonRow, turns: dict[int, TurnRow], mask: Mask, about: A
 
 
 def _sentence_fact(mask: Mask, origin: str, sentence: str, about: ActionTerms) -> str:
-    """Return the line that tells what a person said.
+    """Return a line that quotes a sentence of a person.
 
     A sentence that may be an injected instruction is not repeated: only the name that it speaks
     against is told. "" if that name is suspicious too.

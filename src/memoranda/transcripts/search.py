@@ -283,9 +283,10 @@ def _score(turns: Sequence[ScoredTurn]) -> float:
 def _with_neighbours(
     turns: dict[int, list[ScoredTurn]], scores: dict[int, float]
 ) -> dict[int, float]:
-    """Raise the score of each exchange by a share of the scores of its neighbours in the session.
+    """Raise the score of each exchange, because the exchange before or after it scores, too.
 
-    The subject of a question is often named one exchange earlier.
+    The subject of a question is often named one exchange earlier. A share of the neighbour's score
+    is added. Only neighbours in the same session count.
 
     turns: exchange -> the turns of it that were found.
     scores: exchange -> score.
@@ -306,7 +307,7 @@ def _with_coverage(
     turns: dict[int, list[ScoredTurn]],
     scores: dict[int, float],
 ) -> dict[int, float]:
-    """Return the scores of the best exchanges, raised by the share of concepts in or near them.
+    """Raise the scores of the best exchanges, if many concepts are in or near them.
 
     One word ten times does not answer a question of five words.
 
@@ -378,7 +379,7 @@ def _bytes_to_read(turn: TurnRow) -> int:
 
 
 def _question(index: TraceIndex, text: str, concepts: Sequence[Concept]) -> Question:
-    """Return the question whose answers are looked for in sentences. A rare word counts more.
+    """Return the question to find answering sentences for. A rare word counts more.
 
     index: the transcripts, which tell how rare a word is.
     text: the question.
@@ -399,7 +400,7 @@ def _weight(count: int, size: int) -> float:
 
 
 class _ConceptTurns(NamedTuple):
-    """The ids of the turns in which a concept occurs.
+    """The ids of the turns that contain a concept.
 
     exact: turns with the word itself.
     by_synonym, by_related: turns with a synonym, and with a related word.
@@ -445,7 +446,7 @@ def _concept_turns(
 
 
 class _WordTurns(NamedTuple):
-    """Turns with one of some words.
+    """The turns that contain one of several words.
 
     ids: their ids. For very common words, only the ids that are needed.
     size: the number of turns that were to be looked at.
@@ -458,7 +459,7 @@ class _WordTurns(NamedTuple):
 def _turns_with(
     index: TraceIndex, query_words: Sequence[str], max_turns: int, first: int
 ) -> _WordTurns:
-    """Return the turns with one of these words. Only the newest turns have very common words.
+    """Return the turns with one of these words. For very common words, only the newest turns.
 
     index: the transcripts.
     query_words: the words.
@@ -558,7 +559,7 @@ def _quoted_phrase(pieces: Sequence[str]) -> str:
 def _longest_beginning(
     words_by_size: Sequence[str], sizes: dict[str, int], max_turns: int
 ) -> list[str]:
-    """Return the first of these words, as long as their sizes add up to at most `max_turns`.
+    """Return the first of these words, until their sizes add up to `max_turns`.
 
     words_by_size: the words, the rarest first.
     sizes: word -> the number of turns that have it.
@@ -639,12 +640,13 @@ def _answer_passage(
     best_text: str,
     query_words: Sequence[str],
 ) -> str:
-    """Return a passage of a second turn of an exchange, such as the agent's answer. "" for none.
+    """Return a passage of another turn of an exchange, such as the agent's answer. "" if there is
+    no such turn.
 
     mask: takes out secrets, and finds suspicious words.
     turns: the turns of the exchange that were found, best first.
     best_text: the text of the first of the turns. A turn with the same text is left out.
-    query_words: the words by which the passage is chosen.
+    query_words: the passage is chosen by these words.
     """
     best = turns[0].turn
     further = [scored_turn.turn for scored_turn in turns[1:]]
@@ -691,7 +693,7 @@ def origin(turn: TurnRow) -> str:
 
 
 def passage(text: str, query_words: Iterable[str], most: int = _PASSAGE_CHARACTERS) -> str:
-    """Return the part of `text` that has the most of some words, as one line.
+    """Return the part of `text` with the most query words, as one line.
 
     query_words: the folded words.
     most: the largest number of characters. A cut part begins or ends with `…`.
@@ -786,7 +788,7 @@ def shown(
 
 
 def _from_turn(exchange: list[TurnRow], ref: str) -> list[TurnRow]:
-    """Return the turns of an exchange from one on. [] if none has this reference."""
+    """Return the turns of an exchange, from the turn with this reference on. May be empty."""
     refs = [ref_of(turn) for turn in exchange]
     if ref not in refs:
         return []

@@ -67,13 +67,13 @@ class TranscriptSync:
 
 
 class ReadFile(NamedTuple):
-    """A batch of new turns of one file.
+    """A batch of new turns that were read from one file.
 
-    file: the file.
-    stamp: the stamp of the file in its last batch. "" in the batches before.
-    state: where the format of the file goes on reading.
+    file: the file with its agent and format.
+    stamp: the stamp of the file, if this is its last batch. Otherwise "".
+    state: where to go on reading.
     sessions: the sessions with their new turns and lessons.
-    successes: hash of a command -> when it worked for the last time, in seconds since 1970.
+    successes: hash of a command -> when it last worked, in seconds since 1970.
     trouble: why the file could not be read to its end, or "".
     """
 
@@ -179,7 +179,7 @@ def _rows(
 
 
 def _new_turn(turn: Turn, words: str) -> NewTurn:
-    """Return the row of a turn. `words` is the text by which it can be found."""
+    """Return the row of a turn. A search looks in `words` for it."""
     is_statement = turn.kind is Kind.SAID and states_something(turn.text)
     return NewTurn(turn.kind, int(turn.time), turn.position, hashed(turn.text), words, is_statement)
 
@@ -305,9 +305,9 @@ def _with_stamps(files: Iterable[SourceFile]) -> Iterator[tuple[SourceFile, str]
 class _Job(NamedTuple):
     """A file to be read.
 
-    file: the file.
-    stamp: its present stamp.
-    state: where its format goes on reading. {} for a file that is read from the start.
+    file: the file with its agent and format.
+    stamp: the present stamp of the file.
+    state: where its format goes on reading. Empty to read from the start.
     """
 
     file: SourceFile
@@ -354,7 +354,7 @@ def _cores() -> int:
 
 
 def _new_bytes(job: _Job) -> int:
-    """Return the number of bytes of a file that were not read yet."""
+    """Return how many bytes of a file were not read yet."""
     # The second number of a stamp is the size.
     return int(job.stamp.split()[1]) - job.state.get("offset", 0)
 

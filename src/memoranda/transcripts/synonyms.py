@@ -54,7 +54,7 @@ def _table() -> dict[str, list[str]]:
 
 
 def _forms(word: str) -> list[str]:
-    """Return a word and the words of which it may be a form: `store` for `stored`."""
+    """Return a word, and the words it may be a form of: `store` for `stored`."""
     forms = [word]
     for ending in _ENDINGS:
         stem = word.removesuffix(ending)

@@ -250,7 +250,7 @@ def _last_parts(path: str) -> list[str]:
 
 
 def error_line(output: str) -> str:
-    """Return the line of an output that says what went wrong, or "" if it has no lines.
+    """Return the line of an output that tells the error, or "" if it has no lines.
 
     It is the first line with a word such as `error`, or the last line of a traceback. Without such
     a line it is the last one.
@@ -282,7 +282,7 @@ def _names_error(line: str) -> bool:
 
 
 def error_term(line: str) -> str:
-    """Return the term of an error, without the parts that differ from one run to the next.
+    """Return the term of an error. Parts that differ from run to run are left out.
 
     `line 7: no such file 'a.txt'` becomes `e:line 0: no such file '…'`.
     """

@@ -206,7 +206,7 @@ def find_traces(memory: ReadVerbs, text: str, *, limit: int = 10) -> list[TraceH
 
 
 def source_turn(memory: ReadVerbs, ref: str) -> str:
-    """Return the turn that a memory was made from, with the turn after it, as one line.
+    """Return the turn that a memory was made from and the turn after it, as one line.
 
     Example: `you: Keep dates in UTC, the API has no zones. agent: Done, all columns are UTC now.`
     The result is "" if transcripts are off, if the transcript is gone, or if a turn may hold

@@ -114,9 +114,9 @@ class Exported:
         return self.created or min(times, default=self.updated)
 
     def changed(self) -> datetime | None:
-        """Return when it was last changed, or else the time of its last turn, or of its creation.
+        """Return the time of the last change. None if no time is known.
 
-        None if no time is known.
+        If the export does not say it, this is the time of the last turn, or else of the creation.
         """
         times = (when for _, when, _ in self.turns if when)
         return self.updated or max(times, default=self.created)
@@ -175,7 +175,7 @@ def plan_export(
 
 
 def _write(exchange: Exchange, project: str, items: Sequence[MoveAction]) -> None:
-    """Write the memories and the conversations of some items.
+    """Write the memories and the conversations of these items.
 
     project: the project of the conversations.
     """
@@ -377,7 +377,7 @@ def _note_data(kind: str, item: Exported, permalink: str) -> bytes:
 
 
 def _members(path: Path, pattern: str) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and bytes of each file of an export whose name matches. Raises WrongStore.
+    """Yield (name, bytes) of each file in an export whose name matches. Raises WrongStore.
 
     path: a folder, a zip, a folder with the several zips of one export, or the file itself, whose
         name need not match.
@@ -557,7 +557,7 @@ class _Context(NamedTuple):
     """A text about the user that ChatGPT was given in a conversation, such as a list of memories.
 
     key: the kind of text, one of _CONTEXTS.
-    text: the text.
+    text: the words that ChatGPT was given.
     when: the time of the conversation. None if unknown.
     """
 
@@ -567,7 +567,7 @@ class _Context(NamedTuple):
 
     @property
     def age(self) -> datetime:
-        """The time by which contexts are compared: an unknown one is the oldest."""
+        """The time to compare contexts by. An unknown time is the oldest."""
         return self.when or EPOCH
 
 
@@ -747,7 +747,7 @@ def _parts(content: Any) -> str:
 
 
 def _part_text(part: Any) -> str:
-    """Return the text of a part of a message, or its kind in brackets."""
+    """Return the text of a part of a message. For other parts, their kind in brackets."""
     if isinstance(part, str):
         return part
     if not isinstance(part, dict):
@@ -845,7 +845,7 @@ def _claude_item(row: Mapping[str, Any], turns: Sequence[Turn], kind: str) -> Ex
 
 
 def _claude_text(message: Mapping[str, Any]) -> str:
-    """Return the text of a message of Claude, with the texts of its attachments."""
+    """Return the text of one message in a conversation with Claude. It includes attached texts."""
     blocks = message.get("content")
     # The field `text` has "This block is not supported" for blocks that are not text.
     if isinstance(blocks, list) and blocks:

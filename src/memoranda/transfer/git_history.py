@@ -203,7 +203,7 @@ class GitHistory:
         return self._copies_elsewhere()
 
     def _tree(self) -> str:
-        """Make a tree of all files of the mirror, even of ignored ones. Returns its name."""
+        """Make a git tree with all files of the mirror, even ignored ones. Returns its hash."""
         self._git("add", "--all", "--force", "--", ".", f":(exclude,top){self._state_folder.name}")
         return self._git("write-tree")
 
@@ -212,7 +212,7 @@ class GitHistory:
 
         tree: the name of the tree with the files.
         parent: the commit before. "" for the first one.
-        message: the message.
+        message: the commit message.
         author: the name of the author.
         now: the time of the commit.
         """

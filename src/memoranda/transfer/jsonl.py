@@ -126,7 +126,7 @@ def _further_keys(header: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def compared(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the values by which records are compared: all except the count of reads and the hash.
+    """Return the values to compare records by: all except the count of reads and the hash.
 
     document: the values of a line, or of an exported record.
     """
@@ -135,7 +135,7 @@ def compared(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fields_of(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return the fields of a record that a line has values for, each with its key in the line.
+    """Return the record's fields that a line has, each with its key in the line.
 
     `expires_at` counts even as null, which means that the memory never expires.
     """
@@ -609,12 +609,12 @@ class Import:
         yield from self._plan_batch(batch, tally, warn)
 
     def _records(self, tally: Tally, warn: Say | None) -> Iterator[tuple[int, ParsedRecord, int]]:
-        """Yield the number of each record of the input, the record, and the bytes of its line.
+        """Yield (number, record, bytes of its line) for each valid record of the input.
 
-        Bad records are refused.
+        An invalid record is counted as skipped, or ends the import with BadRecord.
 
-        tally: counts the records that are left out.
-        warn: is called with a sentence for each of these. None means no warnings.
+        tally: counts the records that are skipped.
+        warn: is called with a sentence about each of these. None means no warnings.
         """
         for number, line in self._record_lines():
             try:
@@ -681,7 +681,7 @@ class Import:
         known_records: dict[str, tuple[NoteInfo, str]],
         survivors: dict[str, str],
     ) -> _Action:
-        """Decide what to do with a record: take it as new, update a memory, or skip it.
+        """Decide whether to take a record as new, to update a memory with it, or to skip it.
 
         parsed: the record.
         known_records: the memories that have an id of the batch, by id.

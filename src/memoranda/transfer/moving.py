@@ -65,7 +65,9 @@ _BANK_CACHES = ("cache.json", "cache_memory_dump.json")
 
 
 class WrongStore(MemorandaError):
-    """The path does not hold what the caller said. The message says what it should be."""
+    """The path does not hold the kind of store that the caller named. The message names the right
+    one.
+    """
 
     code = "invalid"
 
@@ -302,7 +304,11 @@ class _MirrorCopying:
 
 
 class _OfProject(NamedTuple):
-    """An action of the plan for one project, as the data of an action of the plan for all."""
+    """An action in the plan of one project, as it is stored in the plan for all projects.
+
+    project: the name of the project.
+    action: one action of the project's plan.
+    """
 
     project: str
     action: MoveAction
@@ -419,7 +425,7 @@ class _Copying:
         self.plan = MovePlan(self._act)
 
     def _act(self, items: Sequence[MoveAction]) -> None:
-        """Copy the files of some items."""
+        """Copy the files of these items."""
         copies: list[_FileCopy] = [item.content for item in items]
         files = [(copy.path, read_bytes(copy.source)) for copy in copies]
         self._exchange.add_files(self._project, files)
@@ -577,7 +583,7 @@ def plan_graph(graph: NoteGraph | FileGraph, graph_text: GraphText) -> MovePlan:
 
 
 def _merge_into(graph: NoteGraph | FileGraph, items: Sequence[MoveAction]) -> None:
-    """Merge the entities and relations of some items into a graph."""
+    """Merge the entities and relations of these items into a graph."""
     contents = [item.content for item in items]
     relations = [content for content in contents if isinstance(content, GraphRelation)]
     entities = [content for content in contents if not isinstance(content, GraphRelation)]
@@ -654,7 +660,7 @@ _OLDER_PASSING = "a newer one is here"
 class _Incoming(NamedTuple):
     """An entry of the agent-memory server.
 
-    entry: the entry.
+    entry: the entry in our form.
     unknown: the fields of it that we do not know.
     """
 
@@ -799,7 +805,7 @@ def _decide(incoming: _Incoming, entries: NoteEntries, plan: MovePlan) -> None:
 
 
 def _compared(entry: Entry) -> tuple[Any, ...]:
-    """Return the values by which entries are compared.
+    """Return the values to compare entries by.
 
     They have the precision that a note has: seconds, and milliseconds for the end.
     """

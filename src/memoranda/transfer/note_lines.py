@@ -152,7 +152,7 @@ class NoteImport:
             self._write(batch, tally, say)
 
     def _planned_files(self, tally: Tally, warn: Callable[[str], None]) -> Iterator[_NewFile]:
-        """Yield what to do with each line. Raises BadRecord, unless bad lines are to be left out.
+        """Yield a plan for each line. Raises BadRecord, unless bad lines are to be left out.
 
         tally: counts the lines that are left out.
         warn: called with a sentence for each of these.
@@ -206,7 +206,7 @@ class NoteImport:
                 yield number, json.loads(line)
 
     def _plan_line(self, values: dict[str, Any]) -> _NewFile:
-        """Decide what to do with one line. Raises InvalidInput, OutsideError."""
+        """Plan how to import one line. Raises InvalidInput, OutsideError."""
         content = values.get("content")
         header = values.get("header") or ""
         if not isinstance(content, str) or not isinstance(header, str):
@@ -228,7 +228,7 @@ class NoteImport:
         return _NewFile(verb, project, path, data, file, time)
 
     def _place(self, project: str, path: str) -> tuple[str, str]:
-        """Return the project and path at which a note is written.
+        """Return the project and path where a note is written.
 
         If the project does not exist, the note goes into a folder of project `notes` with the
         project's name. Raises InvalidInput for a project that is a graph file.

@@ -148,7 +148,7 @@ def _packed_text(text: str, about: About) -> bytes:
 
 
 def unpack(path: str, data: bytes) -> Unpacked:
-    """Return the note from which a file of a bundle was made.
+    """Return the note that a file of a bundle was made from.
 
     A file that another program wrote stays as it is. A file of ours has our comment in its header.
     Below the comment are the added keys, and the last of them, `memoranda`, has the place of the
@@ -220,7 +220,7 @@ def _meta(row: re.Match[str]) -> dict[str, Any]:
 
 
 def _enclosed(head: str, body: str, about: About, more_keys: Mapping[str, str]) -> bytes:
-    """Turn a note into a document with a new header, in which the old one is a text.
+    """Turn a note into a document with a new header. The old header is a text in the new one.
 
     head, body: the old header and the rest of the note.
     about: the facts about the note.
@@ -317,7 +317,7 @@ def _status(info: NoteInfo, is_confirmed: bool) -> str:
 
 
 def _stale_after(info: NoteInfo) -> str:
-    """Return the moment at which a note ends. "" if it does not end, or ends with a day."""
+    """Return the moment when a note ends. "" if it does not end, or ends with a day."""
     until = info.header.get("valid_until")
     ends = info.expires or (str(until) if until else "")
     return ends if "T" in ends else ""
@@ -350,7 +350,7 @@ def documents(
 
 
 def _bytes(memory: MemorySession, info: NoteInfo) -> bytes:
-    """Return the bytes of the file of a note. For a note without a file, its text."""
+    """Return the content of a note's file, or the text of a note without a file."""
     try:
         return Files(memory, info.project).read(info.path).data
     except (MemorandaError, AttributeError, TypeError):
@@ -383,9 +383,9 @@ def write_bundle(memory: MemorySession, folder: Path, projects: Sequence[str] = 
 
 
 def _index(listed: Mapping[str, Iterable[tuple[str, str]]]) -> str:
-    """Return the text of the index of a bundle.
+    """Return the text of the index of a bundle, with a link to each note.
 
-    listed: the (path, title) of each note in the bundle, by its project.
+    listed: project -> (path, title) of each of its notes in the bundle.
     """
     lines = ["---", f'okf_version: "{VERSION}"', "---"]
     for project, rows in listed.items():
@@ -428,7 +428,7 @@ def plan_bundle(memory: MemorySession, folder: Path, project: str) -> MovePlan:
 
 
 def _write(exchange: Exchange, items: Sequence[MoveAction]) -> None:
-    """Write the files of some items, each into its project."""
+    """Write the files of these items, each into its project."""
     files_by_project: dict[str, list[tuple[str, bytes]]] = {}
     for item in items:
         note: Unpacked = item.content
@@ -438,7 +438,10 @@ def _write(exchange: Exchange, items: Sequence[MoveAction]) -> None:
 
 
 def _files(folder: Path, plan: MovePlan) -> Iterator[tuple[str, bytes]]:
-    """Yield the path and bytes of each document of a bundle, without the index that we wrote."""
+    """Yield (path, bytes) of each document in a bundle. An index that we wrote is left out.
+
+    plan: gets the files that cannot be read, as skipped.
+    """
     for file in sorted(folder.rglob("*.md")):
         path = str(file.relative_to(folder))
         if any(part.startswith(".") for part in Path(path).parts) or file.is_symlink():

@@ -421,7 +421,7 @@ class FolderMove:
         return self._layout.place(name.rstrip("/"))
 
     def _copy(self, progress: Progress | None) -> None:
-        """Copy everything that changed since the last call, and remove what the home no longer has.
+        """Copy everything that changed since the last call, and remove files that the home lost.
 
         progress: called with the work done so far and all work, of which copying is half. None
             calls nothing.
@@ -510,7 +510,7 @@ class FolderMove:
         self._digests[_CONFIG] = sha256(data)
 
     def _relocate(self) -> list[str]:
-        """Replace the path of the source by the path of the target in the copy.
+        """Replace the path of the source by the path of the target, in the files of the copy.
 
         The configuration and the ledgers name folders of projects, spaces and graph files. Returns
         the names of the changed files.
@@ -533,7 +533,7 @@ class FolderMove:
         return changed
 
     def _relocated(self, name: str, data: bytes) -> bytes:
-        """Return the bytes of a file with the path of the target in place of the source's.
+        """Return a file's bytes with the source's path replaced by the target's.
 
         A path counts only as a whole: moving `/home/a` must not change `/home/ab`.
 
@@ -552,7 +552,7 @@ class FolderMove:
         return data
 
     def _check(self, progress: Progress | None) -> None:
-        """Read the copy again, and compare it with what was read at the source.
+        """Read the copy again, and compare it with the source as it was read.
 
         Raises StorageError if something differs.
         """
@@ -646,9 +646,9 @@ _FILES_SYNCED_ALONE = 64
 
 @dataclass(slots=True)
 class Mirrored:
-    """The result of a run of a mirror.
+    """The result of one run of a mirror, which copies a home to another folder.
 
-    files: the number of files now.
+    files: the number of files in the mirror now.
     copied, removed: the number of files that were copied and removed.
     restored: the number of files copied again because somebody changed them in the mirror.
     commits: the number of commits that were made.

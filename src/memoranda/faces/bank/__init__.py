@@ -144,14 +144,14 @@ class _RecordedFailure(NamedTuple):
 
 @dataclass(slots=True)
 class ServerState:
-    """The state of one server in addition to the files of its banks.
+    """The state of one server. The files of its banks are not part of it.
 
     debug: whether updates write a dump.
     llm: the language model that chooses files. None means that rules choose.
     active: kind -> id of the bank that was activated last.
     last: the kind and the id of the bank that was activated last.
     loaded: (agent, key of the bank) -> the files as they were read last.
-    failures: the latest failures.
+    failures: the latest errors, which dumps and replies show.
     methods: (key of the bank, method) -> how often the method has chosen a file.
     lock: held while a call runs.
     """
@@ -805,7 +805,10 @@ class _UpdatePlan:
         return puts
 
     def _dump(self, texts: Mapping[str, str]) -> str:
-        """Return the JSON of the dump for a bank with these texts, by path."""
+        """Return the JSON dump of a bank: its texts, token counts and errors.
+
+        texts: the text of each file of the bank, by path.
+        """
         state = self._state
         bank = self._bank
         ordered_texts = {path: texts[path] for path in banks.in_order(bank.kind, list(texts))}

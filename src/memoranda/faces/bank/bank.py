@@ -59,7 +59,7 @@ Puts = dict[str, "tuple[str, File | None]"]
 
 
 def is_bank_id(text: str) -> bool:
-    """Whether `text` can be the id of a bank, or one part of the path of a file in it."""
+    """Whether `text` is allowed as the id of a bank, or as one part of a path in a bank."""
     if not text or len(text) > _MAX_ID_CHARACTERS or len(text.encode()) > NAME_BYTES:
         return False
     if text[0] in ". " or ".." in text or text in SKIPPED_FOLDERS:
@@ -116,12 +116,12 @@ def bank_data(name: str) -> dict[str, Any]:
 
 
 def template_files(kind: str) -> list[str]:
-    """Return the paths of the template files of a kind of bank, in their order."""
+    """Return the paths of the files that a new bank of this kind begins with, in their order."""
     return [template_file["file"] for template_file in bank_data("templates")[kind]]
 
 
 def in_order(kind: str, paths: Sequence[str]) -> list[str]:
-    """Return paths in the order in which replies show them.
+    """Sort paths as replies show them.
 
     The files of the template come first, then the others in alphabetical order.
     """
@@ -177,7 +177,7 @@ class BankInfo:
 
 @dataclass(slots=True)
 class BankFiles:
-    """The files of a bank by their paths, in the order in which replies show them.
+    """The files of a bank by path, sorted as replies show them.
 
     texts: the text of each file.
     stamps: a value for each file that changes with the file.
@@ -227,7 +227,7 @@ class Bank:
         return self.files.itself(RECORD).kind != "missing"
 
     def record(self) -> dict[str, Any]:
-        """Return the contents of `.bank.json`, or {} if it is missing or unreadable."""
+        """Return the contents of `.bank.json`, or an empty mapping if it cannot be read."""
         try:
             rows = json.loads(self.files.read(RECORD).data)
         except (MemorandaError, ValueError, RecursionError):
@@ -321,7 +321,7 @@ class Bank:
         self.files.put(plan, "edit")
 
     def last_change(self, stamps: Iterable[Stamp]) -> str:
-        """Return when the newest of some files was changed, in UTC and whole seconds.
+        """Return the time of the latest change of these files, in UTC and whole seconds.
 
         For a bank without files, return when it was created.
 
@@ -345,7 +345,7 @@ def _record_text(row: dict[str, Any], repository: Repository | None) -> str:
 
 
 def token_count(texts: Iterable[str]) -> int:
-    """Estimate the tokens of some texts: 1 for 4 characters, or for one Chinese character."""
+    """Estimate the tokens in these texts: 1 for 4 characters, or for one Chinese character."""
     length = 0
     cjk_length = 0
     for text in texts:

@@ -131,7 +131,7 @@ def _split_at_end_of_section(
 
 
 def place_by_rules(kind: str, content: str) -> Placement:
-    """Choose a file for `content` by the table of patterns.
+    """Choose a file for `content` with the table of patterns.
 
     The title is the first line. The category is the first of these: the one whose name is in the
     title, the first one with a pattern in the title, the one with the most hits in the whole text.

@@ -97,7 +97,7 @@ class _GraphFace:
         )
 
     def resources(self) -> list[Resource]:
-        """Return the resource with the whole graph, under each address by which a client may ask.
+        """Return the resource with the whole graph, once for each address that a client may use.
 
         These are the addresses of the servers that we can replace. If the tools replace
         `server-memory`, only its address is offered.
@@ -159,11 +159,11 @@ class _GraphFace:
 
 
 def _schema(row: dict[str, Any], data: dict[str, Any], like: str | None) -> dict[str, Any]:
-    """Return the schema of the arguments of a tool.
+    """Return the JSON schema for the arguments of a graph tool.
 
     row: the declaration of the tool.
-    data: the whole file of declarations, with the properties that several tools share.
-    like: the preset whose names and replies are used. None means our own.
+    data: the whole file of declarations, with properties that several tools share.
+    like: the preset that the tools imitate, such as `server-memory`. None means our own tools.
     """
     properties = dict(row["properties"])
     if row.get("paged"):

@@ -265,7 +265,7 @@ class GraphReply:
             ]
 
     def _entity_data(self, key: EntityKey, texts: Sequence[str]) -> Data:
-        """Return an entity as replies have it, with the observations that the caller asks for.
+        """Return an entity for the reply, with the observations that the caller asks for.
 
         texts: all its observations.
         """
@@ -487,7 +487,7 @@ def _relations_after(
 
 
 def _position_of(relation: GraphRelation) -> Position:
-    """Return the position of a relation, in which a digest of its contents replaces its last part.
+    """Return the position of a relation, with a digest of its contents as the last part.
 
     That part may change when other relations are deleted.
     """
@@ -780,7 +780,7 @@ def _open_neighbours(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 def _distances(
     graph: Graph, names: Sequence[str], direction: str, types: list[str] | None, depth: int
 ) -> dict[str, int]:
-    """Return the names within `depth` relations of some names, each with its distance.
+    """Return all names within `depth` relations of the start: name -> distance.
 
     names: the names to start from, at distance 0.
     direction: `out` follows relations from their source, `in` from their target, `both` either way.
@@ -802,7 +802,7 @@ def _distances(
 def _reached(
     relation: GraphRelation, names: set[str], direction: str, types: list[str] | None
 ) -> list[str]:
-    """Return the entities that a relation leads to from one of `names`.
+    """Return the entities that a relation leads to, starting from one of `names`.
 
     For `a -> b` and the names {a}: `b` with the direction `out` or `both`, nothing with `in`.
 
@@ -826,10 +826,11 @@ def _reply(
     form: Form,
     hint: str = "",
 ) -> Reply:
-    """Return the page of an answer that the arguments ask for, with the graph's warnings.
+    """Reply with one page of entities and relations, and the warnings of the graph.
 
-    keys: the entities of the answer, in order.
-    relations: its relations.
+    keys: all entities of the answer, in order.
+    relations: all relations of the answer.
+    arguments: the arguments of the call, which choose the page.
     form: how the reply is written as JSON, and whether it may have a hint.
     hint: a hint for the model; "" for none.
     """

@@ -118,7 +118,7 @@ def checked_arguments(namespace: str, key: str, value: str, ttl: int) -> tuple[s
 
 
 def memory_recall(entries: Entries, arguments: Arguments, form: str) -> str:
-    """Show the value of a key, or as much of it as fits from `offset` on.
+    """Show the value of a key. A long value is cut; `offset` continues it.
 
     form: the form of the reply, `json` or `markdown`.
     """
@@ -234,7 +234,7 @@ def memory_list_namespaces(entries: Entries, arguments: Arguments, form: str) ->
 
 
 def _unreadable_field(entries: Entries) -> Fields:
-    """Return a field with the namespaces that cannot be read. {} if all can be read."""
+    """Return a field with the namespaces that cannot be read. Empty if all can be read."""
     if entries.unreadable:
         return {"unreadable": ", ".join(entries.unreadable)}
     return {}
@@ -373,7 +373,7 @@ def _cut_value(value: Any, most_characters: int) -> Any:
 
 
 def _list_reply(fields: Fields, name: str, listed: Listed, offset: int, form: str) -> str:
-    """Return a reply with as many whole items of a list as fit, and the offset of the next ones.
+    """Reply with as many whole items of a list as fit, and the offset of the next ones.
 
     fields: other fields of the reply. A field `returned` is set to the number of items.
     name: the field of the list.

@@ -605,14 +605,17 @@ def _as_result(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def search_text(memory: MemorySession, hits: Hits, words: str, page: Page) -> str:
-    """Return the text of a page of hits for `words`, with as many hits as fit."""
+    """Write one page of hits as text. It has as many hits as fit.
+
+    words: the words that were searched for.
+    """
     blocks = _hit_blocks(hits.hits, page, memory.settings.zone)
     page, listed, blocks = page.fit(documents.hits(hits, page.offset), blocks, as_json=False)
     return _search_text(hits, words, page, listed, blocks)
 
 
 def _search_text(hits: Hits, words: str, page: Page, listed: Listed, blocks: list[str]) -> str:
-    """Return the text of a page of hits.
+    """Write the chosen hits as text, below a line that says how many were found.
 
     hits: all hits of the search.
     words: the words of the query, or "".
@@ -727,7 +730,7 @@ def _allowed_types(args: Arguments, query: Query) -> tuple[str, ...]:
 def _common_names(
     names: tuple[str, ...] | None, other_names: tuple[str, ...] | None
 ) -> tuple[str, ...] | None:
-    """Return the names that are in both lists, ignoring case, in the spelling of `names`.
+    """Return the names that are in both lists, whatever their case, as `names` spells them.
 
     None, in an argument as in the result, means a list of all names.
     """

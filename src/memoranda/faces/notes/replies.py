@@ -388,13 +388,13 @@ def _search(memory: MemorySession, text: str, timeframe: str) -> Hits:
 def author_words(memory: MemorySession, info: NoteInfo) -> list[str]:
     """Return the words on the author of a note, such as `by claude` and `unconfirmed`.
 
-    [] if the owner wrote or confirmed the note.
+    Empty if the owner wrote or confirmed the note.
     """
     return [mark.words for mark in memory.author_marks(info)]
 
 
 def author_data(memory: MemorySession, info: NoteInfo) -> Document:
-    """Return the author of a note as JSON. {} if the owner wrote or confirmed the note."""
+    """Return the author of a note as JSON. Empty if the owner wrote or confirmed the note."""
     if memory.author_marks(info):
         return {"by": author(info.provenance), "confirmed": False}
     return {}

@@ -127,7 +127,10 @@ def _observation_counts(note: Note) -> dict[str, int]:
 
 
 def _contradiction_data(memory: MemorySession, note: Note) -> dict[str, str]:
-    """Return the key of a reply that says which older note a new note contradicts. {} if none."""
+    """Return the key `contradicts`, which names the older note that a new one contradicts.
+
+    Empty if the new note contradicts none.
+    """
     contradiction = written_over(memory, note)
     if contradiction is None:
         return {}
@@ -390,7 +393,7 @@ def _addition(operation: str, section: str, content: str) -> edits.Edit:
 
 
 def _edit_line(args: Arguments, edited: edits.Edited) -> str:
-    """Return the line that says what an edit changed, e.g. `added: 2 lines at line 7`.
+    """Return a line about the effect of an edit, e.g. `added: 2 lines at line 7`.
 
     edited: the effect of the edit.
     """
@@ -459,7 +462,7 @@ def move_note(memory: MemorySession, args: Arguments) -> Reply:
 
 
 def _moved_text(memory: MemorySession, moved: Moved, *, is_folder: bool) -> str:
-    """Return the text of the reply to a move: what was moved where, and what became of links."""
+    """Reply to a move: which note was moved where, and what happened to links."""
     if is_folder:
         noun = "folder"
         last_row = f"notes: {moved.notes}"
@@ -597,7 +600,7 @@ def _folder_habits(memory: MemorySession, project: str) -> dict[str, Any]:
     """Return how an agent should write in a project that people keep with another program.
 
     For a vault of Obsidian: `{"kept_with": "Obsidian", "notes_of_days": "daily/YYYY-MM-DD"}`, for
-    example. {} for other projects.
+    example. Empty for other projects.
     """
     conventions = conventions_of(memory, project)
     access = memory.access_to(project)

@@ -303,11 +303,11 @@ class _Search:
     def _filled_up(
         self, hits: Hits, parsed: parse.ParsedQuery, today: date | None, near: Nearness | None
     ) -> Hits:
-        """Fill a page with notes that have some of the words.
+        """Fill up a page of hits with notes that have only some of the words.
 
-        hits: the page of notes with all words, which is not full.
+        hits: the hits on the page so far. They have all words.
         parsed: the query as clauses of terms.
-        today: the day from which "last week" in a question counts.
+        today: the day that "last week" in a question is counted from.
         near: compares meanings. None compares only words.
         """
         from_start = _Search(self.context, self.offset + self.limit, offset=0, explain=self.explain)
@@ -318,10 +318,11 @@ class _Search:
     def _strict(self, parsed: parse.ParsedQuery, today: date | None) -> Hits:
         """Search for notes with all words of a query, and return one page of hits.
 
-        Notes with the words as whole words come before notes with longer words.
+        Notes with the words as whole words come first. Then come notes in which a word only begins
+        a longer word.
 
         parsed: the query as clauses of terms.
-        today: the day from which "last week" in a question counts.
+        today: the day that "last week" in a question is counted from.
         """
         context = self.context
         page_end = self.offset + self.limit
@@ -462,12 +463,12 @@ class _Search:
     def _relaxed(
         self, today: date | None, near: Nearness | None, first: Sequence[Hit] = (), skip: int = 0
     ) -> Hits:
-        """Search for notes with any of the informative words.
+        """Search for notes with at least one of the informative words.
 
-        today: the day from which "last week" in a question counts.
+        today: the day that "last week" in a question is counted from.
         near: compares meanings. None compares only words.
-        first: hits that come before all others.
-        skip: how many of the hits to leave out at the beginning.
+        first: hits that are put before all others.
+        skip: how many hits to leave out at the beginning.
         """
         limit = self.limit
         offset = self.offset
@@ -747,7 +748,7 @@ def _smart_score(
 
 
 def _plain_hits(db: sqlite3.Connection, notes: Sequence[NoteInfo], query: Query) -> list[Hit]:
-    """Turn notes into hits with score 0, each with the beginning of its text as snippet."""
+    """Turn notes into hits with score 0. The snippet is the beginning of the text."""
     hits = []
     for note in notes:
         front, text = text_of(db, note.row)
@@ -815,16 +816,16 @@ def find_evidence(
     viewer: the agent that asks; None for the owner. Hidden notes are left out.
     max_chars: the most characters that the hits take as `evidence_text` words them.
     projects: the projects to search; None for all.
-    today: the day from which "last week" in the question counts. None means that only written dates
-        are understood.
+    today: the day that "last week" in the question is counted from. None means that only written
+        dates are understood.
     near: compares meanings. None compares only words.
     filters: further filters, and the time at which notes must be valid.
     skip: returns True for notes to leave out. None leaves out no note.
-    least: leave out each chunk with a lower relevance (0 to 1), which is how much of the question's
-        words it has. 0 leaves out none.
-    floor: if no chunk has this relevance, nothing answers the question, and the result is []. 0
+    least: the lowest relevance of a chunk in the result. Relevance is the share of the question's
+        words that a chunk has, from 0 to 1.
+    floor: if no chunk has this relevance, nothing answers the question, and the result is empty. 0
         means no limit.
-    related: the cosine from which a note has to do with a question. With such a note, `floor` does
+    related: the lowest cosine at which a note is about the question. If a note has it, `floor` does
         not matter. 0 if it is not known for the model.
     """
     query = filters.replace(

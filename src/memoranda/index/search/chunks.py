@@ -140,7 +140,7 @@ class Chunk:
 
 
 class _Passage(NamedTuple):
-    """The part of a note from `start` to `stop` that may answer a question.
+    """A part of a note that may answer a question, from `start` to `stop`.
 
     row: the row of the note.
     score: the score of this part.
@@ -302,10 +302,10 @@ class ChunkReading:
                 piece.score += gain
 
     def _spread_over_conversations(self) -> None:
-        """Lower the score of each note by the number of better notes of its conversation.
+        """Lower the score of each note that follows better notes of the same conversation.
 
-        Where something is told, an agent needs what different conversations say of it. The notes
-        beside a hit are shown with it anyway. `self._losses` keeps how much each note loses.
+        The hits should come from different conversations, because notes next to a hit are shown
+        with it anyway. `self._losses` keeps how much each note loses.
         """
         better_counts: dict[int, int] = {}
         for row in newest_first(self.scores):
@@ -465,7 +465,7 @@ class ChunkReading:
         return self.scores.get(row, min(self._ranking.scores.get(row, 0.0), self._least))
 
     def shares(self, row: int) -> dict[str, float]:
-        """Return what each feature adds to the score of a note: `{"words": 0.61, "date": 0.98}`.
+        """Return the score of a note, split by feature: `{"words": 0.61, "date": 0.98}`.
 
         Zeros are left out. `passage` is the part of the best chunk of a long note. The result is
         empty for a note that has no score here.
@@ -679,10 +679,10 @@ class ChunkReading:
         return 1.0
 
     def _about_note(self, row: int, whole: Chunk, highest: float) -> dict[str, float]:
-        """Return what a note as a whole adds to the score of each of its chunks, by feature.
+        """Return the features that a whole note adds to the score of each of its chunks.
 
         whole: the note as one chunk.
-        highest: the highest score by words of any note.
+        highest: the highest word score of any note.
         """
         table = self._table
         by_words = self._words_share(row) * (1 - table.passage) * whole.word_score
@@ -737,7 +737,7 @@ class ChunkReading:
         return self._ranking.is_reply(self._features[piece.row])
 
     def _is_in_standing_turn(self, piece: Chunk) -> bool:
-        """Whether the note of a chunk is a turn in which a person says what holds from now on."""
+        """Whether a chunk is in a turn where a person says how things should be from now on."""
         return self._ranking.is_standing(self._features[piece.row])
 
     def _find_words(self) -> None:
@@ -790,7 +790,7 @@ class ChunkReading:
                 piece.bits |= word_bits | title_bits
 
     def _neighbor_scores(self, all_chunks: Sequence[Chunk]) -> dict[int, float]:
-        """Return what the best chunks add to the scores of their neighbors.
+        """Return how much the neighbors of the best chunks gain from them.
 
         The result maps `id(neighbor)` to the sum of the shares that the neighbor gets.
         """
@@ -916,9 +916,9 @@ def _score_words(chunks: Collection[Chunk], scorer: TermScorer, brevity: float) 
 
 
 def _together(chunks: Sequence[Chunk], bits: int) -> Chunk:
-    """Return one chunk that has the words and counts of all chunks of a note.
+    """Combine all chunks of a note into one chunk, with the words and counts of all.
 
-    bits: the words of the query in the names of the note.
+    bits: the words of the query that the names of the note contain.
     """
     often: dict[int, int] = {}
     for piece in chunks:

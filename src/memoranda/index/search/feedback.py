@@ -49,13 +49,14 @@ def topic_shares(
     rarity: Callable[[float], float],
     candidates: Collection[int],
 ) -> dict[int, float]:
-    """Return how much of the topic of the best notes each candidate contains, by row.
+    """Return how much each candidate is about the topic of the best notes: row -> 0 to 1.
 
-    The candidate with the largest part gets 1. Candidates without a word of the topic are left out.
+    The topic is made of the frequent words of the best notes. The candidate with most of it gets 1.
+    Candidates without any word of the topic are left out.
 
     sources: (text, score) of each of the best notes.
-    rows_of: returns the rows of the notes with a word.
-    rarity: returns the weight of a word that the given number of notes contain.
+    rows_of: returns the rows of the notes that contain a word.
+    rarity: returns the weight of a word from the number of notes that contain it.
     candidates: the rows of the notes that may gain.
     """
     topic: list[_TopicWord] = []

@@ -140,7 +140,7 @@ def term(text: str, *, phrase: bool = False) -> Term | None:
 
 
 def _phrase_tokens(text: str) -> list[str]:
-    """Return the first words of a piece of a query, and of each long run its beginning."""
+    """Return the first words of a piece of a query. A long run of Chinese or Japanese is cut."""
     phrase_tokens = tokens(text)[:_MAX_PHRASE_WORDS]
     if len(text) > _MAX_RUN_CHARACTERS and not text.isascii():
         return [token[:_MAX_RUN_CHARACTERS] if is_cjk(token) else token for token in phrase_tokens]
@@ -859,9 +859,12 @@ def _dates() -> re.Pattern[str]:
 
 
 def _written(match: re.Match[str]) -> list[Period]:
-    """Return the periods of a match of `_dates`: the month and, if one is named, the day.
+    """Return the periods that a written date means: its month and, if it names one, its day.
 
-    "may" counts as a month only with a day, a year or a word such as "in" before it.
+    "may" counts as a month only with a day, a year or a word such as "in" before it. Returns an
+    empty list if the match is not a date.
+
+    match: a match of `_dates`.
     """
     year = match["y1"] or match["y3"]
     day = match["d1"] or match["d2"] or match["d3"] or match["d4"]

@@ -120,7 +120,7 @@ _NEIGHBORS = (
 
 @dataclass(slots=True)
 class NoteText:
-    """The texts of a note that are read for a search.
+    """The texts of a note that a search reads.
 
     row, project: the row of the note, and its project.
     names: the title and aliases.
@@ -146,7 +146,7 @@ class NoteText:
 
 
 class _StoredText(NamedTuple):
-    """The columns of which a `NoteText` is made.
+    """The columns that make up a `NoteText`.
 
     aliases, tags: JSON lists, None without any.
     header: the header as JSON, or None.
@@ -172,7 +172,7 @@ class Features(NamedTuple):
     """The ranking features of a note, as they were indexed (schema.sql, table `feature`).
 
     row: the row of the note.
-    conversation, position: the conversation of which it is a turn, and its place in it.
+    conversation, position: the conversation that it is a turn of, and its place there.
     speaker: the folded first name of the person who says it, or None.
     day: the day that it is about, as YYYY-MM-DD.
     words: about how many words it has.
@@ -287,7 +287,7 @@ class SearchContext:
 
     @cached_property
     def spans(self) -> list[filters.Span]:
-        """The times at which notes are valid, for each note that is not always valid."""
+        """When notes are valid, for each note that is not valid at all times."""
         if "spans" not in self._cache:
             spans = superseding.valid_spans(self.db)
             self._cache.keep({"spans": spans}, 100 * len(spans))
@@ -783,7 +783,7 @@ class SearchContext:
         return [row_values for row_values in features_by_row.values() if row_values]
 
     def rows_of_days(self, first: str, last: str, most: int) -> list[int]:
-        """Return the newest notes of some days, at most `most`.
+        """Return the newest notes of a range of days, at most `most`.
 
         first, last: the first and the last day, as YYYY-MM-DD.
         """
@@ -804,7 +804,7 @@ class SearchContext:
         }
 
     def speakers(self, words: Sequence[str]) -> set[str]:
-        """Return the words that are names of speakers of notes that the viewer sees."""
+        """Return the words among these that name a speaker in a note that the viewer may see."""
         names = self.db.execute(
             "select value from json_each(:words) where exists"
             f" (select 1 from feature f where f.speaker = value and {_VISIBLE})",

@@ -244,7 +244,7 @@ class _WordLookup:
 
 
 class TermScorer(dict[int, float]):
-    """Maps bits (`word_marks`) to the sum of the weights of their words.
+    """A cache: bits (`word_marks`) -> the sum of the weights of their words.
 
     A sum is computed when it is first asked for. A word in the title adds `WEIGHTS.title` times its
     weight.
@@ -295,7 +295,7 @@ def _table_for_told() -> weights.Weights:
 
 
 class Ranking:
-    """The notes that answer a query, their scores, and what each feature adds to them.
+    """Finds the notes that answer a query, and scores them by features.
 
     context: the filters and the viewer.
     text: the text of the query.
@@ -306,7 +306,7 @@ class Ranking:
     near: compares meanings. None compares only words.
 
     Results, by row of the notes that were scored:
-    scores: the scores.
+    scores: the sum of what all features add.
     features: the features from the index.
     bits: the words that each note contains.
     cosines: the similarity of meaning, scaled from 0 to 1. Empty if meanings were not compared.
@@ -387,7 +387,7 @@ class Ranking:
         self.scores = self._scores()
 
     def _leave_out_features_of_talks(self) -> None:
-        """Set weights to 0 of features that the question has no use for."""
+        """Set the weights of features to 0 that are useless for this question."""
         is_for_all_words = self.query is not None
         # Replies count in full if the question asks for them.
         if self.question.asks_assistant or is_for_all_words:
@@ -423,7 +423,7 @@ class Ranking:
         return max(map(self.scorer.__getitem__, different_bits), default=0.0) or 1.0
 
     def _take(self, rows: Sequence[int]) -> None:
-        """Set `features` to the notes in `rows`, which a search for all words has found.
+        """Set `features` to the notes in `rows`, the result of a search for all words.
 
         Each note is scored as if it belonged to no conversation.
         """
@@ -563,13 +563,13 @@ class Ranking:
         return share
 
     def shares(self, row: int) -> dict[str, float]:
-        """Return what each feature adds to the score of a scored note. Zeros are left out."""
+        """Return the score of a note, split by feature. Zeros are left out."""
         parts = dict(zip(_FEATURES, self._parts(self.features[row]), strict=True))
         parts["several"] = self.table.several * self._better.get(row, 0)
         return {name: round(value, 3) for name, value in parts.items() if round(value, 3)}
 
     def _parts(self, note: Features) -> tuple[float, ...]:
-        """Return what each of _FEATURES adds to the score of a note, in their order.
+        """Return the score of a note, split into the parts that _FEATURES name, in their order.
 
         This function alone defines how a note is scored.
         """
@@ -633,10 +633,10 @@ class Ranking:
         )
 
     def _scores(self) -> dict[int, float]:
-        """Return the score of each note, by row: the sum of what all its features add.
+        """Return the score of each note, by row. It is the sum of what its features add.
 
-        If the question asks for several things, a note scores less for each better note of its
-        conversation. The number of these better notes is kept in `self._better`.
+        If the question asks for several things, a note loses score for each better note of the same
+        conversation. `self._better` keeps the number of these better notes.
         """
         # Scores are rounded to six decimals, so that equal scores stay equal. `round` would take
         # three times as long.
@@ -673,7 +673,7 @@ class Ranking:
         return (words * (1 - share), cosine * share)
 
     def meaning_share(self, row: int) -> float:
-        """Return the share of meaning in the score of a scored note that has a vector, from 0 to 1.
+        """Return the weight of meaning in the score of a note that has a vector, from 0 to 1.
 
         A note that stands alone may have a lower share than a turn of a talk (`alone_meaning`).
         """
@@ -682,7 +682,7 @@ class Ranking:
         return self.table.meaning
 
     def words_left(self, row: int) -> float:
-        """Return the share that words keep in the score of a conversation or of a note as one.
+        """Return the weight of words, as opposed to meaning, in the score of a whole note: 0 to 1.
 
         It is 1 if meanings were not compared.
         """
@@ -714,9 +714,9 @@ class Ranking:
         self.features.update((note.row, note) for note in self.context.features(rows))
 
     def _look_up(self, rows: Collection[int]) -> None:
-        """Set `self.bits` of each of these notes that contains a word of the query.
+        """Find out which words of the query each of these notes contains, and set its `self.bits`.
 
-        Notes without such a word get no entry.
+        Notes without a word of the query get no entry.
         """
         selected_rows = set(rows)
         for bits, group in self._groups.items():
@@ -729,7 +729,7 @@ class Ranking:
 
     @cached_property
     def _all_bits(self) -> dict[int, int]:
-        """The bits of all notes that contain a word of the query, by row."""
+        """The words of the query in each note, as bits, by row. Notes without one have no entry."""
         bits: defaultdict[int, int] = defaultdict(int)
         for bit, rows in _lists(self.words):
             for row in rows:
@@ -737,7 +737,7 @@ class Ranking:
         return bits
 
     def _score_words(self) -> dict[int, float]:
-        """Return the score of each note by its words, from 0 to 1, by row. The best note gets 1.
+        """Score each note by its words: row -> 0 to 1. The best note gets 1.
 
         As in BM25, a short note gets more than a long note with the same words.
         """
@@ -817,7 +817,7 @@ class Ranking:
         return self._most_held() / (total_weight or 1.0)
 
     def _most_held(self) -> float:
-        """Return the highest sum of the weights of the words that one note contains."""
+        """Return the highest sum of word weights in one note. Weak words count 0."""
         weights_of_words = [0.0 if word.is_weak else word.weight for word in self.words]
         highest = 0.0
         for bits in set(self.bits.values()):
@@ -866,7 +866,7 @@ class Ranking:
                 together[conversation] = together.get(conversation, 0) | bits(row, 0)
 
     def _share_with_neighbors(self, own_scores: Mapping[int, float]) -> None:
-        """Give a part of the scores of the best turns to the notes before and after them.
+        """Give the notes before and after the best turns a part of the turns' scores.
 
         These neighbors are added to the scored notes even if they contain no word.
 
@@ -917,7 +917,7 @@ def is_assistant(speaker: str | None) -> bool:
 
 
 def is_user(speaker: str | None) -> bool:
-    """Whether records of talks with an assistant use this name for the person."""
+    """Whether a speaker's name means the person who talks with an assistant, as `user` does."""
     return speaker in _USERS
 
 

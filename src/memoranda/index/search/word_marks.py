@@ -38,5 +38,5 @@ def marks_of(bits: int, word: int) -> int:
 
 
 def last_word(bits: int) -> int:
-    """Return the number of the last word of the query that has a mark. -1 if no word has one."""
+    """Return the number of the last word of the query that is marked in `bits`. -1 if none is."""
     return (bits.bit_length() - 1) // _WIDTH

@@ -187,7 +187,7 @@ def inflections(word: str) -> list[str]:
 
     Some of the forms are not words (`studie`), so the caller must check that notes contain them.
 
-    word: a folded word.
+    word: the word, folded (text/folding.py).
     """
     if not _INFLECTED.fullmatch(word) or word in _invariant():
         return list(_irregular().get(word, ()))
@@ -371,13 +371,13 @@ class WordFinder:
     def _add_spelling(
         self, parts: Sequence[str], is_open: bool, number: int, words: Sequence[str]
     ) -> None:
-        """Add one spelling of a word of the query to the table of its kind.
+        """Add one spelling of a query word to the table that finds spellings of its kind.
 
-        `time zone` goes to `_phrases`, as does `c++`, which has signs. A Chinese run goes to
-        `_runs`, any other single word to `_stems`.
+        `_phrases` takes `time zone`, and words with signs such as `c++`. `_runs` takes Chinese, and
+        `_stems` any other single word.
 
-        parts: the words of the spelling. Nothing is added if there are none.
-        is_open: whether longer words count.
+        parts: the words of the spelling. If it is empty, nothing is added.
+        is_open: whether longer words that begin with it count, too.
         number: the number of the word in the query.
         words: if `parts` is a single word, all forms of it that count.
         """
@@ -404,7 +404,7 @@ class WordFinder:
             self._split.append((first, number))
 
     def places(self, text: str) -> list[MarkedPlace]:
-        """Return the places at which a text has words of the query, in no particular order."""
+        """Return where a text has words of the query, in no particular order."""
         # Words are looked for in the folded text, in which `ﬁx` is `fix`. So its characters may be
         # at other positions: `positions` has the position in `text` of each folded character. None
         # if all of them are at the same positions.

@@ -271,9 +271,11 @@ class Vectors:
         return removed.rowcount
 
     def _keys_of_files(self, indexes: Sequence[Path]) -> tuple[np.ndarray, int]:
-        """Return (keys of all texts of the index files, number of vectors that are not needed).
+        """Return the keys that these indexes need, and the number of vectors they do not need.
 
-        A vector is not needed if no index file has its text, or if another vector has its key.
+        A vector is not needed if no index has its text any longer, or if the file has it twice.
+
+        indexes: the index files.
         """
         keys_of_files = [store.keys_of(path) for path in indexes]
         # The empty array, because nothing cannot be joined.
@@ -292,7 +294,7 @@ class Vectors:
             return unused_count
 
     def collect(self, indexes: Sequence[Path], *, least_share: float = 0.25) -> int:
-        """Drop vectors of texts that are in none of the index files. Returns how many were dropped.
+        """Drop vectors that no index file needs. Returns how many were dropped.
 
         indexes: the index files.
         least_share: drop vectors only if at least this share of all vectors is not needed, since

@@ -323,7 +323,7 @@ def passages_of(title: str, body: str) -> list[EmbeddedPassage]:
 
 
 def _says_something(name: str) -> bool:
-    """Whether a title or heading tells what a text is about.
+    """Whether a title or heading tells something about the text below it.
 
     It needs a word, and beside digits two words: "Turn 003" and "2026-05-07" say nothing.
     """
@@ -333,7 +333,7 @@ def _says_something(name: str) -> bool:
 
 
 def key_of(text: str) -> int:
-    """Return the key under which the vector of a text is kept: 64 bits of a hash of the text."""
+    """Return the key of a text's vector: 64 bits of a hash of the text."""
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
@@ -370,7 +370,7 @@ def _text(db: sqlite3.Connection, row: int) -> tuple[str, str] | None:
 
 
 def texts(db: sqlite3.Connection, notes: Iterable[int], keys: set[int]) -> dict[int, str]:
-    """Return the texts of the passages of `notes` whose key is among `keys`, by key."""
+    """Return the passages of these notes that have one of these keys: key -> text."""
     texts_by_key: dict[int, str] = {}
     for row in dict.fromkeys(notes):
         title_and_body = _text(db, row)

@@ -276,10 +276,10 @@ class ReplicaFolder:
         return keys
 
     def holds(self, key: Key, digest: str | None) -> bool:
-        """Whether a place has a file with this SHA-256.
+        """Whether the file at a place has this SHA-256.
 
         key: the (project, path) of the place.
-        digest: the SHA-256. With None, whether anything is at the place.
+        digest: the SHA-256. If it is None, the answer is whether anything is at the place.
         """
         if is_row(*key):
             data = self.review_rows.bytes_at(key[1])
@@ -391,7 +391,7 @@ class ReplicaHistory(History):
 
     @property
     def last_of_machine(self) -> int:
-        """The number of the latest change of a file of this machine.
+        """The number of the latest change that touched a file of this machine only.
 
         Without such a change, it is the number before the first.
         """
@@ -438,7 +438,7 @@ class ReplicaHistory(History):
         return before, self._end_at(_OF_MACHINE, "<", moment)
 
     def _earliest_from(self, series: range, number: int) -> str:
-        """Return the earliest time of the changes of a series from a number on, "" if none is there.
+        """Return the time of the earliest change in a series, from a number on. "" without one.
 
         It need not be the time of the first of these changes, because the clocks of machines
         differ.
@@ -829,7 +829,7 @@ class SharedFiles:
         return self._access
 
     def _read(self, path: Path) -> bytes | None:
-        """Return the bytes of the copy of a shared file. None if it does not exist."""
+        """Return the content of this machine's copy of a shared file. None if there is no copy."""
         if path == self._layout.access:
             return self._access_rows().dump()
         return _read(path)

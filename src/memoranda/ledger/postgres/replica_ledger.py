@@ -573,7 +573,7 @@ class ReplicaLedger(Ledger):
         return True
 
     def _has_complete_copy(self) -> bool:
-        """Whether the folder is a complete copy of some state of the space."""
+        """Whether the folder has a complete copy of the space, which need not be the latest."""
         return self._folder.state() is not None
 
     def _put_missing_files(self, rows: Iterable[FileRow]) -> None:

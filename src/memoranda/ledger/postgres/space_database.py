@@ -65,10 +65,11 @@ where backend_xmin is not null and pid <> pg_backend_pid() and datname = current
 
 
 class _KeepingSetting(NamedTuple):
-    """A setting by which the server may keep contents of its tables at another place.
+    """A server setting that may make the server keep table contents at another place.
 
-    off_values: the values at which it does not.
-    text: what the server does at all other values.
+    name: the name of the setting.
+    off_values: the values that turn this off.
+    text: tells what the server does at all other values.
     """
 
     name: str
@@ -245,7 +246,7 @@ class SpaceDatabase(Connection):
         return bool(self._rows(sql, self.space, notes + 1)[0][0] > notes)
 
     def news(self, since: int, most: int) -> SpaceNews | None:
-        """Fetch what happened in the space since a change, in one round trip.
+        """Fetch everything in the space that is newer than a change, in one round trip.
 
         since: the number of the change.
         most: the highest number of changes, of steps and of files to fetch.
@@ -560,9 +561,9 @@ class SpaceDatabase(Connection):
         return ""
 
     def runs_jobs(self) -> bool:
-        """Whether this replica does the upkeep of the space.
+        """Whether this replica does the upkeep of the space, so that only one replica does.
 
-        The first replica that calls this does the upkeep, until its connection ends.
+        The first replica that calls this takes it over, until its connection ends.
         """
         sql = (
             "select case when exists (select from pg_locks where locktype = 'advisory' and pid = pg_backend_pid() "
@@ -730,7 +731,7 @@ class SpaceDatabase(Connection):
 
     @contextmanager
     def sharing(self) -> Iterator[None]:
-        """Run the block in a transaction in which nobody else can change shared files."""
+        """Run the block in a transaction. Meanwhile nobody else can change shared files."""
         lock = "select pg_advisory_xact_lock(hashtext('memoranda files'), hashtext(%s))"
         with self._transaction_after(lock, self.space):
             yield

@@ -36,7 +36,8 @@ _STEP_COLUMNS_OF_S = ", ".join(f"s.{column}" for column in f"change, {STEP_COLUM
 
 
 class SpaceState(NamedTuple):
-    """The state of a space, by which a replica sees whether it is up to date.
+    """The state of a space. A replica compares it with its own state to see whether it is up to
+    date.
 
     id: identifies the space. A later space with the same name has another id.
     last: the number of its latest change.
@@ -214,7 +215,7 @@ class SqlStatement:
 
 
 def marks_of(columns: str) -> str:
-    """Return the placeholders for the values of some columns: `%s, %s` for `number, time`."""
+    """Return placeholders for the values of these columns: `%s, %s` for `number, time`."""
     return ", ".join(["%s"] * len(columns.split(",")))
 
 
@@ -439,7 +440,7 @@ def of_row(space: str, number: int, step: Step) -> Iterator[SqlStatement]:
 
 
 def of_fold(space: str, folded: Mapping[str, ReadRow]) -> Iterator[SqlStatement]:
-    """Yield the SQL that subtracts the reads that were added to the headers of notes.
+    """Yield the SQL that subtracts reads, because headers of notes count them now.
 
     space: the name of the space.
     folded: the reads to subtract, by the id of their note. Reads that came later are kept.

@@ -41,7 +41,7 @@ __all__ = ["GAP", "Reading", "Recurrence", "next_time_after", "read", "read_all"
 def read(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> Reading:
     """Read the one time that a text names: "call Bob tomorrow at 3pm".
 
-    text: the text.
+    text: the words of a person, with exactly one time.
     now: the present, aware.
     zone: the zone of days and clocks, unless the text names another.
     day_hour: the hour (0-23) assumed for a day without a time.
@@ -57,7 +57,7 @@ def read(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> Reading:
 def read_times(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> list[Reading]:
     """Read the times after `now` that a text names, in order: two for "8am and 8pm".
 
-    text: the text.
+    text: the words of a person.
     now: the present, aware.
     zone: the zone of days and clocks, unless the text names another.
     day_hour: the hour (0-23) assumed for a day without a time.
@@ -114,7 +114,7 @@ def read_all(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> list[
 
     A vague word such as "soon" refuses all times of its paragraph (contract 001, 6 and 9).
 
-    text: the text.
+    text: a text of any length, such as a note.
     now: the present, aware.
     zone: the zone of days and clocks, unless a group names another.
     day_hour: the hour (0-23) assumed for a day without a time.
@@ -145,7 +145,11 @@ def read_all(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> list[
 
 
 def _groups(text: Text) -> list[Sentence]:
-    """Return the groups of joined time words in a text that say when."""
+    """Return the groups of time words in a text that say when. Each group is a `Sentence`.
+
+    A group has the time words that belong together: "tomorrow at 3". Groups that say no time, not
+        even a vague one, are left out.
+    """
     groups = []
     for cluster in clusters(parts_of(text)):
         parts = [part for part in parts_that_count(cluster, text.plain) if not part.is_loose]
@@ -201,7 +205,7 @@ def _says_nothing(part: Part, parts: Sequence[Part]) -> bool:
 
 
 def _without_time(forms: Text, text: str) -> TimeRefused:
-    """Return the refusal of a text in which no time was found.
+    """Return the error for a text that names no time.
 
     It names words of other languages that may say one, such as "morgen".
     """

@@ -61,7 +61,7 @@ def bounds_of(sentence: Sentence, today: date) -> Bounds:
 
 
 def repeated_days(sentence: Sentence) -> list[Part]:
-    """Return the day words that say on which days a series comes."""
+    """Return the day words that name the days of a series."""
     return [
         part for part in sentence.parts if part.is_day and not part.role and part.kind != "span"
     ]
@@ -118,16 +118,17 @@ def _bound_by_days(bounds: Bounds, sentence: Sentence, today: date) -> None:
 
 
 def _last_day(sentence: Sentence, ends: Sequence[Part], first: date | None, today: date) -> date:
-    """Return the day with which a series ends.
+    """Return the last day of a series.
 
-    A day counts from the first one: "from next Monday to Friday" ends in the same week. A day with
-    its week counts from today: "from next Monday to next Friday" ends in that week, too.
+    The end of "from next Monday to Friday" is counted from the first day, so it is in the same
+    week. In "from next Monday to next Friday" it names its own week, so it is counted from today.
 
+    sentence: the words of the series, which an error names.
     ends: the words of the end.
     first: the first day of the series, if the text names it.
-    today: the day at which the text is read.
+    today: the day on which the text is read.
 
-    Raises AmbiguousTime for several days, and for an end before the first day.
+    Raises AmbiguousTime if several days are possible, or only days before the first one.
     """
     if first is None or not any(_counts_from_today(part) for part in ends):
         return _day(sentence, ends, first or today)

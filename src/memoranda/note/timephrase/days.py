@@ -33,7 +33,7 @@ _SATURDAY = 5
 
 
 def wall_time(day: date, clock: time, zone: tzinfo) -> datetime:
-    """Return the moment at which clocks in a time zone show `clock` on `day`.
+    """Return the moment when clocks in a time zone show `clock` on `day`.
 
     Where summer time ends, a clock shows some times twice: the first one is returned. Where it
     begins, 02:30 does not exist: the moment half an hour after the jump is returned. Raises
@@ -149,7 +149,7 @@ def _choices(lexemes: Sequence[Lexeme], today: date) -> list[_Choice]:
 
 
 def _names_its_span(lexeme: Lexeme) -> bool:
-    """Whether the word itself says in which week or year its day is: "next Friday"."""
+    """Whether the word itself names the week or year of its day: "next Friday"."""
     if lexeme.kind in ("weekday", "weekend"):
         return lexeme.value.weeks is not None
     return lexeme.kind == "date" and lexeme.value[0].year is not None

@@ -47,7 +47,7 @@ class Hour(NamedTuple):
     word: str = ""
 
     def on(self, day: date, zone: tzinfo) -> datetime:
-        """Return the moment at which a clock in this zone shows the hour of `day`."""
+        """Return the moment when a clock in this zone shows the hour on `day`."""
         return wall_time(day + timedelta(days=self.days), self.at, zone)
 
 

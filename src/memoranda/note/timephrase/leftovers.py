@@ -157,12 +157,12 @@ def _tables_for(parts: Sequence[Part]) -> list[str]:
 
 
 def _is_inside(span: tuple[int, int], spans: Sequence[tuple[int, int]]) -> bool:
-    """Whether one of `spans` contains all of `span`. Each is a (start, end)."""
+    """Whether `span` is completely inside one of `spans`. Each is a (start, end)."""
     return any(start <= span[0] and span[1] <= end for start, end in spans)
 
 
 def _is_covered(span: tuple[int, int], spans: Sequence[tuple[int, int]]) -> bool:
-    """Whether `span` overlaps with one of `spans`. Each is a (start, end)."""
+    """Whether `span` overlaps one of `spans`. Each is a (start, end)."""
     return any(start < span[1] and span[0] < end for start, end in spans)
 
 

@@ -278,10 +278,10 @@ def _moments(
 def _without_clock(day: date, is_only: bool, clock: Clock) -> datetime:
     """Return the moment of a day without a clock: the usual hour, or the late one if that is over.
 
-    day: the day.
+    day: the day that the words mean.
     is_only: whether the words may mean only this day. If "Friday" is said on a Friday whose usual
         hour has passed, next week's is meant, so this one does not get the late hour.
-    clock: the moment at which the text is read.
+    clock: when the text is read.
     """
     usual = wall_time(day, time(clock.day_hour), clock.zone)
     late = wall_time(day, _LATE, clock.zone)

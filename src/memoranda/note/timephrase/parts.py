@@ -216,7 +216,7 @@ def _class_of(lexeme: Lexeme) -> str:
 
 
 def clusters(parts: Sequence[Part]) -> Iterator[list[Part]]:
-    """Yield the parts in clusters, which are lists of parts that are joined to each other.
+    """Group the parts of a text into clusters. The parts of a cluster are joined to each other.
 
     "tomorrow at 3 … Friday" has two clusters: `[tomorrow, at 3]` and `[Friday]`.
     """

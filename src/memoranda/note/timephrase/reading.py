@@ -55,7 +55,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The moment at which a text is read.
+    """The moment when a text is read.
 
     now: this moment, in `zone`.
     zone: the time zone of the reader.

@@ -258,9 +258,9 @@ def next_time_after(
 
 
 def _is_time_of(rule: Recurrence, moment: datetime, zone: tzinfo) -> bool:
-    """Whether a moment has the day and the hour of a rule of days, whatever its interval.
+    """Whether a moment has the right day and hour for a rule, if its interval is ignored.
 
-    For "every other Monday at 9", any Monday at 9 has.
+    "every other Monday at 9" has any Monday at 9.
     """
     without_interval = replace(rule, interval=1)
     just_before = moment - timedelta(microseconds=1)

@@ -133,7 +133,7 @@ def _elapsed_series(
 
 
 def _elapsed_rule(repetition: Repetition) -> tuple[Recurrence, Fraction]:
-    """Return the rule of a repetition of hours or minutes, and how many minutes it takes.
+    """Return the rule for "every 2 hours", and how many minutes one interval takes.
 
     Raises ValueError if it is not of whole minutes, or comes too often.
     """
@@ -146,14 +146,14 @@ def _elapsed_rule(repetition: Repetition) -> tuple[Recurrence, Fraction]:
 
 
 def _until_clock(sentence: Sentence, end: Part, due: datetime, clock: Clock) -> datetime:
-    """Return today's clock as the end of a series of hours: "until 5pm".
+    """Return today at the hour that ends a series: 17:00 for "until 5pm".
 
     sentence: the words of the series, which an error names.
-    end: the word of the clock.
+    end: the word that names the hour.
     due: the first time of the series.
     clock: the moment at which the text is read.
 
-    Raises AmbiguousTime for a clock that may mean two hours, PastTime if the end is before `due`.
+    Raises AmbiguousTime if two hours are possible, and PastTime if the end is before `due`.
     """
     moments = []
     for hour in possible_hours([end.lexeme.value], []):
@@ -172,11 +172,11 @@ def _elapsed_until(
 ) -> datetime | None:
     """Return the last time of a series of hours or minutes, on the local clock.
 
-    None for a series without an end.
+    Returns None if the series does not end.
 
-    bounds: the end of the series in days, in times, or as a length.
+    bounds: the end of the series, as a day, a number of times, or a length.
     due: the first time.
-    minutes: how many minutes are from one time to the next.
+    minutes: the minutes from one time to the next.
     clock: the moment at which the text is read.
     """
     if bounds.last:
@@ -238,10 +238,10 @@ def _hours(sentence: Sentence, slot: ClockSlot) -> list[Hour]:
 
 
 def _without_clock_ends(sentence: Sentence) -> list[Part]:
-    """Return the parts that name the hours of a series, without the ends of ranges of hours.
+    """Return the parts of a series, but leave out the hours that end its ranges.
 
-    "every day from 9am to 10am" keeps the part for 9am. Days at which the series starts or ends,
-    and days that "except" names, are left out too.
+    "every day from 9am to 10am" keeps the part for 9am. Days that start or end the series, and days
+    after "except", are left out, too.
 
     Raises UnusedWords for the end of a range without its beginning: "every day until 5pm".
     """
@@ -300,7 +300,7 @@ class _Series:
         return Reading(self._sentence.phrase, due, all_day=is_all_day, repeat=str(rule))
 
     def _first_time(self, rule: Recurrence) -> datetime:
-        """Return the first time of the series, from which its intervals are counted.
+        """Return the first time of the series. Its intervals are counted from there.
 
         "every other Monday" begins on the next Monday: the interval counts only from then on.
         """
@@ -466,9 +466,9 @@ def _on_day(plain: Recurrence, day: date) -> Recurrence:
 
 
 def _rules_of_week(plain: Recurrence, day_words: Sequence[Lexeme]) -> list[Recurrence]:
-    """Return the rule of "every week" with weekdays, or with the weekend, which means Saturday.
+    """Return the rule for "every week" on certain days. The weekend means Saturday.
 
-    Empty for other day words.
+    Empty if a word does not name a day of the week.
 
     plain: the rule without its days.
     day_words: the words that name days.

@@ -30,7 +30,7 @@ def table(path: str) -> Any:
 
 @cache
 def units() -> dict[str, str]:
-    """Return every spelling of a unit of time -> the name of the unit."""
+    """Return all spellings of units of time: spelling -> name of the unit."""
     spellings: dict[str, str] = dict(table("english.short"))
     for path in ("english.units", "chinese.units", "chinese.ge_units"):
         for unit, names in table(path).items():
@@ -40,7 +40,7 @@ def units() -> dict[str, str]:
 
 @cache
 def _fragment(name: str) -> str:
-    """Return the pattern that `<name>` in a shape stands for.
+    """Return the pattern for `<name>` in a shape.
 
     It is a fragment of shapes.toml, or any word of a table of words.toml.
 
@@ -60,7 +60,7 @@ def _fragment(name: str) -> str:
 
 
 def _fill_in_words(pattern: str) -> str:
-    """Replace each fragment of a pattern, such as `<month>`, by the pattern that it stands for."""
+    """Replace each fragment of a pattern, such as `<month>`, by its own pattern."""
     return _FRAGMENT.sub(lambda match: _fragment(match[1]), pattern)
 
 

@@ -156,7 +156,7 @@ def _ids_told(visit: Visit, facts: Collection[_KnownFact]) -> set[str]:
 
 
 def _groups(facts: Iterable[_KnownFact]) -> list[_Group]:
-    """Return facts in groups of those that say nearly the same."""
+    """Group facts that say nearly the same."""
     texts = [(fact.text, fact) for fact in facts]
     groups = []
     for fact, *others in alike(texts):

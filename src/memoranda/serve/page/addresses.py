@@ -128,9 +128,10 @@ def _place_of_memory(memory: MemorySession, project: str, short: str) -> Place:
 
 
 def notes_sharing(memory: MemorySession, project: str, path: str) -> list[NoteInfo]:
-    """Return the notes that share the address with a path: copies of a memory in one folder.
+    """Return all notes at an address of the page, if several share it. Otherwise an empty list.
 
-    If only one note has the address, the list is empty.
+    The address of a memory has only its folder and its id. Copies of the memory in the same folder
+    have the same id, and so the same address.
     """
     folder, _, name = path.rpartition("/")
     if project not in MEMORY_PROJECTS or not _ID.fullmatch(name):
@@ -157,7 +158,10 @@ def _path_of_short(memory: MemorySession, project: str, short: str) -> str:
 
 
 def place_of_id(memory: MemorySession, note_id: str) -> Place:
-    """Return the place of the note with an id, or of a gone one in the history. Raises NotFound."""
+    """Return the (project, path) of the note with this id. For a deleted note, its last place.
+
+    Raises NotFound.
+    """
     infos = _notes_of_id(memory, note_id)
     if infos:
         return infos[0].project, infos[0].path

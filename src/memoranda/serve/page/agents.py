@@ -192,7 +192,7 @@ def pause(visit: Visit) -> Response:
 
 
 def undo_since(visit: Visit) -> Response:
-    """Show what an agent did since a moment. A POST undoes all of it as one change.
+    """Show everything that an agent did since a moment. A POST undoes all of it as one change.
 
     The field `since` has the moment by the reader's clock. Without it, the field `span` says how
     long ago the moment is (a key of _SPANS).

@@ -165,7 +165,10 @@ def _day(text: str) -> date:
 
 
 def show(visit: Visit) -> Response:
-    """Show an agenda of what is due, a month, and one day of it."""
+    """Show the calendar: what is due, one month, and one of its days.
+
+    Without a chosen day, it is today.
+    """
     memory = visit.memory
     today = memory.clock().astimezone(memory.settings.reading_zone).date()
     chosen = _day(visit.fields["day"]) if visit.fields.get("day") else None
@@ -202,7 +205,7 @@ def show(visit: Visit) -> Response:
 
 
 def _notes_of(memory: MemorySession, shown_day: date, offset: int) -> Listed:
-    """Return a part of the notes of a day, the latest first.
+    """Return one part of the list of a day's notes, the latest first.
 
     Each says whether it looks planted, its category, and who wrote it: `writer`, and `agent` for the
     avatar.

@@ -35,7 +35,7 @@ class _Learned(Protocol):
 
 
 def said_facts(memory: MemorySession, name: str, memories: Iterable[_Learned]) -> list[Fact]:
-    """Return what memories say about a name, one fact for each value.
+    """Return the facts that memories state about a name, one fact for each value.
 
     memories: those that hold and that nothing contradicts, the newest first.
     """
@@ -73,12 +73,14 @@ def _fact_of_sentence(memory: MemorySession, info: NoteInfo, said: SentenceFact)
 
 
 def compare_with_said(name: str, fact_lists: Sequence[Sequence[Fact]], said: list[Fact]) -> None:
-    """Compare the facts in the notes of a name with what memories say of the same labels.
+    """Compare facts in the notes about a name with facts that memories say about it.
 
-    A newer memory contradicts a fact of which only one value can hold. A memory that says what a fact
-    says, or that is older than such a fact, is taken out of `said`.
+    A newer memory contradicts a fact if only one value can be true. A memory is removed from `said`
+    if it repeats a fact, or if it is older than a fact that it differs from.
 
-    fact_lists: the facts of each note of the name.
+    name: the name that all facts are about.
+    fact_lists: the facts of each note about the name. Contradicted facts are marked in place.
+    said: the facts that memories say. It is changed in place.
     """
     for fact in chain.from_iterable(fact_lists):
         labels = labels_of_fact(fact.category, fact.words, name)
@@ -111,7 +113,10 @@ def nest_contradicted(name: str, facts: Sequence[Fact], contradicted: list[Fact]
 
 
 def _against(name: str, old_fact: Fact, said: Iterable[Fact]) -> Fact | None:
-    """Return the fact that says what holds instead of a contradicted one. None without one."""
+    """Return the fact in `said` that contradicts an older fact, or None.
+
+    name: the name that both are about.
+    """
     assert old_fact.newer is not None
     labels = labels_of_fact(old_fact.category, old_fact.words, name)
     for fact in said:

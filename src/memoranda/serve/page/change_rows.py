@@ -79,7 +79,7 @@ def undone_in(changes: Iterable[Change]) -> Mapping[int, int]:
 
 
 class RowWriter:
-    """Makes the rows of some changes.
+    """Makes the rows that show changes on the page.
 
     The facts that the rows need are looked up once, for all changes.
 
@@ -99,7 +99,7 @@ class RowWriter:
         self._places: dict[tuple[str, str], NoteInfo | None] = {}
 
     def row(self, change: Change) -> Document:
-        """Make the row of a change: its document, and what a person reads of it.
+        """Make the row of a change: its document, and the words for a person.
 
         word: LEARNED, CHANGED or FORGOT.
         title, url: the title and the address of the note that it is about.

@@ -44,10 +44,10 @@ def contradicted_in(
     outgoing: Sequence[Edge],
     statements: Sequence[Statement] | None = None,
 ) -> list[Contradicted]:
-    """Return what a newer statement contradicts in a note, in the order of its lines.
+    """Return the parts of a note that a newer statement contradicts, in the order of its lines.
 
     outgoing: the links of the note.
-    statements: what memories state of what the note is about. None means that it is looked up.
+    statements: what memories say about the subject of the note. None means to look it up.
     """
     if memory.is_held_back(info):
         return []
@@ -95,13 +95,16 @@ def _sentences(
 
 
 def _statements_about(memory: MemorySession, info: NoteInfo) -> list[Statement]:
-    """Return what the newest memories state that name what a note is about."""
+    """Return what the newest memories say about the subject of a note.
+
+    The note is about its title, and about the names in the title. The note itself is left out.
+    """
     names = dict.fromkeys([info.title, *names_in(info.title)])
     return [item for item in statements_naming(memory, names) if item.info.row != info.row]
 
 
 def statements_naming(memory: MemorySession, names: Iterable[str]) -> list[Statement]:
-    """Return what the newest memories state that have one of some names in their text."""
+    """Return the statements of the newest memories that contain one of these names."""
     rows: dict[int, None] = {}
     for name in names:
         query = Query(contains=name, projects=(CATEGORY_PROJECT,), archived=False, order="created")

@@ -126,7 +126,7 @@ def summary_since(
 
 
 def deeds_in(language: str, summary: Summary) -> list[str]:
-    """Return what was done, as words that follow a name: `learned 3 things`, `removed one note`."""
+    """Summarize changes in words that follow a name: `learned 3 things`, `removed one note`."""
     deeds = (
         ("learned one thing", "learned {n} things", summary.learned),
         ("changed one note", "changed {n} notes", summary.changed),

@@ -196,7 +196,7 @@ def show(visit: Visit) -> Response:
 
 @dataclass
 class Span:
-    """The days to which the page is limited.
+    """The days that the page is limited to.
 
     begin, end: midnights in the reader's time zone. `end` is not included.
     week: the name of the week in _WEEKS. "" for a single day.
@@ -257,7 +257,7 @@ def _runs(visit: Visit, span: Span | None) -> tuple[list[list[Change]], bool]:
 
 
 def start_of_day(memory: MemorySession, day: str) -> datetime:
-    """Return the midnight at which a day begins in the reader's time zone. Raises InvalidInput.
+    """Return the midnight when a day begins in the reader's time zone. Raises InvalidInput.
 
     day: `2026-11-28`.
     """
@@ -277,7 +277,7 @@ def _day(text: str) -> date:
 
 
 def _midnight(memory: MemorySession, day: date) -> datetime:
-    """Return the midnight at which a day begins in the reader's time zone. Raises InvalidInput."""
+    """Return the midnight when a day begins in the reader's time zone. Raises InvalidInput."""
     moment = datetime.combine(day, time())
     return moment.replace(tzinfo=memory.settings.reading_zone).astimezone(memory.clock().tzinfo)
 
@@ -350,11 +350,13 @@ def _rows_of_people(days: Iterable[Day]) -> Iterator[Document]:
 def _shown_time(
     visit: Visit, runs: Sequence[Sequence[Change]], span: Span | None, is_whole: bool
 ) -> tuple[datetime, datetime | None]:
-    """Return the beginning and the end of the time of which this page shows the changes.
+    """Return the beginning and the end of the time that this page covers.
 
-    The end is None if it shows the latest changes.
+    The end is None if the page shows the latest changes.
 
-    is_whole: whether no page with earlier changes follows.
+    runs: the changes on the page, grouped by run, newest first.
+    span: the time that the reader chose, or None.
+    is_whole: whether this is the last page, with the earliest changes.
     """
     end = None if span is None else span.end
     before = visit.memory.change_numbered(visit.number("before", 0))
@@ -373,7 +375,7 @@ def _add_outside_edits(
     begin: datetime,
     end: datetime | None,
 ) -> None:
-    """Add the edits outside of memoranda from a time to the days, in the order of time."""
+    """Add edits outside of memoranda to the days of a span, in the order of time."""
     memory = visit.memory
     zone = memory.settings.reading_zone
     for row in outside_rows(memory, list(chain.from_iterable(runs)), begin, end):
@@ -421,7 +423,7 @@ def _summary(visit: Visit, span: Span | None) -> Summary:
 
 
 def _is_of_owner(visit: Visit) -> bool:
-    """Whether only what the owner did is shown."""
+    """Whether only changes of the owner are shown."""
     return visit.text("agent") == "" and visit.text("who") == "owner"
 
 

@@ -173,7 +173,7 @@ def _form_again(visit: Visit, info: NoteInfo, text: str, status: int, **values: 
 
 
 def meanwhile(visit: Visit, place: Place) -> Response:
-    """Show what was changed in a note since the form for it was made, while it is still open.
+    """Show the changes of a note that others made while the form for editing it is open.
 
     The field `checksum` belongs to the text in the form.
     """
@@ -212,7 +212,7 @@ def _merged(visit: Visit, theirs: str) -> Merge:
 
 
 def merged_without_conflict(visit: Visit, info: NoteInfo, theirs: str) -> str | None:
-    """Return the typed text merged with what somebody changed since the form was made.
+    """Merge the typed text with changes that others made since the form was opened.
 
     None if nobody did, if both changed the same lines, or if the present text seems to hold
     instructions: then a person has to look at it first.

@@ -41,7 +41,7 @@ class ShownMention:
 
 
 def form(visit: Visit, info: NoteInfo) -> Response:
-    """Ask whether to erase a note. Says what would go, and which notes have the same words."""
+    """Ask whether to erase a note. The page shows what would go, and where its words remain."""
     foretold = visit.memory.erase(info, dry_run=True)
     return visit.html(
         "erase.html",

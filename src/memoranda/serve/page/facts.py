@@ -201,12 +201,12 @@ def newer_statements(
 
 
 def statements_of(infos: Iterable[NoteInfo]) -> list[Statement]:
-    """Return the statements in the first sentences of some memories, which are their titles."""
+    """Return the statements in the titles of memories, which are their first sentences."""
     return [Statement(info, claim) for info in infos for claim in _claims_in(info.title)]
 
 
 def names_in(sentence: str) -> list[str]:
-    """Return what a sentence makes a claim about: `Ann` for "Ann moved to Porto"."""
+    """Return the names that a sentence makes a claim about: `Ann` for "Ann moved to Porto"."""
     return [claim.name for claim in _claims_in(sentence)]
 
 

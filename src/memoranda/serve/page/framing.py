@@ -26,7 +26,7 @@ async def framed(
     has_begun: asyncio.Event,
     error_page: Callable[[MemorandaError], Response],
 ) -> Response:
-    """Return the answer of a view. If it will be a page, the frame of the page is sent before it.
+    """Answer with the response of a view. If it is a page, its frame is sent first.
 
     A view says by `Visit.begin_page` that its answer will be a page. Without that, its answer is
     returned as it is, with its own status.

@@ -157,7 +157,7 @@ def nearest_rows(rows: Sequence[int], pairs: Pairs, start: Collection[int], limi
 
 
 def neighbours_of(rows: Iterable[int], pairs: Pairs, kind: str = "") -> Mapping[int, set[int]]:
-    """Return which rows are linked with each of some rows.
+    """Return the rows that are linked with each of these rows.
 
     kind: the kind of links. "" means all.
     """
@@ -246,7 +246,7 @@ def importance_of(groups: Mapping[int, str], pairs: Pairs) -> dict[int, float]:
 def _alike(
     groups: Mapping[int, str], memories: Collection[int], pairs: Pairs
 ) -> Mapping[int, set[int]]:
-    """Return the memories of its group that each memory is linked with, by row."""
+    """Return which memories are linked with each memory in the same group: row -> rows."""
     alike: dict[int, set[int]] = defaultdict(set)
     for source, target, _ in pairs:
         are_memories = source in memories and target in memories

@@ -118,7 +118,7 @@ class LegendGroup:
 
 
 def _picture(visit: Visit) -> Response:
-    """Show what the script draws, with the legend, the list and the caption beside it."""
+    """Show the page for a drawing: its legend, list and caption. The script draws it."""
     shown = drawing(visit)
     groups = shown["groups"]
     nodes = [
@@ -141,7 +141,7 @@ def _legend_group(name: str, group: Mapping[str, Any]) -> LegendGroup:
 
 
 def _title(visit: Visit) -> str:
-    """Return the title of the note or of the group that the graph is about. "" for another graph."""
+    """Return the title of the note or group that the graph shows. "" if it shows neither."""
     note = visit.fields.get("note")
     if note:
         return shown_title(visit, noted(visit.memory, note))
@@ -171,10 +171,11 @@ def drawing(visit: Visit) -> dict[str, Any]:
 
 
 def _whole(visit: Visit, limit: int) -> dict[str, Any]:
-    """Return the drawing of all notes, or of the notes of one cluster.
+    """Return the drawing of all notes, or of one cluster (a folder of notes).
 
-    Very many notes are drawn as clusters. Otherwise at most `limit` notes are drawn: those with most
-    links or, by default, those that matter (`notes_that_matter`).
+    Very many notes are drawn as clusters. Otherwise at most `limit` notes are drawn. By default
+    these are the notes that matter (`notes_that_matter`); the reader may choose the notes with most
+    links.
     """
     memory = visit.memory
     fields = visit.fields
@@ -300,7 +301,7 @@ def _depth(visit: Visit) -> int:
 
 
 def _around(visit: Visit, infos: Sequence[NoteInfo], limit: int, total: int = 0) -> dict[str, Any]:
-    """Return the drawing of some notes and the notes near them.
+    """Return a drawing of these notes and the notes near them.
 
     total: how many notes a search found, if it found more than are shown.
     """
@@ -387,9 +388,10 @@ def _notes(
 def _groups_shown(
     language: str, infos: Iterable[NoteInfo], groups: Mapping[int, str]
 ) -> dict[str, dict[str, Any]]:
-    """Return the title and the number of notes of the groups of some notes, by the group's name.
+    """Return title, number of notes and colour of each group in a drawing, by its name.
 
-    groups: the group of each note, by index row. Notes that are not among `infos` count, too.
+    infos: the notes that are drawn.
+    groups: row of a note -> its group. The numbers also count notes that are not drawn.
     """
     names = dict.fromkeys(groups[info.row] for info in infos)
     numbers = Counter(groups.values())
@@ -412,7 +414,7 @@ def _pairs_among(pairs: Pairs, rows: set[int], kind: str) -> Pairs:
 
 
 def _clusters(visit: Visit, places: Mapping[int, Sequence[str]]) -> dict[str, Any] | None:
-    """Return the drawing of clusters, with the number of links between them.
+    """Return the drawing of clusters, and how many links are between them.
 
     Clusters are the folders at the first level that has several. None if no level has several.
 
@@ -467,7 +469,7 @@ def _group_of_cluster(name: str, projects: Collection[str]) -> str:
 
 
 def _title_of_group(language: str, name: str, titles: Mapping[str, str]) -> str:
-    """Return the title of a group of clusters, which is a project or a single cluster."""
+    """Return the title of a group of clusters: a project, or a single cluster."""
     return titles.get(name) or project_title(language, name)
 
 

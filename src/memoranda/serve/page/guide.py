@@ -67,11 +67,11 @@ def _short_path(path: Path) -> str:
 
 
 def _lines(columns: int, *, is_upwards: bool) -> Sequence[str]:
-    """Return the lines that join columns of equal width with what is below them, as paths of SVG.
+    """Return lines that join several columns with one box below them, as paths of SVG.
 
-    The picture is 100 wide and 24 high.
+    The columns have equal width. The picture is 100 wide and 24 high.
 
-    is_upwards: whether the columns are below, and what they join is above.
+    is_upwards: whether the box is above the columns instead.
     """
     ends = (24, 0) if is_upwards else (0, 24)
     centres = [100 * (2 * column + 1) / (2 * columns) for column in range(columns)]

@@ -116,7 +116,7 @@ def doctor(visit: Visit) -> Response:
 
 
 def finding_groups(findings: Iterable[Finding]) -> list[FindingGroup]:
-    """Return findings by what they are about, in their order: the worst first."""
+    """Group findings by level and kind. The groups stay in the order of the findings."""
     groups: dict[tuple[str, str], FindingGroup] = {}
     for finding in findings:
         key = (finding.level, finding.code)
@@ -133,8 +133,8 @@ def finding_groups(findings: Iterable[Finding]) -> list[FindingGroup]:
 
 @cache
 def _texts(name: str) -> Mapping[str, str]:
-    """Return a sentence for each code of a finding.
+    """Return a sentence for each kind of finding, by the code of the finding.
 
-    name: "findings" for what it means for a person, "remedies" for what to do about it.
+    name: "findings" for what a finding means, "remedies" for what to do about it.
     """
     return json.loads(text_in(TEXTS, f"{name}.json"))

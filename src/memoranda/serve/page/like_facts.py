@@ -45,9 +45,9 @@ class _Words(NamedTuple):
 
 
 def alike(facts: Sequence[tuple[str, T]]) -> list[list[T]]:
-    """Return facts in groups of those that say nearly the same. The order of `facts` stays.
+    """Group facts that say nearly the same. The order of `facts` stays.
 
-    facts: the text of each fact, and what is to be returned for it.
+    facts: (text, value to return) of each fact.
     """
     groups: list[tuple[_Words, list[T]]] = []
     for text, fact in facts:
@@ -68,13 +68,16 @@ def _words_in(text: str) -> _Words:
 
 
 def _stems(lower_text: str) -> frozenset[str]:
-    """Return the beginnings of the words of a text, and its pairs of Han characters."""
+    """Return the beginnings of words and the pairs of Han characters in a text.
+
+    Texts are compared by them.
+    """
     words = {word[:_STEM] for word in evidence_words(lower_text)}
     return frozenset(words | evidence_pairs(lower_text))
 
 
 def _say_the_same(first: _Words, second: _Words) -> bool:
-    """Whether two facts share most words, and neither denies what the other one says."""
+    """Whether two facts share most words, and neither denies the other."""
     if first.said & second.denied or first.denied & second.said:
         return False
     smallest = min(len(first.all), len(second.all))

@@ -85,7 +85,7 @@ def _both(visit: Visit, info: NoteInfo, other: NoteInfo) -> Response:
 
 
 def differences_of(language: str, text: str, other_text: str) -> list[str]:
-    """Return sentences that say in which words two notes differ. [] if these are many.
+    """Return sentences that name the differing words of two notes. [] if there are too many.
 
     text: the text of the note that stays.
     other_text: the text of the note that goes into it.
@@ -111,9 +111,9 @@ def differences_of(language: str, text: str, other_text: str) -> list[str]:
 
 
 def _differing_places(text: str, other_text: str) -> list[tuple[str, str]]:
-    """Return the places at which two texts differ, each as the words of the one and of the other.
+    """Return the places where two texts differ, as (words here, words in the other text).
 
-    Words with only blanks or signs between them are one place.
+    If only blanks or signs are between differing words, they form one place.
     """
     places: list[tuple[str, str]] = []
     # The words of the place that is not complete yet, in both texts.
@@ -156,15 +156,16 @@ def _result(text: str, added_text: str) -> list[Line]:
 
 
 def _plain_line(line: str, kind: str) -> Line:
-    """Return a line of `plain_text`, with the category of its fact as a part of its own."""
+    """Write a line of `plain_text` with the category of its fact as a separate part."""
     parts = with_category([Part(SAME, line)])
     return [Part(kind, part.text) if part.kind == SAME else part for part in parts]
 
 
 def _other_title(visit: Visit, info: NoteInfo, status: int, **values: Any) -> Response:
-    """Ask for the title of the other note, with what was typed.
+    """Show the form that asks which note to merge with, filled with what was typed so far.
 
-    values: the problem with that, in words to translate, and notes to choose from.
+    status: the HTTP status of the page.
+    values: what is wrong with the typed title, and notes to choose from.
     """
     typed = visit.text("other")
     return visit.html("merge_which.html", status, note=info, typed=typed, **{"infos": []} | values)

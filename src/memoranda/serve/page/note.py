@@ -209,7 +209,7 @@ def _with_contradictions(
     targets: LinkTargets,
     contradicted: Sequence[Contradicted],
 ) -> tuple[Markup, list[Contradicted]]:
-    """Return the text of a note as HTML, and what is contradicted in it that the HTML does not mark.
+    """Return a note as HTML with its contradictions marked, and those that could not be marked.
 
     In the HTML, a contradicted fact is struck out, with the newer statement behind it.
 
@@ -230,7 +230,7 @@ def _with_contradictions(
 
 
 def _first_line(text: str, body: str) -> int | None:
-    """Return the line of a note's file at which its shown text begins, counted from 0.
+    """Return the line of a note's file where its shown text begins, counted from 0.
 
     None if the shown text is not the end of the file as it is.
 
@@ -247,13 +247,12 @@ def _first_line(text: str, body: str) -> int | None:
 def _links(
     incoming: Sequence[Edge], outgoing: Sequence[Edge], html: str
 ) -> dict[str, list[tuple[NoteInfo, list[str]]]]:
-    """Return the notes that a note is linked with, by direction, with the names of their relations.
+    """Return the notes that are linked with a note, each with the names of the relations.
 
-    Each note is there once. `both` are linked in both directions by links without a name, such as
-    upkeep makes of similar notes. `out` are those that the text does not show.
-
-    In each direction, relations come first, then the newest notes. Notes that the text names come
-    last.
+    The result has three lists. `in` has notes that link to this one. `out` has notes that it links
+    to, if its text does not show the link. `both` has notes linked in both directions without a
+    name, as upkeep links similar notes. Each note is listed once. Relations come first, then the
+    newest notes, and last the notes that the text names.
 
     html: the text of the note as it is shown.
     """
@@ -317,7 +316,7 @@ def _last_used(memory: MemorySession, info: NoteInfo) -> datetime | None:
 
 
 def _targets(memory: MemorySession, outgoing: Sequence[Edge]) -> LinkTargets:
-    """Return where the wikilinks of a note lead, and which of them are names of several notes."""
+    """Return where each wikilink of a note leads, and which wikilinks may mean several notes."""
     targets = {}
     ambiguous = {}
     for edge in outgoing:
@@ -413,13 +412,13 @@ def _note_to_change(visit: Visit, place: Place) -> NoteInfo | None:
 
 
 def _has_typed_text(visit: Visit) -> bool:
-    """Whether the request is a form for editing with the text that a person typed."""
+    """Whether the request brings text that a person typed into the form for editing."""
     is_edit = visit.fields.get("do") == "edit"
     return is_edit and not visit.fields.keys().isdisjoint(_TYPED_FIELDS)
 
 
 def _question(visit: Visit, info: NoteInfo) -> Response | None:
-    """Return what is shown before an action is carried out. None if nothing is asked first."""
+    """Return a question to ask before an action is carried out. None if nothing is asked."""
     action = visit.fields.get("do")
     if action == "erase":
         return erasing.erase(visit, info)

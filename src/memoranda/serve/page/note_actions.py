@@ -108,12 +108,12 @@ def _merge(visit: Visit, info: NoteInfo) -> NoteInfo:
 
 
 def are_memories(info: NoteInfo, other_note: NoteInfo) -> bool:
-    """Whether both notes are memories, of which a merge joins tags and links, too."""
+    """Whether both notes are memories. A merge of memories also joins their tags and links."""
     return info.project == other_note.project == CATEGORY_PROJECT
 
 
 def text_to_add(memory: MemorySession, info: NoteInfo, other_note: NoteInfo) -> str:
-    """Return the text that a merge of `other_note` into a note adds to the end of the note.
+    """Return the text that a merge of `other_note` adds to the end of a note.
 
     "" for two memories if the note has the text already.
     """

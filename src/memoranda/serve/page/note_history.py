@@ -92,25 +92,27 @@ def _rows(
     *,
     newer: PlacedChange | None,
 ) -> list[Document]:
-    """Return the rows for some changes of the note that is, or was last, at a place.
+    """Return the rows of a note's history, newest change first.
 
-    newer: the change of the note after these. None if they are the newest.
+    steps: the changes to show.
+    place: where the note is, or was last.
+    newer: the change after these. None if they are the newest.
 
-    Edits outside of memoranda have rows of their own (`_outside_row`). Another row is the document
-    of a change, and:
+    Edits outside of memoranda have rows of their own kind (`_outside_row`). Any other row is the
+    document of a change, and:
 
     is_outside: False.
     is_upkeep: whether a job of upkeep made it.
     moved_from, moved_to: the folders between which the change moved the note. "" if it did not.
     differences: what it changed in the note.
-    undone_by: the number of the change that took it back. None if it counts.
-    refusal: the error that it cannot be taken back now. None if it can.
+    undone_by: the number of the change that undid it. None if it was not undone.
+    refusal: the error why it cannot be undone now. None if it can.
     may_restore: whether the text before it can be restored.
     undoes: the number of the change that it undid, or None.
     merged: the title of the note that it merged into this one. "" if it merged none.
     linked: the note with which upkeep linked this one, at its present place, or None.
     is_of_other: whether the change is about another note, and changed only links in this one.
-    repeated: the rows of changes like it that were just before it.
+    repeated: the rows of similar changes just before it.
     """
     changes = [step.change for step in steps]
     undone = undone_in(changes)
@@ -167,7 +169,7 @@ def _is_of_other_note(step: PlacedChange, step_differences: Sequence[Difference]
 
 
 def _with_runs_folded(rows: Sequence[Document]) -> list[Document]:
-    """Return the rows with changes of upkeep that follow each other as one row.
+    """Join rows of upkeep that follow each other into one row.
 
     It is the newest of them, and has the others in `repeated`. They have one verb, and show nothing
     that they changed.
@@ -192,7 +194,7 @@ def _is_repeated(newer: Document, row: Document) -> bool:
 
 
 def _linked_note(memory: MemorySession, step: PlacedChange) -> NoteInfo | None:
-    """Return the note with which upkeep linked the note. None for another change, or if it is gone."""
+    """Return the note that upkeep linked with this one. None if there is no such note."""
     change = step.change
     others = [touched for touched in change.files if (touched.project, touched.path) != step.place]
     if change.verb != "link" or change.run is None or len(others) != 1:
@@ -280,7 +282,7 @@ def _differences(step: PlacedChange, revisions: Sequence[Revision]) -> list[Diff
 
 
 def _text_removed(step: PlacedChange, revisions: Sequence[Revision]) -> str | None:
-    """Return the text that a change removed at the former place, to write it at the new one.
+    """Return the text that a moving change removed at the old place and wrote at the new one.
 
     None if the change did not do so.
     """

@@ -97,7 +97,7 @@ def as_html(
 
 
 def inline_html(text: str, project: str, path: str, targets: LinkTargets) -> Markup:
-    """Render a line of the text of a note as HTML, with its links, but without blocks such as lists.
+    """Render one line of a note as HTML. It may have links, but no blocks such as lists.
 
     project, path: the place of the note. Relative links begin at its folder.
     """
@@ -268,7 +268,7 @@ def _mark_facts(state: StateCore) -> None:
 
 
 def _strike_contradicted(state: StateCore) -> None:
-    """Strike out the list items that something newer contradicts, with that behind them."""
+    """Strike out list items that something newer contradicts, and put this behind them."""
     from markdown_it.token import Token
 
     against: MutableMapping[int, Markup] = state.env.get("against", {})

@@ -58,7 +58,7 @@ def _edits_of(memory: MemorySession, info: NoteInfo) -> list[OutsideEdit]:
 
 
 def _row(info: NoteInfo, edit: OutsideEdit) -> Document:
-    """Return the row of an edit. It has what templates/outside_row.html shows."""
+    """Return the row of an edit, with the values that templates/outside_row.html shows."""
     lines = []
     if edit.text_before is not None and edit.text_after is not None:
         lines = snippet(differences.between(edit.text_before, edit.text_after))

@@ -22,7 +22,7 @@ Mark = tuple[int, int, int]
 
 @cache
 def package_files() -> Mapping[str, bytes]:
-    """Return the content of all files of the page by name, such as `texts/zh.json`.
+    """Return all files of the page, by name: `texts/zh.json` -> its content.
 
     The first call reads them from the package.
     """
@@ -55,7 +55,7 @@ def _mark_now() -> Mark | None:
 
 
 def files_in(folder: str) -> Mapping[str, bytes]:
-    """Return the content of the files of a folder (TEMPLATES, TEXTS or STATIC) by their names."""
+    """Return the files of one folder (TEMPLATES, TEXTS or STATIC): name -> content."""
     beginning = f"{folder}/"
     return {
         name.removeprefix(beginning): content

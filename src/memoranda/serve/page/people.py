@@ -30,8 +30,11 @@ from memoranda.text.folding import fold
 
 
 class _Kind(NamedTuple):
-    """The types of the notes of one kind, the names of the folders they may be in, and the category
-    of memories about them.
+    """How notes about people, or about projects, are recognized.
+
+    types: the types that such notes have.
+    folders: the names of folders that they may be in.
+    category: the category of memories about them.
     """
 
     types: tuple[str, ...]
@@ -93,9 +96,11 @@ def is_name(info: NoteInfo) -> bool:
 
 
 def _named(memory: MemorySession, kind: str) -> list[list[NotePlace]]:
-    """Return the places of all notes of a kind by their name, in the order of their titles.
+    """Return the notes of a kind, grouped by name and sorted by title.
 
     Names that differ only in case are one name.
+
+    kind: a key of KINDS.
     """
     chosen = KINDS[kind]
     queries = [Query(types=chosen.types, archived=False)]
@@ -111,9 +116,9 @@ def _named(memory: MemorySession, kind: str) -> list[list[NotePlace]]:
 
 
 def show(visit: Visit) -> Response:
-    """Show the names of people and projects, each with what was learned last about it.
+    """Show a list of people and projects, each with the latest thing that was learned about it.
 
-    The field `kind` asks for one kind, and `name` for names that contain its text.
+    The field `kind` chooses one kind, and `name` keeps only names that contain its text.
     """
     kind = visit.text("kind")
     if kind and kind not in KINDS:
@@ -149,15 +154,17 @@ def _names(
     offset: int,
     max_names: int,
 ) -> Listed:
-    """Return a part of the names of one kind.
+    """Return one part of the list of names.
 
-    Each has the address of its page (`url`), what it is (`role`), the newest note that names it
-    (`learned`, None if it is not among the newest notes), its first words if nothing else is known
-    (`beginning`), and how often it is linked (`links`).
+    Each row has: the address of the name's page (`url`), what the name is (`role`), the newest note
+        that names it (`learned`, or None), its first words if nothing else is known (`beginning`),
+        and how often it is linked (`links`).
 
-    places_by_kind: the places of the notes of each name, of each kind.
-    words: a text that the names contain. "" means all names.
+    kind: the kind of names, such as people.
+    places_by_kind: the notes of each name, by kind.
+    words: keep only names that contain this text. "" means all names.
     offset: how many names are before this part.
+    max_names: the most names in this part.
     """
     names = places_by_kind[kind]
     if words:
@@ -223,10 +230,13 @@ def _role(
     infos: Sequence[NoteInfo],
     newest: Sequence[tuple[str, NoteInfo]],
 ) -> tuple[str, str]:
-    """Return what says who or what a name is: a label and words. The label of a fact is "".
+    """Return what a person or project is, as (label, words): ("works on", "Heron").
 
-    It is a fact in the notes of the name, or what a newer memory says instead: ("works on", "Heron").
-    Both are "" if neither says it. Notes that seem to hold instructions say nothing.
+    It comes from a fact in the notes of the name, which has the label "", or from a newer memory.
+    Both texts are "" if neither says it. Notes that may give orders to agents are not used.
+
+    infos: the notes of the name.
+    newest: (folded title, note) of the newest memories.
     """
     said_role = ("", "")
     said_at = ""
@@ -251,7 +261,7 @@ def _role(
 def _role_said(
     name: str, newest: Sequence[tuple[str, NoteInfo]]
 ) -> tuple[NoteInfo, SentenceFact] | None:
-    """Return what the newest memory says of what somebody does, with the memory."""
+    """Return the newest memory that says what somebody does, with the fact, or None."""
     folded_name = fold(name)
     for title, info in newest:
         if title.startswith(folded_name):
@@ -262,7 +272,7 @@ def _role_said(
 
 
 def _beginning(memory: MemorySession, infos: Sequence[NoteInfo]) -> str:
-    """Return the first line of the notes of a name that says more than the name. "" without one."""
+    """Return the first line in the notes of a name that says more than the name, or ""."""
     told = [info for info in infos if not memory.is_held_back(info)]
     for info, text in zip(told, contents(memory, told), strict=True):
         for line in plain_text(text).splitlines():

@@ -63,13 +63,14 @@ _MENTIONS_SHOWN = 6
 
 @dataclass
 class Part:
-    """Everything that one of the notes of a name says.
+    """One of the notes about a name, and all that it says.
 
-    place: the project and folder of the note, such as `notes/people`.
-    is_held_back: whether the note seems to hold instructions. Then its facts and links are left out.
-    is_claim: whether it is only the claim of an agent, which the owner has not confirmed.
+    info: the note.
+    place: its project and folder, such as `notes/people`.
+    is_held_back: whether the note may give orders to agents. Its facts and links are then left out.
+    is_claim: whether an agent wrote it and the owner has not confirmed it.
     may_take_out: whether single facts can be taken out of it.
-    facts: the facts in the note that nothing contradicts.
+    facts: its facts that nothing contradicts.
     contradicted: its facts that a newer note contradicts.
     edges: the links of the note in both directions.
     """
@@ -165,7 +166,7 @@ def show(visit: Visit) -> Response:
 
 
 def _judge(visit: Visit) -> None:
-    """Confirm what an agent noted, forget it, or take a single fact out of its note."""
+    """Confirm a note of an agent, forget it, or take a single fact out of it."""
     memory = visit.memory
     info = memory.find(visit.text("ref"), looseness=Looseness.EXACT)
     choice = visit.text("do")
@@ -200,7 +201,7 @@ def _called_in(memory: MemorySession, name: str, project: str) -> list[NoteInfo]
 
 
 def found_of(memory: MemorySession, refs: Sequence[str]) -> list[NoteInfo]:
-    """Return the notes that some references name, without those that are gone."""
+    """Return the notes that these references name. Notes that are gone are left out."""
     infos = []
     for ref in refs:
         with suppress(MemorandaError):
@@ -260,7 +261,7 @@ def _is_claim(memory: MemorySession, info: NoteInfo) -> bool:
 
 
 def _about(memory: MemorySession, name: str) -> About:
-    """Collect everything about a name, and leave out what would be said twice."""
+    """Collect everything about a name. Nothing is said twice."""
     # What the notes of the name say, and their links.
     page = About(name)
     page.parts = _parts(memory, notes_called(memory, name))
@@ -352,10 +353,11 @@ def _set_contradicted_facts_apart(page: About) -> None:
 
 
 def _cards(page: About) -> list[tuple[Part | None, list[Fact]]]:
-    """Return the facts of each card, by their place on it, with the note of the name that has them.
+    """Return the cards at the top of the page: (note of the name, facts in the order of the card).
 
-    What memories say is on the first card. Notes of one name in several places may be about several
-    people, so then it has a card of its own, without a note.
+    There is one card for each note of the name, because the notes may be about different people.
+    Facts from memories are on the same card if there is only one. Otherwise they have a first card,
+    with None as its note.
     """
     with_facts = [part for part in page.parts if part.facts or part.contradicted]
     cards: list[tuple[Part | None, list[Fact]]] = [(part, list(part.facts)) for part in with_facts]
@@ -372,7 +374,7 @@ def _cards(page: About) -> list[tuple[Part | None, list[Fact]]]:
 
 
 def _set_mentions_apart(memory: MemorySession, page: About) -> None:
-    """Tell what is about the name apart from what only mentions it, the newest text first in both."""
+    """Separate the texts about the name from texts that only mention it, each newest first."""
     titles = chain.from_iterable(titles_of(memory, kind) for kind in KINDS)
     names = [fold(title) for title in titles]
     about: list[Learned] = []
@@ -424,14 +426,14 @@ def _tell_notes_once(page: About, own_rows: Collection[int]) -> None:
 
 
 def _rows(learned: Learned) -> list[int]:
-    """Return the rows of a note that has the name, and of those that it replaced."""
+    """Return the rows of a note that has the name, and of the notes that it replaced."""
     return [learned.info.row, *(old.row for old in learned.before)]
 
 
 def _tell_relations_once(
     page: About, relations: Sequence[RelatedNotes], told: Collection[int]
 ) -> set[int]:
-    """Leave each note in the first of some relations. Its others are added to `page.also`.
+    """Keep each note in its first relation only. Its other relations go to `page.also`.
 
     told: the rows of notes that are told elsewhere.
 
@@ -458,7 +460,7 @@ def _naming(memory: MemorySession, infos: Sequence[NoteInfo], name: str) -> list
 
 
 def _mentions(memory: MemorySession, hits: Iterable[Hit]) -> dict[str, list[Learned]]:
-    """Return the notes of some hits that are valid now, by kind, the newest first.
+    """Return the hits that are valid now, by kind, the newest first.
 
     Notes that may hold instructions that somebody planted are left out.
     """

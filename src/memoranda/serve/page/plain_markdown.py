@@ -48,7 +48,7 @@ def plain_words(markdown: str) -> str:
 
 
 def with_category(line: Line) -> Line:
-    """Return a line of `plain_text` with the category of its fact as a part of its own."""
+    """Write a line of `plain_text` with the category of its fact as a separate part."""
     if not line or line[0].kind != SAME:
         return line
     fact = _FACT.match(line[0].text)

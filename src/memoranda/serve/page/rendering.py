@@ -88,14 +88,14 @@ def _shown(value: Any) -> Any:
 
 
 def _source(template: str) -> str | None:
-    """Return the text of a template. None if there is none of this name."""
+    """Return the text of a template. None if no template has this name."""
     content = package_files().get(f"{TEMPLATES}/{template}")
     return None if content is None else content.decode()
 
 
 @cache
 def _environment() -> Environment:
-    """Return the environment of all templates, with what does not depend on the request."""
+    """Return the environment of all templates: the functions and filters that they may use."""
     environment = Environment(
         loader=FunctionLoader(_source),
         # A template never changes while the server runs.
@@ -165,7 +165,7 @@ def render(template: str, language: str, **values: Any) -> str:
 
 
 def render_frame(template: str, language: str, **values: Any) -> str:
-    """Render a template up to MAIN, which is included: what is the same for any content."""
+    """Render a template up to MAIN. This part is the same for any content."""
     pieces = []
     for piece in _environment().get_template(template).generate(values | _tools(language, values)):
         pieces.append(piece)

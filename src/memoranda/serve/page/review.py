@@ -144,7 +144,7 @@ class Alike:
 
 @dataclass
 class Elsewhere:
-    """Marked words that are not in the text of a note.
+    """Marked words that are outside the text of a note, such as in its header.
 
     label: says where they are, in English.
     key: the key in the header. "" for another place.
@@ -368,7 +368,7 @@ def _notes_of_question(memory: MemorySession, item: ReviewItem) -> list[Note]:
 
 
 def _titles(visit: Visit, ids: Sequence[str]) -> list[str]:
-    """Return the titles of the notes with these ids, as far as they exist."""
+    """Return the titles of the notes with these ids. Notes that do not exist are left out."""
     infos, _ = visit.memory.list(Query(ids=tuple(ids)), limit=0)
     return [info.title for info in infos]
 
@@ -376,7 +376,7 @@ def _titles(visit: Visit, ids: Sequence[str]) -> list[str]:
 def _since_confirmed(
     visit: Visit, item: ReviewItem, notes: Sequence[Note]
 ) -> SinceConfirmed | None:
-    """Return what was changed in the note of a claim since the owner confirmed it. None otherwise."""
+    """Return the changes of a claim's note since the owner confirmed it, or None."""
     if item.kind != CLAIM or not notes:
         return None
     info = visit.memory.find((notes[0].project, notes[0].path))
@@ -388,9 +388,9 @@ def _elsewhere(words: WordsElsewhere) -> Elsewhere:
 
 
 def _panes_of_quotes(item: ReviewItem, notes: Sequence[Note]) -> list[Pane]:
-    """Return the panes of notes whose statements contradict, with the words marked that differ.
+    """Return a pane for each of the contradicting notes, with the differing words marked.
 
-    The notes are shown as plain text, so the statements are looked for in that.
+    The panes show plain text, so each statement is looked for in the plain text of its note.
     """
     texts = {note.id: plain_text(note.content) for note in notes}
     own_notes = {note.id: note for note in notes}
@@ -415,7 +415,7 @@ def _panes_of_quotes(item: ReviewItem, notes: Sequence[Note]) -> list[Pane]:
 
 
 def _differing_words(statements: Sequence[str], quotes: Sequence[Quote]) -> list[list[Span]]:
-    """Return, for each of two statements, the places of the words that the other one lacks.
+    """Return the places of the words in each of two statements that the other one lacks.
 
     Their values are compared, or the whole statements if one does not have its value word by word.
     If these are too different, all their words are marked.
@@ -442,7 +442,7 @@ def _differing_words(statements: Sequence[str], quotes: Sequence[Quote]) -> list
 
 
 def _spans_of_change(parts: Line) -> list[Span]:
-    """Return the places of those parts of a text that are not the same in the other text.
+    """Return the places in a text that differ from the other text.
 
     Words that a sign joins, as in `14:15`, are one place.
     """
@@ -508,7 +508,7 @@ def _marked_pane(
 
 
 def _with_marks(text: str, spans: Sequence[Span]) -> Line:
-    """Return a text as parts of which those at `spans`, in their order, are marked."""
+    """Split a text into parts, and mark the parts at `spans`. The spans must be in their order."""
     parts = []
     position = 0
     for span in spans:
@@ -545,7 +545,7 @@ def reasons_of(visit: Visit, ids: Collection[str]) -> list[str]:
 
 
 def panes_of(notes: Sequence[Note]) -> list[Pane]:
-    """Return a pane for each note: one, or two with the words marked that only one of them has."""
+    """Return two panes for two notes, with the differing words marked. Otherwise one pane."""
     texts = [plain_text(note.content.strip("\n")[:_MAX_PANE_CHARACTERS]) for note in notes]
     if len(notes) == 2 and notes[0].id != notes[1].id:
         marked = [_own_words_marked(parts) for parts in sides(*texts)]

@@ -147,8 +147,8 @@ or the owner's cookie."""
 def page_routes(server: HttpServer) -> Sequence[BaseRoute]:
     """Return all routes of the page and of `/api`, for the memories that `server` serves.
 
-    Reads all files and modules of the page, so that a later update does not replace them under the
-    server.
+    All files and modules of the page are read now. A later update of the package then cannot
+    replace some of them while the server runs.
     """
     package_files()
     late_modules.load()
@@ -184,7 +184,7 @@ def _route(
 
 
 async def _enter(visitors: PageVisitors, request: Request) -> Response:
-    """Give a browser a cookie for a valid code, which is used up by that."""
+    """Exchange a code in the address for a cookie. A code is valid once."""
     secret = None
     if request.method == "GET":
         secret = visitors.enter(request.query_params.get("code", ""))
@@ -228,7 +228,7 @@ async def _language(request: Request) -> Response:
 
 
 async def _live(server: HttpServer, visitors: PageVisitors, request: Request) -> Response:
-    """Answer with a stream of events, one for each change of the ledger by any process.
+    """Answer with a stream that sends an event for each change in the ledger, by any process.
 
     Without a valid cookie the answer has status 204, after which a browser does not ask again.
     """

@@ -198,13 +198,15 @@ def _newest(memory: MemorySession, query: Query, offset: int) -> Hits:
 
 
 def _complete_rows(memory: MemorySession, listed: Listed, hits: Hits, text: str) -> None:
-    """Add to the row of each hit what the page shows of it (`shown`), and what contradicts it.
+    """Add to the row of each hit what the page shows beside it.
+
+    The result of `shown` is added, and these keys:
 
     number: the place of the hit on the page, from 1.
-    newer: a newer statement that contradicts the hit. None without one, or if the row has a remark
-        about it already.
-    contradicted: the facts in the hit that newer statements contradict. This takes long, so only
-        the note of a name that the query has gets it.
+    newer: a newer statement that contradicts the hit, or None. It is None, too, if a remark in the
+        row says so already.
+    contradicted: the facts in the hit that newer statements contradict. Finding them takes long, so
+        only the note of `_note_of_name` gets them.
 
     text: the text of the query.
     """
@@ -223,10 +225,10 @@ def _complete_rows(memory: MemorySession, listed: Listed, hits: Hits, text: str)
 
 
 def _note_of_name(hits: Iterable[Hit], asked: str) -> NoteInfo | None:
-    """Return the first hit if it is the note of a name that the query has. Otherwise None.
+    """Return the note of the first hit if the query contains its title. Otherwise None.
 
-    Its facts are compared with what is said since. Looking that up takes so long that it is done for
-    one name of a page.
+    Memories do not count. The facts of the note are then compared with newer statements. That takes
+    so long that it is done for one note of a page only.
     """
     info = next((hit.note for hit in hits), None)
     if info is None or info.project in MEMORY_PROJECTS or not info.title:
@@ -273,10 +275,10 @@ def _explained_row(listed: Listed, number: int) -> Document:
 
 
 def _main_difference(reasons: Sequence[Reason], next_reasons: Sequence[Reason]) -> Reason | None:
-    """Return the reason by which a hit is furthest ahead of the next one. None if it is not ahead.
+    """Return the main reason why a hit is ranked before the next one, or None.
 
-    reasons: the reasons of the hit.
-    next_reasons: the reasons of the next one.
+    reasons: the reasons of the hit, which are the shares of its score.
+    next_reasons: the reasons of the next hit.
     """
     next_values = {reason.name: reason.value for reason in next_reasons}
     leads = [(reason.value - next_values.get(reason.name, 0), reason) for reason in reasons]
@@ -427,7 +429,7 @@ def _telling_words(asked: str) -> list[str]:
 
 
 def _words_to_mark(hit: Hit) -> list[str]:
-    """Return the words that made a note a hit, in each way in which its text may write them."""
+    """Return the words that made a note a hit, in every spelling that its text may use."""
     words = {*hit.words, *hit.spelled} - {""}
     words = {word for word in words if word not in stop_words()} or words
     for word in tuple(words):
@@ -515,7 +517,7 @@ def _folded_with_places(text: str) -> tuple[str, list[int]]:
 
 
 def _reasons(shares: Mapping[str, float], words: str) -> list[Reason]:
-    """Return the shares of a score as reasons, the largest first, and as parts of one bar.
+    """Return the shares of a score as reasons, the largest first. They are the parts of one bar.
 
     The positive shares fill the bar. A negative one has no width.
 
@@ -541,7 +543,7 @@ def _reasons(shares: Mapping[str, float], words: str) -> list[Reason]:
 
 
 def _whole_percents(values: Sequence[float]) -> list[int]:
-    """Round percents so that they add up to 100. What was cut off most is rounded up first.
+    """Round percents so that they add up to 100. The largest fractions are rounded up first.
 
     values: percents that add up to 100, the largest first.
     """
@@ -564,9 +566,9 @@ def _sentence(name: str, value: float) -> str:
 
 @cache
 def _sentences() -> Mapping[str, Mapping[str, str]]:
-    """Return the sentences that explain the shares of a score, by the name of the share.
+    """Return the sentences that explain a score, by the name of the share.
 
-    A share is what one feature of a hit adds to its score. It has a sentence `raises` and, if it can
-    also make the score lower, a sentence `lowers`.
+    A share is the part of a hit's score that one feature adds. It has a sentence `raises`. If it
+    can also lower the score, it has a sentence `lowers`.
     """
     return json.loads(text_in(TEXTS, "reasons.json"))

@@ -42,7 +42,7 @@ class SecretQuestion:
 
 
 def mode_for(memory: MemorySession, fields: Mapping[str, str]) -> str | None:
-    """Return how the write gate treats the secrets of a form. None for what the settings say.
+    """Return how the write gate treats the secrets of a form. None means as the settings say.
 
     fields: the fields of the form.
     """
@@ -80,7 +80,7 @@ def question_of(
 
 
 def holds_secret(memory: MemorySession, text: str) -> bool:
-    """Whether a text has a secret, by which no address, title or message may be named."""
+    """Whether a text has a secret. It must then not be used in an address, title or message."""
     return bool(memory.gate_rules().find(text, SECRET))
 
 
@@ -91,7 +91,7 @@ def have_secret(memory: MemorySession, revisions: Sequence[Revision]) -> bool:
 
 
 def masked_in(memory: MemorySession, revisions: Sequence[Revision]) -> Iterator[str]:
-    """Yield what the secrets looked like that the gate masked in a change, in words to translate."""
+    """Yield descriptions of the secrets that the gate masked in a change, in words to translate."""
     # A merge takes marks from one note to another, so all texts count together.
     before = "\n".join(revision.before or "" for revision in revisions)
     after = "\n".join(revision.after or "" for revision in revisions)

@@ -62,7 +62,7 @@ def _kinds() -> Sequence[_Kind]:
 
 
 def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
-    """Compile a search for a clause that has the form of any of some patterns.
+    """Combine patterns of clauses into one that matches if any of them does.
 
     A group may have a name only once in a pattern, so the groups of the values are numbered.
     """
@@ -74,7 +74,10 @@ def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
 
 
 def facts_in_sentence(sentence: str, name: str) -> Iterator[SentenceFact]:
-    """Yield what a sentence that begins with a name says about it."""
+    """Yield the facts about a name in a sentence that begins with it: "Ann moved to Porto".
+
+    Other sentences have no facts.
+    """
     # The name must end there: "Ann" does not begin "Anna". Only in scripts without spaces may other
     # letters follow it directly.
     beginning = re.match(
@@ -92,9 +95,15 @@ def facts_in_sentence(sentence: str, name: str) -> Iterator[SentenceFact]:
 
 
 def labels_of_fact(category: str, words: str, name: str) -> list[str]:
-    """Return the labels under which a fact in the note of a name can be compared with sentences.
+    """Return the kinds of facts (`role`, `place`) that a line about a name may tell.
 
-    words: the fact, which often leaves the name out: `lives in Porto`.
+    Lines in the note "Ann" often leave the name out: `lives in Porto`. The labels let the page
+    compare such a line with sentences of other notes: "Ann moved to Rome". If the words tell no
+    fact, the category of the line decides. The result may be empty.
+
+    category: the category of the line, as in `- [place] Porto`.
+    words: the text of the line.
+    name: the name that the note is about.
     """
     said = [fact.label for fact in facts_in_sentence(f"{name} {words}", name)]
     if said:
@@ -104,7 +113,7 @@ def labels_of_fact(category: str, words: str, name: str) -> list[str]:
 
 
 def rank_of_label(label: str) -> int:
-    """Return the place of a label on the card. What the table does not have comes last."""
+    """Return the position of a label on the card. Labels that the table does not have come last."""
     return _ranks().get(label, len(_ranks()))
 
 

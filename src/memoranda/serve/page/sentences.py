@@ -33,7 +33,7 @@ _MAX_CHARACTERS = 800
 
 
 def catalog() -> Mapping[str, str]:
-    """Return what the page says, in English, by the sentence of the engine."""
+    """Return the page's own English sentence for each sentence of the engine."""
     sentences: dict[str, str] = json.loads(text_in(TEXTS, "sentences.json"))
     return sentences
 
@@ -61,7 +61,7 @@ def _as_pattern(sentence: str) -> str:
 
 
 def with_code(words: str) -> Markup:
-    """Return words of the page as markup, with what is between backticks as code."""
+    """Convert words of the page to markup. Text between backticks becomes code."""
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(words))))
 
 
@@ -116,7 +116,7 @@ class ErrorWords(NamedTuple):
 
 
 def error_words(clock: Clock, error: MemorandaError) -> ErrorWords:
-    """Return what the page says of an error."""
+    """Return an error in the words of the page."""
     sentence = str(error)
     if error.advice is not None:
         # The advice names tools of agents.
@@ -127,9 +127,12 @@ def error_words(clock: Clock, error: MemorandaError) -> ErrorWords:
 
 
 def sentence_words(clock: Clock, sentence: str, hint: str = "") -> ErrorWords:
-    """Return what the page says of the sentence of an error.
+    """Return an error's sentence in the language of the page.
 
-    hint: what the error adds to it, for a reader of English.
+    If it has no translation, it stays in English, together with the hint.
+
+    sentence: the message of the error, in English.
+    hint: an addition to the message for readers of English.
     """
     words = known_words(clock, sentence)
     if words is not None:

@@ -103,7 +103,7 @@ def _current_counts(visit: Visit) -> RailCounts:
 
 
 def menu(visit: Visit) -> Response:
-    """Show the part of the rail for which a phone has no room, as a page."""
+    """Show the part of the rail (the side menu) that a phone has no room for, as a page."""
     return visit.html("menu.html")
 
 
@@ -135,7 +135,7 @@ def _counted_quickly(memory: MemorySession, stamp: str) -> RailCounts:
 
 
 def with_own_act(view: View) -> View:
-    """Return a view after which the rail shows what the owner changed by it."""
+    """Wrap a view, so that the rail (the side menu) shows a change by the owner at once."""
 
     @wraps(view)
     def answered(visit: Visit) -> Response | dict[str, Any]:

@@ -38,7 +38,7 @@ class SinceConfirmed:
 
 
 def since_confirmed(memory: MemorySession, info: NoteInfo) -> SinceConfirmed | None:
-    """Return what was changed in a note since the owner confirmed or pinned it.
+    """Return the changes of a note since the owner confirmed or pinned it.
 
     None if the owner did neither, if nothing was changed since, or if the history lacks the text.
     """
@@ -82,7 +82,7 @@ def _last_confirmation(memory: MemorySession, info: NoteInfo) -> datetime | None
 
 
 def _text_before(memory: MemorySession, steps: Sequence[PlacedChange]) -> str | None:
-    """Return the text of a note before the first of some changes. None if it is not known.
+    """Return the text of a note before the first of these changes. None if it is not known.
 
     steps: the changes, the latest first.
     """

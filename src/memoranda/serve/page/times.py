@@ -76,9 +76,9 @@ def day_in(at: Time) -> date | None:
 
 
 def time_words(clock: Clock, at: Time) -> str:
-    """Return a time or a day in words, by the rule of this module.
+    """Return a time or a day in words, as the head of this module says: "just now", "5 min ago".
 
-    A text that is neither is returned as it is.
+    A text that is not a time is returned unchanged.
     """
     day = day_in(at)
     if day is not None:
@@ -205,7 +205,7 @@ def heading_of_day(clock: Clock, at: Time) -> str:
 
 
 def full_time(clock: Clock, at: Time) -> str:
-    """Return a time with everything that is known of it, or a day with its year.
+    """Return a time in full: with its day, year and zone. Or a day with its year.
 
     An example is `Saturday, November 28, 2026, 09:05 UTC+01:00`.
     """
@@ -223,7 +223,7 @@ def full_time(clock: Clock, at: Time) -> str:
 
 
 def time_element(clock: Clock, at: Time, words: str = "") -> Markup | str:
-    """Return a time as an element that has it in full as its title.
+    """Return a time as an HTML element whose tooltip has the full time.
 
     A text that is not a time is returned as it is.
 

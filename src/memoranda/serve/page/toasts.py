@@ -29,13 +29,13 @@ _MERGE = "merge"
 class Toast:
     """The message about a change that was just made.
 
-    change: the change.
+    change: the change as the ledger has it.
     title: the title of its note. "" if a text of it has a secret.
     other: the title of the note that it merged into the first. "" if it merged none.
     others: how many more notes it changed.
     properties: the properties of the first note that it changed, by name.
     put_off_to: the time until which it put a reminder off. "" if it did not.
-    masked: what the secrets looked like that the gate masked, in words to translate.
+    masked: descriptions of the secrets that the gate masked, in words to translate.
     may_undo: whether it can be taken back.
     redoes: whether it undid an undo.
     """
@@ -73,7 +73,7 @@ def toast_of(memory: MemorySession, change: Change) -> Toast:
 
 
 def redoes(memory: MemorySession, change: Change) -> bool:
-    """Whether a change undid an undo: what that took back is done again."""
+    """Whether a change undid an undo, and so made the first change again."""
     undone_change = None if change.undoes is None else memory.change_numbered(change.undoes)
     return undone_change is not None and undone_change.undoes is not None
 

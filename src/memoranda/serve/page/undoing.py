@@ -35,7 +35,7 @@ _PASSABLE = (UndoObstacle.LATER, UndoObstacle.OUTSIDE)
 
 @dataclass(frozen=True)
 class Barred:
-    """Why a change cannot be undone, and what can be done instead.
+    """The reason why a change cannot be undone, and a way out.
 
     obstacle: the kind of the reason.
     reason: the reason as the log words it.
@@ -90,7 +90,7 @@ def show(visit: Visit) -> Response:
 def _revisions(memory: MemorySession, number: int, *, is_known: bool) -> Sequence[Revision]:
     """Return the revisions of a change: one more than is shown, to know whether there are more.
 
-    [] for a known change of which all was erased. Raises NotInHistory.
+    Empty for a known change if everything that it touched was erased. Raises NotInHistory.
     """
     try:
         return memory.revisions(number, limit=_MAX_DIFFERENCES + 1)
@@ -109,7 +109,7 @@ def _where(memory: MemorySession, revision: Revision) -> NoteInfo | None:
 def _barred(
     memory: MemorySession, change: Change, refusal: CannotUndo, revisions: Sequence[Revision]
 ) -> Barred:
-    """Return why a change cannot be undone, and what can be done instead."""
+    """Return the reason why a change cannot be undone, and a way out."""
     # The later changes that could be undone together with this one. If that is not possible, the
     # one later change that the refusal names is shown.
     together = []
@@ -148,7 +148,7 @@ def _is_restorable(note: NoteInfo | None, revision: Revision | None) -> bool:
 def _text_without(
     memory: MemorySession, note: NoteInfo | None, revision: Revision | None
 ) -> str | None:
-    """Return the present text of a note without what a revision did to it.
+    """Take one revision out of the present text of a note, and return the text.
 
     None if a later change touched the same lines, if nothing of it is left, or if the history does
     not have both texts.
@@ -170,7 +170,7 @@ def _text_without(
 
 
 def text_without(text: str, before: str, after: str) -> str | None:
-    """Return the present text of a note without what one change did to it.
+    """Take the effect of one change out of the present text of a note, and return the text.
 
     A key of the header that was changed again later stays as it is.
 
@@ -192,7 +192,7 @@ def text_without(text: str, before: str, after: str) -> str | None:
 
 
 def _header(text: str) -> Mapping[str, Any]:
-    """Return the keys of the header of a text. Raises ValueError."""
+    """Return the header of a text as a mapping. Raises ValueError if it cannot be read."""
     yaml = frontmatter.split(text).yaml
     return {} if yaml is None else frontmatter.parse(yaml)
 
@@ -200,8 +200,9 @@ def _header(text: str) -> Mapping[str, Any]:
 def _keys_to_set_back(
     now: Mapping[str, Any], before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the keys of a header that a change set and that are still as it left them, each with its
-    value before.
+    """Return the header keys to set back: key -> the value before the change.
+
+    A key that was changed again since is left out.
     """
     return {
         key: before.get(key, frontmatter.REMOVE)
@@ -211,7 +212,7 @@ def _keys_to_set_back(
 
 
 def take_back_alone(visit: Visit, info: NoteInfo) -> None:
-    """Take back what the change of the field `change` did to a note, as a new change that undoes it.
+    """Undo only the change that the field `change` names, by a new change of the note.
 
     What came later stays. Raises InvalidInput.
     """
@@ -232,7 +233,7 @@ def take_back_alone(visit: Visit, info: NoteInfo) -> None:
 
 
 def undo(visit: Visit) -> Response | dict[str, Any]:
-    """Undo what the form names, and return to the page with the button.
+    """Undo the changes that the form names, and return to the page with the button.
 
     The field `change` names one change, `together` further changes, `run` a whole run.
 
@@ -254,7 +255,10 @@ def undo(visit: Visit) -> Response | dict[str, Any]:
 
 
 def _undone(visit: Visit, number: int, run: int) -> Change:
-    """Undo what the form says, and return the new change. Raises CannotUndo, InvalidInput."""
+    """Undo the changes that the form names, and return the new change.
+
+    Raises CannotUndo, InvalidInput.
+    """
     memory = visit.memory
     together = visit.text("together").split()
     if memory.agent is None and together:
@@ -267,11 +271,11 @@ def _undone(visit: Visit, number: int, run: int) -> Change:
 
 
 def refused(visit: Visit, refusal: CannotUndo, *, is_of_many: bool) -> Response:
-    """Lead to the page of the change that cannot be undone, which says why and what can be done.
+    """Redirect to the page of the change that cannot be undone, which says why.
 
     is_of_many: whether the form was to undo other changes, too.
 
-    Raises the refusal for `/api`, and if there is no single change that cannot be undone.
+    For `/api`, the refusal is raised instead. It is raised, too, if no single change is to blame.
     """
     if visit.is_api or refusal.number is None:
         raise refusal

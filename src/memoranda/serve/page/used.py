@@ -46,14 +46,15 @@ _NO_AGENTS = ("owner", "import", "web", "file")
 
 @dataclass
 class UsedRow:
-    """Like calls of one day that gave notes to an agent.
+    """A row of the page: calls of one day that were alike and gave notes to an agent.
 
-    time: when the last of them was.
-    how: the way in a word: "told", "found" or "read", or else the name of the tool.
-    asked: the words that the agent asked with. "" if nothing asked.
-    title: the words that name the row.
-    notes: the notes that are there still.
-    times: how many calls these are.
+    time: the time of the last call.
+    agent: the name of the agent.
+    how: how the notes got there: "told", "found", "read", or else the name of the tool.
+    asked: the words that the agent asked with. "" if there were none.
+    title: the title of the row.
+    notes: the notes that were given and still exist.
+    times: the number of calls.
     """
 
     time: str
@@ -96,7 +97,7 @@ def of_note(visit: Visit, info: NoteInfo) -> Response:
 def _listed(
     visit: Visit, fields: Mapping[str, str], *, agent: str = "", info: NoteInfo | None = None
 ) -> Response:
-    """Return the page with the calls of an agent, or with the calls that gave a note.
+    """Show the calls of an agent, or the calls that gave a note.
 
     fields: the fields of the page's address, for the links to its other parts.
     """
@@ -123,7 +124,7 @@ def _listed(
 
 
 def _infos(memory: MemorySession, rows: Iterable[Served]) -> dict[str, NoteInfo]:
-    """Return the notes of some calls by their ids. Notes that are gone are left out."""
+    """Return the notes of these calls, by id. Notes that are gone are left out."""
     ids = set(chain.from_iterable(row.notes for row in rows))
     listed, _ = memory.list(Query(ids=tuple(ids)), limit=0)
     return {info.id: info for info in listed}
@@ -158,7 +159,7 @@ def _days(visit: Visit, rows: Iterable[Served], infos: Mapping[str, NoteInfo]) -
 
 
 def _rows_of_day(calls: Iterable[Served], infos: Mapping[str, NoteInfo]) -> list[UsedRow]:
-    """Return the rows for the calls of one day: one for all calls in which an agent asked the same."""
+    """Return the rows for one day. Calls of one agent with the same question share a row."""
     rows: dict[tuple[str, ...], UsedRow] = {}
     for call in calls:
         notes = [infos[note_id] for note_id in call.notes if note_id in infos]
@@ -178,7 +179,7 @@ def _rows_of_day(calls: Iterable[Served], infos: Mapping[str, NoteInfo]) -> list
 
 
 def _way(tool: str) -> str:
-    """Return the way in which a tool gives notes, in a word: `search_notes` gives "found"."""
+    """Return in a word how a tool gives notes: "found" for `search_notes`."""
     for word, names in _WAYS.items():
         if any(name in tool for name in names):
             return word
@@ -218,14 +219,14 @@ def ask(visit: Visit) -> Response:
 
 
 def _told_no_more(visit: Visit, agent: str) -> list[NoteInfo]:
-    """Return the overdue reminders that an agent may see, but is not told of any more."""
+    """Return overdue reminders that an agent may see, but is no longer told about."""
     caller = visit.memory.as_caller(agent, "preview")
     overdue = reminders_told_no_more(caller, visit.now)
     return [info for info in overdue if not visit.memory.is_held_back(info)]
 
 
 def _readable(told: ToldNote) -> str:
-    """Return what an agent is told of a note as one line, without the marks of Markdown."""
+    """Return a note as an agent is told it, but as one line without Markdown marks."""
     title = " ".join(flat(told.note.title).split())
     first, *others = told.passages
     # A note is told with its title before its first line, which may be an item of a list.

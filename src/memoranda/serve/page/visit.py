@@ -115,14 +115,15 @@ class Visit:
     """A request, with everything that a view needs to answer it.
 
     memory: the memory as the caller may use it.
-    fields: the fields of the form after a POST, otherwise of the address. The texts of a field that
-        was sent several times are joined by line breaks.
-    csrf: a text that each form must send back, so that no other site can send it. "" for a caller
-        with a token.
-    secret: the question about a secret in the form that was sent. None if it has none.
-    merged_with: whose change of the same note is merged with what was sent. "" for nobody's.
-    begin_page: tells that the fields are right and a page will be the answer. Its frame may be sent
-        before the view has found what the page shows.
+    fields: the fields of the form after a POST, otherwise of the address. If a field was sent
+        several times, its texts are joined by line breaks.
+    csrf: a text that each form must send back, to prove that it is a form of this page. "" for a
+        caller with a token.
+    begin_page: a view calls it when the fields are valid and the answer will be a page. The frame
+        of the page may then be sent before the rest is known.
+    secret: the question about a secret in the form that was sent, or None.
+    merged_with: the name of the writer whose change of the same note is merged with this one, or
+        "".
     """
 
     request: Request
@@ -145,7 +146,7 @@ class Visit:
 
     @property
     def is_part(self) -> bool:
-        """Whether a script of the page asks for a part of a page, which it shows in the page."""
+        """Whether a script asks for a part of a page, to put it into the page that is open."""
         return PART_HEADER in self.request.headers
 
     @property
@@ -165,7 +166,7 @@ class Visit:
 
     @property
     def first_weekday(self) -> int:
-        """The day on which the reader's weeks begin: 0 for Monday, 6 for Sunday."""
+        """The first day of the reader's week: 0 for Monday, 6 for Sunday."""
         return first_weekday_of(self.request)
 
     @property
@@ -663,7 +664,7 @@ def _status_of(error: MemorandaError) -> int:
 
 
 def _for_programs(error: MemorandaError) -> str:
-    """Return the message of an error for a program, with the hint what to do."""
+    """Return the message of an error for a program, with a hint what to do."""
     sentence = str(error)
     if isinstance(error, NotFound):
         sentence = f"There is nothing here: {error.identifier}"

@@ -57,7 +57,7 @@ def language_of(request: Request) -> str:
 
 
 def first_weekday_of(request: Request) -> int:
-    """Return the day on which weeks begin for the reader: 0 for Monday, 6 for Sunday.
+    """Return the first day of the reader's week: 0 for Monday, 6 for Sunday.
 
     The region of the browser's first language decides: 6 for `en-US`. Without a region it is 0.
     """
@@ -115,7 +115,7 @@ def _with_fitting_blanks(sentence: str, values: Mapping[str, Any]) -> str:
 
 
 def _blank_between(character: str, next_character: str, present: str) -> str:
-    """Return what belongs between two characters: a blank or nothing.
+    """Return a blank or nothing, as it must be between two characters.
 
     present: a blank if there is one. Other characters than Chinese and Latin ones keep it.
     """
@@ -164,7 +164,7 @@ def joined_names(language: str, names: Sequence[str], max_names: int = 3) -> str
 
 
 def counted(language: str, singular: str, plural: str, number: int, **values: Any) -> str:
-    """Return the text for a number of things in a language.
+    """Return a text for a number of things in a language: "1 note", "2 notes".
 
     `singular` is for one thing. In `plural`, `{n}` is replaced by the number: "{n} days late". The
     value `name=…` replaces `{name}` in both.

@@ -155,6 +155,11 @@ class Plan:
         )
 
     @property
+    def erases_whole_notes(self) -> bool:
+        """Whether notes are erased as a whole. If not, they only lose an observation."""
+        return self.observation is None
+
+    @property
     def names(self) -> list[str]:
         """The names of the erased things, as `memory log` shows them."""
         # A project that other processes would look for elsewhere is named by its folder.
@@ -743,13 +748,15 @@ def _forget_reads(memory: HistoryVerbs, plan: Plan) -> None:
 
     A note that only loses an observation stays, and with it the record of its readers.
     """
-    ledger = memory.engine.ledger
-    if plan.observation is None:
+    # Reads: how often each note was read, and when. They say nothing about a single observation.
+    if plan.erases_whole_notes:
         # A note without an id in its header has one made from its place.
         ids_from_places = [default_id(project, path) for project, path, _ in plan.places]
         memory.engine.reads.forget({*plan.ids, *ids_from_places})
-    # The ledger has the ids and hashes of the notes that each session was shown.
-    ledger.forget_sessions()
+    # Sessions: the ids of the notes and the hashes of the lines that each session was shown. A hash
+    # does not tell of which note it is, so all are forgotten. A session then gets them once more.
+    memory.engine.ledger.forget_sessions()
+    # The log of tools: which notes a call gave to an agent, with the query that found them.
     log_of(memory).forget(plan.ids)
 
 

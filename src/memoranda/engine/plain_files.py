@@ -117,7 +117,9 @@ class Files:
         place = self._follow(self._place(path))
         if not self._shows(place):
             return PathInfo("missing", place.path)
-        if place.kind == "missing" and not path:
+        # The base folder is made with its first file, but callers find it from the beginning.
+        is_base_folder = not path
+        if place.kind == "missing" and is_base_folder:
             return PathInfo("folder", place.path)
         return place
 
@@ -383,8 +385,10 @@ class Files:
 
     def _is_all_shown(self, place: PathInfo) -> bool:
         """Whether the caller may see everything at `place`, including everything in a folder."""
+        # The owner sees everything.
         if self._session.agent is None:
-            return self._shows(place)
+            return True
+        # `_shows` of a folder only says whether something in it is visible, so look at each file.
         waiting = [place]
         while waiting:
             entry = waiting.pop()

@@ -282,6 +282,7 @@ class LinkQueries(Queries):
             resolver = self._resolver(viewer)
             for note in notes:
                 links, _ = self._newest_to(note, resolver, limit)
+                # Links are read in groups, so there may be more of them than the limit.
                 counts[note.row] = min(limit, len(links))
         return counts
 

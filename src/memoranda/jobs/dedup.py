@@ -785,8 +785,8 @@ def _similar_to(
     similar: list[tuple[float, int]] = []
     for position in candidates:
         share = overlap(own_terms, term_sets[position])
-        is_similar = share > 0
-        if is_similar:
+        # `overlap` returns 0.0 for every share below the one from which memories are similar.
+        if share > 0:
             similar.append((share, position))
     return sorted(similar, key=_best_first)
 

@@ -741,6 +741,7 @@ def _verb_claim(text: str) -> Claim | None:
     None for any other text.
     """
     words = _words()
+    # What somebody does: in "We store sessions in Redis", sessions are stored in Redis.
     for verb, form in words.done:
         match = form.fullmatch(text)
         if match is not None:
@@ -748,19 +749,20 @@ def _verb_claim(text: str) -> Claim | None:
             subject, value = filter(None, match.groups())
             return value_claim(subject, value, verb)
 
-    # Some verbs have the value before them: in "Anna leads the team", the lead of the team. One
-    # search for any verb saves most texts the search for each.
+    # The value comes first: in "Anna leads the team", Anna is the lead of the team. One search for
+    # any verb saves most texts the search for each.
     if words.any_reversed.search(text):
         for verb, form in words.reversed:
             match = form.fullmatch(text)
             if match is not None and is_someone(match[1]):
                 return value_claim(subject=match[2], value=match[1], verb=verb)
 
+    # The subject comes first: "The API runs on port 8080".
     if words.any_verb.search(text):
         for verb, form in words.verbs:
             match = form.fullmatch(text)
             if match is not None:
-                return value_claim(match[1], match[2], verb)
+                return value_claim(subject=match[1], value=match[2], verb=verb)
     return None
 
 

@@ -463,15 +463,18 @@ def _moment(note: Note, value: Any) -> datetime | None:
     if counted_time is not None:
         return counted_time
     text = _text(value)
+    # Python 3.11 reads only a capital Z as UTC.
+    iso_text = text.upper() if text[-1:] == "z" else text
     try:
-        # Python 3.11 reads only a capital Z as UTC.
-        moment = datetime.fromisoformat(text.upper() if text[-1:] == "z" else text)
+        moment = datetime.fromisoformat(iso_text)
+        # Most times are UTC already. Converting them again would take longer than reading them.
         if moment.tzinfo is UTC:
             return moment
         if moment.tzinfo is None:
             return moment.replace(tzinfo=UTC)
         return moment.astimezone(UTC)
     except (ValueError, OverflowError):
+        # A value such as a list has no text, so it is shown as Python writes it.
         note.warnings.append(f'bad date "{text or value}" ignored')
         return None
 

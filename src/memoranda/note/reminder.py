@@ -244,6 +244,7 @@ def moment_of(value: object) -> datetime | None:
         moment = parse_stamp(value)
     except (ValueError, OverflowError):
         return None
+    # Callers show the time in a zone, which would overflow at the ends of the calendar.
     if moment.year in _YEARS:
         return moment
     return None

@@ -584,6 +584,7 @@ class GraphFileSource:
             self._follow_line(number, line)
         first_added = len(lines) - len(edit.added)
         for number in range(first_added, len(lines)):
+            # A new entity has no earlier order to keep
             self._parse(number, orders={})
 
     def _follow_line(self, number: int, line: bytes) -> None:

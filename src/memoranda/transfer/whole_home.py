@@ -502,7 +502,10 @@ class FolderMove:
 
         It names a folder outside the source, which the copy must not use.
         """
-        if not self._layout.is_apart or _CONFIG not in self._digests:
+        # An environment variable can take the place of the setting, so a home whose private folder
+        # is outside may have no configuration.
+        has_config = _CONFIG in self._digests
+        if not self._layout.is_apart or not has_config:
             return
         file = read_file(str(self._staged / _CONFIG))
         data = without_state(self._staged / _CONFIG).encode()
@@ -746,6 +749,8 @@ class Mirror:
         """
         state_folder = self.folder / MIRROR
         with storing(str(self.folder)):
+            # A mirror removes files that the home does not have, so it may not begin in a folder
+            # with files of somebody else.
             is_mirror = state_folder.is_dir()
             is_empty_folder = self.folder.is_dir() and not os.listdir(self.folder)
             if self.folder.exists() and not is_mirror and not is_empty_folder:
@@ -756,6 +761,7 @@ class Mirror:
             # Raises OutsideError if the folder is a symlink.
             open_folder(str(self.folder), MIRROR, "the mirror").close()
             try:
+                # The other run may take long, so this one does not wait for it.
                 lock = lock_file(state_folder / "lock", fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise InvalidInput(

@@ -145,11 +145,15 @@ def read_all(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> list[
 
 
 def _groups(text: Text) -> list[Sentence]:
-    """Return the groups of joined time words in a text that say when."""
+    """Return the groups of joined time words in a text that say when.
+
+    "tomorrow at 3" is a group, and "soon" is one that cannot be read. "for 3 days" is none.
+    """
     groups = []
     for cluster in clusters(parts_of(text)):
+        # In a long text, a word that may be about something else ("the night shift") is not read.
         parts = [part for part in parts_that_count(cluster, text.plain) if not part.is_loose]
-        if any(_says_when(part) or part.kind == "vague" for part in parts):
+        if any(_says_when(part) for part in parts):
             groups.append(Sentence(text, parts))
     return groups
 

@@ -159,6 +159,7 @@ def _path_of_short(memory: MemorySession, project: str, short: str) -> str:
 def place_of_id(memory: MemorySession, note_id: str) -> Place:
     """Return the place of the note with an id, or of a gone one in the history. Raises NotFound."""
     infos = _notes_of_id(memory, note_id)
+    # Copies of a file have the same id. The address means one of them, no matter which.
     if infos:
         return infos[0].project, infos[0].path
     place = last_place_of_memory(memory, note_id)

@@ -420,6 +420,7 @@ class _Teller:
 
         body: the text of the note.
         """
+        # Code is cited in backticks or in the header. Most notes have neither, and need no check.
         if "`" not in body and CITES not in info.header:
             return None
         stale_code = self._citations.stale(info, body)

@@ -379,6 +379,7 @@ def _missing_sources(engine: Engine) -> list[Finding]:
     """Return a finding for each project that the user added and whose folder or file is missing."""
     findings: list[Finding] = []
     for name, source in engine.sources.items():
+        # The folder of a built-in project is only made with its first note.
         if name in engine.layout.built_in:
             continue
         if source.holds_entities:

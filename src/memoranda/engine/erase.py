@@ -857,7 +857,10 @@ def _may_remove_folder(memory: HistoryVerbs, folder: _Folder) -> bool:
     """
     project = folder.project
     source = memory.engine.sources.get(project)
-    if source is None or source.root != folder.root or project == CATEGORY_PROJECT:
+    # The project was removed, or has another folder now.
+    if source is None or source.root != folder.root:
+        return False
+    if project == CATEGORY_PROJECT:
         return False
     is_built_in = project in memory.engine.layout.built_in
     return is_built_in or memory.engine.ledger.history.has_made_folder(project, folder.path)

@@ -223,6 +223,7 @@ class HistoryVerbs(NoteVerbs):
 
         past_privacy: says which steps are hidden from the caller. None for the owner, who sees all.
         """
+        # Counted reads written into headers are nobody's change. A blank change was erased.
         if change.verb == FOLD or is_blank(change):
             return None
         if not self._is_visible(change, past_privacy):
@@ -271,6 +272,7 @@ class HistoryVerbs(NoteVerbs):
         past_privacy: says which steps are hidden from the caller. None for the owner, who sees all.
         """
         if change.verb == ERASE:
+            # It names notes of any project, also of those that are not open in this process.
             return self.agent is None and not self.engine.only
         return all(
             self.may_see(change, file, past_privacy) for file in self._files_that_count(change)

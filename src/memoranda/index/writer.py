@@ -789,6 +789,7 @@ def _insert(db: sqlite3.Connection, notes: Sequence[tuple[int, Prepared]]) -> No
     for table, row_column in _ROW_OF.items():
         rows: list[Row] = []
         for row, note in notes:
+            # The stems of a long note follow later, in parts (placing.py).
             if table == _STEMS and has_parts(len(note.passages)):
                 continue
             for columns in note.tables[table]:

@@ -116,6 +116,7 @@ def _line_pairs(memory: MemorySession) -> Iterator[LinePair]:
     query = Query(valid_at=memory.clock(), order="path")
     # Most notes have no two such lines, and need no parsing
     for info in notes_repeating(memory, query, _rules()["promising"]):
+        # The value of an entry is data, not sentences.
         if info.project == KV_PROJECT:
             continue
         for subject, lines in _lines(memory, info).items():

@@ -594,6 +594,7 @@ def _words_in_common(statements: Sequence[_Statement]) -> Counter[tuple[int, int
     """
     positions_by_word = defaultdict[str, list[int]](list)
     for position, statement in enumerate(statements):
+        # `_nearness` compares no longer text.
         if len(statement.words) > _MOST_COMPARED_WORDS:
             continue
         for word in statement.content.union(_han_pairs(statement.words)):

@@ -1116,6 +1116,7 @@ def missing_folders(
     made_by_steps = {(step.root, step.path) for step in steps if step.do == StepKind.MKDIR}
     folders_to_be = {*planned_folders, *made_by_steps}
     for step in steps:
+        # Only these put something into a folder
         if step.do not in (StepKind.PUT, StepKind.MOVE, StepKind.SYMLINK):
             continue
         new_path = step.to or step.path

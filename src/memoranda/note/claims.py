@@ -529,6 +529,7 @@ def _english_claim(text: str, is_alone: bool) -> Claim | None:
         claim = reader.read(text)
         if claim is not None:
             return claim
+    # "The port is 8080" needs a copula, and "port: 8080" a sign.
     if _COPULAS.isdisjoint(words) and not _holds_any(text, signs="=:："):
         return None
     return _copula_claim(text, is_alone)
@@ -998,6 +999,7 @@ def _subject_words(subject: str) -> list[str]:
 
 def _singular(word: str) -> str:
     """Return a word without the s of its plural: "ports" becomes "port", "class" stays."""
+    # In a word of three letters, such as "bus", the s mostly belongs to the word.
     if len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
         return word[:-1]
     return word

@@ -184,6 +184,7 @@ def numbered(permalink: str) -> Iterator[str]:
 @lru_cache(maxsize=256)
 def lead(project: str) -> str:
     """Return the part before the first `/` in the permalinks of a project's notes."""
+    # Its name `.archive` has a dot, which addresses do without.
     if project == ARCHIVE_PROJECT:
         return "archive"
     title = project_title(project)

@@ -230,6 +230,7 @@ def _read_page_fields(note: Note) -> None:
 
     Such a page begins with lines like `title:: Tea` and `alias:: Cha, Chai`.
     """
+    # Hardly any note has such a line, and looking for the sign is fast.
     if note.project in _WITHOUT_PAGES or ":: " not in note.text:
         return
     fields = page_fields(note.text[note.body_at :])
@@ -435,6 +436,7 @@ def with_counted_time(before: str, after: str, now: datetime) -> str:
     before, after: the file's text before and after an edit.
     now: the time of the edit.
     """
+    # Hardly any note has the key. Parsing each header to look for it would take long.
     if after == before or "updated" not in before:
         return after
     try:

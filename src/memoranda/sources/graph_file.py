@@ -234,11 +234,14 @@ class GraphFileSource:
         # The bytes of a file in another form, such as a JSON array. The next change turns it into
         # `lines`.
         self._other_form: bytes | None = None
+        # Whether lines that are ignored are also logged
         self._logs = logs
         # Holds the lock on the file while it is changed
         self._opened = ExitStack()
         self._fd: int | None = None
+        # The edit that the present change makes
         self._planned: _PlannedEdit | None = None
+        # The highest `order` of an entity so far. Later entities get higher ones
         self._last_order = 0
         # path of a note -> name and number of the twin (from 0), and the other way round
         self._places: dict[str, tuple[str, int]] = {}

@@ -140,6 +140,7 @@ class Roles:
         # become phrases (`_phrases`).
         self._longer_entries: dict[str, list[tuple[str, str, int]]] = {}
         self._phrases: dict[str, list[_Phrase]] = {}
+        # Caches of words that were looked up: what they are, and their roles in any language
         self._known: dict[str, _Word] = {}
         self._roles_of = _KnownRoles(self._roles_in_any_language)
         for line in text.splitlines():

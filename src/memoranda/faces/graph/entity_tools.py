@@ -178,7 +178,9 @@ class GraphReply:
         self._relations = relations
         self._form = form
         self._is_ranked: bool = arguments.get("ranked", False)
-        self._limit: int | None = arguments.get("limit", 20 if self._is_ranked else None)
+        # Without a limit, a ranked answer has the best entities, and any other answer is whole.
+        usual_limit = 20 if self._is_ranked else None
+        self._limit: int | None = arguments.get("limit", usual_limit)
         self._offset: int = arguments.get("offset", 0)
         self._first_observation: int = arguments.get("observationOffset", 0)
         self._observation_limit: int | None = arguments.get("observationLimit")

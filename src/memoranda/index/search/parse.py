@@ -142,6 +142,7 @@ def term(text: str, *, phrase: bool = False) -> Term | None:
 def _phrase_tokens(text: str) -> list[str]:
     """Return the first words of a piece of a query, and of each long run its beginning."""
     phrase_tokens = tokens(text)[:_MAX_PHRASE_WORDS]
+    # Only Chinese and Japanese have long runs, so few texts need to be looked through.
     if len(text) > _MAX_RUN_CHARACTERS and not text.isascii():
         return [token[:_MAX_RUN_CHARACTERS] if is_cjk(token) else token for token in phrase_tokens]
     return phrase_tokens

@@ -161,6 +161,7 @@ class Document(NamedTuple):
         Raises Unsure if two members have the name, or if `node` is a list and not an object, or the
         reverse.
         """
+        # A key of YAML without a value can still become an object or a list. It has no members.
         if node.kind == "null":
             return None
         sign = "{" if isinstance(name, str) else "["

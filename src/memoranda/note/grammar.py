@@ -883,11 +883,13 @@ class _Lines:
             line = indented_line.strip(" \t\r")
             if _ends_text(line):
                 break
+            # A line `key:: value` is about the item. It is not a part of its text.
             if not _PROPERTY.match(line):
                 further_lines.append(line)
         if not further_lines:
             return text, masked
         for line in further_lines:
+            # Chinese and Japanese have no blanks between words, and get none at a line break.
             is_spaced = not (_is_unspaced(text[-1]) and _is_unspaced(line[0]))
             text += f" {line}" if is_spaced else line
         return text, mask_code(text)

@@ -186,10 +186,12 @@ class Reminder:
         keys: dict[str, Any] = {"fired_at": stamp(now)}
         if self.repeat is None or self.due is None or self.regular is None:
             return keys
+        # Only the occurrence before this one was acknowledged.
         if self.is_done:
             keys["acked_at"] = REMOVE
         if self.snoozed is not None and self.snoozed <= now:
             keys[SNOOZED] = REMOVE
+        # After the last time of the rule, that time stays.
         if self.regular <= now:
             keys["due_at"] = stamp(self._next(now, zone) or self.regular)
         return keys | {FIRED_FOR: stamp(self.due)}

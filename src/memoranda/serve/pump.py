@@ -379,6 +379,7 @@ class Pump:
         readable, writable, _ = select.select(self._inputs(), self._outputs(), [], wait_seconds)
         if is_last_answer and not writable:
             return False
+        # Bytes that came at the last moment still count, and are read below.
         has_waited_long = self._patience() == 0
         if has_waited_long and self._daemon not in readable:
             self._is_daemon_silent = True
@@ -389,6 +390,7 @@ class Pump:
             self._write_to_client()
         if self._daemon in writable:
             self._send()
+        # The daemon may have been given up above.
         if self._daemon is not None and self._daemon in readable:
             self._receive()
         if 0 in readable:

@@ -173,6 +173,8 @@ class Roles:
         Japanese entries are parts of runs.
         """
         role = 1 << (len(self.names) - 1)
+        # Each language has runs of its own. Words of all others are in one table, so each language
+        # has bits of its own there.
         if language in self._runs:
             runs = self._runs[language]
             for entry in entries:

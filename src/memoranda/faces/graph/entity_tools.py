@@ -220,6 +220,7 @@ class GraphReply:
         most_characters = self._form.most or math.inf
         asks_for_page = self._is_ranked or self._limit is not None
         is_later_page = bool(self._offset) or self._cursor is not None
+        # Most answers that are too large are known without reading their entities.
         min_characters = _MIN_ITEM_CHARACTERS * (len(self._keys) + len(self._relations))
         if asks_for_page or is_later_page or min_characters > most_characters:
             return None

@@ -215,6 +215,7 @@ def wait_for(is_done: Callable[[], bool], seconds: float = CALL_WAITS) -> bool:
         """Call `is_done` with growing pauses, from half a millisecond to ten."""
         end = time.monotonic() + seconds
         pause = 0.0005
+        # Outside of a call, nothing stops the wait: an event that nobody sets only makes the pauses.
         stop = _waits.stop or threading.Event()
         while time.monotonic() < end and not stop.wait(pause):
             if is_done():

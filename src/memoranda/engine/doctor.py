@@ -431,6 +431,7 @@ def _duplicate_ids(memory: ReadVerbs) -> list[Finding]:
     findings: list[Finding] = []
     for infos in memory.index.notes.duplicates().values():
         visible = [info for info in infos if memory.sees(info.scope)]
+        # The caller may not learn of a note that it does not see.
         if len(visible) < 2:
             continue
         original = original_of(visible)

@@ -568,6 +568,7 @@ class HistoryVerbs(NoteVerbs):
         with self.change("undo", (first.project, first.path), fresh=False) as transaction:
             transaction.undoes = first.number
             transaction.run = run
+            # The number of a run tells its changes. Without one, all of them are recorded.
             if run is None and len(changes) > 1:
                 transaction.details = {TAKEN_BACK: numbers}
             undo = self.undo_in(transaction)

@@ -194,6 +194,7 @@ def owner_first(memory: ReviewVerbs, entries: Iterable[ProfileEntry]) -> list[Pr
             facts.append(entry)
             continue
         ids = ids_by_author.setdefault(author(info.provenance), set())
+        # Further entries of a note that is told already do not count.
         if len(ids) < _MOST_NOTES_OF_AGENT or info.id in ids:
             ids.add(info.id)
             claims.append(entry)

@@ -200,6 +200,7 @@ class LinkQueries(Queries):
         if remembered.state != state:
             remembered.state = state
             remembered.by_viewer = {}
+        # The caller gets a copy, which it may change.
         if viewer in remembered.by_viewer:
             return set(remembered.by_viewer[viewer])
         pairs = self._all_pairs(viewer)

@@ -330,8 +330,10 @@ def _rows_holding(
     needed, unwanted: the facets that a note must have and must not have.
     projects: the only projects with such notes. None if unknown.
     """
+    # The facets leave no project over.
     if projects is not None and len(projects) == 0:
         return []
+    # The notes of small projects are read one by one. "" searches the whole index.
     source = ""
     if projects is not None and _are_small(db, projects):
         ids = ", ".join(map(str, projects))

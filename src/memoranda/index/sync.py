@@ -301,6 +301,7 @@ def _batches(changes: Iterable[Difference]) -> Iterator[list[Difference]]:
             batch = []
             size = 0
         batch.append(change)
+        # Of a removed file, nothing is read.
         if change.stamp is not None:
             size += change.stamp.size
     if batch:

@@ -730,6 +730,8 @@ def _are_about_two_things(a: _Statement, b: _Statement) -> bool:
             continue
         words_a = a.words[start_a:end_a]
         words_b = b.words[start_b:end_b]
+        # Content that the other text has at another place is not new. `_content` is "" for a word
+        # without any.
         new_in_a = {*map(_content, words_a)} - b.content - {""}
         new_in_b = {*map(_content, words_b)} - a.content - {""}
         if not (new_in_a and new_in_b):

@@ -592,14 +592,17 @@ def _counted_claim(text: str) -> Claim | None:
 
     "X has an SLA of 8 hours" is one, too. None for any other text.
     """
+    # "Anna is 34 years old"
     match = _AGE.fullmatch(text)
     if match is not None:
         who, age = match.groups()
         return value_claim(f"age of {who}", age, "is")
+    # "The API has an SLA of 8 hours"
     match = _HAS_ONE.fullmatch(text)
     if match is not None:
         owner, attribute, value = match.groups()
         return value_claim(f"{attribute} of {owner}", value, "is")
+    # "The team has 12 engineers"
     match = _COUNT.fullmatch(text)
     if match is None:
         return None

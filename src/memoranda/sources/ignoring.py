@@ -236,6 +236,7 @@ def obsidian_patterns(filters: Iterable[object], source: str) -> tuple[list[Patt
         if not isinstance(text, str) or not text.strip("/ "):
             continue
         is_regex = len(text) > 2 and text.startswith("/") and text.endswith("/")
+        # Obsidian's expressions are JavaScript's, which writes a named group `(?<name>…)`.
         if is_regex:
             source_text = _NAMED_GROUP.sub("(?P<", text[1:-1])
         else:

@@ -245,6 +245,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         """
         for entry in self.engine.folder(source.name).entries(folder):
             to = target + entry.path[len(folder) :]
+            # A folder with a note to write is moved in pieces, too.
             if any(path.startswith(f"{entry.path}/") for path in texts):
                 self._move_pieces(change, source, entry.path, to, texts)
             elif entry.path in texts:

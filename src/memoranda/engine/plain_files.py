@@ -245,6 +245,7 @@ class Files:
             place = named_place
             if named_place.kind == "link":
                 place = self._follow(named_place)
+            # `""` is the folder itself, which exists for the caller even before its first file.
             if named_place.kind == "missing" and path:
                 self._put_file(change, named_place, text, old=None)
             elif place.kind != "file":

@@ -335,6 +335,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
         if not real.is_dir() and not may_be_made:
             raise NotAFolder(shown_path)
         for name, source in self.engine.sources.items():
+            # A graph file is a project without a folder.
             if source.holds_entities:
                 continue
             other_root = _real(source.root)

@@ -746,6 +746,7 @@ def _observation(
     if start is not None:
         inner = content[start + 1 : -1].strip()
         text_before = content[:start].rstrip()
+        # `(see below)` alone is the content itself, and `()` is no context.
         if inner and text_before:
             context = inner
             content = text_before

@@ -274,6 +274,7 @@ class GraphFileSource:
         """
         try:
             if self._file.stamp() != self._stamp:
+                # It is read for the first time, or after a change that failed
                 if self._stamp == _UNKNOWN:
                     self._file.remove_leftover()
                 with self._file.locked(write=False) as fd:

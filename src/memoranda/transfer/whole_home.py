@@ -561,6 +561,7 @@ class FolderMove:
         """
         for number, (name, digest) in enumerate(self._digests.items()):
             staged_digest = digest_of(self._staged / name)
+            # The history names each text by its SHA-256, which shows damage at the source, too.
             file_name = name.rpartition("/")[2]
             has_wrong_name = name.startswith(_TEXTS) and staged_digest != file_name
             if staged_digest != digest or has_wrong_name:
@@ -935,6 +936,7 @@ class Mirror:
         _, size, mtime_ns, inode, ctime_ns = state.files[name]
         if (size, mtime_ns, inode, ctime_ns) != tuple(stamp):
             return False
+        # A copy has the size and the time of the home's file, but an inode of its own.
         with suppress(OSError):
             status = os.lstat(self.folder / name)
             is_file = stat.S_ISREG(status.st_mode)

@@ -181,6 +181,7 @@ def _elapsed_until(
     """
     if bounds.last:
         return datetime.combine(bounds.last, time(23, 59, 59))
+    # `due` is the first of the times.
     if bounds.times:
         last = due + timedelta(minutes=int(minutes * (bounds.times - 1)))
         return last.replace(tzinfo=None)

@@ -160,6 +160,7 @@ class HistoryVerbs(NoteVerbs):
         before: list only changes with lower numbers; None for all.
         """
         changes = self._seen_changes(ref, agent, since, before)
+        # A limit of 0 means all.
         return list(islice(changes, limit if limit > 0 else None))
 
     @verb

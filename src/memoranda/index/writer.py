@@ -510,6 +510,7 @@ def holds_any(db: sqlite3.Connection, project: str, paths: Sequence[str]) -> boo
     number = project_ids(db).get(project.casefold())
     if number is None:
         return False
+    # Only `put` forgets an expired entry. There is hardly ever one, so its path is not compared.
     if project == "kv" and db.execute("select 1 from expired limit 1").fetchone():
         return True
     marks = ", ".join("?" * len(paths))
@@ -522,6 +523,7 @@ def remove(db: sqlite3.Connection, project: str, path: str) -> bool:
     number = project_ids(db).get(project.casefold(), 0)
     old = _read(db, number, path)
     if old is None:
+        # An expired entry is not among the notes any more.
         return project == "kv" and db.execute(_FORGET_EXPIRED, (path,)).rowcount > 0
     _take_out(db, project, old)
     _released(db, number, project, old.permalink)

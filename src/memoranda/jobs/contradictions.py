@@ -321,6 +321,7 @@ def _end_statement(memory: MemorySession, old: Statement, new: Statement) -> Non
     new: the statement that is true instead.
     """
     claim = old.claim
+    # The claim of an observation has the line alone.
     is_in_sentence = claim.stop > 0
     if not is_in_sentence:
         _end_line(memory, old.info, claim.line)

@@ -115,8 +115,10 @@ class Ledger:
         self._temp_folders: set[tuple[str, str]] = set()
         self.queue = ChangeQueue()
         """The changes that wait to be made together."""
+        # First, because nothing is adopted once the private folder exists
         former_name.adopt(layout.root, layout.private)
         with storing("the memory home"):
+            # Most homes have their private folder inside, and need no further module
             if layout.is_apart:
                 from memoranda.ledger.state_folder import open_state
 

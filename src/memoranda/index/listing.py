@@ -570,7 +570,9 @@ class FoldedTexts:
         folded_needle = fold(needle)
         is_first_use = not self._is_used
         self._is_used = True
+        # The texts of the cache are joined, so such a needle would be found across two of them.
         may_span_texts = _SEPARATOR in folded_needle
+        # A single search reads all texts once, with a cache or without.
         if is_first_use or not folded_needle or may_span_texts or self._is_too_large:
             return _scan(db, needle)
         if not self._add_new(db):

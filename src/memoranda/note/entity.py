@@ -594,6 +594,7 @@ class _ItemEnd:
             fence = None
         if not fence:
             self._is_after_code = False
+        # The same signs close the block. Between them, other signs are code.
         elif self._fence == fence[1][:3]:
             self._fence = ""
             self._is_after_code = True

@@ -146,7 +146,7 @@ class Files:
         folder = self._source.spelled(f"{self._base}/{path}".strip("/"))
         for entry in self._source.entries(folder):
             name = entry.path.rpartition("/")[2]
-            # The memory tool lists neither of them (contract 000, Listing).
+            # The memory tool lists neither of them (contract 000a, 4).
             if name.startswith(".") or name == "node_modules":
                 continue
             try:

@@ -502,8 +502,7 @@ class FolderMove:
 
         It names a folder outside the source, which the copy must not use.
         """
-        # An environment variable can take the place of the setting, so a home whose private folder
-        # is outside may have no configuration.
+        # The setting may be in a configuration file outside the home, which is not copied.
         has_config = _CONFIG in self._digests
         if not self._layout.is_apart or not has_config:
             return

@@ -469,7 +469,7 @@ def _moment(note: Note, value: Any) -> datetime | None:
     iso_text = text.upper() if text[-1:] == "z" else text
     try:
         moment = datetime.fromisoformat(iso_text)
-        # Most times are UTC already. Converting them again would take longer than reading them.
+        # Most times are UTC already. Converting them takes nearly as long as reading them.
         if moment.tzinfo is UTC:
             return moment
         if moment.tzinfo is None:

@@ -66,7 +66,7 @@ def _file_system(place: Path, mounts: Path) -> str:
     for line in lines:
         fields = line.split(" ")
         if len(fields) > 2:
-            # A blank in a name is written as `\\040`.
+            # A blank in a name is written as `\040`.
             folder = _OCTAL.sub(lambda match: chr(int(match[1], 8)), fields[1])
             kinds[folder] = fields[2]
     for parent in (place, *place.parents):

@@ -147,7 +147,7 @@ def read_all(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> list[
 def _groups(text: Text) -> list[Sentence]:
     """Return the groups of joined time words in a text that say when.
 
-    "tomorrow at 3" is a group, and "soon" is one that cannot be read. "for 3 days" is none.
+    "tomorrow at 3" is a group, and so is "soon", which cannot be read. "for 3 days" alone is not.
     """
     groups = []
     for cluster in clusters(parts_of(text)):

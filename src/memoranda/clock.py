@@ -215,6 +215,7 @@ def wait_for(is_done: Callable[[], bool], seconds: float = CALL_WAITS) -> bool:
         """Call `is_done` with growing pauses, from half a millisecond to ten."""
         end = time.monotonic() + seconds
         pause = 0.0005
+        # Outside of a call, nothing stops the wait: an event that nobody sets only makes the pauses.
         stop = _waits.stop or threading.Event()
         while time.monotonic() < end and not stop.wait(pause):
             if is_done():
@@ -333,8 +334,9 @@ def since(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
     """
     if not isinstance(text, str) or len(text) > _LONGEST:
         raise TimeframeError(str(text)[:100])
-    written = " ".join(text.lower().split())
-    frame = _without_opening(written)
+    words = " ".join(text.lower().split())
+    # An amount or a name is looked up without blanks, and without words such as "in the last".
+    frame = _without_opening(words)
 
     # An amount of time: a number and a unit, such as `2h`, `3daysago` or `3天`.
     amount = re.fullmatch(r"([0-9]+)([a-z]+|[\u4e00-\u9fff]+)", frame)
@@ -352,7 +354,8 @@ def since(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
         midnight = datetime(local.year, local.month, local.day)
         return to_utc(begin_of(midnight), zone)
 
-    moment = _written_time(written)
+    # A date has its time after a blank, so it is read from the words as they are.
+    moment = _written_time(words)
     if moment is None:
         raise TimeframeError(text)
     try:

@@ -127,10 +127,13 @@ def left_behind(root: Path) -> list[tuple[str, str]]:
             " and is not shown; all else was carried over. It may be deleted"
         )
         leftovers.append((PRIVATE, text))
-    return leftovers + [(path, _ADVICE[Path(path).suffix]) for path in files()]
+    # They start the same programs as our present files do.
+    for path in files():
+        leftovers.append((path, _ADVICE[Path(path).suffix]))
+    return leftovers
 
 
-# The advice for a file under the former name, by its extension.
+# The advice for a file under the former name, by its extension, which tells which program reads it.
 _ADVICE = {
     ".service": f"starts the daemon a second time: systemctl --user disable --now {NAME}, then delete it",
     ".plist": "starts the daemon a second time: launchctl unload it, then delete it",

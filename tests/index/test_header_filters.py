@@ -15,6 +15,7 @@ HEADERS = {
     "three": {"owner": "Ann", "labels": "red", "size": "large", "day": "2026-05-02T10:00:00+02:00"},
     "four": {"labels": ["10", ["nested", "red"]], "at": {"place": "Rome", "tags": ["x"]}},
     "five": {"size": "10.0", "done": "true", "tags": ["tea", "blue"]},
+    "six": {"begun": "0001-01-01T00:00+05:00"},
 }
 
 
@@ -55,6 +56,9 @@ def memory(tmp_path_factory):
         ({"type": "note", "owner": "bob"}, "two"),
         ({"nothing": "x"}, ""),
         ({"owner": None}, ""),
+        ({"size": {"$lt": 10**400}}, "one two five"),
+        ({"size": {"$gt": -(10**400)}}, "one two five"),
+        ({"begun": "0001-01-01T00:00+05:00"}, "six"),
         ({"labels": {"$in": [["red", "blue"], "10"]}}, "one four"),
     ],
 )

@@ -942,6 +942,7 @@ def _state_of(
     file = client.place(os.environ, Path.cwd() if is_for_project else None)
     assert file is not None
     entry = "none"
+    # None means unknown, or not looked for.
     version = None
     hooks = None
     try:
@@ -951,6 +952,7 @@ def _state_of(
             hooks = _has_hooks(client)
     except MemorandaError as error:
         entry = f"unreadable: {error}"
+    # A plugin has the server and the hooks, so the client's own file needs no entry.
     if not is_for_project and entry == "none" and _plugin_is_on(client):
         entry = "plugin"
         hooks = True

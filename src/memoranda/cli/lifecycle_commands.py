@@ -397,11 +397,14 @@ def remind(
     If TEXT has a time that cannot be used, no reminder is set, and the error names the words. Several
     times joined by "and" make several reminders.
     """
-    if is_list and done_reminder is not None:
+    # The command does one of three things. `--list` and `--done` are about present reminders, and
+    # TEXT is the text of a new one.
+    is_done = done_reminder is not None
+    if is_list and is_done:
         raise Usage("--list and --done do not go together")
     if includes_fired and not is_list:
         raise Usage("--all needs --list")
-    if (is_list or done_reminder is not None) and words:
+    if (is_list or is_done) and words:
         raise Usage(f"accepts 0 arg(s), received {len(words)}")
     if is_list:
         _list_reminders(call, includes_fired=includes_fired)

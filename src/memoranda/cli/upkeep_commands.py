@@ -382,6 +382,7 @@ def _link_findings(memory: MemorySession) -> list[Finding]:
 
     findings = []
     for project in memory.projects:
+        # Traces are records of sessions, in which nobody fixes a link.
         if project.name in (*MEMORY_PROJECTS, TRACE_PROJECT):
             continue
         links = unresolved_links(memory, project.name)

@@ -161,6 +161,7 @@ class Document(NamedTuple):
         Raises Unsure if two members have the name, or if `node` is a list and not an object, or the
         reverse.
         """
+        # A key of YAML without a value can still become an object or a list. It has no members.
         if node.kind == "null":
             return None
         sign = "{" if isinstance(name, str) else "["
@@ -645,6 +646,9 @@ def _read(text: str) -> Document:
 def _parse(plain_json: str) -> Node:
     """Return the root node of a JSON text without comments. It has the positions of all values.
 
+    `{"a": [1, 2]}` becomes an object with one member: its key at 1, and as its value a list from 6
+    to 12, whose members begin at 7 and 10.
+
     The text must be valid JSON, except for trailing commas. Raises ValueError for a comma that
     follows no value.
     """
@@ -662,10 +666,12 @@ def _parse(plain_json: str) -> Node:
         elif sign == ",":
             if not node.items:
                 raise ValueError("a comma behind nothing")
+            # A comma belongs to the member before it, with which it is removed.
             node.items[-1].comma = token.start()
         elif node.kind == "{" and label is None:
             # In an object, this token is a key. The value follows.
             label = token
+        # A colon says nothing that `label` does not.
         elif sign != ":":
             # This token is a value, or opens one. The end of a container is set where it closes.
             is_container = sign in ("{", "[")

@@ -61,6 +61,7 @@ def for_action(memory: ReadSession, event: HookEvent, session: SessionRows) -> A
         if was_told_before:
             is_first = False
             continue
+        # The same fact may be found in several ways. It is told once.
         if fact.key in keys:
             continue
         line = without_marks(f"- {visible(fact.text)}")

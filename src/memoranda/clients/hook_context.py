@@ -260,6 +260,7 @@ def project_names(cwd: str) -> list[str]:
     names = [root.name]
     with suppress(OSError, UnicodeDecodeError):
         for line in (root / ".git" / "config").read_text("utf-8")[:20_000].splitlines():
+            # Such as `url = git@example.org:ann/web-shop.git`.
             match = re.match(r"\s*url\s*=\s*\S*?[/:]([^/:\s]+?)(?:\.git)?/?\s*\Z", line)
             if match:
                 names.append(match[1])
@@ -420,6 +421,7 @@ class _Teller:
 
         body: the text of the note.
         """
+        # Code is cited in backticks or in the header. Most notes have neither, and need no check.
         if "`" not in body and CITES not in info.header:
             return None
         stale_code = self._citations.stale(info, body)

@@ -304,22 +304,25 @@ def _sender(client: str, payload: Mapping[str, Any], environ: Mapping[str, str])
 
 
 def _working_folder(dialect: HookDialect, payload: Mapping[str, Any]) -> str:
-    """Return the folder of a session; "" if it is unknown.
+    """Return the folder of a session; "" if it is unknown, or if it cannot be a folder.
 
     If the client sends several folders, the first one is returned.
 
     dialect: the names of the keys in this client's payloads.
     """
-    cwd = payload.get(dialect.keys.get("cwd", "cwd")) or payload.get("cwd")
+    # If there is nothing under the key of this client, there may be under the usual one.
+    own_key = dialect.keys.get("cwd", "cwd")
+    cwd = payload.get(own_key) or payload.get("cwd")
     if isinstance(cwd, list) and cwd:
         cwd = cwd[0]
+    # The hook looks for files in this folder. The checks below are for paths with which the system
+    # would raise an error instead of saying that no such folder exists.
     if not isinstance(cwd, str) or len(cwd) > _MOST_PATH_CHARACTERS or "\0" in cwd:
         return ""
     try:
         name_lengths = [len(os.fsencode(name)) for name in cwd.split("/")]
     except UnicodeEncodeError:
         return ""
-    # A system gives an error for a longer name instead of saying that no such folder exists.
     return cwd if max(name_lengths) <= _MOST_NAME_BYTES else ""
 
 

@@ -284,6 +284,7 @@ class Installer:
 
         Raises StorageError.
         """
+        # First, because nothing is adopted once `make_private` has made the private folder.
         former_name.adopt(self.home, Layout(self.home).private)
         try:
             make_private(self.folder)

@@ -171,6 +171,7 @@ class MemorandaStore(BaseStore):
 
     def _by_words(self, query: str, prefix: tuple[str, ...]) -> list[tuple[Entry, float | None]]:
         """Return the items below the namespace `prefix` that match a query, each with its score."""
+        # Hits of other namespaces are left out afterwards, so many are asked for.
         hits = self._memory.search(Query(query, projects=(KV_PROJECT,)), limit=1000).hits
         matches: list[tuple[Entry, float | None]] = []
         for hit in hits:

@@ -379,6 +379,7 @@ def _missing_sources(engine: Engine) -> list[Finding]:
     """Return a finding for each project that the user added and whose folder or file is missing."""
     findings: list[Finding] = []
     for name, source in engine.sources.items():
+        # The folder of a built-in project is only made with its first note.
         if name in engine.layout.built_in:
             continue
         if source.holds_entities:
@@ -430,6 +431,7 @@ def _duplicate_ids(memory: ReadVerbs) -> list[Finding]:
     findings: list[Finding] = []
     for infos in memory.index.notes.duplicates().values():
         visible = [info for info in infos if memory.sees(info.scope)]
+        # The caller may not learn of a note that it does not see.
         if len(visible) < 2:
             continue
         original = original_of(visible)

@@ -157,6 +157,11 @@ class Plan:
         )
 
     @property
+    def erases_whole_notes(self) -> bool:
+        """Whether notes are erased as a whole. If not, they only lose an observation."""
+        return self.observation is None
+
+    @property
     def names(self) -> list[str]:
         """The names of the erased things, as `memory log` shows them."""
         # A project that other processes would look for elsewhere is named by its folder.
@@ -750,13 +755,15 @@ def _forget_reads(memory: HistoryVerbs, plan: Plan) -> None:
 
     A note that only loses an observation stays, and with it the record of its readers.
     """
-    ledger = memory.engine.ledger
-    if plan.observation is None:
+    # Reads: how often each note was read, and when. They say nothing about a single observation.
+    if plan.erases_whole_notes:
         # A note without an id in its header has one made from its place.
         ids_from_places = [default_id(project, path) for project, path, _ in plan.places]
         memory.engine.reads.forget({*plan.ids, *ids_from_places})
-    # The ledger has the ids and hashes of the notes that each session was shown.
-    ledger.forget_sessions()
+    # Sessions: the ids of the notes and the hashes of the lines that each session was shown. A hash
+    # does not tell of which note it is, so all are forgotten. A session then gets them once more.
+    memory.engine.ledger.forget_sessions()
+    # The log of tools: which notes a call gave to an agent, with the query that found them.
     log_of(memory).forget(plan.ids)
 
 
@@ -870,7 +877,10 @@ def _may_remove_folder(memory: HistoryVerbs, folder: _Folder) -> bool:
     """
     project = folder.project
     source = memory.engine.sources.get(project)
-    if source is None or source.root != folder.root or project == CATEGORY_PROJECT:
+    # The project was removed, or has another folder now.
+    if source is None or source.root != folder.root:
+        return False
+    if project == CATEGORY_PROJECT:
         return False
     is_built_in = project in memory.engine.layout.built_in
     return is_built_in or memory.engine.ledger.history.has_made_folder(project, folder.path)

@@ -176,6 +176,7 @@ class Exchange:
         digests: set[bytes] = set()
         for project in MEMORY_PROJECTS:
             for scope, body in self._index.notes.scoped_bodies(project):
+                # In the file, a line break ends the content. It is not a part of it.
                 digests.add(digest(scope, body.removesuffix("\n")))
         return digests
 

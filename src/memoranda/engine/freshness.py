@@ -839,6 +839,7 @@ class Freshness:
             elif self._is_still_moved(source, old_path, change.path):
                 differences.append(change)
             else:
+                # The move is undone or goes on, so both places are looked at by themselves.
                 differences += self._differences_of_file(source, old_path)
                 differences += self._differences_of_file(source, change.path)
         return differences

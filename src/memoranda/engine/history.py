@@ -161,6 +161,7 @@ class HistoryVerbs(NoteVerbs):
         before: list only changes with lower numbers; None for all.
         """
         changes = self._seen_changes(ref, agent, since, before)
+        # A limit of 0 means all.
         return list(islice(changes, limit if limit > 0 else None))
 
     @verb
@@ -224,6 +225,7 @@ class HistoryVerbs(NoteVerbs):
 
         past_privacy: says which steps are hidden from the caller. None for the owner, who sees all.
         """
+        # Counted reads written into headers are nobody's change. A blank change was erased.
         if change.verb == FOLD or is_blank(change):
             return None
         if not self._is_visible(change, past_privacy):
@@ -272,6 +274,7 @@ class HistoryVerbs(NoteVerbs):
         past_privacy: says which steps are hidden from the caller. None for the owner, who sees all.
         """
         if change.verb == ERASE:
+            # It names notes of any project, also of those that are not open in this process.
             return self.agent is None and not self.engine.only
         return all(
             self.may_see(change, file, past_privacy) for file in self._files_that_count(change)
@@ -566,6 +569,7 @@ class HistoryVerbs(NoteVerbs):
         with self.change("undo", (first.project, first.path), fresh=False) as transaction:
             transaction.undoes = first.number
             transaction.run = run
+            # The number of a run tells its changes. Without one, all of them are recorded.
             if run is None and len(changes) > 1:
                 transaction.details = {TAKEN_BACK: numbers}
             undo = self.undo_in(transaction)

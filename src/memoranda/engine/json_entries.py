@@ -363,6 +363,7 @@ class JsonEntries(Entries):
             with suppress(MemorandaError):
                 rows = self._read_content(stem, stem).rows
                 has_expired_rows = any(self._is_past(row) for row in rows)
+                # Each file takes its part of the limit of all.
                 if limit > 0 and has_expired_rows:
                     limit -= self._drop(stem, self._is_past, limit, verb=EXPIRE)
         with suppress(OSError, ValueError):

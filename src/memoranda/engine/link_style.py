@@ -99,6 +99,7 @@ def _markdown_link(
         return ""
 
     label = link.raw.partition("|")[2] or _label(link)
+    # A short path may lead to another note with the same file name.
     for candidate in _paths(info, folder, style):
         leads_to = session.index.links.resolve(
             candidate, project=project, folder=folder, viewer=session.agent

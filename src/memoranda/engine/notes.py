@@ -614,11 +614,17 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                 check_etag(info, file, checksum)
 
             edited = _apply_edit(edit, text, info.permalink)
+            # The style comes before the anchors: it is for the lines that the caller wrote. A line
+            # whose link is only rewritten because a heading was renamed keeps its own form.
             styled_text = in_link_style(self, info.project, info.path, edited.text, text)
             new_text, relinked = relink_anchors(self, info, text, styled_text)
+            # The header has the hash and the version of the content, so the content is final now.
             data = follow_content(self, info, text, new_text).encode()
+            # The check of what the caller may write needs the bytes that will be in the file.
             scope = new_scope(self, data, file.data)
             step = change.put(info.project, info.path, data, old=file, scope=scope)
+            # Other notes with links to a renamed heading change in the same change, so that one
+            # undo takes all back.
             put_texts(change, relinked)
         note = change.written(step)
         return Changed(note, edited, updated=relinked.updated, broken=relinked.broken)

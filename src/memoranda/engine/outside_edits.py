@@ -156,6 +156,7 @@ def _text_after(step: PlacedChange, revisions: Sequence[Revision]) -> _TextAtTim
     """
     for revision in revisions:
         touched = revision.touched
+        # Only these steps leave a note at the place.
         if touched.do not in (StepKind.PUT, StepKind.MOVE):
             continue
         if (touched.project, touched.to or touched.path) == step.place:

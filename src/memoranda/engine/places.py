@@ -245,6 +245,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         """
         for entry in self.engine.folder(source.name).entries(folder):
             to = target + entry.path[len(folder) :]
+            # A folder with a note to write is moved in pieces, too.
             if any(path.startswith(f"{entry.path}/") for path in texts):
                 self._move_pieces(change, source, entry.path, to, texts)
             elif entry.path in texts:
@@ -415,6 +416,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         data: the text with changed links; None if no link changes.
         step_fields: further fields of the steps, such as `scope`.
         """
+        # Only a note has a permalink.
         note = None
         if follow and path.endswith((".md", ".markdown")):
             note = self.engine.parse(project, path, file)
@@ -423,6 +425,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
             change.move(project, path, to, old=file, **step_fields)
             return
         new_data = file.data if data is None else data
+        # Bytes that are not UTF-8 stay as they are.
         text = new_data.decode("utf-8", "surrogateescape")
         if has_permalink:
             from memoranda.note.edit import SetKeys

@@ -118,7 +118,9 @@ class Files:
         place = self._follow(self._place(path))
         if not self._shows(place):
             return PathInfo("missing", place.path)
-        if place.kind == "missing" and not path:
+        # The base folder is made with its first file, but callers find it from the beginning.
+        is_base_folder = not path
+        if place.kind == "missing" and is_base_folder:
             return PathInfo("folder", place.path)
         return place
 
@@ -143,6 +145,7 @@ class Files:
         folder = self._source.spelled(f"{self._base}/{path}".strip("/"))
         for entry in self._source.entries(folder):
             name = entry.path.rpartition("/")[2]
+            # The memory tool lists neither of them (contract 000a, 4).
             if name.startswith(".") or name == "node_modules":
                 continue
             try:
@@ -241,6 +244,7 @@ class Files:
             place = named_place
             if named_place.kind == "link":
                 place = self._follow(named_place)
+            # `""` is the folder itself, which exists for the caller even before its first file.
             if named_place.kind == "missing" and path:
                 self._put_file(change, named_place, text, old=None)
             elif place.kind != "file":
@@ -382,8 +386,10 @@ class Files:
 
     def _is_all_shown(self, place: PathInfo) -> bool:
         """Whether the caller may see everything at `place`, including everything in a folder."""
+        # The owner sees everything.
         if self._session.agent is None:
-            return self._shows(place)
+            return True
+        # `_shows` of a folder only says whether something in it is visible, so look at each file.
         waiting = [place]
         while waiting:
             entry = waiting.pop()

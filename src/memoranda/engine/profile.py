@@ -142,6 +142,7 @@ def _memory_files(memory: ReadVerbs) -> list[NoteInfo]:
 
     The notes in /memories/user come first. In each group, the latest change comes first.
     """
+    # A process may be limited to other projects.
     if _MEMORIES not in memory.engine.sources:
         return []
     index = memory.index.notes

@@ -335,6 +335,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
         if not real.is_dir() and not may_be_made:
             raise NotAFolder(shown_path)
         for name, source in self.engine.sources.items():
+            # A graph file is a project without a folder.
             if source.holds_entities:
                 continue
             other_root = _real(source.root)
@@ -445,12 +446,15 @@ def _check_words(name: str, root: Path, shown_path: str) -> None:
     characters, too, because the owner would see another path.
     """
     words = f"{name} {root}"
+    # `flat` writes an invisible character as an escape, so a text without one stays as it is.
     if flat(words) != words:
         raise ProjectRefused(flat(shown_path), "the path has characters that cannot be seen")
     rules = default_rules()
     # As a path, `https://user:password@host` has one slash, and does not look like an address.
+    # So the path as the caller wrote it is looked through, too.
     if rules.find(f"{words} {shown_path}", SECRET):
         raise ProjectRefused(shown_path, "its name or path seems to hold a secret")
+    # The words of an instruction may begin in the name and go on in the path.
     if rules.name_suspicions(f"{name}/{root}"):
         raise ProjectRefused(shown_path, "its name or path may be an instruction")
 

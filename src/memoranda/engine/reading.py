@@ -258,12 +258,15 @@ class ReadVerbs(ProjectList):
         try:
             return self._resolve(identifier, project, looseness)
         except NotFound:
+            # No note is called so. It may be the project and the name, as a list prints them.
             prefix, colon, name = identifier.partition(": ")
             listed_project = self.engine.project_name(prefix.strip()) if colon else None
-            if listed_project is None or project not in (None, listed_project):
+            is_elsewhere = project is not None and project != listed_project
+            if listed_project is None or is_elsewhere:
                 raise
             with suppress(NotFound, InvalidInput, OutsideError):
                 return self._resolve(name, listed_project, looseness)
+            # The first error names the reference as the caller wrote it.
             raise
 
     def _resolve(self, identifier: str, project: str | None, looseness: Looseness) -> NoteInfo:

@@ -204,6 +204,7 @@ class ReviewVerbs(RestoreVerbs):
     ) -> list[ReviewItem]:
         """List the open questions (see `Memory.review`), in the order of SOURCES."""
         first = max(offset, 0)
+        # A limit of 0 means all.
         end = first + limit if limit > 0 else None
         return list(islice(self._open_items(kind), first, end))
 

@@ -123,6 +123,7 @@ def _section(
     room = most_tokens - tokens_in(f"{title}:\n")
     for (info, marks), text in zip(notes, texts, strict=True):
         telling = memory.telling(info)
+        # Its words may be planted, as on a web page.
         if telling is Telling.SILENT:
             continue
         told_note = told_note_of(memory, info, text, telling, marks=marks, longest=_LINE_CHARACTERS)
@@ -131,6 +132,7 @@ def _section(
         if room < 0:
             break
         lines.append(line)
+    # There is more than the title.
     if len(lines) > 1:
         return lines
     return []
@@ -192,6 +194,7 @@ def owner_first(memory: ReviewVerbs, entries: Iterable[ProfileEntry]) -> list[Pr
             facts.append(entry)
             continue
         ids = ids_by_author.setdefault(author(info.provenance), set())
+        # Further entries of a note that is told already do not count.
         if len(ids) < _MOST_NOTES_OF_AGENT or info.id in ids:
             ids.add(info.id)
             claims.append(entry)

@@ -107,6 +107,7 @@ def _newer_notes(
         mark = marks.get(newest.row)
         if mark:
             passage = f"[{mark}] {passage}"
+        # The passage is the beginning of the text, which is below the header.
         first_line = header.count("\n") + 1
         yield Hit(newest, passage, hit.score, ["supersedes a hit"], first_line)
 

@@ -48,6 +48,7 @@ def telling(
         return Telling.SILENT
     if provenance.trust == "owner" or is_confirmed:
         return Telling.FACT
+    # An agent answers for its words. For a web page, nobody in this memory does.
     if WEB in (provenance.trust, provenance.who):
         return Telling.SILENT
     return Telling.CLAIM

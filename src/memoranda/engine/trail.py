@@ -112,7 +112,8 @@ class Trail:
     ):
         self._engine = engine
         self._history = engine.ledger.history
-        # Where the notes are at the time of the change that `follow` looks at.
+        # Where the notes are. `follow` goes back from the newest change to the oldest, so these are
+        # the places at the time of the change that it looks at.
         self._present_places = set(places)
         # All places where the notes ever were.
         self._all_places = set(places)
@@ -128,15 +129,18 @@ class Trail:
             stem = stem_of(namespace)
             file = os.path.realpath(os.path.join(folder, f"{stem}.json"))
             self._line_tests.setdefault(file, []).append(partial(_is_row, stem, namespace, key))
+
+        # The results of `follow`, which the class describes. `_changes` has the changes of `files`
+        # by number, and `_remembered` the SHA-256 of all texts that were looked at.
         self.files: dict[int, list[Touched | None]] = {}
-        # The changes of `files`, by number.
         self._changes: dict[int, Change] = {}
         self.texts: list[bytes] = []
-        # The SHA-256 of the texts that were looked at.
         self._remembered: set[str | None] = set()
         self.met: set[Location] = set()
+
+        # The numbers of the changes to look at, from the newest to the oldest, and the projects
+        # whose moves of folders are among them.
         self._queue = _NumberQueue(ABOVE_ALL_NUMBERS)
-        # The projects whose moves of folders are in the queue.
         self._queued_projects: set[str] = set()
 
     def follow(self) -> None:

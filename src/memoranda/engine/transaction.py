@@ -330,11 +330,16 @@ class Transaction:
         self.done: Change | None = None
         self._session = session
         self._engine = session.engine
-        self._notes: dict[tuple[str, str], Note] = {}
-        self._suspicion_notices: list[str] = []
-        self._planned: PlannedChange | None = None
+        # What `foresee` does without a lock, ahead of `commit`: whether the write gate has checked
+        # the texts, and the notes as the index will get them.
         self._is_admitted = False
         self._prepared_notes: PreparedNotes | None = None
+        # After `commit`: the change as the ledger carries it out.
+        self._planned: PlannedChange | None = None
+        # Once the index shows the change: the written notes by (project, path), and the notices
+        # about those that look like instructions.
+        self._notes: dict[tuple[str, str], Note] = {}
+        self._suspicion_notices: list[str] = []
         # The ids of the projects in the index, by the name in lower case.
         self._project_ids: dict[str, int] = {}
         self.replaced_notes: list[tuple[str, Indexed]] = []

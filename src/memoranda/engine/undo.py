@@ -466,6 +466,7 @@ class Undo:
         source = self._session.engine.sources[partner.project]
         place = (partner.project, partner.path)
         is_changed_already = place in self._steps
+        # Raises the error of a note that may not be changed.
         if not is_changed_already:
             editable(self._session, partner)
         file = self._file(cast(FolderSource, source), *place)
@@ -475,6 +476,7 @@ class Undo:
             return
         other_links = [link for link in links if link != memory_id]
         data = _with_list(file.data, "links", other_links)
+        # A change has one step for each file, so the step gets both edits.
         if is_changed_already:
             self._steps[place].data = data
             return

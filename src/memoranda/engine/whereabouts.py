@@ -89,6 +89,7 @@ def where_now(
     """
     place = (project, path)
     visited: set[Place] = set()
+    # Follow the moves of the note. If a place comes again, they go round in a circle.
     for _ in range(_MOST_MOVES):
         info = _note_at(memory, place) or _by_id_in_name(memory, place, only_same)
         if info is not None:

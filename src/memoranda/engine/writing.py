@@ -187,6 +187,7 @@ def place_memory(
     scope: who may see it.
     taken_paths: the paths that this change uses already, in lower case. The new path is added.
     """
+    # It is in the right folder, and stays there.
     if info.project == project and info.path.startswith(f"{category}/"):
         change.put(project, info.path, data, old=file, scope=scope)
         return

@@ -58,6 +58,7 @@ def rows_of(note: Note, body: str) -> list[Row]:
 
     statements = list(item_claims(note.title, note.observations, note.relations))
     statements += item_changes(note.title, note.observations)
+    # The note of an entity has nothing but its observations and relations.
     if note.project != GRAPH_PROJECT:
         statements += claims(body)
         statements += _changes_of_its_time(note, body)

@@ -273,14 +273,18 @@ def scalar_of(value: Any) -> Scalar:
 
 
 def _typed(value: Any) -> Any:
-    """Return a value as a float, a datetime, a bool, None or a str. Texts are read as JSON would."""
+    """Return a value as a float, a datetime, a bool, None or a str. Texts are read as JSON would.
+
+    `3` and "3" become 3.0, "true" becomes True, and "2026-01-31" a datetime.
+    """
+    # First, since Python counts a flag as a number, too.
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int | float):
         # Python cannot convert an int beyond the largest float.
         is_too_large = isinstance(value, int) and abs(value) > sys.float_info.max
         if is_too_large:
-            return math.copysign(math.inf, value)
+            return math.inf if value > 0 else -math.inf
         return float(value)
     text = str(value).strip()
     # Nearly all texts are words, for which the patterns would take too long.
@@ -296,11 +300,12 @@ def _moment(text: str) -> datetime | str:
     """Return a date or time in UTC. The text stays if it only looks like a date: `2026-99-99`."""
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        # In UTC, an hour of the first or last day may be outside the calendar.
         return text
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return moment.astimezone(UTC)
 
 
 def _short(text: str) -> str:

@@ -201,6 +201,7 @@ class LinkQueries(Queries):
         if remembered.state != state:
             remembered.state = state
             remembered.by_viewer = {}
+        # The caller gets a copy, which it may change.
         if viewer in remembered.by_viewer:
             return set(remembered.by_viewer[viewer])
         pairs = self._all_pairs(viewer)
@@ -283,6 +284,7 @@ class LinkQueries(Queries):
             resolver = self._resolver(viewer)
             for note in notes:
                 links, _ = self._newest_to(note, resolver, limit)
+                # Links are read in groups, so there may be more of them than the limit.
                 counts[note.row] = min(limit, len(links))
         return counts
 

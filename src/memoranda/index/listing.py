@@ -330,8 +330,10 @@ def _rows_holding(
     needed, unwanted: the facets that a note must have and must not have.
     projects: the only projects with such notes. None if unknown.
     """
+    # The facets leave no project over.
     if projects is not None and len(projects) == 0:
         return []
+    # The notes of small projects are read one by one. "" searches the whole index.
     source = ""
     if projects is not None and _are_small(db, projects):
         ids = ", ".join(map(str, projects))
@@ -568,7 +570,9 @@ class FoldedTexts:
         folded_needle = fold(needle)
         is_first_use = not self._is_used
         self._is_used = True
+        # The texts of the cache are joined, so such a needle would be found across two of them.
         may_span_texts = _SEPARATOR in folded_needle
+        # A single search reads all texts once, with a cache or without.
         if is_first_use or not folded_needle or may_span_texts or self._is_too_large:
             return _scan(db, needle)
         if not self._add_new(db):

@@ -394,6 +394,7 @@ class NoteQueries(Queries):
         for name, phase, category, scope, number in self._db.execute(sql):
             if not may_see(scope, viewer):
                 continue
+            # The archive is a phase of memories, not a project of its own for the caller.
             if name != ARCHIVE_PROJECT:
                 projects[name] += number
             if name in MEMORY_PROJECTS:

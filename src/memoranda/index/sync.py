@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from itertools import repeat, starmap
-from struct import Struct, error
+from itertools import starmap
+from struct import Struct
+from struct import error as StructError
 from typing import TYPE_CHECKING, NamedTuple, overload
 
 from memoranda.index.database import many_changes, merge_words, transaction
@@ -180,12 +181,10 @@ class Comparison:
         stamps: the stamps on disk by path.
         """
         # The stamps in the index, in the order of `stamps`. None for a new file.
-        old_stamps = [*map(known_stamps.pop, stamps, repeat(None))]
-        # Numbers of more than 64 bits cannot be packed.
-        with suppress(error):
-            if old_stamps == [*starmap(PACKED.pack, stamps.values())]:
-                # Usually nothing has changed. Comparing whole lists is fast.
-                return
+        old_stamps = [known_stamps.pop(path, None) for path in stamps]
+        # Usually nothing has changed. Comparing whole lists is much faster than file by file.
+        if old_stamps == _all_packed(stamps.values()):
+            return
         for (path, values), old_stamp in zip(stamps.items(), old_stamps, strict=True):
             stamp = bounded(values)
             packed_stamp = PACKED.pack(*stamp)
@@ -231,6 +230,17 @@ class Comparison:
             if old_path is not None:
                 moved.append((file, old_path))
         return moved
+
+
+def _all_packed(values: Iterable[Values]) -> list[bytes] | None:
+    """Return some stamps in the format PACKED. None if one has a number of more than 64 bits.
+
+    Such a number cannot be packed. `bounded` limits it, but takes longer.
+    """
+    try:
+        return list(starmap(PACKED.pack, values))
+    except StructError:
+        return None
 
 
 def apply(
@@ -291,6 +301,7 @@ def _batches(changes: Iterable[Difference]) -> Iterator[list[Difference]]:
             batch = []
             size = 0
         batch.append(change)
+        # Of a removed file, nothing is read.
         if change.stamp is not None:
             size += change.stamp.size
     if batch:

@@ -511,6 +511,7 @@ def holds_any(db: sqlite3.Connection, project: str, paths: Sequence[str]) -> boo
     number = project_ids(db).get(project.casefold())
     if number is None:
         return False
+    # Only `put` forgets an expired entry. There is hardly ever one, so its path is not compared.
     if project == "kv" and db.execute("select 1 from expired limit 1").fetchone():
         return True
     marks = ", ".join("?" * len(paths))
@@ -523,6 +524,7 @@ def remove(db: sqlite3.Connection, project: str, path: str) -> bool:
     number = project_ids(db).get(project.casefold(), 0)
     old = _read(db, number, path)
     if old is None:
+        # An expired entry is not among the notes any more.
         return project == "kv" and db.execute(_FORGET_EXPIRED, (path,)).rowcount > 0
     _take_out(db, project, old)
     _released(db, number, project, old.permalink)
@@ -790,6 +792,7 @@ def _insert(db: sqlite3.Connection, notes: Sequence[tuple[int, Prepared]]) -> No
     for table, row_column in _ROW_OF.items():
         rows: list[Row] = []
         for row, note in notes:
+            # The stems of a long note follow later, in parts (placing.py).
             if table == _STEMS and has_parts(len(note.passages)):
                 continue
             for columns in note.tables[table]:

@@ -116,6 +116,7 @@ def _line_pairs(memory: MemorySession) -> Iterator[LinePair]:
     query = Query(valid_at=memory.clock(), order="path")
     # Most notes have no two such lines, and need no parsing
     for info in notes_repeating(memory, query, _rules()["promising"]):
+        # The value of an entry is data, not sentences.
         if info.project == KV_PROJECT:
             continue
         for subject, lines in _lines(memory, info).items():
@@ -319,6 +320,7 @@ def _end_statement(memory: MemorySession, old: Statement, new: Statement) -> Non
     new: the statement that is true instead.
     """
     claim = old.claim
+    # The claim of an observation has the line alone.
     is_in_sentence = claim.stop > 0
     if not is_in_sentence:
         _end_line(memory, old.info, claim.line)

@@ -594,6 +594,7 @@ def _words_in_common(statements: Sequence[_Statement]) -> Counter[tuple[int, int
     """
     positions_by_word = defaultdict[str, list[int]](list)
     for position, statement in enumerate(statements):
+        # `_nearness` compares no longer text.
         if len(statement.words) > _MOST_COMPARED_WORDS:
             continue
         for word in statement.content.union(_han_pairs(statement.words)):
@@ -729,6 +730,8 @@ def _are_about_two_things(a: _Statement, b: _Statement) -> bool:
             continue
         words_a = a.words[start_a:end_a]
         words_b = b.words[start_b:end_b]
+        # Content that the other text has at another place is not new. `_content` is "" for a word
+        # without any.
         new_in_a = {*map(_content, words_a)} - b.content - {""}
         new_in_b = {*map(_content, words_b)} - a.content - {""}
         if not (new_in_a and new_in_b):
@@ -785,8 +788,8 @@ def _similar_to(
     similar: list[tuple[float, int]] = []
     for position in candidates:
         share = overlap(own_terms, term_sets[position])
-        is_similar = share > 0
-        if is_similar:
+        # `overlap` returns 0.0 for every share below the one from which memories are similar.
+        if share > 0:
             similar.append((share, position))
     return sorted(similar, key=_best_first)
 

@@ -186,6 +186,7 @@ def plan_links(memories: Sequence[MemoryState], now: datetime | None = None) -> 
     heapify(heap)
     while heap and len(actions) < remaining_links:
         negative_score, a, b = heappop(heap)
+        # A link of this run may have been the last one that the memory gets.
         if max(pairs.links[a], pairs.links[b]) >= MOST_LINKS:
             continue
         # The score in the heap is an upper limit, as the exact score takes longer to compute. If it

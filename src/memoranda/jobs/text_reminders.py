@@ -72,6 +72,7 @@ def plan_from_text(
     plan = _Plan(memories, settings, now, skipped, doubt)
     actions = []
     for memory in memories:
+        # A reminder has its time in the header, and its text may name the time again.
         if memory.category == REMINDERS:
             continue
         for time in times_of(memory, settings):

@@ -132,6 +132,7 @@ class Execution:
         # Projects in which an earlier step may have put another file at any path
         rearranged_roots = set[str]()
         for step in steps:
+            # SET is about a row of the ledger. For LINES, the source has read the file under its lock.
             if step.do in (StepKind.SET, StepKind.LINES):
                 continue
             if step.do not in (StepKind.PUT, StepKind.REMOVE):
@@ -557,6 +558,7 @@ class Execution:
         lost_power: whether the machine stopped. Then a missing or empty file is one whose bytes had
             not reached the disk, and it is written.
         """
+        # The row was set in the transaction that recorded the change.
         if step.do == StepKind.SET:
             return
         # For PUT and REMOVE, this also sets `step.old` to the present file.
@@ -621,6 +623,7 @@ class Execution:
         """
         has_edit = False
         for step, touched in zip(steps, files, strict=True):
+            # A row of the ledger is not a file that somebody edits.
             if step.do == StepKind.SET:
                 continue
             is_of_folder_or_link = step.do not in (StepKind.PUT, StepKind.REMOVE)

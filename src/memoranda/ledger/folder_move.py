@@ -199,6 +199,7 @@ def clear_moved(old: Entry, new: Entry) -> None:
     if status is None or copy_status is None:
         return
     if stat.S_ISREG(status.st_mode) and stat.S_ISREG(copy_status.st_mode):
+        # Both names may be of one file, which must stay
         is_same_file = os.path.samestat(status, copy_status)
         if not is_same_file and _bytes_of(old) == _bytes_of(new):
             os.unlink(old.name, dir_fd=old.folder)
@@ -208,6 +209,7 @@ def clear_moved(old: Entry, new: Entry) -> None:
     with _opened(old, new) as folders:
         for _, old_inner, new_inner in folders.entries():
             clear_moved(old_inner, new_inner)
+    # A folder in which files are left stays
     with suppress(OSError):
         os.rmdir(old.name, dir_fd=old.folder)
 

@@ -116,8 +116,10 @@ class Ledger:
         self._temp_folders: set[tuple[str, str]] = set()
         self.queue = ChangeQueue()
         """The changes that wait to be made together."""
+        # First, because nothing is adopted once the private folder exists
         former_name.adopt(layout.root, layout.private)
         with storing("the memory home"):
+            # Most homes have their private folder inside, and need no further module
             if layout.is_apart:
                 from memoranda.ledger.state_folder import open_state
 
@@ -1134,6 +1136,7 @@ def missing_folders(
     made_by_steps = {(step.root, step.path) for step in steps if step.do == StepKind.MKDIR}
     folders_to_be = {*planned_folders, *made_by_steps}
     for step in steps:
+        # Only these put something into a folder
         if step.do not in (StepKind.PUT, StepKind.MOVE, StepKind.SYMLINK):
             continue
         new_path = step.to or step.path

@@ -145,6 +145,7 @@ class ReviewRows:
         """
         from memoranda.sources.step import StepKind
 
+        # Of several steps on a row, the first one has the value before the change, so it comes last
         for touched in reversed(files):
             if touched.do != StepKind.SET:
                 continue

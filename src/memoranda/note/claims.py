@@ -531,6 +531,7 @@ def _english_claim(text: str, is_alone: bool) -> Claim | None:
         claim = reader.read(text)
         if claim is not None:
             return claim
+    # "The port is 8080" needs a copula, and "port: 8080" a sign.
     if _COPULAS.isdisjoint(words) and not _holds_any(text, signs="=:："):
         return None
     return _copula_claim(text, is_alone)
@@ -593,14 +594,17 @@ def _counted_claim(text: str) -> Claim | None:
 
     "X has an SLA of 8 hours" is one, too. None for any other text.
     """
+    # "Anna is 34 years old"
     match = _AGE.fullmatch(text)
     if match is not None:
         who, age = match.groups()
         return value_claim(f"age of {who}", age, "is")
+    # "The API has an SLA of 8 hours"
     match = _HAS_ONE.fullmatch(text)
     if match is not None:
         owner, attribute, value = match.groups()
         return value_claim(f"{attribute} of {owner}", value, "is")
+    # "The team has 12 engineers"
     match = _COUNT.fullmatch(text)
     if match is None:
         return None
@@ -743,6 +747,7 @@ def _verb_claim(text: str) -> Claim | None:
     None for any other text.
     """
     words = _words()
+    # What somebody does: in "We store sessions in Redis", sessions are stored in Redis.
     for verb, form in words.done:
         match = form.fullmatch(text)
         if match is not None:
@@ -750,19 +755,20 @@ def _verb_claim(text: str) -> Claim | None:
             subject, value = filter(None, match.groups())
             return value_claim(subject, value, verb)
 
-    # Some verbs have the value before them: in "Anna leads the team", the lead of the team. One
-    # search for any verb saves most texts the search for each.
+    # The value comes first: in "Anna leads the team", Anna is the lead of the team. One search for
+    # any verb saves most texts the search for each.
     if words.any_reversed.search(text):
         for verb, form in words.reversed:
             match = form.fullmatch(text)
             if match is not None and is_someone(match[1]):
                 return value_claim(subject=match[2], value=match[1], verb=verb)
 
+    # The subject comes first: "The API runs on port 8080".
     if words.any_verb.search(text):
         for verb, form in words.verbs:
             match = form.fullmatch(text)
             if match is not None:
-                return value_claim(match[1], match[2], verb)
+                return value_claim(subject=match[1], value=match[2], verb=verb)
     return None
 
 
@@ -999,6 +1005,7 @@ def _subject_words(subject: str) -> list[str]:
 
 def _singular(word: str) -> str:
     """Return a word without the s of its plural: "ports" becomes "port", "class" stays."""
+    # In a word of three letters, such as "bus", the s mostly belongs to the word.
     if len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
         return word[:-1]
     return word

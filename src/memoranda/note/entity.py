@@ -566,12 +566,17 @@ class _ItemEnd:
         self._is_after_blank = False
 
     def ends_before(self, line: str) -> bool:
-        """Take the next line, and tell whether the item has ended before it."""
+        """Take the next line, and tell whether the item has ended before it.
+
+        After `- Sell tea`, the line `  and coffee` is part of the item, and so is `and coffee`
+        directly below it. A blank line before it, or another item, ends the item.
+        """
+        # The line after it decides whether a blank line is inside the item.
         if not line.strip():
             self._is_after_blank = True
             return False
         indent = len(line) - len(line.lstrip(" \t"))
-        # A tab is worth four blanks.
+        # `indent` counts a tab as one character, but it is as wide as four blanks.
         is_indented_by_tab = line.startswith("\t") and self._text_indent <= 4
         is_inside = indent >= self._text_indent or is_indented_by_tab
         if not is_inside:
@@ -594,6 +599,7 @@ class _ItemEnd:
             fence = None
         if not fence:
             self._is_after_code = False
+        # The same signs close the block. Between them, other signs are code.
         elif self._fence == fence[1][:3]:
             self._fence = ""
             self._is_after_code = True

@@ -121,6 +121,7 @@ def parse_typed(yaml_text: str) -> dict[str, Any]:
 
         The number must be written as JSON writes it: `1.10` and `007` stay texts.
         """
+        # Most texts are words, for which the attempt would take long.
         if text[:1] not in "-0123456789":
             return text
         try:
@@ -324,6 +325,7 @@ def _is_too_deep(text: str) -> bool:
 
     The parser recurses in C. Nobody writes such a header.
     """
+    # With so few brackets, they cannot be nested deeper, however they are placed.
     if text.count("[") + text.count("{") <= _MOST_LEVELS:
         return False
     depth = 0

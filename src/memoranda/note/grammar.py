@@ -482,10 +482,12 @@ class _Lines:
         relative: the same within the line's item.
         depth: the number of items the line is in.
         """
+        # `- - -` would also be read as an item, so a rule is looked for first.
         if self._is_rule(text, relative) or self._is_underline(text, "-", depth):
             self._close(depth)
             return True
         marker = _MARKER.match(text)
+        # Four columns make code only outside of all items: in one, they make a deeper item.
         is_indented_code = relative > 3 and not self.item_columns
         if marker is None or is_indented_code:
             return False
@@ -608,10 +610,11 @@ class _Lines:
 
     def _in_code(self, fence: _Fence, line: str) -> bool:
         """Skip a line of fenced code. Return False if the code has ended before this line."""
-        # Most lines of code.
+        # A quick answer for most lines: outside of a list item, only a closing line ends the code.
         if not fence.margin and fence.mark not in line:
             return True
         code = line.lstrip(" \t")
+        # A blank line belongs to the code, however little it is indented.
         if not code.strip():
             return True
         indent = _column(line[: len(line) - len(code)], column=0)
@@ -622,6 +625,7 @@ class _Lines:
         code = code.rstrip(" \t\r")
         # At least as many signs as opened the code, and nothing else.
         is_closing = code.startswith(fence.mark) and not code.strip(fence.mark[0])
+        # A line of such signs that is indented further is code itself.
         if is_closing and indent - fence.column < 4:
             self.take_line = None
         return True
@@ -883,11 +887,13 @@ class _Lines:
             line = indented_line.strip(" \t\r")
             if _ends_text(line):
                 break
+            # A line `key:: value` is about the item. It is not a part of its text.
             if not _PROPERTY.match(line):
                 further_lines.append(line)
         if not further_lines:
             return text, masked
         for line in further_lines:
+            # Chinese and Japanese have no blanks between words, and get none at a line break.
             is_spaced = not (_is_unspaced(text[-1]) and _is_unspaced(line[0]))
             text += f" {line}" if is_spaced else line
         return text, mask_code(text)
@@ -970,23 +976,26 @@ def _column(blanks: str, column: int) -> int:
 def mask_code(text: str) -> str:
     """Replace each character of the code spans in `text` by NUL, except line breaks.
 
+    So patterns find nothing in code, and what they find has the same place in `text`.
+
     `` a `b` c `` becomes `a \\0\\0\\0 c`.
     """
     if "`" not in text:
         return text
     parts = []
     position = 0
-    for start, end in sorted(_code_spans(text).items()):
-        if start >= position:
-            parts.append(text[position:start])
-            code_lines = text[start:end].split("\n")
-            parts.append("\n".join("\0" * len(line) for line in code_lines))
-            position = end
+    # The spans come in the order of the text, and do not overlap.
+    for start, end in _code_spans(text).items():
+        parts.append(text[position:start])
+        # A span may reach over a line break. It stays, so that the lines can be told apart.
+        code_lines = text[start:end].split("\n")
+        parts.append("\n".join("\0" * len(line) for line in code_lines))
+        position = end
     return "".join(parts) + text[position:]
 
 
 def _code_spans(text: str) -> dict[int, int]:
-    """Return the end of each code span by its start.
+    """Return the end of each code span by its start, in the order of the text.
 
     A span reaches from a run of backticks to the next run of the same length, which it includes.
     """

@@ -184,6 +184,7 @@ def numbered(permalink: str) -> Iterator[str]:
 @lru_cache(maxsize=256)
 def lead(project: str) -> str:
     """Return the part before the first `/` in the permalinks of a project's notes."""
+    # Its name `.archive` has a dot, which addresses do without.
     if project == ARCHIVE_PROJECT:
         return "archive"
     title = project_title(project)
@@ -339,8 +340,11 @@ def _wikilinks(text: str, masked: str) -> Iterator[WrittenLink]:
         if raw[-1] == "\\":
             continue
         project, target = parse_link(raw)
+        # `![[Plan]]` shows the note Plan, but `![[plan.png]]` shows a file that is not a note.
         is_embed = start > 0 and masked[start - 1] == "!"
-        if not target or (is_embed and _ATTACHMENT.search(target)):
+        is_attachment = is_embed and _ATTACHMENT.search(target) is not None
+        # Without a target, it is a link to a heading of this note: `[[#Costs]]`.
+        if not target or is_attachment:
             continue
         yield WrittenLink(
             raw,
@@ -749,6 +753,7 @@ def _observation(
     if start is not None:
         inner = content[start + 1 : -1].strip()
         text_before = content[:start].rstrip()
+        # `(see below)` alone is the content itself, and `()` is no context.
         if inner and text_before:
             context = inner
             content = text_before
@@ -775,17 +780,22 @@ def _final_group(text: str) -> int | None:
 
 
 def _tags_in(masked: str) -> tuple[str, ...]:
-    """Return the tags of an item without their `#`. Tags that differ only in case count once."""
+    """Return the tags of an item without their `#`. Tags that differ only in case count once.
+
+    "Sell tea #shop#idea #Shop" has the tags `shop` and `idea`.
+    """
     position = masked.find("#")
     if position < 0:
         return ()
-    begins_word = not position or masked[position - 1] == " "
-    is_only_tag = begins_word and masked.find("#", position + 1) < 0
-    if is_only_tag:
+    # The usual case is one `#`, at the beginning of a word, with letters behind it. Such a word is
+    # a tag by any rule, so the slow pattern is not needed.
+    begins_word = position == 0 or masked[position - 1] == " "
+    has_one_sign = masked.find("#", position + 1) < 0
+    if begins_word and has_one_sign:
         tag = masked[position + 1 :].partition(" ")[0]
-        # The usual case, one tag of letters, needs no slow pattern.
         if tag.isalpha():
             return (tag,)
+    # By the small letters of a tag: the tag as it was first written.
     tags: dict[str, str] = {}
     for run in _TAGS.findall(masked):
         for tag in run[1:].split("#"):

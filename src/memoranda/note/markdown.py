@@ -230,6 +230,7 @@ def _read_page_fields(note: Note) -> None:
 
     Such a page begins with lines like `title:: Tea` and `alias:: Cha, Chai`.
     """
+    # Hardly any note has such a line, and looking for the sign is fast.
     if note.project in _WITHOUT_PAGES or ":: " not in note.text:
         return
     fields = page_fields(note.text[note.body_at :])
@@ -435,6 +436,7 @@ def with_counted_time(before: str, after: str, now: datetime) -> str:
     before, after: the file's text before and after an edit.
     now: the time of the edit.
     """
+    # Hardly any note has the key. Parsing each header to look for it would take long.
     if after == before or "updated" not in before:
         return after
     try:
@@ -463,15 +465,18 @@ def _moment(note: Note, value: Any) -> datetime | None:
     if counted_time is not None:
         return counted_time
     text = _text(value)
+    # Python 3.11 reads only a capital Z as UTC.
+    iso_text = text.upper() if text[-1:] == "z" else text
     try:
-        # Python 3.11 reads only a capital Z as UTC.
-        moment = datetime.fromisoformat(text.upper() if text[-1:] == "z" else text)
+        moment = datetime.fromisoformat(iso_text)
+        # Most times are UTC already. Converting them takes nearly as long as reading them.
         if moment.tzinfo is UTC:
             return moment
         if moment.tzinfo is None:
             return moment.replace(tzinfo=UTC)
         return moment.astimezone(UTC)
     except (ValueError, OverflowError):
+        # A value such as a list has no text, so it is shown as Python writes it.
         note.warnings.append(f'bad date "{text or value}" ignored')
         return None
 

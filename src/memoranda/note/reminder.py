@@ -186,10 +186,12 @@ class Reminder:
         keys: dict[str, Any] = {"fired_at": stamp(now)}
         if self.repeat is None or self.due is None or self.regular is None:
             return keys
+        # Only the occurrence before this one was acknowledged.
         if self.is_done:
             keys["acked_at"] = REMOVE
         if self.snoozed is not None and self.snoozed <= now:
             keys[SNOOZED] = REMOVE
+        # After the last time of the rule, that time stays.
         if self.regular <= now:
             keys["due_at"] = stamp(self._next(now, zone) or self.regular)
         return keys | {FIRED_FOR: stamp(self.due)}
@@ -244,6 +246,7 @@ def moment_of(value: object) -> datetime | None:
         moment = parse_stamp(value)
     except (ValueError, OverflowError):
         return None
+    # Callers show the time in a zone, which would overflow at the ends of the calendar.
     if moment.year in _YEARS:
         return moment
     return None

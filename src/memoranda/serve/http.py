@@ -398,10 +398,13 @@ class HttpServer:
         self._threads = threads
         self._listener = listener
         self._budgets = Budgets(access.clock, access.table)
-        self._tasks: TaskGroup | None = None
+        # A manager of the SDK for each offer of tools. The first request with an offer starts it as
+        # one of `_tasks`, which are there while the application runs. The lock keeps two requests
+        # from making the same manager.
         self._managers: dict[_Offer, StreamableHTTPSessionManager] = {}
-        # Held while a manager is made, so that two requests do not make the same one.
         self._managers_lock = anyio.Lock()
+        self._tasks: TaskGroup | None = None
+        # The server behind `listener`, and the task that runs it. None before the start.
         self._server: _Uvicorn | None = None
         self._serving: asyncio.Task[None] | None = None
         self.metrics = Metrics()

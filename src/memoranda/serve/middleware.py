@@ -431,10 +431,12 @@ class Health:
         self._admitted = admitted
         # Held while the memory is asked, so that many requests ask it only once.
         self._lock = asyncio.Lock()
+        # The last answer of the memory, which is used again for a while: when it was asked, whether
+        # it answered in time, and how many changes the index lacked.
         self._asked_at = float("-inf")
         self._is_known = False
         self._lag: int | None = None
-        # By agent.
+        # By agent, since each sees other notes.
         self._note_counts: dict[str | None, _NoteCount] = {}
 
     def routes(self) -> list[BaseRoute]:

@@ -293,45 +293,54 @@ class Pump:
     """
 
     def __init__(self, daemon: int, command: list[str], first: bytes, not_for_client: set[Any]):
-        """Take over the session. A signal wakes the pump by a pipe, because it waits for input."""
-        self._daemon: int | None = daemon
+        """Take over the session."""
         self._command = command
+
+        # The client. Whether it has sent everything, and whether it has begun a line that is too
+        # long for any daemon.
         self._client_lines = Lines()
-        self._daemon_lines = Lines()
-        # Lines for the daemon, the bytes of the first one that were sent, and the bytes of all.
-        self._unsent: list[bytes] = []
-        self._sent_bytes = 0
-        self._unsent_bytes = 0
-        # Bytes for the client.
+        self._has_client_ended = False
+        self._is_client_line_too_long = False
+        # Bytes that the client has not taken yet.
         self._output = bytearray()
         # The method of each request that waits for its answer, by id.
         self._open_requests: dict[Any, str] = {}
+        self._not_for_client = not_for_client
+
+        # The daemon; None once it is lost. Lines that it has not taken yet, the bytes of the first
+        # one that were sent, and the bytes of all.
+        self._daemon: int | None = daemon
+        self._daemon_lines = Lines()
+        self._unsent: list[bytes] = []
+        self._sent_bytes = 0
+        self._unsent_bytes = 0
+        # Since when it owes an answer and has sent nothing. None while it owes none.
+        self._daemon_owes_since: float | None = None
+        # Whether it takes nothing more. What it has sent before is still read.
+        self._is_daemon_deaf = False
+
+        # For `_become_command`, which chooses the next server by what this daemon did: whether it
+        # has taken a whole line, has sent one, and was given up because it was silent too long.
+        self._has_daemon_taken = False
+        self._has_daemon_answered = False
+        self._is_daemon_silent = False
         # Lines that a new server must get first, by purpose: the handshake and what is watched.
         self._opening: dict[str, bytes] = {}
-        # Whether the daemon has sent a line, and whether it has taken one.
-        self._is_heard = False
-        self._has_sent = False
-        # Whether the client needs a server although it has sent nothing since the daemon was lost.
-        self._is_awaited = False
-        # Whether the client has sent everything.
-        self._at_end = False
-        # Whether the client's line is too long for a daemon.
-        self._is_too_long = False
-        # Whether the daemon takes nothing more.
-        self._is_cut = False
-        # The signal that ends the session.
+        # Whether a new server is needed at once, even if the client sends nothing more.
+        self._must_have_server = False
+
+        # The signal that ends the session. None before one came.
         self._stop_signal: int | None = None
-        # Since when the daemon owes an answer and has sent nothing.
-        self._waits_since: float | None = None
-        # Whether the daemon was lost because it was silent for too long.
-        self._is_silent = False
-        posix.set_blocking(daemon, False)
-        self._signals, woken = posix.pipe()
-        posix.set_blocking(woken, False)
-        _signal.set_wakeup_fd(woken)
+        # `select` waits for descriptors alone, so each signal is made a byte in a pipe.
+        self._signals, signal_end = posix.pipe()
+        posix.set_blocking(signal_end, False)
+        _signal.set_wakeup_fd(signal_end)
         for number in (_signal.SIGINT, _signal.SIGTERM):
+            # Python writes the byte only for a signal that has a handler. This one has nothing
+            # more to do; without it, the signal would end the process before the last answers.
             _signal.signal(number, lambda number, frame: None)
-        self._not_for_client = not_for_client
+
+        posix.set_blocking(daemon, False)
         self._from_client(first)
 
     def run(self) -> int:
@@ -346,7 +355,7 @@ class Pump:
             if is_idle and self._is_needed():
                 # This process becomes a new server, and does not return here.
                 self._become_command()
-            if is_idle and self._at_end:
+            if is_idle and self._has_client_ended:
                 return 0
             if not self._work_once():
                 break
@@ -358,7 +367,7 @@ class Pump:
         """Whether the client waits for something while there is no daemon."""
         if self._unsent or self._client_lines.rest:
             return True
-        return self._is_awaited and not self._at_end
+        return self._must_have_server and not self._has_client_ended
 
     def _work_once(self) -> bool:
         """Wait until something can be read or written, and do it.
@@ -371,9 +380,10 @@ class Pump:
         readable, writable, _ = select.select(self._inputs(), self._outputs(), [], wait_seconds)
         if is_last_answer and not writable:
             return False
+        # Bytes that came at the last moment still count, and are read below.
         has_waited_long = self._patience() == 0
         if has_waited_long and self._daemon not in readable:
-            self._is_silent = True
+            self._is_daemon_silent = True
             self._lose_daemon()
         if self._signals in readable:
             self._take_signal()
@@ -381,6 +391,7 @@ class Pump:
             self._write_to_client()
         if self._daemon in writable:
             self._send()
+        # The daemon may have been given up above.
         if self._daemon is not None and self._daemon in readable:
             self._receive()
         if 0 in readable:
@@ -390,7 +401,7 @@ class Pump:
     def _inputs(self) -> list[int]:
         """Return the descriptors to read from."""
         inputs = [self._signals]
-        is_over = self._at_end or self._is_too_long or self._stop_signal
+        is_over = self._has_client_ended or self._is_client_line_too_long or self._stop_signal
         if not is_over and self._unsent_bytes < _MAX_UNSENT_BYTES:
             inputs.append(0)
         if self._daemon is not None:
@@ -402,7 +413,7 @@ class Pump:
         outputs = []
         if self._output:
             outputs.append(1)
-        if self._unsent and self._daemon is not None and not self._is_cut:
+        if self._unsent and self._daemon is not None and not self._is_daemon_deaf:
             outputs.append(self._daemon)
         return outputs
 
@@ -451,11 +462,11 @@ class Pump:
         """
         owes_answer = bool(self._open_requests or self._unsent)
         if self._daemon is None or not owes_answer:
-            self._waits_since = None
+            self._daemon_owes_since = None
             return None
-        if self._waits_since is None:
-            self._waits_since = time.monotonic()
-        return max(0.0, self._waits_since + _MAX_SILENT_SECONDS - time.monotonic())
+        if self._daemon_owes_since is None:
+            self._daemon_owes_since = time.monotonic()
+        return max(0.0, self._daemon_owes_since + _MAX_SILENT_SECONDS - time.monotonic())
 
     def _queue(self, line: bytes) -> None:
         """Add a line to those that wait until the daemon takes them."""
@@ -464,8 +475,8 @@ class Pump:
 
     def _end(self) -> None:
         """Record that the client has sent everything, and tell the daemon."""
-        if not self._at_end:
-            self._at_end = True
+        if not self._has_client_ended:
+            self._has_client_ended = True
             # The client's last line may lack its line break.
             if self._client_lines.rest:
                 self._from_client(b"\n")
@@ -477,8 +488,8 @@ class Pump:
         for line in self._client_lines.feed(block):
             self._note_message(line)
             self._queue(line)
-        if len(self._client_lines.rest) > LIMIT and not self._is_too_long:
-            self._is_too_long = True
+        if len(self._client_lines.rest) > LIMIT and not self._is_client_line_too_long:
+            self._is_client_line_too_long = True
             self._queue(END)
 
     def _note_message(self, line: bytes) -> None:
@@ -514,12 +525,12 @@ class Pump:
             return
         except OSError:
             # The daemon is not lost before its answers are read: some may have come.
-            self._is_cut = True
+            self._is_daemon_deaf = True
             return
         if self._sent_bytes == len(self._unsent[0]):
             self._unsent_bytes -= self._sent_bytes
             self._sent_bytes = 0
-            self._has_sent = True
+            self._has_daemon_taken = True
             del self._unsent[0]
 
     def _receive(self) -> None:
@@ -531,12 +542,12 @@ class Pump:
             return
         except OSError:
             block = b""
-        self._waits_since = None
+        self._daemon_owes_since = None
         if not block:
             self._lose_daemon()
         for line in self._daemon_lines.feed(block):
             if line != ALIVE:
-                self._is_heard = True
+                self._has_daemon_answered = True
                 self._take_answer(line)
 
     def _take_answer(self, line: bytes) -> None:
@@ -571,7 +582,7 @@ class Pump:
         # its changes the client is told without asking, so it needs a server now.
         is_watching = len(self._opening) > 2
         is_opening_open = bool(opening_ids & self._open_requests.keys())
-        self._is_awaited = is_watching or is_opening_open
+        self._must_have_server = is_watching or is_opening_open
 
     def _answered(self, opening_lines: Sequence[bytes]) -> list[bytes]:
         """Return the lines for a new server whose answers the client has already.
@@ -609,8 +620,8 @@ class Pump:
         posix.set_inheritable(fd, True)
 
         # A daemon that took lines and sent none would probably do it again.
-        has_never_answered = self._has_sent and not self._is_heard
-        is_alone = self._is_too_long or self._is_silent or has_never_answered
+        has_never_answered = self._has_daemon_taken and not self._has_daemon_answered
+        is_alone = self._is_client_line_too_long or self._is_daemon_silent or has_never_answered
         posix.putenv(CONTINUED, f"{fd} {len(repeated)} {int(is_alone)}")
         posix.execv(sys.executable, [sys.executable, *self._command])
 

@@ -191,10 +191,14 @@ class CallQueue:
     async def _look_after(self) -> None:
         """Run the upkeep a while after a call, then the work in the background piece by piece."""
         await asyncio.sleep(KEPT_UP_AFTER)
+        # A call that comes from now on needs another upkeep.
         self._upkeep_task = None
+        # `close` runs the upkeep itself.
         if self._stopping:
             return
+        # It takes its turn among the calls. Nothing here depends on its result.
         self._thread.submit(self._logged, self._upkeep)
+        # The pause between two pieces leaves the core to other programs.
         while not self._stopping:
             future = self._background_thread.submit(self._logged, self._do_piece)
             has_more = await asyncio.wrap_future(future)

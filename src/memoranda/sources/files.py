@@ -103,6 +103,7 @@ def write_file(
     )
     try:
         try:
+            # The system may take only a part of the bytes at once.
             view = memoryview(data)
             while view:
                 view = view[os.write(fd, view) :]

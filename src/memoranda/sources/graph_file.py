@@ -234,11 +234,14 @@ class GraphFileSource:
         # The bytes of a file in another form, such as a JSON array. The next change turns it into
         # `lines`.
         self._other_form: bytes | None = None
+        # Whether lines that are ignored are also logged
         self._logs = logs
         # Holds the lock on the file while it is changed
         self._opened = ExitStack()
         self._fd: int | None = None
+        # The edit that the present change makes
         self._planned: _PlannedEdit | None = None
+        # The highest `order` of an entity so far. Later entities get higher ones
         self._last_order = 0
         # path of a note -> name and number of the twin (from 0), and the other way round
         self._places: dict[str, tuple[str, int]] = {}
@@ -271,6 +274,7 @@ class GraphFileSource:
         """
         try:
             if self._file.stamp() != self._stamp:
+                # It is read for the first time, or after a change that failed
                 if self._stamp == _UNKNOWN:
                     self._file.remove_leftover()
                 with self._file.locked(write=False) as fd:
@@ -584,6 +588,7 @@ class GraphFileSource:
             self._follow_line(number, line)
         first_added = len(lines) - len(edit.added)
         for number in range(first_added, len(lines)):
+            # A new entity has no earlier order to keep
             self._parse(number, orders={})
 
     def _follow_line(self, number: int, line: bytes) -> None:

@@ -172,11 +172,14 @@ def _translated_piece(glob: str, position: int) -> tuple[str, int]:
     """
     glob_from_here = glob[position:]
     is_at_beginning = position == 0 or glob[position - 1] == "/"
+    # Any number of folders.
     if glob_from_here.startswith("**/") and is_at_beginning:
         return "(?:[^/]+/)*", 3
+    # Everything in a folder, however deep.
     if glob_from_here == "**" and is_at_beginning:
         return ".+", 2
     sign = glob_from_here[0]
+    # Within a name, several stars mean no more than one.
     if sign == "*":
         length = len(glob_from_here) - len(glob_from_here.lstrip("*"))
         return "[^/]*", length
@@ -188,6 +191,7 @@ def _translated_piece(glob: str, position: int) -> tuple[str, int]:
         match = _CHARACTER_CLASS.match(glob_from_here)
         if match:
             return _translated_class(match[0]), len(match[0])
+    # Any other sign, or a bracket or backslash that opens nothing, means itself.
     return re.escape(sign), 1
 
 
@@ -232,6 +236,7 @@ def obsidian_patterns(filters: Iterable[object], source: str) -> tuple[list[Patt
         if not isinstance(text, str) or not text.strip("/ "):
             continue
         is_regex = len(text) > 2 and text.startswith("/") and text.endswith("/")
+        # Obsidian's expressions are JavaScript's, which writes a named group `(?<name>…)`.
         if is_regex:
             source_text = _NAMED_GROUP.sub("(?P<", text[1:-1])
         else:

@@ -80,7 +80,8 @@ def as_on_disk(root: str, path: str) -> str:
     The disk may have `é` as two characters, or a tab where a listing shows a blank. A name stays if
     it is on disk exactly, if it is not on disk, or if several names match it.
     """
-    if path.isascii() and " " not in path:
+    # Saves looking at each folder of the path.
+    if _has_one_spelling(path):
         return path
     segments: list[str] = []
     for name in path.split("/"):
@@ -89,10 +90,17 @@ def as_on_disk(root: str, path: str) -> str:
     return "/".join(segments)
 
 
+def _has_one_spelling(path: str) -> bool:
+    """Whether a disk can spell a path or name in one way only.
+
+    Letters beyond ASCII may be composed or not. A blank may stand for another sign, such as a tab.
+    """
+    return path.isascii() and " " not in path
+
+
 def _name_on_disk(folder: str, name: str) -> str:
     """Return one name as the disk spells it in `folder`, or unchanged if that is unclear."""
-    has_one_spelling = name.isascii() and " " not in name
-    if has_one_spelling or os.path.lexists(os.path.join(folder, name)):
+    if _has_one_spelling(name) or os.path.lexists(os.path.join(folder, name)):
         return name
     shown_name = _name_shown(name)
     try:

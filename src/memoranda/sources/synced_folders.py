@@ -62,9 +62,11 @@ def _file_system(place: Path, mounts: Path) -> str:
         lines = mounts.read_text("utf-8", "surrogateescape").splitlines()
     except OSError:
         return ""
+    # A later line is about the file system that hides an earlier one at the same folder.
     for line in lines:
         fields = line.split(" ")
         if len(fields) > 2:
+            # A blank in a name is written as `\040`.
             folder = _OCTAL.sub(lambda match: chr(int(match[1], 8)), fields[1])
             kinds[folder] = fields[2]
     for parent in (place, *place.parents):

@@ -21,6 +21,7 @@ def walk(
     waiting = [(os.fspath(root), False)]
     while waiting:
         folder, is_walked = waiting.pop()
+        # A link to a folder is listed with the folders, but not followed.
         if folder != os.fspath(root) and os.path.islink(folder):
             continue
         names = _names_in(folder)
@@ -31,6 +32,7 @@ def walk(
             yield folder, folders, files
         if top_down:
             waiting += [(os.path.join(folder, name), False) for name in reversed(folders)]
+        # The last one is taken first: the folders in this one, and then this one again.
         elif not is_walked:
             waiting.append((folder, True))
             waiting += [(os.path.join(folder, name), False) for name in reversed(folders)]

@@ -120,7 +120,8 @@ def fold(text: str) -> str:
         return text.lower()
     lower = unicodedata.normalize("NFC", text.lower())
     folded_characters = _few_folded(beyond_ascii(lower))
-    if not folded_characters:
+    # There are too many different characters, or one that depends on its neighbors.
+    if folded_characters is None:
         return _pattern_of_changes().sub(lambda run: _RUNS[run[0]], lower)
     # Replacing each character in the whole text is much faster than folding each run.
     for character, folded in folded_characters.items():
@@ -129,22 +130,22 @@ def fold(text: str) -> str:
     return lower
 
 
-def _few_folded(foreign_text: str) -> dict[str, str]:
+def _few_folded(foreign_text: str) -> dict[str, str] | None:
     """Return the folded form of each different character of a text beyond ASCII.
 
-    Empty if the characters are too many, or if the form of one depends on its neighbors.
+    None if the characters are too many, or if the form of one depends on its neighbors.
     """
     # The beginning tells of most texts that they have too many, which is much faster.
     characters = set(foreign_text[:_BEGINNING])
     if len(characters) <= _FEW_FOREIGN_CHARACTERS:
         characters = set(foreign_text)
     if len(characters) > _FEW_FOREIGN_CHARACTERS:
-        return {}
+        return None
     folded_characters: dict[str, str] = {}
     for character in characters:
         folded = _ALONE_FOLDED[character]
         if folded is None:
-            return {}
+            return None
         folded_characters[character] = folded
     return folded_characters
 

@@ -140,6 +140,7 @@ class Roles:
         # become phrases (`_phrases`).
         self._longer_entries: dict[str, list[tuple[str, str, int]]] = {}
         self._phrases: dict[str, list[_Phrase]] = {}
+        # Caches of words that were looked up: what they are, and their roles in any language
         self._known: dict[str, _Word] = {}
         self._roles_of = _KnownRoles(self._roles_in_any_language)
         for line in text.splitlines():
@@ -172,6 +173,8 @@ class Roles:
         Japanese entries are parts of runs.
         """
         role = 1 << (len(self.names) - 1)
+        # Each language has runs of its own. Words of all others are in one table, so each language
+        # has bits of its own there.
         if language in self._runs:
             runs = self._runs[language]
             for entry in entries:

@@ -105,6 +105,7 @@ class Mask:
         if len(self._harmless) + len(self._signs_by_word) > self._most_known_words:
             self._harmless.clear()
             self._signs_by_word.clear()
+        # A long word hardly comes again, so it is not remembered.
         if len(word) > _MAX_KNOWN_CHARACTERS:
             return signs
         if signs:

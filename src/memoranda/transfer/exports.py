@@ -322,6 +322,7 @@ def _plan_note(
     data = _note_data(kind, item, permalink_for(project, path))
 
     label = f"{project}/{path} ({item.text})"
+    # Of two exports of a conversation, the one with the later change is kept.
     existing = exchange.file(project, path)
     if existing is None:
         note_file = _NoteFile(path, data, None)

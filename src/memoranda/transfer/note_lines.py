@@ -213,6 +213,7 @@ class NoteImport:
             raise InvalidInput("content and header must be texts")
         data = f"{header}{content}".encode("utf-8", "surrogatepass")
         project, path = self._place(values["project"], values["path"])
+        # A line without a readable time counts as older than a note that is here.
         time = None
         with suppress(KeyError, TypeError, ValueError, AttributeError):
             time = parse_stamp(values["updated_at"])

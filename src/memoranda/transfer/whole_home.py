@@ -502,7 +502,9 @@ class FolderMove:
 
         It names a folder outside the source, which the copy must not use.
         """
-        if not self._layout.is_apart or _CONFIG not in self._digests:
+        # The setting may be in a configuration file outside the home, which is not copied.
+        has_config = _CONFIG in self._digests
+        if not self._layout.is_apart or not has_config:
             return
         file = read_file(str(self._staged / _CONFIG))
         data = without_state(self._staged / _CONFIG).encode()
@@ -558,6 +560,7 @@ class FolderMove:
         """
         for number, (name, digest) in enumerate(self._digests.items()):
             staged_digest = digest_of(self._staged / name)
+            # The history names each text by its SHA-256, which shows damage at the source, too.
             file_name = name.rpartition("/")[2]
             has_wrong_name = name.startswith(_TEXTS) and staged_digest != file_name
             if staged_digest != digest or has_wrong_name:
@@ -746,6 +749,8 @@ class Mirror:
         """
         state_folder = self.folder / MIRROR
         with storing(str(self.folder)):
+            # A mirror removes files that the home does not have, so it may not begin in a folder
+            # with files of somebody else.
             is_mirror = state_folder.is_dir()
             is_empty_folder = self.folder.is_dir() and not os.listdir(self.folder)
             if self.folder.exists() and not is_mirror and not is_empty_folder:
@@ -756,6 +761,7 @@ class Mirror:
             # Raises OutsideError if the folder is a symlink.
             open_folder(str(self.folder), MIRROR, "the mirror").close()
             try:
+                # The other run may take long, so this one does not wait for it.
                 lock = lock_file(state_folder / "lock", fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise InvalidInput(
@@ -845,6 +851,7 @@ class Mirror:
             return
         state.writing = sorted({*changed, *removed} - state.files.keys())
         self._save(state)
+        # For many files, one sync of all disks at the end takes less time.
         syncs_each_file = len(changed) <= _FILES_SYNCED_ALONE
         for number, name in enumerate(removed):
             self._remove(name)
@@ -928,6 +935,7 @@ class Mirror:
         _, size, mtime_ns, inode, ctime_ns = state.files[name]
         if (size, mtime_ns, inode, ctime_ns) != tuple(stamp):
             return False
+        # A copy has the size and the time of the home's file, but an inode of its own.
         with suppress(OSError):
             status = os.lstat(self.folder / name)
             is_file = stat.S_ISREG(status.st_mode)

@@ -52,6 +52,16 @@ def test_a_persons_own_folder_and_what_is_hidden_in_it_are_refused(face, tmp_pat
     assert created["path"] == str(tmp_path / "me" / "vault")
 
 
+def test_a_graph_file_that_should_become_the_default_is_refused_by_its_kind(face, tmp_path):
+    graph_file = tmp_path / "team.jsonl"
+    graph_file.write_text('{"type": "entity", "name": "Tea", "entityType": "drink"}\n')
+    face.memory.add_project("team", str(graph_file))
+    arguments = {"project_name": "team", "project_path": str(graph_file), "set_default": True}
+    text = face.refused("create_memory_project", "invalid", **arguments)
+    assert "graph file team.jsonl" in text
+    assert "project_name" not in text
+
+
 def test_the_owner_may_keep_adding_to_themselves(tmp_path):
     registry = Registry([toolset(agents_may_add_projects=False)])
     with open_session(tmp_path / "home", watch=False) as memory:

@@ -178,7 +178,9 @@ class GraphReply:
         self._relations = relations
         self._form = form
         self._is_ranked: bool = arguments.get("ranked", False)
-        self._limit: int | None = arguments.get("limit", 20 if self._is_ranked else None)
+        # Without a limit, a ranked answer has the best entities, and any other answer is whole.
+        usual_limit = 20 if self._is_ranked else None
+        self._limit: int | None = arguments.get("limit", usual_limit)
         self._offset: int = arguments.get("offset", 0)
         self._first_observation: int = arguments.get("observationOffset", 0)
         self._observation_limit: int | None = arguments.get("observationLimit")
@@ -218,6 +220,7 @@ class GraphReply:
         most_characters = self._form.most or math.inf
         asks_for_page = self._is_ranked or self._limit is not None
         is_later_page = bool(self._offset) or self._cursor is not None
+        # Most answers that are too large are known without reading their entities.
         min_characters = _MIN_ITEM_CHARACTERS * (len(self._keys) + len(self._relations))
         if asks_for_page or is_later_page or min_characters > most_characters:
             return None

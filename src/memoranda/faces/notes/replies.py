@@ -120,18 +120,21 @@ class Page:
     ) -> tuple[Page, Listed, list[str]]:
         """Shorten this page until its entries fit into ROOM.
 
+        A page starts at a multiple of its size, so a shortened page may get smaller still: it may
+        have fewer entries than would fit (see `shorter`).
+
         Returns (page, rows of the page, lines of the page).
 
         listed: the entries of this page as data.
         lines: the same entries as text.
         as_json: whether the reply is JSON.
-        asked_size: the number of entries that the page should have, if `lines` has fewer. None
-            means that `lines` has all.
+        asked_size: how many entries the whole page would have, if the caller has already left out
+            those at its end. None means that `listed` and `lines` have them all.
         """
         fitting_rows = listed.fit(lengths(listed.rows, lines, as_json), ROOM, self.offset)
-        has_all = len(fitting_rows) >= (asked_size or len(lines))
-        page = self if has_all else self.shorter(len(fitting_rows))
-        # A shorter page may have fewer rows than would fit, as its size must divide the offset.
+        whole_size = len(lines) if asked_size is None else asked_size
+        is_whole = len(fitting_rows) >= whole_size
+        page = self if is_whole else self.shorter(len(fitting_rows))
         return page, listed.first(page.size, self.offset), lines[: page.size]
 
     def shorter(self, count: int) -> Page:

@@ -18,6 +18,7 @@ from memoranda.errors import (
     NotFound,
     NothingToReplace,
     ProjectRefused,
+    ReadOnlyProject,
     Taken,
     project_title,
 )
@@ -646,7 +647,11 @@ def create_memory_project(memory: MemorySession, args: Arguments, *, allowed: bo
             "Choose another project_name; list_memory_projects shows those in use."
         )
         return refused(text, Exists.code)
+    except ReadOnlyProject:
+        # A graph file is a project already, and cannot become the default project.
+        raise
     except InvalidInput:
+        # Any other invalid argument is the name. A folder that cannot be used is ProjectRefused.
         rule = "Parameter `project_name` must be 1 to 64 letters, digits, blanks, `.`, `_` or `-`"
         raise InvalidInput(f'{rule}; got "{short(name, 80)}".') from None
     data = {"action": action, "name": project.name, "path": str(project.root), "notes": 0}

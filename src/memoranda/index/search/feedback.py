@@ -83,6 +83,7 @@ def _frequent_words(sources: Sequence[tuple[str, float]]) -> list[tuple[str, flo
     Forms of one word count together and are returned as the form that comes first. The words of all
     sources have a frequency of 1 together. A source counts by its score, not by its length.
     """
+    # All scores may be 0.
     total = sum(score for _, score in sources) or 1.0
     frequencies: defaultdict[str, float] = defaultdict(float)
     forms: dict[str, str] = {}

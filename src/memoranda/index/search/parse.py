@@ -142,6 +142,7 @@ def term(text: str, *, phrase: bool = False) -> Term | None:
 def _phrase_tokens(text: str) -> list[str]:
     """Return the first words of a piece of a query. A long run of Chinese or Japanese is cut."""
     phrase_tokens = tokens(text)[:_MAX_PHRASE_WORDS]
+    # Only Chinese and Japanese have long runs, so few texts need to be looked through.
     if len(text) > _MAX_RUN_CHARACTERS and not text.isascii():
         return [token[:_MAX_RUN_CHARACTERS] if is_cjk(token) else token for token in phrase_tokens]
     return phrase_tokens
@@ -875,6 +876,7 @@ def _written(match: re.Match[str]) -> list[Period]:
     if not 1 <= month <= 12:
         return []
     month_text = f"{year}-{month:02}" if year else f"{month:02}"
+    # Days are compared as texts, so every month may end with the 31st.
     periods_found = [Period(f"{month_text}-01", f"{month_text}-31", _WRITTEN_WEIGHT)]
     if day and 1 <= int(day) <= 31:
         day_text = f"{month_text}-{int(day):02}"
@@ -932,8 +934,10 @@ def _calendar_span(unit: str, units_ago: int, today: date) -> tuple[date, date]:
         monday = today - timedelta(days=today.weekday() + 7 * units_ago)
         return monday, monday + timedelta(days=6)
     if unit == "month":
+        # Counted from January of the year 0, months go on over the end of a year.
         year, month_index = divmod(today.year * 12 + today.month - 1 - units_ago, 12)
         first = date(year, month_index + 1, 1)
+        # 31 days after the first of a month is a day of the next one.
         first_of_next_month = (first + timedelta(days=31)).replace(day=1)
         return first, first_of_next_month - timedelta(days=1)
     year = today.year - units_ago

@@ -696,8 +696,10 @@ class Ranking:
         scorer = self.scorer
         room = self.table.most
         rows: list[int] = []
+        # Of equal scores, the lower bits come first, so that the choice is always the same.
         for bits in sorted(self._groups, key=lambda bit_group: (-scorer[bit_group], bit_group)):
             group: Collection[int] = self._groups[bits]
+            # Newer notes have higher rows.
             if len(group) > room:
                 group = sorted(group, reverse=True)[:room]
             self.bits.update(dict.fromkeys(group, bits))

@@ -273,10 +273,13 @@ def one_edit(word: str) -> list[str]:
     for position in range(1, len(word) + 1):
         head = word[:position]
         tail = word[position:]
+        # A letter added.
         edits.update(dict.fromkeys(head + letter + tail for letter in _ALPHABET))
+        # The next letter removed, and changed.
         if tail:
             edits[head + tail[1:]] = None
             edits.update(dict.fromkeys(head + letter + tail[1:] for letter in _ALPHABET))
+        # The next two letters swapped.
         if len(tail) > 1:
             edits[head + tail[1] + tail[0] + tail[2:]] = None
     edits.pop(word, None)
@@ -488,6 +491,7 @@ class WordFinder:
         without_signs = flat.replace("-", "").replace("'", "")
         further_places: list[MarkedPlace] = []
         for word, number in self._split:
+            # A pattern is slow, so first look whether the text has the word at all.
             if number in words_found or word not in without_signs:
                 continue
             for match in re.finditer("['-]?".join(word), flat):

@@ -219,6 +219,7 @@ def is_readable(text: str, known_scripts: frozenset[str] | None) -> bool:
     The result is False for a text without letters, which has no meaning to compare. A Chinese,
     Japanese or Korean letter counts as three.
     """
+    # The letters of ASCII are Latin, so there is nothing to count.
     if text.isascii():
         has_letters = any(map(str.isalpha, text))
         return has_letters and (known_scripts is None or "LATIN" in known_scripts)

@@ -92,7 +92,9 @@ class Vectors:
         self._vector_places = np.empty(0, np.int64)
         # The positions in `_passages` of the passages that have vectors.
         self._embedded_passages = np.empty(0, np.int64)
+        # None until it is used first, as loading it takes long.
         self._model: Embedder | None = None
+        # The vectors of the last questions. None for a question that the model cannot read.
         self._questions: dict[str, np.ndarray | None] = {}
         # Held while passages are matched with vectors and compared, so that no other thread changes
         # them meanwhile. Its holder may load the model, which takes it again: hence an RLock.

@@ -37,6 +37,8 @@ _SPAN = np.dtype([("start", "<u4"), ("stop", "<u4"), ("key", "<u8")])
 _LONGEST = 200_000
 # This many characters of the title are put in front of each passage.
 _TITLE = 200
+# A passage repeats a title or heading if it has it among this many characters at its beginning.
+_PASSAGE_BEGINNING = 400
 EMBEDDED = 1_000_000
 """This many characters at the beginning of a note are embedded."""
 UNCUT = (
@@ -311,7 +313,7 @@ def passages_of(title: str, body: str) -> list[EmbeddedPassage]:
         if len(parts) > 1 and _HEADING.fullmatch(text):
             # The passage below this heading gets the heading in front.
             continue
-        beginning = text[:400].casefold()
+        beginning = text[:_PASSAGE_BEGINNING].casefold()
         lines: list[str] = []
         for name in dict.fromkeys((title, part.heading)):
             is_repeated = name.strip().casefold() in beginning

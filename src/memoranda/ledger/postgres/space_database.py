@@ -136,15 +136,19 @@ class SpaceDatabase(Connection):
         from psycopg import sql
 
         self._with_retry(self._migrate)
+        # Nearly always the space is there, which is known without a lock.
         state = self._read_state(self._db)
         if state is not None:
             return state
         with self._connected() as db, db.transaction():
+            # Migrations and new spaces both change the tables that all spaces share.
             db.execute("select pg_advisory_xact_lock(hashtext('memoranda migrations'))")
             # Another process may have made the space before this one got the lock
             state = self._read_state(db)
             if state is not None:
                 return state
+            # Each table is made first and attached then: `create table … partition of` would lock
+            # the parent, and stop the readers of all other spaces.
             for table in _PARTITIONED:
                 parent = sql.Identifier("memoranda", table)
                 table_name = sql.Identifier("memoranda", f"{table}_{self._suffix}")

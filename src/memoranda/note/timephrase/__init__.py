@@ -145,15 +145,15 @@ def read_all(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> list[
 
 
 def _groups(text: Text) -> list[Sentence]:
-    """Return the groups of time words in a text that say when. Each group is a `Sentence`.
+    """Return the groups of joined time words in a text that say when.
 
-    A group has the time words that belong together: "tomorrow at 3". Groups that say no time, not
-        even a vague one, are left out.
+    "tomorrow at 3" is a group, and so is "soon", which cannot be read. "for 3 days" alone is not.
     """
     groups = []
     for cluster in clusters(parts_of(text)):
+        # In a long text, a word that may be about something else ("the night shift") is not read.
         parts = [part for part in parts_that_count(cluster, text.plain) if not part.is_loose]
-        if any(_says_when(part) or part.kind == "vague" for part in parts):
+        if any(_says_when(part) for part in parts):
             groups.append(Sentence(text, parts))
     return groups
 

@@ -181,6 +181,7 @@ def _elapsed_until(
     """
     if bounds.last:
         return datetime.combine(bounds.last, time(23, 59, 59))
+    # `due` is the first of the times.
     if bounds.times:
         last = due + timedelta(minutes=int(minutes * (bounds.times - 1)))
         return last.replace(tzinfo=None)
@@ -476,7 +477,9 @@ def _rules_of_week(plain: Recurrence, day_words: Sequence[Lexeme]) -> list[Recur
     if [lexeme.kind for lexeme in day_words] == ["weekend"]:
         return [replace(plain, days=(_SATURDAY,))]
     for lexeme in day_words:
-        if lexeme.kind != "weekday" or lexeme.value.weeks is not None:
+        # "next Monday" is a single day, on which nothing repeats.
+        is_single_day = lexeme.kind == "weekday" and lexeme.value.weeks is not None
+        if lexeme.kind != "weekday" or is_single_day:
             return []
     days = tuple(sorted({lexeme.value.day for lexeme in day_words}))
     if days:

@@ -163,6 +163,7 @@ def place_of_id(memory: MemorySession, note_id: str) -> Place:
     Raises NotFound.
     """
     infos = _notes_of_id(memory, note_id)
+    # Copies of a file have the same id. The address means one of them, no matter which.
     if infos:
         return infos[0].project, infos[0].path
     place = last_place_of_memory(memory, note_id)

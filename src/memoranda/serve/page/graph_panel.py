@@ -75,12 +75,15 @@ def related_notes(edges: Iterable[Edge], most_named: int = _NAMED) -> list[Relat
     relations: dict[tuple[bool, str], RelatedNotes] = {}
     rows: dict[tuple[bool, str], set[int]] = {}
     for edge in edges:
+        # The link leads nowhere.
         if edge.note is None:
             continue
+        # A plain link is a relation without a name.
         name = "" if edge.type == LINKS_TO else edge.type.replace("_", " ")
         key = (edge.direction == "in", name)
         related = relations.setdefault(key, RelatedNotes(name, key[0]))
         rows_of_relation = rows.setdefault(key, set())
+        # Several links of one kind to a note are one relation.
         if edge.note.row in rows_of_relation:
             continue
         rows_of_relation.add(edge.note.row)

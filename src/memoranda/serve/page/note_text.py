@@ -271,13 +271,16 @@ def _strike_contradicted(state: StateCore) -> None:
     """Strike out list items that something newer contradicts, and put this behind them."""
     from markdown_it.token import Token
 
+    # By the line of an item: what contradicts it.
     against: MutableMapping[int, Markup] = state.env.get("against", {})
+    # The tokens of an item are its opening, the opening of its paragraph, and the text.
     for item_open, text_token in zip(state.tokens, state.tokens[2:], strict=False):
         if item_open.type != "list_item_open" or text_token.type != "inline":
             continue
         if not text_token.map or not text_token.children or text_token.map[0] not in against:
             continue
         words = text_token.children
+        # The label in front of a fact or a relation stays readable.
         marks = [words.pop(0)] if words[0].type in ("fact", "relation") else []
         struck = [Token("s_open", "s", 1), *words, Token("s_close", "s", -1)]
         remark = Token("html_inline", "", 0, content=str(against.pop(text_token.map[0])))

@@ -224,16 +224,17 @@ def _complete_rows(memory: MemorySession, listed: Listed, hits: Hits, text: str)
         first["contradicted"] = contradicted_in(memory, named, memory.outgoing(named), statements)
 
 
-def _note_of_name(hits: Iterable[Hit], asked: str) -> NoteInfo | None:
-    """Return the note of the first hit if the query contains its title. Otherwise None.
+def _note_of_name(hits: Iterable[Hit], query_text: str) -> NoteInfo | None:
+    """Return the first hit if the query has its title: the note `Anna` for "where does Anna live".
 
-    Memories do not count. The facts of the note are then compared with newer statements. That takes
-    so long that it is done for one note of a page only.
+    None for any other hit. The facts of the note are compared with what is said since. Looking that
+    up takes so long that it is done for one name of a page.
     """
-    info = next((hit.note for hit in hits), None)
-    if info is None or info.project in MEMORY_PROJECTS or not info.title:
+    first_note = next((hit.note for hit in hits), None)
+    # The title of a memory is its first line, which is not the name of anything.
+    if first_note is None or first_note.project in MEMORY_PROJECTS or not first_note.title:
         return None
-    return info if fold(info.title) in fold(asked) else None
+    return first_note if fold(first_note.title) in fold(query_text) else None
 
 
 def _newer_by_row(

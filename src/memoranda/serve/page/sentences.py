@@ -134,10 +134,12 @@ def sentence_words(clock: Clock, sentence: str, hint: str = "") -> ErrorWords:
     sentence: the message of the error, in English.
     hint: an addition to the message for readers of English.
     """
-    words = known_words(clock, sentence)
-    if words is not None:
-        return ErrorWords(words)
+    message = known_words(clock, sentence)
+    # The catalog says all, including what the hint would add.
+    if message is not None:
+        return ErrorWords(message=message)
     own_words = " ".join(filter(None, (sentence, hint)))
+    # The program's own words are English, so only readers of English get them as the message.
     if clock.language == "en":
-        return ErrorWords(own_words)
-    return ErrorWords("", own_words)
+        return ErrorWords(message=own_words)
+    return ErrorWords(message="", details=own_words)

@@ -220,15 +220,19 @@ def take_back_alone(visit: Visit, info: NoteInfo) -> None:
     number = visit.number("change", 0)
     revisions = memory.revisions(number)
     for revision in revisions:
-        note = _where(memory, revision)
-        is_about = note is not None and note.row == info.row
-        text = _text_without(memory, info, revision) if is_about else None
-        if text is not None:
-            # If the change touched other notes, too, these stay as they are. Then the change as a
-            # whole does not count as undone.
-            undone = number if len(revisions) == 1 else None
-            memory.edit(info, Rewrite(text), checksum=info.checksum, undoes=undone)
-            return
+        # A change may have touched other notes, too.
+        touched_note = _where(memory, revision)
+        if touched_note is None or touched_note.row != info.row:
+            continue
+        text = _text_without(memory, info, revision)
+        # The history does not have both texts, or a later change touched the same lines.
+        if text is None:
+            continue
+        # The other notes of the change stay as they are, so the change as a whole does not count
+        # as undone.
+        undone = number if len(revisions) == 1 else None
+        memory.edit(info, Rewrite(text), checksum=info.checksum, undoes=undone)
+        return
     raise InvalidInput("The same lines were changed again meanwhile. Edit the note instead.")
 
 

@@ -25,6 +25,7 @@ from memoranda.note.claims import (
     kind_of_value,
     sentences_in,
     value_claim,
+    without_links,
     without_opening,
     without_signs,
     words_of,
@@ -42,8 +43,6 @@ _CHANGED = frozenset(
 _BE = frozenset(("is", "am", "m"))
 # What a Chinese sentence has at its end that belongs to no value.
 _END_ZH = re.compile(r"(?:了|去了|工作|上班|任职)+\Z")
-# A link, which shows its last part.
-_LINK = re.compile(r"\[\[(?:[^\]|\n]*\|)?([^\]|\n]+)\]\]")
 _YEAR = re.compile(r"\b(?:19|20)\d\d(?!\d)")
 
 
@@ -148,13 +147,16 @@ def changes(text: str) -> list[Claim]:
 def item_changes(title: str, observations: Iterable[Observation]) -> Iterator[Claim]:
     """Yield the claims of observations whose category says what they are about.
 
-    `- [city] Porto` in the note "Anna" says where Anna lives.
+    `- [city] Porto` in the note "Anna" says where Anna lives, and so does `- [place] moved to Porto`.
 
     title: the title of the note.
     """
     for observation in observations:
+        if observation.context:
+            continue
+        yield from _unnamed_changes(title, observation)
         category = (observation.category or "").casefold().replace("_", " ")
-        if category not in _words().categories or observation.context:
+        if category not in _words().categories:
             continue
         verb, kind = _words().categories[category]
         claim = value_claim(title, observation.content, verb)
@@ -163,11 +165,27 @@ def item_changes(title: str, observations: Iterable[Observation]) -> Iterator[Cl
             yield claim._replace(name=name, line=observation.line, kind=kind)
 
 
+def _unnamed_changes(title: str, observation: Observation) -> Iterator[Claim]:
+    """Yield the claims of an observation that leaves out whom it is about: `moved to Porto`.
+
+    title: the title of the note, which the claims are about.
+    """
+    content = observation.content
+    # Nobody knows when the line was written, so what happened in a year may be old.
+    if not _is_promising(content) or _YEAR.search(content):
+        return
+    separator = "" if has_han(content) else " "
+    for claim in changes_in(f"{title}{separator}{content}"):
+        # "Her brother moved to Porto" is not about the note.
+        if claim.name == title:
+            yield claim._replace(line=observation.line)
+
+
 def changes_in(sentence: str) -> Iterator[Claim]:
     """Yield the claims of one sentence, one for each verb whose claims it ends."""
     if not _is_promising(sentence):
         return
-    text = without_opening(without_signs(_LINK.sub(r"\1", sentence)))
+    text = without_opening(without_signs(without_links(sentence)))
     text = text.replace("’m ", " am ").replace("'m ", " am ")
     if is_uncertain_or_over(text) or _words().earlier.search(text):
         return

@@ -21,7 +21,7 @@ from memoranda.engine.upkeep import Upkeep
 from memoranda.faces.agent.session import Session
 from memoranda.jobs.dedup import plan_duplicates
 from memoranda.jobs.job import Round
-from memoranda.note.edit import Append
+from memoranda.note.edit import Append, FindReplace, SetKeys
 from memoranda.note.model import Provenance
 
 
@@ -97,6 +97,63 @@ def test_what_the_owner_confirms_is_told_as_a_fact_until_its_text_changes(
     assert ") Prefers spaces over tabs" in told(owner)
     claude.edit(note.id, Append("and eight of them"))
     assert "claude noted: Prefers spaces over tabs" in told(owner, "s2")
+
+
+def retitle(owner: Any, ref: str) -> None:
+    owner.edit(ref, SetKeys({"title": "Indents"}))
+
+
+def rewrite(owner: Any, ref: str) -> None:
+    owner.edit(ref, FindReplace("tabs", "anything else"))
+
+
+def add_a_tag(owner: Any, ref: str) -> None:
+    owner.tag(ref, ["style"])
+
+
+def add_a_line(owner: Any, ref: str) -> None:
+    owner.edit(ref, Append("and four of them"))
+
+
+@pytest.mark.parametrize("edit", [retitle, rewrite, add_a_tag, add_a_line])
+def test_what_the_owner_changes_in_a_confirmed_note_stays_confirmed(owner: Any, edit: Any) -> None:
+    note = preference(owner.as_caller("claude", "mcp"), "Prefers spaces over tabs")
+    Upkeep(owner).pin([owner.find(note.id)])
+    edit(owner, note.id)
+    info = owner.find(note.id)
+    assert info.provenance.trust == "agent"
+    assert owner.telling(info) is Telling.FACT
+    owner.undo()
+    assert owner.telling(owner.find(note.id)) is Telling.FACT
+
+
+@pytest.mark.parametrize("edit", [rewrite, add_a_tag, add_a_line])
+def test_what_the_owner_changes_in_an_unconfirmed_note_confirms_nothing(
+    owner: Any, edit: Any
+) -> None:
+    note = preference(owner.as_caller("claude", "mcp"), "Prefers spaces over tabs")
+    edit(owner, note.id)
+    assert owner.telling(owner.find(note.id)) is Telling.CLAIM
+
+
+def test_a_job_and_an_agent_confirm_nothing_by_an_edit(owner: Any) -> None:
+    claude = owner.as_caller("claude", "mcp")
+    job = owner.as_caller(None, "daemon")
+    job.run = 7
+    for number, editor in enumerate((claude, job)):
+        note = preference(claude, f"Prefers tabs {number}")
+        Upkeep(owner).pin([owner.find(note.id)])
+        editor.edit(note.id, Append("and spaces"))
+        assert owner.telling(owner.find(note.id)) is Telling.CLAIM
+
+
+def test_the_owner_confirms_no_words_that_an_agent_added_to_a_confirmed_note(owner: Any) -> None:
+    claude = owner.as_caller("claude", "mcp")
+    note = preference(claude, "Prefers spaces over tabs")
+    Upkeep(owner).pin([owner.find(note.id)])
+    claude.edit(note.id, Append("and no tests"))
+    owner.edit(note.id, Append("and four of them"))
+    assert owner.telling(owner.find(note.id)) is Telling.CLAIM
 
 
 def test_an_agent_that_pins_confirms_nothing(owner: Any, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memoranda.note.changes import changes, changes_in, is_of_an_earlier_year, item_changes
-from memoranda.note.claims import Claim, ClaimKind, claim_of, ends
+from memoranda.note.claims import Claim, ClaimKind, claim_of, ends, item_claims
 from memoranda.note.model import Observation
 
 ENDED = [
@@ -142,6 +142,46 @@ def test_two_values_of_one_category_end_nothing() -> None:
     kinds = [claim.kind for claim in item_changes("Anna", [porto, lisbon, acme])]
 
     assert kinds == [ClaimKind.PLAIN, ClaimKind.PLAIN, ClaimKind.ENDING]
+
+
+@pytest.mark.parametrize(
+    ("title", "content", "value"),
+    [
+        ("Anna", "lives in Porto", "Porto"),
+        ("Anna", "lives in [[cities/porto|Porto]] #home", "Porto"),
+        ("Staging", "runs on Hetzner", "Hetzner"),
+        ("陈薇", "住在柏林", "柏林"),
+    ],
+)
+def test_fact_without_its_subject_is_about_the_note(title: str, content: str, value: str) -> None:
+    fact = Observation("place", content, line=3)
+    (claim,) = item_claims(title, [fact], [])
+    assert claim.name == title
+    assert claim.value == value
+    assert claim.line == 3
+
+
+@pytest.mark.parametrize(
+    "content", ["her brother lives in Porto", "the port is 8080", "plants trees"]
+)
+def test_fact_with_another_subject_is_not_about_the_note(content: str) -> None:
+    fact = Observation("place", content, line=3)
+    assert not list(item_claims("Anna", [fact], []))
+
+
+@pytest.mark.parametrize(
+    ("title", "content", "value"),
+    [("Anna", "moved to Gdańsk", "Gdańsk"), ("陈薇", "搬到了汉堡", "汉堡")],
+)
+def test_change_without_its_subject_is_about_the_note(title: str, content: str, value: str) -> None:
+    first, *_ = item_changes(title, [Observation("place", content, line=3)])
+    assert first.value == value
+    assert first.kind is ClaimKind.ENDING
+
+
+@pytest.mark.parametrize("content", ["her brother moved to Porto", "moved to Porto in 2019"])
+def test_change_of_somebody_else_or_of_a_year_is_none(content: str) -> None:
+    assert not list(item_changes("Anna", [Observation("place", content, line=3)]))
 
 
 def test_sentence_with_an_earlier_year_is_not_of_its_time() -> None:

@@ -179,8 +179,23 @@ async def test_an_agents_note_edited_on_the_page_was_written_by_both(web, page):
     owner.edit(note, FindReplace("four", "five"))
     text = await page.text(note_url("notes", "Tea.md"))
 
-    assert "Written by an agent, with your edit" in text
+    assert "Written by claude, with your edit" in text
     assert "an agent page" not in text
+
+
+async def test_a_pinned_note_of_an_agent_that_the_owner_edits_on_the_page_stays_confirmed(
+    web, page
+):
+    agent = web.memory.as_caller("claude", "mcp")
+    agent.write(Draft("Tea at four.", project="notes", title="Tea"))
+    address = note_url("notes", "Tea.md")
+    await page.send(address, do="pin")
+    owner = web.memory.as_caller(None, "page", client="page")
+    owner.edit("Tea", FindReplace("four", "five"))
+    text = await page.text(address)
+    assert "Written by claude, with your edit" in text
+    assert "pinned by you, so agents take it as a fact" in text
+    assert "not confirmed" not in text
 
 
 def test_a_text_that_upkeep_made_of_agents_texts_names_no_agent_called_manual():
@@ -274,7 +289,7 @@ async def test_an_agents_note_edited_on_the_command_line_was_written_by_both(web
     note = web.memory.as_caller("claude", "mcp").write(Draft("Tea.", project="notes", title="Tea"))
     web.memory.as_caller(None, "cli").edit(note, Append("At four.\n"))
     text = await page.text(note_url("notes", "Tea.md"))
-    assert "Written by an agent, with your edit" in text
+    assert "Written by claude, with your edit" in text
 
 
 async def test_the_history_of_a_note_is_shown_from_before_its_category_and_its_move(web, page):

@@ -247,7 +247,7 @@ async def test_a_note_merged_from_the_texts_of_agents_is_not_said_to_be_written_
 
     html = await page.text(note_url("notes", kept.path))
 
-    assert "Written by an agent, with your edit" in html
+    assert "Written by codex, with your edit" in html
     assert "Written by You" not in html
 
 

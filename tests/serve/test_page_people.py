@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 
 from memoranda import Draft
+from memoranda.engine.upkeep import Upkeep
 from memoranda.note.edit import FindReplace
 from memoranda.serve.page import people
 from memoranda.serve.page import person as person_page
@@ -334,7 +335,7 @@ async def test_a_contradicted_fact_without_one_that_holds_is_folded_with_the_mem
     (standing,), (earlier,) = facts_in(about)
     assert standing.startswith("role plants trees")
     assert earlier.startswith("team reports to Bo Hill You · ")
-    assert "Contradicted by Ann Lee reports to Cy Dunn. · claude · " in earlier
+    assert "Contradicted by: Ann Lee reports to Cy Dunn. · claude · " in earlier
     assert "One earlier fact, contradicted since" in plain(about)
 
 
@@ -440,7 +441,7 @@ async def test_a_memory_that_a_newer_one_contradicts_comes_after_those_that_stan
     earlier = plain(about.partition("Earlier, contradicted since")[2])
     assert "in Porto" in earlier.partition("Decide in Review")[0]
     assert "Forget it" not in earlier.partition("Decide in Review")[0]
-    assert "Contradicted by Ann lives in Kyoto" in earlier
+    assert "Contradicted by: Ann lives in Kyoto" in earlier
 
 
 async def test_each_fact_says_who_wrote_its_line_and_when(web, page):
@@ -601,6 +602,35 @@ async def test_the_note_and_the_graph_say_what_was_contradicted_since(web, page)
     assert "lives in Porto Contradicted by: Ann Lee moved to Kyoto and paints. · cl" in plain(note)
     assert "Contradicted since" not in note
     assert "Contradicted" not in await page.text(f"/page/id/{newer.id}")
+
+
+async def test_about_me_the_graph_and_the_search_strike_out_what_the_note_strikes_out(web, page):
+    person(web, "Ann Lee", "- [place] lives in Porto\n- [role] plants trees")
+    Upkeep(web.memory).pin([web.memory.find("Ann Lee")])
+    web.later(days=2)
+    claude = web.memory.as_caller("claude", "mcp")
+    claude.write(Draft("Ann Lee moved to Kyoto.", project="categories", category="people"))
+    box = "Contradicted since: lives in Porto · Ann Lee moved to Kyoto."
+    me = await page.text("/page/me")
+    assert box in me
+    for address in ("/page/graph?part=panel&note=notes/Ann%20Lee.md", "/page/search?q=Ann+Lee"):
+        shown = await page.see(address)
+        assert re.sub(r"</?mark>", "", shown).count("<s>lives in Porto</s>") == 2
+        assert box in plain(shown)
+
+
+async def test_what_ended_without_a_question_is_marked_like_what_is_asked(web, page):
+    old = memory(web, "Ann Lee is our designer.", category="people")
+    web.later(days=2)
+    memory(web, "Ann Lee is now our CTO.", category="people")
+    about = await page.see("/page/about?name=Ann+Lee")
+    found = await page.see("/page/search?q=Ann+Lee+designer")
+    own = await page.see(note_url(old.project, old.path))
+    for shown in (about, found, own):
+        text = plain(shown)
+        assert "<s>" in shown
+        assert "Ann Lee is now our CTO." in text
+        assert "newer note (" not in text
 
 
 async def test_a_memory_says_that_a_newer_one_contradicts_it(web, page):

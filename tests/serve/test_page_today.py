@@ -40,6 +40,26 @@ async def test_the_sentence_counts_only_what_the_filter_shows(web, page):
     assert sentence(html) == "Nothing of claude today. In the last 7 days claude learned 2 things."
 
 
+async def test_the_sentence_says_how_many_of_the_learned_notes_were_merged_since(web, page):
+    claude = web.memory.as_caller("claude", "mcp")
+    first = claude.write(Draft("The lock is held.", project="notes", title="Lock"))
+    others = []
+    for title in ("Uploads", "Queue", "Ports"):
+        others.append(claude.write(Draft(f"{title} wait.", project="notes", title=title)))
+    web.memory.move("notes/Queue.md", "work/Queue.md")
+    address = note_url("notes", first.path)
+    await page.send(address, do="merge", other=others[0].id, sure="yes")
+    once = "Today claude learned 4 things. One of them was merged into another since."
+    assert sentence(await page.see("/page")) == once
+    queue = web.memory.find("Queue")
+    await page.send(address, do="merge", other=queue.id, sure="yes")
+    twice = "Today claude learned 4 things. 2 of them were merged into others since."
+    assert sentence(await page.see("/page")) == twice
+    assert sentence(await page.see("/page?agent=claude")) == twice
+    web.memory.undo()
+    assert sentence(await page.see("/page")) == once
+
+
 def tiles(html):
     """The numbers at the top, each with what it counts."""
     found = re.findall(r'<a class="tile".*?<b>(.*?)</b><span>(.*?)</span>', html, re.S)

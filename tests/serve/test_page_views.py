@@ -346,7 +346,7 @@ async def test_agents_tell_who_wrote_and_whether_a_token_was_ever_used(web, page
     page.client.cookies = cookies
     text = await page.text("/page/agents")
     assert "never" not in text
-    assert "claude-code 2.1 · one session · one note today" in text
+    assert "claude-code 2.1 · one session · one note written today" in text
     assert "connected" in text
 
 

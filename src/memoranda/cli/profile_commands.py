@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from memoranda.cli.invocation import Invocation
 from memoranda.cli.rows import limit_option
 from memoranda.cli.syntax import command
+from memoranda.documents import validity
 from memoranda.documents.wording import kind, origin
 from memoranda.engine.contents import home_path
+from memoranda.engine.contested import newer_marks
 from memoranda.engine.profile import PINNED, ProfileEntry
 from memoranda.engine.profile import profile as entries_about_person
 from memoranda.text.unicode import one_line
@@ -30,16 +32,23 @@ def profile_(call: Invocation, *, limit: int) -> None:
     """
     with call.memory() as memory:
         entries = entries_about_person(memory, limit or _NO_LIMIT)
+        newer = newer_marks(memory, [entry.info for entry in entries])
     if call.json:
-        return call.document(entries=[_document(entry) for entry in entries])
+        documents = [_document(entry) | validity(newer, entry.info) for entry in entries]
+        return call.document(entries=documents)
     if not entries:
         hint = 'memory write "prefers dark mode" --category preferences'
         return call.answer(f"Nothing is known about you yet. For example: {hint}")
-    call.table(("ID", "Category", "By", "Text"), _rows(call, entries), form=_ROW)
+    call.table(("ID", "Category", "By", "Text"), _rows(entries, newer), form=_ROW)
 
 
-def _rows(call: Invocation, entries: Sequence[ProfileEntry]) -> list[tuple[str, str, str, str]]:
-    """Return the cells of each entry: id, kind, writer, and the text in one line with its mark."""
+def _rows(
+    entries: Sequence[ProfileEntry], newer: Mapping[int, str]
+) -> list[tuple[str, str, str, str]]:
+    """Return the cells of each entry: id, kind, writer, and the text in one line with its marks.
+
+    newer: what a newer note says instead, by the row of the entry's note.
+    """
     rows: list[tuple[str, str, str, str]] = []
     for entry in entries:
         text = entry.text.strip()
@@ -53,6 +62,8 @@ def _rows(call: Invocation, entries: Sequence[ProfileEntry]) -> list[tuple[str, 
             mark = "(unconfirmed) "
         elif entry.why == PINNED:
             mark = "(pinned) "
+        if entry.info.row in newer:
+            mark += f"({newer[entry.info.row]}) "
         rows.append((entry.info.id[:8], kind(entry.info), _writer(entry), mark + one_line(text)))
     return rows
 

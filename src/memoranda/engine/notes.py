@@ -22,6 +22,7 @@ from memoranda.engine.memory_links import LinkVerbs
 from memoranda.engine.places import PlaceVerbs
 from memoranda.engine.reading import Ref
 from memoranda.engine.relinking import put_texts, relink_anchors
+from memoranda.engine.suspicion import KEEP, claim_of_text
 from memoranda.engine.transaction import Transaction
 from memoranda.engine.writing import (
     check_etag,
@@ -46,6 +47,7 @@ from memoranda.errors import (
     choices,
 )
 from memoranda.index.rows import NoteInfo
+from memoranda.ledger.review_rows import ANSWER
 from memoranda.note import links
 from memoranda.note.model import (
     ARCHIVE_PROJECT,
@@ -626,8 +628,31 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             # Other notes with links to a renamed heading change in the same change, so that one
             # undo takes all back.
             put_texts(change, relinked)
+            if undoes is None:
+                self._keep_confirmed(change, info, file, data)
         note = change.written(step)
         return Changed(note, edited, updated=relinked.updated, broken=relinked.broken)
+
+    def _keep_confirmed(
+        self, change: Transaction, info: NoteInfo, before: File, data: bytes
+    ) -> None:
+        """Add to the owner's edit of a note that its new text is confirmed, if the present one is.
+
+        What the owner wrote is the owner's, and the rest was confirmed before. Jobs confirm nothing.
+
+        before: the file of the note as it was read.
+        data: its new bytes.
+        """
+        is_by_owner = self.agent is None and self.run is None
+        # The index may not have the present text, if an editor has just saved it.
+        if not is_by_owner or info.provenance.trust == "owner" or info.etag != before.etag:
+            return
+        if self.decision(self.claim(info)) != KEEP:
+            return
+        after = self.parse(info.project, info.path, replace(before, data=data))
+        answer = {"choice": KEEP, "time": stamp(self.clock())}
+        rows = self.engine.ledger.review_rows
+        change.steps.append(rows.step(ANSWER, claim_of_text(info.id, after), answer))
 
     def _create(self, identifier: str, edit: Edit, project: str | None) -> Changed:
         """Create a note that should be edited but does not exist. Its text is the text of the edit.
@@ -723,7 +748,10 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                     continue
                 # Afterwards, all tags are in the one key `tags`.
                 keys = {"tags": tags or REMOVE} | dict.fromkeys(other_tag_keys(note.header), REMOVE)
-                results.append(set_keys(self, change, info, keys, file, text))
+                step = set_keys(self, change, info, keys, file, text)
+                if step.data is not None:
+                    self._keep_confirmed(change, info, file, step.data)
+                results.append(step)
 
         notes: list[Note] = []
         for result in results:

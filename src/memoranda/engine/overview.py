@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoranda.clock import EPOCH
 from memoranda.engine.contents import contents
+from memoranda.engine.contested import newer_marks
 from memoranda.engine.engine import verb
 from memoranda.engine.reading import ReadVerbs
 from memoranda.errors import Ambiguous, NotFound
@@ -131,22 +132,29 @@ class Overview:
             hidden_count = section.total - limit
             command = f"memory list --category {section.category}"
         lines: list[str] = []
-        texts = contents(self.memory, [info for info, _ in rows])
+        infos = [info for info, _ in rows]
+        newer = newer_marks(self.memory, infos)
+        texts = contents(self.memory, infos)
         for (info, lead), content in zip(rows, texts, strict=True):
-            lines.append(f"- {info.id[:8]} {lead}{self._words(info, content)}")
+            words = self._words(info, content, newer.get(info.row, ""))
+            lines.append(f"- {info.id[:8]} {lead}{words}")
         if hidden_count > 0:
             lines.append(f"- … {hidden_count} more: `{command}`")
         return lines
 
-    def _words(self, info: NoteInfo, content: str) -> str:
-        """Return the first line of a memory with its tags, and its author if that is not the owner."""
+    def _words(self, info: NoteInfo, content: str, newer_mark: str) -> str:
+        """Return the first line of a memory with its tags, and its author if that is not the owner.
+
+        newer_mark: what a newer note says instead, which comes last. "" if none contradicts it.
+        """
         if self.memory.is_held_back(info):
             return _WITHHELD
         text = first_line(content).lstrip("#").strip()
         if len(text) > _LENGTH:
             text = text[:_LENGTH] + "..."
         tags = [f"#{tag}" for tag in info.tags]
-        return " ".join([text, *tags]) + _author_in_brackets(self.memory, info)
+        words = " ".join([text, *tags]) + _author_in_brackets(self.memory, info)
+        return f"{words} [{newer_mark}]" if newer_mark else words
 
     def _reminder_rows(self) -> list[tuple[NoteInfo, str]]:
         """Return the reminders that are not due yet, each with its time as text.

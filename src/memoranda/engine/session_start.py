@@ -214,24 +214,52 @@ def due_reminders(memory: ReviewVerbs, now: datetime) -> Iterator[tuple[NoteInfo
 
     now: the present time.
     """
-    for due, info in _waiting_reminders(memory):
-        if not now - _TOLD_LATE <= due <= now + _DAY:
-            continue
+    told: list[tuple[datetime, NoteInfo]] = []
+    for info, reminder in _unacknowledged_reminders(memory):
+        due = told_due(reminder, now)
+        if due is not None:
+            told.append((due, info))
+    told.sort(key=lambda pair: (pair[0], pair[1].id))
+    for due, info in told:
         local_due = due.astimezone(memory.settings.reading_zone)
         yield info, [Mark("due {when}", f"{local_due:%Y-%m-%d %H:%M}")]
 
 
+def told_due(reminder: Reminder, now: datetime) -> datetime | None:
+    """Return the time with which a session is told of a reminder. None if it is not told of it.
+
+    A repeating reminder that fired is told with the time for which it fired, and not yet with the
+    next one. Once it fired more than seven days ago, only its next time counts.
+
+    reminder: a reminder that nobody acknowledged.
+    now: the present time.
+    """
+    for due in (reminder.shown_due, reminder.due):
+        if due is not None and now - _TOLD_LATE <= due <= now + _DAY:
+            return due
+    return None
+
+
 def reminders_told_no_more(memory: ReviewVerbs, now: datetime) -> list[NoteInfo]:
-    """Return the reminders that became due so long ago that no session is told of them any more."""
-    return [info for due, info in _waiting_reminders(memory) if due < now - _TOLD_LATE]
+    """Return the reminders that became due so long ago that no session is told of them any more.
+
+    They are in the order of their times.
+
+    now: the present time.
+    """
+    silent: list[tuple[datetime, NoteInfo]] = []
+    for info, reminder in _unacknowledged_reminders(memory):
+        due = reminder.shown_due
+        if due is not None and due <= now and told_due(reminder, now) is None:
+            silent.append((due, info))
+    silent.sort(key=lambda pair: (pair[0], pair[1].id))
+    return [info for _, info in silent]
 
 
-def _waiting_reminders(memory: ReviewVerbs) -> list[tuple[datetime, NoteInfo]]:
-    """Return the reminders that nobody acknowledged, each with the time when it is due, in order."""
+def _unacknowledged_reminders(memory: ReviewVerbs) -> Iterator[tuple[NoteInfo, Reminder]]:
+    """Yield the reminders that nobody acknowledged, each with its state."""
     infos, _ = memory.list(Query(projects=(CATEGORY_PROJECT,), category=REMINDERS), limit=0)
-    waiting: list[tuple[datetime, NoteInfo]] = []
     for info in infos:
         reminder = Reminder.of(info.header)
-        if reminder.due is not None and not reminder.is_done:
-            waiting.append((reminder.due, info))
-    return sorted(waiting, key=lambda pair: (pair[0], pair[1].id))
+        if not reminder.is_done:
+            yield info, reminder

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from memoranda.engine.engine import verb
 from memoranda.engine.session import HomeSession
 from memoranda.index.rows import NoteInfo
+from memoranda.note.model import Note
 from memoranda.text.checksum import sha256
 
 CLAIM = "claim"
@@ -23,6 +26,20 @@ def suspicion(memory: HomeSession, info: NoteInfo) -> str:
     again.
     """
     _, body = memory.index.notes.text_of(info.row)
-    parts = "\0".join([info.title, *info.tags, body])
+    return _key("suspicious", info.id, info.title, info.tags, body)
+
+
+def claim_of_text(id: str, note: Note) -> str:
+    """Return the key of the question whether a note is right (`ReadVerbs.claim`).
+
+    id: the id of the note, which its header may lack.
+    note: the text of the note, which the index may not have yet.
+    """
+    return _key(CLAIM, id, note.title, note.tags, note.text[note.body_at :])
+
+
+def _key(kind: str, id: str, title: str, tags: Sequence[str], body: str) -> str:
+    """Return the key of a question of one kind about the text of a note."""
+    parts = "\0".join([title, *tags, body])
     digest = sha256(parts.encode("utf-8", "replace"))
-    return f"suspicious:{info.id}:{digest[:_KEY_DIGITS]}"
+    return f"{kind}:{id}:{digest[:_KEY_DIGITS]}"

@@ -24,7 +24,7 @@ from memoranda.sources.files import closed_on_error, reason
 P = ParamSpec("P")
 T = TypeVar("T")
 
-SCHEMA_VERSION = 29
+SCHEMA_VERSION = 30
 """Raise it whenever the schema changes, or how a note and its words are read. An index with another
 version is rebuilt."""
 SCHEMA = Path(__file__).with_name("schema.sql")

@@ -26,6 +26,7 @@ from memoranda.note.claims import (
     kind_of_value,
     sentences_in,
     value_claim,
+    without_links,
     without_opening,
     without_signs,
     words_of,
@@ -43,8 +44,6 @@ _CHANGED = frozenset(
 _BE = frozenset(("is", "am", "m"))
 # What a Chinese sentence has at its end that belongs to no value.
 _END_ZH = re.compile(r"(?:了|去了|工作|上班|任职)+\Z")
-# A link, which shows its last part.
-_LINK = re.compile(r"\[\[(?:[^\]|\n]*\|)?([^\]|\n]+)\]\]")
 _YEAR = re.compile(r"\b(?:19|20)\d\d(?!\d)")
 
 
@@ -157,25 +156,28 @@ def changes(text: str) -> list[Claim]:
 def item_changes(title: str, observations: Iterable[Observation]) -> Iterator[Claim]:
     """Yield the claims that observations make by their category.
 
-    `- [city] Porto` in the note "Anna" says where Anna lives. If there is `- [city] Lisbon`, too,
-    Anna may live in both, so neither ends anything.
+    `- [city] Porto` in the note "Anna" says where Anna lives, and so does `- [place] moved to Porto`.
+    If there is `- [city] Lisbon` beside Porto, Anna may live in both, so neither ends anything.
 
     title: the title of the note.
     """
-    item_claims = list(_item_claims(title, observations))
+    present_observations = [item for item in observations if not item.context]
+    for observation in present_observations:
+        yield from _unnamed_changes(title, observation)
+    category_claims = list(_category_claims(title, present_observations))
     values_by_subject: defaultdict[str, set[str]] = defaultdict(set)
-    for claim in item_claims:
+    for claim in category_claims:
         values_by_subject[claim.subject].add(claim.value)
-    for claim in item_claims:
+    for claim in category_claims:
         has_one_value = len(values_by_subject[claim.subject]) == 1
         yield claim if has_one_value else claim._replace(kind=ClaimKind.PLAIN)
 
 
-def _item_claims(title: str, observations: Iterable[Observation]) -> Iterator[Claim]:
-    """Yield the claims of observations one by one. See `item_changes`."""
+def _category_claims(title: str, observations: Iterable[Observation]) -> Iterator[Claim]:
+    """Yield the claims that observations make by their category, one by one. See `item_changes`."""
     for observation in observations:
         category = (observation.category or "").casefold().replace("_", " ")
-        if category not in _words().categories or observation.context:
+        if category not in _words().categories:
             continue
         verb, kind = _words().categories[category]
         claim = value_claim(title, observation.content, verb)
@@ -184,11 +186,27 @@ def _item_claims(title: str, observations: Iterable[Observation]) -> Iterator[Cl
             yield claim._replace(name=name, line=observation.line, kind=kind)
 
 
+def _unnamed_changes(title: str, observation: Observation) -> Iterator[Claim]:
+    """Yield the claims of an observation that leaves out whom it is about: `moved to Porto`.
+
+    title: the title of the note, which the claims are about.
+    """
+    content = observation.content
+    # Nobody knows when the line was written, so what happened in a year may be old.
+    if not _is_promising(content) or _YEAR.search(content):
+        return
+    separator = "" if has_han(content) else " "
+    for claim in changes_in(f"{title}{separator}{content}"):
+        # "Her brother moved to Porto" is not about the note.
+        if claim.name == title:
+            yield claim._replace(line=observation.line)
+
+
 def changes_in(sentence: str) -> Iterator[Claim]:
     """Yield the claims of one sentence, one for each verb whose claims it ends."""
     if not _is_promising(sentence):
         return
-    text = without_opening(without_signs(_LINK.sub(r"\1", sentence)))
+    text = without_opening(without_signs(without_links(sentence)))
     text = text.replace("’m ", " am ").replace("'m ", " am ")
     if is_uncertain_or_over(text) or _words().earlier.search(text):
         return

@@ -71,6 +71,10 @@ _NAMED = lazy_pattern(
 )
 # What makes a word in small letters a name: a digit, or a sign between letters.
 _CODE = lazy_pattern(r"\d|\w[-_./]\w")
+# A link, which shows its last part.
+_LINK = lazy_pattern(r"\[\[(?:[^\]|\n]*\|)?([^\]|\n]+)\]\]")
+# Verbs of claims of more than one kind.
+_SHORT_VERBS = ("is", "has", "prefers", "uses", "needs")
 # Quotes around a value.
 _QUOTES = lazy_pattern(r"[`\"“”]")
 # A Chinese character.
@@ -371,11 +375,14 @@ def item_claims(
     """Yield the claims in the observations and relations of a note.
 
     The note "Staging" with the line `- [fact] port: 8080` claims that the port of Staging is 8080.
-    The line `- lives_in [[Berlin]]` of the note "Anna" claims where Anna lives.
+    The lines `- [place] lives in Berlin` and `- lives_in [[Berlin]]` of the note "Anna" claim where
+    Anna lives.
     """
     for observation in observations:
         if not _says_is_over(observation.context):
             claim = _observation_claim(title, observation)
+            if claim is None:
+                claim = _unnamed_claim(title, observation)
             if claim is not None:
                 yield claim
     for relation in relations:
@@ -404,6 +411,51 @@ def _observation_claim(title: str, observation: Observation) -> Claim | None:
     if claim is None:
         return None
     return claim._replace(name=f"{title}: {attribute}", line=observation.line)
+
+
+def _unnamed_claim(title: str, observation: Observation) -> Claim | None:
+    """Return the claim of an observation that leaves out whom it is about, like `lives in Berlin`.
+
+    None for any other observation.
+
+    title: the title of the note, which the claim is about.
+    """
+    sentence = _sentence_about(title, observation)
+    if not sentence:
+        return None
+    claim = claim_of(sentence)
+    if claim is None:
+        return None
+    return claim._replace(line=observation.line)
+
+
+def _sentence_about(title: str, observation: Observation) -> str:
+    """Return the sentence that an observation is with the title of its note before it.
+
+    `lives in Berlin` in the note "Anna" is "Anna lives in Berlin".
+
+    "" if the observation does not begin with a verb: then it may be about something else.
+    """
+    text = without_links(without_signs(observation.content))
+    if has_han(text):
+        return f"{title}{text}"
+    if _begins_with_verb(text):
+        return f"{title} {text}"
+    return ""
+
+
+def without_links(text: str) -> str:
+    """Return a text with its links as words: "Porto" for `[[Porto]]` and for `[[places/porto|Porto]]`."""
+    return _LINK.sub(r"\1", text)
+
+
+def _begins_with_verb(text: str) -> bool:
+    """Whether an English text begins with a verb of a claim, so that only its subject is missing."""
+    words = _words()
+    if words.any_verb.match(text) or words.any_reversed.match(text):
+        return True
+    first_word = text.partition(" ")[0]
+    return first_word in _SHORT_VERBS or first_word in words.polar_words
 
 
 def _relation_claim(title: str, relation: Relation) -> Claim | None:

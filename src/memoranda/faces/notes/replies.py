@@ -415,10 +415,15 @@ def _prompt_text(memory: MemorySession, name: str, hits: Hits, opening: str, **w
     template = TextTemplate(text_file(name))
     text_without_notes = template.substitute(words, found=opening, notes="")
     room = _PROMPT_CHARACTERS - len(text_without_notes)
+    validity_marks = memory.validity_marks([hit.note for hit in hits])
     sections = []
     for hit in hits:
         observations = memory.observations(hit.note)[:_PROMPT_OBSERVATIONS]
-        remarks = author_words(memory, hit.note)
+        remarks = [*author_words(memory, hit.note)]
+        mark = validity_marks.get(hit.note.row)
+        # A passage has the mark before it. Facts are shown without one.
+        if mark is not None and observations:
+            remarks.append(mark)
         sections.append(note_section(hit, observations, memory.settings.zone, *remarks))
     separator = "\n\n"
     count = rows_that_fit([len(section) + len(separator) for section in sections], room)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from starlette.responses import Response
 
 from memoranda.engine import MemorySession
+from memoranda.engine.contested import newer
 from memoranda.engine.profile import ProfileEntry, profile
 from memoranda.engine.telling import Telling
 from memoranda.engine.upkeep import Upkeep
@@ -18,6 +19,7 @@ from memoranda.index.rows import NoteInfo
 from memoranda.note.model import CATEGORY_PROJECT
 from memoranda.note.names import Looseness
 from memoranda.query import Query
+from memoranda.serve.page.contradicted import Contradicted, contradicted_in
 from memoranda.serve.page.like_facts import alike
 from memoranda.serve.page.plain_markdown import plain_text
 from memoranda.serve.page.shell import presence
@@ -45,6 +47,7 @@ class _KnownFact(NamedTuple):
     is_whole: whether the whole note is about the owner.
     is_only_pinned: whether it is told because it is pinned, whatever it is about.
     origin: who wrote its text, and when.
+    contradicted: what something newer contradicts in it.
     """
 
     info: NoteInfo
@@ -55,6 +58,7 @@ class _KnownFact(NamedTuple):
     is_whole: bool
     is_only_pinned: bool
     origin: TextOrigin
+    contradicted: Sequence[Contradicted]
 
 
 class _Group(NamedTuple):
@@ -94,7 +98,10 @@ def show(visit: Visit) -> Response:
         _judge(memory, visit.text("ref"), visit.text("do"))
         return visit.back(f"{HOME}/me")
     entries = profile(memory, _MAX_FACTS)
-    facts = [_known_fact(memory, entry) for entry in entries if not _is_silent(memory, entry)]
+    shown_entries = [entry for entry in entries if not _is_silent(memory, entry)]
+    # Looking for what is contradicted in a note takes long, so most notes are left out.
+    contradicted_rows = newer(memory, [entry.info for entry in shown_entries]).keys()
+    facts = [_known_fact(memory, entry, contradicted_rows) for entry in shown_entries]
     told_ids = _ids_told(visit, facts)
     claims = [fact for fact in facts if not fact.is_confirmed]
     told_claims = [fact for fact in claims if fact.info.id in told_ids]
@@ -117,12 +124,20 @@ def show(visit: Visit) -> Response:
     )
 
 
-def _known_fact(memory: MemorySession, entry: ProfileEntry) -> _KnownFact:
-    """Return an entry of the profile as the page shows it."""
+def _known_fact(
+    memory: MemorySession, entry: ProfileEntry, contradicted_rows: Container[int]
+) -> _KnownFact:
+    """Return an entry of the profile as the page shows it.
+
+    contradicted_rows: the rows of the notes that a newer note contradicts.
+    """
     title = entry.info.title
     text = plain_text(entry.text).strip()
     items = [_CATEGORY.sub(r"\1: ", line.strip().removeprefix("• ")) for line in text.splitlines()]
     words = " · ".join(item for item in items if item)
+    contradicted: Sequence[Contradicted] = ()
+    if entry.info.row in contradicted_rows:
+        contradicted = contradicted_in(memory, entry.info, memory.outgoing(entry.info))
     return _KnownFact(
         entry.info,
         "" if words.startswith(title) else title,
@@ -132,6 +147,7 @@ def _known_fact(memory: MemorySession, entry: ProfileEntry) -> _KnownFact:
         entry.why != _SOME_LINES,
         entry.is_only_pinned,
         text_origin(memory, entry.info),
+        contradicted,
     )
 
 

@@ -21,6 +21,7 @@ from memoranda.documents.listed import Document, Listed
 from memoranda.engine import MemorySession
 from memoranda.engine.contents import content_of
 from memoranda.engine.overview import by_day
+from memoranda.engine.session_start import told_due
 from memoranda.errors import InvalidInput
 from memoranda.index.rows import NoteInfo
 from memoranda.jobs import reminders
@@ -58,6 +59,7 @@ class ReminderRow:
     repeat: the rule by which it repeats. None if it does not.
     put_off: the time to which one occurrence of a repeating reminder was put off, if that is not
         `when`.
+    is_untold: whether it is overdue for so long that no session is told of it any more.
     """
 
     info: NoteInfo
@@ -66,6 +68,7 @@ class ReminderRow:
     state: str
     repeat: str | None
     put_off: datetime | None
+    is_untold: bool = False
 
 
 @dataclass
@@ -131,7 +134,8 @@ def reminder_row(
     if reminder.snoozed and reminder.snoozed != due:
         put_off = reminder.snoozed.astimezone(zone)
     text = content_of(memory, info).strip()
-    return ReminderRow(info, text, when, state, reminder.repeat, put_off)
+    is_untold = state == "overdue" and told_due(reminder, now) is None
+    return ReminderRow(info, text, when, state, reminder.repeat, put_off, is_untold)
 
 
 def _state(reminder: Reminder, due: datetime | None, is_open: bool, now: datetime) -> str:

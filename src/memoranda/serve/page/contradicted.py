@@ -22,6 +22,10 @@ from memoranda.serve.page.facts import (
     statements_of,
 )
 
+# A piece of a passage: whether it is a word of the query, and its text.
+Piece = tuple[bool, str]
+# A part of a passage: whether it is struck out, and its pieces.
+Part = tuple[bool, list[Piece]]
 # Memories that name what a note is about, the newest first.
 _MAX_MEMORIES = 60
 
@@ -51,9 +55,9 @@ def contradicted_in(
     """
     if memory.is_held_back(info):
         return []
-    # The statements against which `memory review` has an open question, by the line that they
-    # contradict.
-    newer_by_line = newer_statements(memory, [info]).get(info.row, {})
+    # The contradictions that the engine knows, by the line that is contradicted.
+    pairs_by_line = newer_statements(memory, [info]).get(info.row, {})
+    newer_by_line = {line: pair.new for line, pair in pairs_by_line.items()}
     if statements is None:
         statements = _statements_about(memory, info)
     if not newer_by_line and not statements:
@@ -64,7 +68,7 @@ def contradicted_in(
     contradicted = [*_sentences(info, newer_by_line.get(0), statements)]
     for fact in facts_of(memory, info, outgoing):
         newer = newer_by_line.get(fact.line)
-        # Without an open question, a memory may still say something else of the same.
+        # Without such a contradiction, a memory may still say something else of the same.
         if newer is None or newer.info.created <= fact.time:
             newer = contradicting(fact.words, fact.time, statements, info.title)
         if newer is not None:
@@ -72,10 +76,10 @@ def contradicted_in(
     for edge in outgoing:
         is_relation = edge.note is not None and edge.type != LINKS_TO
         if is_relation and edge.line in newer_by_line:
-            newer = newer_by_line[edge.line]
-            fact = fact_of_relation(memory, info, edge, newer)
+            pair = pairs_by_line[edge.line]
+            fact = fact_of_relation(memory, info, edge, pair)
             words = Markup("{} {}").format(fact.category, fact.html)
-            contradicted.append(Contradicted(words, newer, edge.line))
+            contradicted.append(Contradicted(words, pair.new, edge.line))
     return contradicted
 
 
@@ -92,6 +96,47 @@ def _sentences(
     newer = known_newer or contradicting(info.title, info.created, statements)
     if newer is not None:
         yield Contradicted(info.title, newer)
+
+
+def struck_out(pieces: Sequence[Piece], contradicted: Iterable[Contradicted]) -> list[Part]:
+    """Return the pieces of a passage in parts: whether something newer contradicts the part, and it.
+
+    contradicted: what is contradicted in the note that has the passage.
+    """
+    parts: list[Part] = [(False, list(pieces))]
+    for item in contradicted:
+        words = item.words.striptags() if isinstance(item.words, Markup) else item.words
+        parts = [
+            new_part
+            for is_struck, own_pieces in parts
+            for new_part in ([(True, own_pieces)] if is_struck else _cut_out(own_pieces, words))
+        ]
+    return parts
+
+
+def _cut_out(pieces: list[Piece], words: str) -> list[Part]:
+    """Return pieces in up to three parts, of which the middle one is the first place of some words."""
+    begin = "".join(text for _, text in pieces).find(words) if words else -1
+    if begin < 0:
+        return [(False, pieces)]
+    end = begin + len(words)
+    before, others = _divided(pieces, begin)
+    struck, after = _divided(others, end - begin)
+    return [(False, before), (True, struck), (False, after)]
+
+
+def _divided(pieces: Iterable[Piece], length: int) -> tuple[list[Piece], list[Piece]]:
+    """Divide pieces behind a number of characters."""
+    before: list[Piece] = []
+    after: list[Piece] = []
+    room = length
+    for is_word, text in pieces:
+        if text[:room]:
+            before.append((is_word, text[:room]))
+        if text[room:]:
+            after.append((is_word, text[room:]))
+        room = max(0, room - len(text))
+    return before, after
 
 
 def _statements_about(memory: MemorySession, info: NoteInfo) -> list[Statement]:

@@ -8,13 +8,15 @@ from datetime import datetime
 
 from memoranda.engine import MemorySession
 from memoranda.engine.whereabouts import Place
-from memoranda.ledger.change import Change
+from memoranda.ledger.change import Change, Standing
 from memoranda.serve.page.change_rows import CHANGED, FORGOT, LEARNED, is_machinery, word_of
 from memoranda.serve.page.wording import counted
 from memoranda.serve.page.writers import is_upkeep
 
 # Changes that are counted.
 _MAX_COUNTED_CHANGES = 2_000
+# The verb of a change that merges notes.
+_MERGE = "merge"
 
 
 @dataclass
@@ -26,6 +28,7 @@ class Summary:
     by_agents: LEARNED, CHANGED or FORGOT -> to how many notes agents did that.
     by_owner: LEARNED, CHANGED or FORGOT, of which the owner did something.
     agents: LEARNED, CHANGED or FORGOT -> the names of the agents that did that.
+    merged: how many of the learned notes were merged into others since, so that lists lack them.
     """
 
     since: datetime
@@ -36,6 +39,7 @@ class Summary:
     by_agents: Counter[str] = field(default_factory=Counter)
     by_owner: set[str] = field(default_factory=set)
     agents: dict[str, list[str]] = field(default_factory=dict)
+    merged: int = 0
 
 
 class DifferentNotes:
@@ -49,11 +53,28 @@ class DifferentNotes:
         self._notes: dict[str, set[Place]] = {}
         # Where a note went later, by its former place.
         self._moved: dict[Place, Place] = {}
+        self._merged: set[Place] = set()
 
     def add(self, change: Change) -> None:
         """Add a change. Changes must be added in order, the newest first."""
         notes = self._notes.setdefault(word_of(change), set())
         notes.update(self._moved.get(place, place) for place in self._places_of(change))
+
+    def follow(self, change: Change) -> None:
+        """Note where a change moved notes, and which it merged into others, without counting it.
+
+        The changes must be followed in order, the newest first, before any is added.
+        """
+        places = self._places_of(change)
+        if change.verb == _MERGE:
+            files = change.texts()
+            removed = {(file.project, file.path) for file in files if file.do == "remove"}
+            # What only came to another place is not among `places`.
+            self._merged.update(removed.intersection(places))
+
+    def merged(self, word: str) -> int:
+        """Return how many of the notes with a word were merged into others."""
+        return len(self._notes.get(word, set()) & self._merged)
 
     def counts(self) -> dict[str, int]:
         """Return LEARNED, CHANGED or FORGOT -> the number of notes, the largest number first."""
@@ -99,6 +120,11 @@ def summary_since(
     """
     summary = Summary(since)
     all_notes = DifferentNotes()
+    standing = Standing()
+    # Also what upkeep did, and what was done after the time that is counted.
+    for change in memory.log(limit=_MAX_COUNTED_CHANGES, since=since):
+        if standing.counts(change):
+            all_notes.follow(change)
     notes_of_agents = DifferentNotes()
     changes = memory.log(
         limit=_MAX_COUNTED_CHANGES, since=since, before=before, agent=agent or None
@@ -122,6 +148,7 @@ def summary_since(
     summary.learned = counts.get(LEARNED, 0)
     summary.changed = counts.get(CHANGED, 0)
     summary.forgot = counts.get(FORGOT, 0)
+    summary.merged = all_notes.merged(LEARNED)
     return summary
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from markupsafe import Markup
 
 from memoranda.engine import MemorySession
-from memoranda.engine.contested import Statement, unanswered
+from memoranda.engine.contested import Contradiction, Statement, unanswered
 from memoranda.engine.whereabouts import history_through_moves
 from memoranda.errors import InvalidInput
 from memoranda.index.rows import Edge, NoteInfo
@@ -115,7 +115,9 @@ def facts_of(memory: MemorySession, info: NoteInfo, outgoing: Sequence[Edge]) ->
     return facts
 
 
-def fact_of_relation(memory: MemorySession, info: NoteInfo, edge: Edge, newer: Statement) -> Fact:
+def fact_of_relation(
+    memory: MemorySession, info: NoteInfo, edge: Edge, newer: Contradiction
+) -> Fact:
     """Return a contradicted relation in the form of a fact.
 
     `lives_in [[Berlin]]` becomes a fact of the category `lives in`, with a link to Berlin.
@@ -124,7 +126,7 @@ def fact_of_relation(memory: MemorySession, info: NoteInfo, edge: Edge, newer: S
 
     info: the note that has the relation.
     edge: the relation. It leads to a note.
-    newer: the newest statement that contradicts it.
+    newer: its contradiction with the newest statement.
     """
     assert edge.note is not None
     redacted = memory.rules_for_reading().redacted
@@ -140,8 +142,8 @@ def fact_of_relation(memory: MemorySession, info: NoteInfo, edge: Edge, newer: S
         edge.target,
         writer_of(info),
         info.created,
-        newer,
-        is_asked=True,
+        newer.new,
+        is_asked=newer.is_asked,
     )
 
 
@@ -184,19 +186,18 @@ def _origin(change: Change) -> _Origin:
 
 def newer_statements(
     memory: MemorySession, infos: Iterable[NoteInfo]
-) -> Mapping[int, Mapping[int, Statement]]:
-    """Return the newest statements that contradict some notes, by the note's row and by the line.
+) -> Mapping[int, Mapping[int, Contradiction]]:
+    """Return the contradictions of some notes with the newest statements, by the note's row and line.
 
-    Contradictions about which the owner has decided, or which Review does not ask about, are left out.
-    A statement in running text is at
-    line 0.
+    They are those with which sessions are told the notes. Contradictions about which the owner has
+    decided are left out. A statement in running text is at line 0.
     """
-    by_row: dict[int, dict[int, Statement]] = {}
-    pairs = [pair for pair in unanswered(memory, infos) if pair.is_asked]
+    by_row: dict[int, dict[int, Contradiction]] = {}
+    pairs = unanswered(memory, infos)
     for pair in sorted(pairs, key=lambda pair: pair.new.moment):
         is_list_item = not pair.old.claim.stop
         line = pair.old.claim.line if is_list_item else 0
-        by_row.setdefault(pair.old.info.row, {})[line] = pair.new
+        by_row.setdefault(pair.old.info.row, {})[line] = pair
     return by_row
 
 

@@ -13,7 +13,7 @@ from memoranda.engine.contents import content_of
 from memoranda.index.rows import Edge, NoteInfo
 from memoranda.note.grammar import LINKS_TO
 from memoranda.serve.page.addresses import noted
-from memoranda.serve.page.contradicted import contradicted_in
+from memoranda.serve.page.contradicted import contradicted_in, struck_out
 from memoranda.serve.page.graph_names import shown_title
 from memoranda.serve.page.search import readable_passage
 from memoranda.serve.page.visit import Visit
@@ -55,10 +55,13 @@ def show(visit: Visit) -> Response:
     edges = [*outgoing[:_MAX_LINKS], *memory.incoming(info, limit=_MAX_LINKS)]
     relations = related_notes(edges)
     infos = [info, *chain.from_iterable(related.notes for related in relations)]
+    passage = readable_passage(text, info.title)[:_MAX_CHARACTERS]
+    contradicted = contradicted_in(memory, info, outgoing)
     values: dict[str, Any] = {
         "info": info,
-        "text": readable_passage(text, info.title)[:_MAX_CHARACTERS],
-        "contradicted": contradicted_in(memory, info, outgoing),
+        "text": passage,
+        "parts": struck_out([(False, passage)], contradicted),
+        "contradicted": contradicted,
         "relations": relations,
         "titles": {each.row: shown_title(visit, each) for each in infos},
         "is_held_back": memory.is_held_back(info),

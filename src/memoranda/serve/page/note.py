@@ -55,8 +55,9 @@ from memoranda.serve.page.person import found_of
 from memoranda.serve.page.programs import Opening, is_local, openings
 from memoranda.serve.page.review import reasons_of
 from memoranda.serve.page.since_confirmed import since_confirmed
-from memoranda.serve.page.text_origin import text_origin
+from memoranda.serve.page.text_origin import agents_of_text, text_origin
 from memoranda.serve.page.visit import HOME, Visit
+from memoranda.serve.page.writers import AUTHORS, writer_of
 from memoranda.text.unicode import flat
 
 # Links listed in each direction.
@@ -164,6 +165,7 @@ def _page(visit: Visit, info: NoteInfo, note: Note) -> Response:
         has_links=bool(incoming or outgoing),
         is_name=is_name(info),
         origin=text_origin(memory, info),
+        edited_agents=_edited_agents(memory, info),
         links=_links(incoming, outgoing, html),
         most_links=_MAX_LINKS,
         most_shown=_LINKS_SHOWN,
@@ -200,6 +202,18 @@ def _heading(note: Note, targets: LinkTargets) -> Markup | str:
     if note.body.lstrip().startswith(note.title):
         return inline_html(note.title, note.project, note.path, targets)
     return flat(note.title)
+
+
+def _edited_agents(memory: MemorySession, info: NoteInfo) -> list[str] | None:
+    """Return the agents whose text the owner edited. None for any other note.
+
+    The list is empty if the history does not name them.
+    """
+    provenance = info.provenance
+    is_of_owner_alone = provenance.trust == "owner"
+    if provenance.who != "owner" or is_of_owner_alone or writer_of(info) != AUTHORS["owner"]:
+        return None
+    return agents_of_text(memory, info)
 
 
 def _with_contradictions(

@@ -20,7 +20,7 @@ from starlette.responses import Response
 
 from memoranda.engine import MemorySession
 from memoranda.engine.contents import contents
-from memoranda.engine.contested import Statement, holding_now
+from memoranda.engine.contested import Contradiction, Statement, holding_now
 from memoranda.engine.link_walk import count_incoming
 from memoranda.engine.telling import Telling
 from memoranda.errors import Ambiguous, InvalidInput, MemorandaError
@@ -219,7 +219,7 @@ def _parts(memory: MemorySession, infos: Sequence[NoteInfo]) -> list[Part]:
     return sorted(parts, key=lambda part: part.is_claim)
 
 
-def _part(memory: MemorySession, info: NoteInfo, newer: Mapping[int, Statement]) -> Part:
+def _part(memory: MemorySession, info: NoteInfo, newer: Mapping[int, Contradiction]) -> Part:
     """Collect everything that one note of a name says."""
     place = f"{info.project.lstrip('.')}/{info.path}".rpartition("/")[0]
     if memory.is_held_back(info):
@@ -228,10 +228,10 @@ def _part(memory: MemorySession, info: NoteInfo, newer: Mapping[int, Statement])
     facts = facts_of(memory, info, outgoing)
     for fact in facts:
         # The line may have been written after the statement, although the note is older.
-        statement = newer.get(fact.line)
-        if statement is not None and statement.info.created > fact.time:
-            fact.newer = statement
-            fact.is_asked = True
+        pair = newer.get(fact.line)
+        if pair is not None and pair.new.info.created > fact.time:
+            fact.newer = pair.new
+            fact.is_asked = pair.is_asked
     standing_edges = [edge for edge in outgoing if not _is_contradicted(edge, newer)]
     contradicted = [
         fact_of_relation(memory, info, edge, newer[edge.line])
@@ -250,7 +250,7 @@ def _part(memory: MemorySession, info: NoteInfo, newer: Mapping[int, Statement])
     )
 
 
-def _is_contradicted(edge: Edge, newer: Mapping[int, Statement]) -> bool:
+def _is_contradicted(edge: Edge, newer: Mapping[int, Contradiction]) -> bool:
     """Whether a relation of a note, in a line of its own, is contradicted."""
     return edge.type != LINKS_TO and edge.line in newer
 
@@ -325,10 +325,10 @@ def _set_contradicted_memories_apart(
     contradicted: list[Learned] = []
     for learned in mentions.get("memories", []):
         learned.is_claim = _is_claim(memory, learned.info)
-        statements = newer.get(learned.info.row, {}).values()
-        learned.is_asked = bool(statements)
-        if statements:
-            learned.newer = max(statements, key=lambda statement: statement.moment)
+        pairs = newer.get(learned.info.row, {}).values()
+        learned.is_asked = any(pair.is_asked for pair in pairs)
+        if pairs:
+            learned.newer = max((pair.new for pair in pairs), key=lambda new: new.moment)
         else:
             learned.newer = contradicting(learned.info.title, learned.info.created, all_statements)
         if learned.newer is None:

@@ -22,7 +22,7 @@ from memoranda import documents
 from memoranda.documents.listed import Document, Listed
 from memoranda.engine import MemorySession
 from memoranda.engine.completion import offers
-from memoranda.engine.contested import Statement
+from memoranda.engine.contested import Statement, newer
 from memoranda.engine.newest_texts import newest_texts
 from memoranda.errors import InvalidInput
 from memoranda.index.rows import Hit, Hits, NoteInfo
@@ -30,7 +30,12 @@ from memoranda.jobs.lifecycle import FACE, ends_in_inbox
 from memoranda.note.model import CATEGORIES, INBOX, MEMORY_PROJECTS
 from memoranda.query import Query, day, parse
 from memoranda.serve.page.addresses import note_url
-from memoranda.serve.page.contradicted import contradicted_in, statements_naming
+from memoranda.serve.page.contradicted import (
+    Contradicted,
+    contradicted_in,
+    statements_naming,
+    struck_out,
+)
 from memoranda.serve.page.facts import contradicting, names_in, statements_of
 from memoranda.serve.page.note_text import words_of_links
 from memoranda.serve.page.offered_names import is_meant_alone, names_for
@@ -203,38 +208,41 @@ def _complete_rows(memory: MemorySession, listed: Listed, hits: Hits, text: str)
     The result of `shown` is added, and these keys:
 
     number: the place of the hit on the page, from 1.
-    newer: a newer statement that contradicts the hit, or None. It is None, too, if a remark in the
-        row says so already.
-    contradicted: the facts in the hit that newer statements contradict. Finding them takes long, so
-        only the note of `_note_of_name` gets them.
+    contradicted: what newer statements contradict in the hit. Looking at all facts of a note takes
+        long, so this is done only for the note of `_note_of_name`.
+    parts: the pieces of the passage, with what is contradicted struck out.
 
     text: the text of the query.
     """
     named = _note_of_name(hits, text)
     name = [] if named is None else [named.title]
     statements = statements_naming(memory, name)
-    newer = _newer_by_row(memory, hits, statements, most_names=_MAX_NAMES - len(name))
+    contradicted = _contradicted_by_row(memory, hits, statements, most_names=_MAX_NAMES - len(name))
     for number, (row, hit) in enumerate(zip(listed, hits, strict=True), 1):
         row |= shown(memory, hit, text) | {"number": number}
-        row["newer"] = None if row["marks"] else newer.get(hit.note.row)
-        row["contradicted"] = []
-    if named is not None:
-        # The note of a name is always the first hit.
-        first: Document = listed.rows[0]
-        first["contradicted"] = contradicted_in(memory, named, memory.outgoing(named), statements)
+        row["contradicted"] = contradicted.get(hit.note.row, [])
+        if hit.note is named:
+            outgoing = memory.outgoing(named)
+            row["contradicted"] = contradicted_in(memory, named, outgoing, statements)
+    for row in listed.rows:
+        row["parts"] = struck_out(row["pieces"], row["contradicted"])
 
 
 def _note_of_name(hits: Iterable[Hit], query_text: str) -> NoteInfo | None:
-    """Return the first hit if the query has its title: the note `Anna` for "where does Anna live".
+    """Return the first or second hit if the query has its title: `Anna` for "where does Anna live".
 
     None for any other hit. The facts of the note are compared with what is said since. Looking that
     up takes so long that it is done for one name of a page.
     """
-    first_note = next((hit.note for hit in hits), None)
-    # The title of a memory is its first line, which is not the name of anything.
-    if first_note is None or first_note.project in MEMORY_PROJECTS or not first_note.title:
-        return None
-    return first_note if fold(first_note.title) in fold(query_text) else None
+    # What something newer contradicts comes behind that.
+    for hit in islice(hits, 2):
+        note = hit.note
+        # The title of a memory is its first line, which is not the name of anything.
+        if note.project in MEMORY_PROJECTS or not note.title:
+            continue
+        if fold(note.title) in fold(query_text):
+            return note
+    return None
 
 
 def _newer_by_row(
@@ -251,8 +259,30 @@ def _newer_by_row(
     names = dict.fromkeys(chain.from_iterable(names_in(info.title) for info in infos))
     all_statements = [*statements, *statements_naming(memory, islice(names, most_names))]
     all_statements += statements_of(info for info in infos if not memory.is_held_back(info))
-    newer = {info.row: contradicting(info.title, info.created, all_statements) for info in infos}
-    return {row: statement for row, statement in newer.items() if statement is not None}
+    against = {info.row: contradicting(info.title, info.created, all_statements) for info in infos}
+    return {row: statement for row, statement in against.items() if statement is not None}
+
+
+def _contradicted_by_row(
+    memory: MemorySession, hits: Hits, statements: Sequence[Statement], *, most_names: int
+) -> dict[int, list[Contradicted]]:
+    """Return what a newer statement contradicts in each hit, by row.
+
+    statements, most_names: as for `_newer_by_row`.
+    """
+    by_row: dict[int, list[Contradicted]] = {}
+    contradicted_rows = newer(memory, [hit.note for hit in hits]).keys()
+    for hit in hits:
+        if hit.note.row in contradicted_rows:
+            outgoing = memory.outgoing(hit.note)
+            by_row[hit.note.row] = contradicted_in(memory, hit.note, outgoing)
+    statements_by_row = _newer_by_row(memory, hits, statements, most_names=most_names)
+    for hit in hits:
+        row = hit.note.row
+        if row in statements_by_row and row not in by_row:
+            title = memory.rules_for_reading().redacted(hit.note.title)
+            by_row[row] = [Contradicted(title, statements_by_row[row])]
+    return by_row
 
 
 def _explained_row(listed: Listed, number: int) -> Document:
@@ -335,10 +365,10 @@ def _holding_first(memory: MemorySession, hits: Hits) -> list[Hit]:
 
     These are memories that a newer hit contradicts, and notes that look planted.
     """
-    newer = _newer_by_row(memory, hits, (), most_names=0)
+    statements_by_row = _newer_by_row(memory, hits, (), most_names=0)
 
     def is_unwanted(hit: Hit) -> bool:
-        return hit.note.row in newer or memory.is_held_back(hit.note)
+        return hit.note.row in statements_by_row or memory.is_held_back(hit.note)
 
     return sorted(hits, key=is_unwanted)
 
@@ -416,7 +446,8 @@ def shown(memory: MemorySession, hit: Hit, asked: str = "") -> dict[str, Any]:
         "is_archived": info.project.startswith("."),
         "is_from_elsewhere": info.source not in (None, BY_HAND, info.provenance.who),
         "title_pieces": _pieces(words, title[:_MAX_TITLE_CHARACTERS], whole_words),
-        "marks": marks,
+        # What contradicts the hit is told below its passage.
+        "marks": [mark for mark in marks if not mark.startswith("newer: ")],
         "pieces": _pieces(words, readable_passage(passage, info.title), whole_words),
         "reasons": _reasons(hit.shares, ", ".join(dict.fromkeys(hit.words))),
         "remarks": [remark for remark in hit.why if remark not in {*named_elsewhere, *marks}],

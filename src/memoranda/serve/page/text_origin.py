@@ -67,6 +67,22 @@ def text_origin(memory: MemorySession, info: NoteInfo) -> TextOrigin:
     return recorded
 
 
+def agents_of_text(memory: MemorySession, info: NoteInfo) -> list[str]:
+    """Return the agents that wrote words of a note, the latest first, as far as its history says it.
+
+    It is for a text of agents that the owner edited, which names no agent itself.
+    """
+    agents: dict[str, None] = {}
+    standing = Standing()
+    for step in history_through_moves(memory, info.project, info.path, limit=_MAX_CHANGES):
+        change = step.change
+        if not standing.counts(change) or change.agent is None or step.place_before is not None:
+            continue
+        if any(_wrote_text(memory, change, touched) for touched in _own_steps(step)):
+            agents[change.agent] = None
+    return list(agents)
+
+
 def _own_steps(step: PlacedChange) -> Iterator[Touched]:
     """Yield the parts of a change that are of the note itself."""
     for touched in step.change.texts():

@@ -51,3 +51,31 @@ def test_chosen_notes_are_counted_also_out_of_sight(visit, memory):
         chosen = page.locator(".bulkbar .chosen")
         expect(chosen).to_be_visible()
         assert "11" in spoken_texts(page)
+
+
+# The widths at which the sign after the link would not fit into the line are among them.
+@pytest.mark.parametrize("width", range(200, 300, 8))
+def test_no_sign_after_a_link_in_a_sentence_begins_a_line(phone_sentence, width):
+    bottoms = phone_sentence.evaluate(
+        """(width) => {
+            const sentence = document.querySelector(".sub");
+            sentence.style.width = `${width}px`;
+            return [...sentence.children].map((part) => part.getClientRects()[part.getClientRects().length - 1].bottom);
+        }""",
+        width,
+    )
+    link, sign = bottoms
+    assert abs(link - sign) < 20
+
+
+@pytest.fixture(scope="module")
+def phone_sentence(browser, house, cookies):
+    """A page of a phone with a sentence that ends with a link and a sign."""
+    context = browser.new_context(base_url=house.url, viewport={"width": 390, "height": 844})
+    context.add_cookies(cookies)
+    page = context.new_page()
+    page.goto("/page/help")
+    sentence = '提到最多的是 <a href="/page">Noor Haddad</a><span>。</span>'
+    page.evaluate("(html) => { document.querySelector('.sub').innerHTML = html; }", sentence)
+    yield page
+    context.close()

@@ -10,6 +10,7 @@ pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
 from memoranda import Draft
+from memoranda.serve.page.addresses import note_url
 
 LONG_VALUE = "the contract of the old provider ends in May, and nobody has asked for another yet"
 WINDOWS = ((390, 844), (1440, 900))
@@ -79,3 +80,26 @@ def phone_sentence(browser, house, cookies):
     page.evaluate("(html) => { document.querySelector('.sub').innerHTML = html; }", sentence)
     yield page
     context.close()
+
+
+def test_label_of_a_fact_in_a_note_is_as_wide_as_its_word(visit, memory):
+    text = "- [place] in the old brewery\n- [opening hours] nine to five\n"
+    memory.store(Draft(text, project="notes", title="Old brewery"), overwrite=True)
+    with visit("/page/note/notes/Old%20brewery.md") as page:
+        short, long = (label.bounding_box() for label in page.locator(".body .fact").all())
+        assert short["width"] < 60
+        assert short["x"] == long["x"]
+        lines = page.locator(".body li").all()
+        assert lines[0].bounding_box()["height"] < 40
+
+
+def test_a_memory_of_one_sentence_is_in_no_box_and_its_category_looks_like_a_choice(visit, memory):
+    fact = memory.write(Draft("Larches lose their needles.", "categories", category="knowledge"))
+    with visit(note_url(fact.project, fact.path)) as page:
+        expect(page.locator("h1")).to_have_text("Larches lose their needles.")
+        expect(page.locator("article > .card")).to_have_count(0)
+        box = page.get_by_label("Category")
+        border = box.evaluate("(field) => getComputedStyle(field).borderTopColor")
+        background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert border not in ("rgba(0, 0, 0, 0)", background)
+        assert box.bounding_box()["width"] < 200

@@ -575,3 +575,11 @@ def test_shared_words_are_the_longest_common_line_or_else_word():
     assert shared_words(text, f"See:\n{text}") == "It opens with sparrow-lantern-47."
     assert shared_words(text, "Try sparrow-lantern-47, it opens.") == "sparrow-lantern-47"
     assert shared_words(text, "Grey.") == ""
+
+
+async def test_the_page_of_a_change_says_what_it_is_in_its_heading_not_its_number(web, page):
+    web.note("Tea", "At four.")
+    number = web.memory.log(limit=1)[0].number
+    html = await page.see(f"/page/change/{number}")
+    assert "<h1>What this change did</h1>" in html
+    assert f"number {number} in the log" in plain(html)

@@ -103,3 +103,15 @@ def test_a_memory_of_one_sentence_is_in_no_box_and_its_category_looks_like_a_cho
         background = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert border not in ("rgba(0, 0, 0, 0)", background)
         assert box.bounding_box()["width"] < 200
+
+
+def test_rail_counts_one_note_less_once_a_note_is_erased(visit, memory):
+    memory.store(Draft("Gone soon.\n", project="notes", title="Gone soon"), overwrite=True)
+    with visit("/page/note/notes/Gone%20soon.md?part=erase") as page:
+        page.wait_for_function("document.body.dataset.ready === ''")
+        count = page.locator('#rail a[href="/page/search"] .count')
+        expect(count).not_to_be_empty()
+        before = int(count.inner_text())
+        page.get_by_role("button", name="Erase for good").click()
+        expect(page.locator("h1")).to_have_text("Erased")
+        expect(count).to_have_text(str(before - 1))

@@ -49,6 +49,10 @@ async def test_erase_links_the_other_notes_that_have_the_words(web, page):
 
     assert f'<a href="{id_url(copy.id)}">Copy</a>' in elsewhere
     assert f"Copy “{secret}”" in plain(elsewhere)
+    web.note("Vaults", "# Vaults\n\n- [decision] use the [[Vault]] of the bank\n")
+    web.note("Bank", "# Bank\n\n- [decision] use the [[Vault]] of the bank\n")
+    html = await page.see(f"{note_url('notes', 'Bank.md')}?part=erase")
+    assert "Vaults “use the Vault of the bank”" in plain(html)
     assert "Nothing to see" not in plain(elsewhere)
 
 

@@ -19,6 +19,7 @@ from memoranda.engine.whereabouts import note_of_text
 from memoranda.errors import MemorandaError
 from memoranda.index.rows import NoteInfo
 from memoranda.serve.page.addresses import id_url
+from memoranda.serve.page.search import readable_passage
 from memoranda.serve.page.visit import Visit
 
 # Before a note is erased, notes with the same words are named: at most this many.
@@ -89,7 +90,8 @@ def _shown_with_words(
         other = _note_of(memory, mention) if mention.kind is MentionKind.NOTE else None
         if other is not None:
             words = shared_words(text, memory.read(other, count=False).content)
-            shown_mention = replace(shown_mention, shared=rules.redacted(words))
+            shared = readable_passage(rules.redacted(words), "")
+            shown_mention = replace(shown_mention, shared=shared)
         shown.append(shown_mention)
     return shown
 

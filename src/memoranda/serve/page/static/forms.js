@@ -26,7 +26,10 @@ async function send(form, button, isLast) {
 // Shows what an answer brought, unless somebody is already somewhere else.
 function follow(form, answer, html, isLast) {
   const address = new URL(answer.url);
-  if (isLast() && !answer.redirected) return show(html);
+  if (isLast() && !answer.redirected) {
+    show(html);
+    return renewRail();
+  }
   form.reset();
   if (!isLast()) return stepAside(html);
   if (address.pathname !== location.pathname) return location.assign(address);

@@ -16,6 +16,7 @@ from browser.chromium import missing
 from browser.conftest import AXE, serious_faults
 from memoranda import Draft
 from memoranda.errors import AgentPaused, NotFound
+from memoranda.jobs import reminders
 from memoranda.jobs.lifecycle import upgrade_named
 from memoranda.note.edit import Append, FindReplace
 from memoranda.note.names import Looseness
@@ -289,6 +290,23 @@ def test_a_note_and_a_reminder_are_new_from_the_page(visit, memory):
         page.wait_for_url("**/page/calendar")
         reminder = page.locator(".reminder").filter(has_text="water the fern")
         expect(reminder).to_be_visible()
+        memory.undo()
+
+
+def test_one_of_the_times_that_words_can_mean_is_chosen_by_a_button(visit, memory):
+    with visit("/page/remind") as page:
+        page.get_by_label("What, and when").press_sequentially("ring Bo tomorrow at 1pm or 3pm")
+        understood = page.locator("#understood")
+        expect(understood).to_contain_text("can mean several times")
+        times = understood.get_by_role("button")
+        expect(times).to_have_count(2)
+        later = times.last.inner_text()
+        assert "15:00" in later
+        times.last.click()
+        page.wait_for_url("**/page/calendar")
+        listed = reminders.listed(memory)
+        (due,) = [reminder.due for info, reminder in listed if "ring Bo" in info.title]
+        assert due.hour == 15
         memory.undo()
 
 

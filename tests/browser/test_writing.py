@@ -149,12 +149,35 @@ def test_an_open_form_says_at_once_what_an_agent_changed_and_takes_it_in(visit, 
         # The form that came back tells of later changes, too.
         codex.edit(note, FindReplace("Two", "Five"))
         expect(told).to_contain_text("Codex changed this note", timeout=10_000)
+        box.evaluate("(field) => field.setSelectionRange(7, 7)")
         told.get_by_role("button", name="Take it in").click()
         expect(box).to_have_value("My one.\n\nFive.\n\nFour.\n")
-        page.get_by_role("button", name="Save").click()
+        # The key that is printed on the button saves, since one is in the text again.
+        expect(box).to_be_focused()
+        assert box.evaluate("(field) => field.selectionStart") == 7
+        page.keyboard.press("Control+Enter")
         expect(page.locator("#toast")).to_contain_text("Changed")
         text = memory.read(note).content
         assert text.strip() == "My one.\n\nFive.\n\nFour."
+
+
+def test_text_that_came_back_is_written_on_where_one_was(visit, memory):
+    draft = Draft("One.\n\nTwo.\n", project="notes", title="Written on")
+    note = memory.store(draft, overwrite=True).note
+    with visit("/page/note/notes/Written%20on.md?part=edit") as page:
+        box = page.locator("#text")
+        page.wait_for_function("document.body.dataset.ready === ''")
+        box.press("Control+End")
+        page.keyboard.type("Three")
+        memory.as_caller("codex", "mcp", client="codex").edit(
+            note, FindReplace("One", "Number one")
+        )
+        page.get_by_role("button", name="Take it in").click()
+        expect(box).to_have_value("Number one.\n\nTwo.\nThree")
+        page.keyboard.type(" and four.")
+        expect(box).to_have_value("Number one.\n\nTwo.\nThree and four.")
+        page.keyboard.press("Control+Enter")
+        expect(page.locator(".body")).to_contain_text("Three and four.")
 
 
 def test_facts_of_a_name_are_confirmed_and_taken_out_by_keys(visit, memory):

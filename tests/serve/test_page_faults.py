@@ -21,6 +21,7 @@ from memoranda.note.model import Provenance
 from memoranda.serve.page import digest, near_pages
 from memoranda.serve.page.addresses import id_url, note_url
 from memoranda.serve.page.change_rows import RowWriter
+from memoranda.serve.page.erasing import shared_words
 from memoranda.serve.page.note import _not_shown
 from memoranda.serve.page.note_history import _CHANGES_PER_PAGE
 from memoranda.serve.page.search import readable_passage
@@ -47,6 +48,11 @@ async def test_erase_links_the_other_notes_that_have_the_words(web, page):
     elsewhere = html.partition("stand elsewhere")[2]
 
     assert f'<a href="{id_url(copy.id)}">Copy</a>' in elsewhere
+    assert f"Copy “{secret}”" in plain(elsewhere)
+    web.note("Vaults", "# Vaults\n\n- [decision] use the [[Vault]] of the bank\n")
+    web.note("Bank", "# Bank\n\n- [decision] use the [[Vault]] of the bank\n")
+    html = await page.see(f"{note_url('notes', 'Bank.md')}?part=erase")
+    assert "Vaults “use the Vault of the bank”" in plain(html)
     assert "Nothing to see" not in plain(elsewhere)
 
 
@@ -580,3 +586,19 @@ async def test_the_page_of_a_refused_form_leads_back_to_it(web, page):
     assert '<a class="button main" href="/page/agents">' in answer.text
     answer = await page.send("/page/agents/pause", back="https://evil.example/page")
     assert "evil" not in answer.text
+
+
+def test_shared_words_are_the_longest_common_line_or_else_word():
+    text = "# Vault\n\nIt opens with sparrow-lantern-47.\nBring a torch.\n"
+    assert shared_words(text, "Bring a torch.\n") == "Bring a torch."
+    assert shared_words(text, f"See:\n{text}") == "It opens with sparrow-lantern-47."
+    assert shared_words(text, "Try sparrow-lantern-47, it opens.") == "sparrow-lantern-47"
+    assert shared_words(text, "Grey.") == ""
+
+
+async def test_the_page_of_a_change_says_what_it_is_in_its_heading_not_its_number(web, page):
+    web.note("Tea", "At four.")
+    number = web.memory.log(limit=1)[0].number
+    html = await page.see(f"/page/change/{number}")
+    assert "<h1>What this change did</h1>" in html
+    assert f"number {number} in the log" in plain(html)

@@ -303,6 +303,16 @@ async def test_before_a_merge_the_difference_and_the_result_are_beside_the_two_n
     assert web.memory.read(tea.id).content == tea.content
 
 
+async def test_two_texts_that_nearly_say_the_same_are_not_doubled_by_the_filled_button(web, page):
+    one = memory(web, "Tea in the office is always at four")
+    other = memory(web, "Tea in the office is always at the four")
+    refs = [f"{info.project}/{info.path}" for info in (one, other)]
+    html = await page.see(f"/page/merge?note={refs[0]}&other={refs[1]}")
+    (filled,) = re.findall(r'<button class="main"[^>]*>([^<]*)', html)
+    assert filled == "Keep only this text"
+    assert "They differ in one place." in plain(html)
+
+
 @pytest.mark.parametrize(("kept", "gone"), [("Tea", "Chai"), ("Chai", "Tea")])
 async def test_only_one_text_is_kept_and_links_to_the_other_lead_on(web, page, kept, gone):
     web.note("Tea", "Tea is green.")

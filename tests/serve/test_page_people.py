@@ -226,7 +226,8 @@ async def test_of_many_memories_of_a_name_the_newest_is_told_and_more_are_announ
     about = await page.see("/page/about?name=Ann")
     assert "Grey" not in about
     assert "Anna" not in about
-    assert "the newest first 6+ " in plain(about)
+    assert "the newest first 6 " in plain(about)
+    assert "More notes have this name than are listed here. Search in all notes" in plain(about)
 
 
 async def test_a_title_that_seems_to_hold_instructions_is_not_repeated_among_the_links(web, page):

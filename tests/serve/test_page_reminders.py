@@ -221,3 +221,28 @@ async def test_a_session_is_told_of_a_repeating_reminder_that_waits_on_the_page(
     day = web.now - timedelta(days=1)
     assert "Water the fern" in told
     assert f"due {day:%Y-%m-%d}" in told
+
+
+async def test_words_that_can_mean_two_times_offer_both_and_the_chosen_one_is_stored(web, page):
+    text = "ring Bo tomorrow at 1pm or 3pm"
+    answer = await page.send("/page/remind", text=text)
+    assert answer.status_code == 400
+    first, second = re.findall(r'<button name="due" value="([^"]+)"', answer.text)
+    assert reminders.listed(web.memory) == []
+    answer = await page.send("/page/remind", text=text, due="2031-01-01T00:00:00+00:00")
+    assert answer.status_code == 400
+    await page.send("/page/remind", text=text, due=second)
+    ((_, stored),) = reminders.listed(web.memory)
+    assert stored.due.isoformat() == second
+    assert first < second
+
+
+async def test_chosen_time_stays_while_a_secret_is_asked_about(web, page):
+    text = "ring Bo tomorrow at 1pm or 3pm with ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
+    answer = await page.send("/page/remind", text=text)
+    _, second = re.findall(r'<button name="due" value="([^"]+)"', answer.text)
+    answer = await page.send("/page/remind", text=text, due=second)
+    assert f'<input type="hidden" name="due" value="{second}">' in answer.text.replace("&#43;", "+")
+    await page.send("/page/remind", text=text, due=second, secret_choice="mask")
+    ((_, stored),) = reminders.listed(web.memory)
+    assert stored.due.isoformat() == second

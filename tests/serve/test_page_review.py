@@ -200,6 +200,8 @@ async def test_questions_that_are_combined_are_shown_one_by_one_in_the_list_of_t
     keys = re.findall(r'name="ref" value="([^"]*)"', html)
     assert len(keys) == 6
     assert "Its words fit no category well." in plain(html)
+    assert recommended(html) == []
+    assert html.count("<small>→ knowledge</small>") == 6
     await page.send("/page/review", ref="\n".join(keys[:4]), choice="n")
     matches = re.findall(r'name="choice" value="1"', await asked(page, "category"))
     assert len(matches) == 1

@@ -84,6 +84,14 @@ async def test_every_secret_of_a_form_is_named(web, page):
     assert "Also" not in alert
 
 
+async def test_one_secret_in_a_line_without_a_title_is_named_once(web, page):
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
+    answer = await page.send("/page/new", title="", text=f"The token is {token}")
+    alert = alert_of(answer)
+    assert "a GitHub token" in alert
+    assert "Also" not in alert
+
+
 async def test_only_what_was_masked_just_now_is_said_to_be_masked(web, page):
     form = {"title": "Router", "text": TEXT}
     await page.send("/page/new", **form, **MASK)

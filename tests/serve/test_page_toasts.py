@@ -32,6 +32,13 @@ async def message(page, address, **fields):
     return toast(await followed(page, await page.send(address, **fields)))
 
 
+async def test_a_message_after_a_title_that_is_a_sentence_has_one_full_stop(web, page):
+    fact = memory(web, "The office opens before 15:00.", category="knowledge")
+    address = note_url(fact.project, fact.path)
+    words, _ = await message(page, address, do="pin")
+    assert words == "Pinned “The office opens before 15:00”."
+
+
 async def test_a_message_names_the_note_by_its_title_and_says_what_happened(web, page):
     web.note("Tea", "At four.")
     cases = [
@@ -120,4 +127,4 @@ async def test_a_new_reminder_says_when_and_a_new_category_which(web, page):
     note = memory(web, "Ann likes tea.")
     address = note_url(note.project, note.path)
     words, _ = await message(page, address, do="category", category="people")
-    assert words == "“Ann likes tea.” is in people now."
+    assert words == "“Ann likes tea” is in people now."

@@ -74,13 +74,41 @@ async def test_the_start_of_a_session_is_shown_by_its_titles_with_facts_as_sente
     html = await page.see("/page/ask?agent=claude")
     assert "Pinned</h3>" in html
     assert "About the user</h3>" not in html
-    assert "Lena · leads the project · works with Jo</a>" in html
+    assert "Lena</a>" in html
+    assert "<p>leads the project · works with Jo</p>" in html
     assert " · pinned</span>" in html
 
 
 async def test_an_agent_that_would_be_told_nothing_is_said_to_be(page):
     html = await page.see("/page/ask?agent=claude&prompt=zebra")
     assert "claude would be told nothing" in html
+
+
+async def test_a_told_note_begins_with_its_title_once(web, page):
+    text = "# Porto office\n\n- [place] in the old brewery\n- [rent] 900 euros"
+    web.note("Porto office", text)
+    memory(web, "The brewery office in Porto has 900 chairs.", category="knowledge")
+    html = await page.see("/page/ask?agent=claude&prompt=what is the rent of the brewery office")
+    told, _, _ = html.partition("At the start of a session")
+    assert "Porto office</a>" in told
+    assert "<p>in the old brewery · 900 euros</p>" in told
+    assert "The brewery office in Porto has 900 chairs.</a>" in told
+    assert told.count("900 chairs") == 2
+
+
+async def test_a_prompt_without_a_near_note_shows_the_nearest_and_why(web, page):
+    web.note("Lena", "# Lena\n\n- [allergy] hazelnuts")
+    question = "does anybody know whether Lena dances tango on weekends or in summer?"
+    html = await page.see(f"/page/ask?agent=claude&prompt={question}")
+    told, _, _ = html.partition("At the start of a session")
+    assert "no passage has enough of the words of this prompt" in told
+    assert "not near enough</h3>" in told
+    assert "Lena</a>" in told
+    assert "<p>hazelnuts</p>" in told
+    html = await page.see("/page/ask?agent=claude&prompt=Lena")
+    told, _, _ = html.partition("At the start of a session")
+    assert "with a prompt this short" in told
+    assert "Lena</a>" in told
 
 
 async def test_a_pinned_note_about_somebody_else_is_not_told_as_one_about_the_user(web, page):
@@ -98,7 +126,7 @@ async def test_a_pinned_note_about_somebody_else_is_not_told_as_one_about_the_us
     titles = {section.title: [note.note.title for note in section.notes] for section in sections}
     assert titles == {"Pinned": ["Lena"], "About the user": ["I like short answers."]}
     html = await page.see("/page/ask?agent=claude")
-    assert "Lena · leads the work on Billing · lives in Porto</a>" in html
+    assert "<p>leads the work on Billing · lives in Porto</p>" in html
     introduced = introduction(web.memory.as_caller("claude", "mcp"))
     assert (
         introduced.index("Pinned:") < introduced.index("Lena") < introduced.index("About the user:")

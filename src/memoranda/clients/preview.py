@@ -9,15 +9,17 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from memoranda.clients.hook_context import at_start, for_prompt
-from memoranda.clients.hook_events import PROMPT, START, HookEvent
+from memoranda.clients.hook_context import PROMPT_TOKENS, at_start, for_prompt
+from memoranda.clients.hook_events import PROMPT, START, HookEvent, is_long_enough
+from memoranda.clients.hook_words import own_words
 from memoranda.clients.table import clients
 from memoranda.engine import MemorySession
-from memoranda.index.told_notes import ToldText
+from memoranda.index.told_notes import ToldNote, ToldText
 from memoranda.text.user_path import user_folder
 
 _CLIENT = "claude-code"
 _SESSION = "preview"
+_MOST_NEAREST = 3
 
 
 class Preview(NamedTuple):
@@ -25,10 +27,14 @@ class Preview(NamedTuple):
 
     at_start: the text at the start of a session.
     for_prompt: the text for a prompt.
+    nearest: the notes that come nearest to a prompt for which nothing is told, the best first.
+    is_too_short: whether the memory is not searched for the prompt, because it is too short.
     """
 
     at_start: ToldText
     for_prompt: ToldText
+    nearest: list[ToldNote]
+    is_too_short: bool
 
 
 class InstalledProgram(NamedTuple):
@@ -51,16 +57,25 @@ class InstalledProgram(NamedTuple):
 def preview(memory: MemorySession, agent: str, prompt: str) -> Preview:
     """Return the texts that `agent` would be told if a session began now, and for `prompt`.
 
-    A blank prompt gives an empty second text.
+    A blank prompt gives an empty second text, and no nearest notes.
     """
     caller = memory.as_caller(agent, "preview")
     caller.only_reads = True
     session = caller.session_rows(_CLIENT, _SESSION)
     start_text = caller.at_once(lambda: at_start(caller, _event(START, prompt=""), session))
-    prompt_text = ToldText()
-    if prompt.strip():
-        prompt_text = for_prompt(caller, _event(PROMPT, prompt), session)
-    return Preview(start_text, prompt_text)
+    if not prompt.strip():
+        return Preview(start_text, ToldText(), [], is_too_short=False)
+
+    prompt_text = for_prompt(caller, _event(PROMPT, prompt), session)
+    nearest = [] if prompt_text.text else _nearest(caller, prompt)
+    is_too_short = not is_long_enough(own_words(prompt))
+    return Preview(start_text, prompt_text, nearest, is_too_short)
+
+
+def _nearest(caller: MemorySession, prompt: str) -> list[ToldNote]:
+    """Return the notes that come nearest to a prompt, however far they are from it."""
+    words = own_words(prompt)
+    return caller.recall(words, least=0.0, max_tokens=PROMPT_TOKENS, limit=_MOST_NEAREST)
 
 
 def _event(kind: str, prompt: str) -> HookEvent:

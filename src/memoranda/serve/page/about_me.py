@@ -167,8 +167,7 @@ def _ids_told(visit: Visit, facts: Collection[_KnownFact]) -> set[str]:
         return {fact.info.id for fact in facts}
     present = presence(visit)
     agent = present[0].agent if present else _DEFAULT_AGENT
-    at_start, _ = preview(visit.memory, agent, "")
-    return set(at_start.notes)
+    return set(preview(visit.memory, agent, "").at_start.notes)
 
 
 def _groups(facts: Iterable[_KnownFact]) -> list[_Group]:

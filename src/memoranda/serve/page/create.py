@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import io
 import zipfile
+from collections.abc import Sequence
 from contextlib import suppress
+from datetime import datetime
 from typing import Any
 
 from starlette.responses import Response
@@ -15,6 +17,7 @@ from starlette.responses import Response
 from memoranda.errors import InvalidInput, MemorandaError, SecretRefused, TimeRefused
 from memoranda.jobs import reminders
 from memoranda.note.model import CATEGORIES, CATEGORY_PROJECT, INBOX, REMINDERS, Draft
+from memoranda.note.timephrase.reading import Reading
 from memoranda.query import split_list
 from memoranda.serve.page.drafts import draft_of
 from memoranda.serve.page.search import query_of
@@ -102,15 +105,19 @@ def _create(visit: Visit) -> Response:
 def remind(visit: Visit) -> Response:
     """Show the form for a reminder with the times that its text names. A POST sets the reminder.
 
-    A text with several times makes several reminders.
+    A text with several times makes several reminders. If it can mean one of several times, each is a
+    button, and the field `due` is the chosen one.
     """
     text = visit.text("text")
     readings = []
+    candidates: Sequence[datetime] = ()
     refusal = None
     if text:
         try:
             readings = reminders.read_times(visit.memory, text)
         except TimeRefused as error:
+            candidates = error.candidates
+            readings = _chosen_reading(error, visit.text("due"))
             refusal = error_words(visit.reader_clock, error)
     if visit.is_post and readings:
         try:
@@ -123,7 +130,26 @@ def remind(visit: Visit) -> Response:
     status = 400 if visit.is_post else 200
     # While somebody types, the script asks for the times only.
     template = "understood.html" if visit.is_part and not visit.is_post else "remind.html"
-    return visit.html(template, status, text=text, readings=readings, refusal=refusal)
+    return visit.html(
+        template,
+        status,
+        text=text,
+        readings=readings,
+        candidates=candidates,
+        refusal=refusal,
+    )
+
+
+def _chosen_reading(refused: TimeRefused, due: str) -> list[Reading]:
+    """Return the chosen one of the times that a text may mean. [] if none of them was chosen.
+
+    due: the chosen time in the ISO format.
+    """
+    return [
+        Reading(refused.phrase, candidate)
+        for candidate in refused.candidates
+        if candidate.isoformat() == due
+    ]
 
 
 def export(visit: Visit) -> Response:

@@ -6,9 +6,10 @@ text. So notes are named by their title, with secrets masked, and opened by thei
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from starlette.responses import Response
 
@@ -18,10 +19,14 @@ from memoranda.engine.whereabouts import note_of_text
 from memoranda.errors import MemorandaError
 from memoranda.index.rows import NoteInfo
 from memoranda.serve.page.addresses import id_url
+from memoranda.serve.page.search import readable_passage
 from memoranda.serve.page.visit import Visit
 
 # Before a note is erased, notes with the same words are named: at most this many.
 _MAX_NAMED = 8
+# Characters of a line that two notes do not have by chance, and a word without the signs around it.
+_MIN_LINE = 12
+_WORD = re.compile(r"\w[\w.@/-]*\w")
 
 
 @dataclass(frozen=True)
@@ -32,12 +37,14 @@ class ShownMention:
     url: the address of the note. "" for a file.
     is_older_text: whether only an older text of the note has the words.
     is_source: whether it is the file from which the erased note was made.
+    shared: the words that both have, with secrets masked. "" if they are not known.
     """
 
     title: str
     url: str = ""
     is_older_text: bool = False
     is_source: bool = False
+    shared: str = ""
 
 
 def form(visit: Visit, info: NoteInfo) -> Response:
@@ -48,7 +55,7 @@ def form(visit: Visit, info: NoteInfo) -> Response:
         note=info,
         title=masked_title(visit.memory, info),
         foretold=foretold,
-        mentions=_shown(visit.memory, foretold.mentions),
+        mentions=_shown_with_words(visit.memory, info, foretold.mentions),
         most_named=_MAX_NAMED,
     )
 
@@ -69,6 +76,33 @@ def masked_title(memory: MemorySession, info: NoteInfo) -> str:
 def _shown(memory: MemorySession, mentions: Iterable[Mention]) -> list[ShownMention]:
     """Return the mentions of an erasure as people know them."""
     return [_shown_mention(memory, mention) for mention in mentions]
+
+
+def _shown_with_words(
+    memory: MemorySession, info: NoteInfo, mentions: Sequence[Mention]
+) -> list[ShownMention]:
+    """Return the mentions of a note that is still there, each note with the words that it shares."""
+    text = memory.read(info, count=False).content
+    rules = memory.rules_for_reading()
+    shown = []
+    for mention in mentions:
+        shown_mention = _shown_mention(memory, mention)
+        other = _note_of(memory, mention) if mention.kind is MentionKind.NOTE else None
+        if other is not None:
+            words = shared_words(text, memory.read(other, count=False).content)
+            shared = readable_passage(rules.redacted(words), "")
+            shown_mention = replace(shown_mention, shared=shared)
+        shown.append(shown_mention)
+    return shown
+
+
+def shared_words(text: str, other: str) -> str:
+    """Return the longest line of a text that another text has, or else their longest common word."""
+    lines = [line.strip() for line in text.splitlines()]
+    common_lines = [line for line in lines if len(line) >= _MIN_LINE and line in other]
+    common_words = set(_WORD.findall(text)) & set(_WORD.findall(other))
+    longest_first = sorted(common_words, key=lambda word: (-len(word), word))
+    return max(common_lines, key=len, default="") or next(iter(longest_first), "")
 
 
 def _shown_mention(memory: MemorySession, mention: Mention) -> ShownMention:

@@ -75,8 +75,9 @@ _KEYS_OF_CONTRADICTION = {"o": "1", "n": "2"}
 # The answer that keeps both notes.
 _APART = "n"
 # Kinds of questions of which no answer is recommended: it would delete a note, end a statement,
-# archive a note or open a folder, and whether that is right is only a guess.
-_WITHOUT_MAIN_ANSWER = frozenset((_SUSPICIOUS, _CONTRADICTION, "archive", "project"))
+# archive a note, open a folder or take one of several categories, and whether that is right is only
+# a guess.
+_WITHOUT_MAIN_ANSWER = frozenset((_SUSPICIOUS, _CONTRADICTION, "archive", "project", "category"))
 # The label of the words of a suspicious note that are not in its text, by their place.
 _PLACES = {
     "title": "In its title",

@@ -65,6 +65,10 @@ def question_of(
     """
     may_keep = memory.settings.gate_own_secrets == WARN
     is_in_text = refused.line > 0
+    others = refused.others
+    if not is_in_text and not fields.get("title"):
+        # The title is made from the first line, so that line is all that was typed.
+        others = [other for other in others if other != (refused.why, 1)]
     if is_maskable is None:
         is_maskable = is_in_text
     return SecretQuestion(
@@ -75,7 +79,7 @@ def question_of(
         # A form that was refused although it was masked has its secret in another part.
         may_mask=may_keep and is_maskable and fields.get(FIELD) != MASK,
         may_keep=may_keep,
-        others=refused.others,
+        others=others,
     )
 
 

@@ -205,15 +205,19 @@ def ask(visit: Visit) -> Response:
     # The function is missing if the page is served without our clients, as by tests.
     preview = getattr(visit.request.app.state, "preview", None)
     at_start = for_prompt = ToldText()
+    nearest: list[ToldNote] = []
+    is_too_short = False
     if preview is not None:
-        at_start, for_prompt = preview(visit.memory, agent, prompt)
+        at_start, for_prompt, nearest, is_too_short = preview(visit.memory, agent, prompt)
     return visit.html(
         "ask.html",
         agents=agents or [_DEFAULT_AGENT],
         agent=agent,
         prompt=prompt,
         tellings={"prompt": for_prompt, "start": at_start},
-        readable=_readable,
+        nearest=nearest,
+        is_too_short=is_too_short,
+        words_of=_words_of,
         told_no_more=_told_no_more(visit, agent),
     )
 
@@ -225,11 +229,13 @@ def _told_no_more(visit: Visit, agent: str) -> list[NoteInfo]:
     return [info for info in overdue if not visit.memory.is_held_back(info)]
 
 
-def _readable(told: ToldNote) -> str:
-    """Return a note as an agent is told it, but as one line without Markdown marks."""
+def _words_of(told: ToldNote) -> str:
+    """Return the words that an agent is told of a note, without its title and marks of Markdown.
+
+    "" if they are nothing but the title. They begin with the title if that begins their sentence.
+    """
     title = " ".join(flat(told.note.title).split())
     first, *others = told.passages
-    # A note is told with its title before its first line, which may be an item of a list.
+    # A note is told with its title before its first line.
     words = first.removeprefix(f"{title}: ")
-    lines = [title, words, *others] if words.startswith("- ") and words != first else told.passages
-    return readable_passage("\n".join(lines), "")
+    return readable_passage("\n".join([words, *others]), title)

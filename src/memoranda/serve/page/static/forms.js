@@ -20,15 +20,18 @@ async function send(form, button, isLast) {
   const html = await answer.text();
   if (!answer.ok) return refused(form, html, isLast);
   calm();
-  form.reset();
-  follow(answer, html, isLast);
+  follow(form, answer, html, isLast);
 }
 
 // Shows what an answer brought, unless somebody is already somewhere else.
-function follow(answer, html, isLast) {
+function follow(form, answer, html, isLast) {
   const address = new URL(answer.url);
+  if (isLast() && !answer.redirected) {
+    show(html);
+    return renewRail();
+  }
+  form.reset();
   if (!isLast()) return stepAside(html);
-  if (!answer.redirected) return show(html);
   if (address.pathname !== location.pathname) return location.assign(address);
   moveTo(address);
   swap(html);

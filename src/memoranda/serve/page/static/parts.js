@@ -171,11 +171,22 @@ export async function renew() {
   renewRail();
 }
 
-// An answer that is a page of its own: a question to be answered, a form with both texts.
+// An answer that is a page of its own: a question to be answered, a form with both texts. A text that
+// came back is written on where one was.
 export function show(html) {
+  const before = document.getElementById("text");
+  const caret = before?.selectionEnd;
   replaceBy(parsed(html));
   scrollTo(0, 0);
-  main.focus();
+  const text = document.getElementById("text");
+  (text && before ? text : main).focus({ preventScroll: true });
+  if (text && before) text.selectionStart = text.selectionEnd = samePlace(before.value, caret, text.value);
+}
+
+// Where a place in a text is in another one, which differs before it or behind it.
+function samePlace(text, place, other) {
+  const isChangedBefore = !other.startsWith(text.slice(0, place));
+  return isChangedBefore ? Math.max(other.length - text.length + place, 0) : place;
 }
 
 // --- the toast

@@ -1,0 +1,117 @@
+"""Where things are on a page, and what counts for itself there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("playwright.sync_api")
+from playwright.sync_api import expect
+
+from memoranda import Draft
+from memoranda.serve.page.addresses import note_url
+
+LONG_VALUE = "the contract of the old provider ends in May, and nobody has asked for another yet"
+WINDOWS = ((390, 844), (1440, 900))
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_fact_of_a_name_is_one_row_of_label_value_and_button(visit, memory, window):
+    text = f"- [provider] Larch\n- [risk] {LONG_VALUE}\n"
+    memory.store(Draft(text, project="notes", title="Larch ledger"), overwrite=True)
+    viewport = {"width": window[0], "height": window[1]}
+    with visit("/page/about?name=Larch+ledger", viewport=viewport) as page:
+        rows = page.locator("section.card li.fact")
+        expect(rows).to_have_count(2)
+        for row in rows.all():
+            label = row.locator("> .tag").bounding_box()
+            value = row.locator("> .what").bounding_box()
+            button = row.locator("> .do").bounding_box()
+            assert label["height"] < 25
+            assert label["x"] + label["width"] <= value["x"] < label["x"] + 120
+            assert value["x"] + value["width"] <= button["x"]
+            assert button["y"] < value["y"] + value["height"]
+
+
+def spoken_texts(page: Any) -> list[str]:
+    """Return the texts that a screen reader finds, with those that a style sheet adds."""
+    session = page.context.new_cdp_session(page)
+    nodes = session.send("Accessibility.getFullAXTree")["nodes"]
+    return [node["name"]["value"] for node in nodes if "name" in node]
+
+
+def test_chosen_notes_are_counted_also_out_of_sight(visit, memory):
+    for number in range(12):
+        title = f"Counted {number}"
+        memory.store(Draft("Juniper.\n", project="notes", title=title), overwrite=True)
+    with visit("/page/search?q=juniper", viewport={"width": 1280, "height": 500}) as page:
+        page.locator("[data-all]").check()
+        page.locator(".hit [name=ref]").nth(1).uncheck()
+        page.mouse.wheel(0, 400)
+        chosen = page.locator(".bulkbar .chosen")
+        expect(chosen).to_be_visible()
+        assert "11" in spoken_texts(page)
+
+
+# The widths at which the sign after the link would not fit into the line are among them.
+@pytest.mark.parametrize("width", range(200, 300, 8))
+def test_no_sign_after_a_link_in_a_sentence_begins_a_line(phone_sentence, width):
+    bottoms = phone_sentence.evaluate(
+        """(width) => {
+            const sentence = document.querySelector(".sub");
+            sentence.style.width = `${width}px`;
+            return [...sentence.children].map((part) => part.getClientRects()[part.getClientRects().length - 1].bottom);
+        }""",
+        width,
+    )
+    link, sign = bottoms
+    assert abs(link - sign) < 20
+
+
+@pytest.fixture(scope="module")
+def phone_sentence(browser, house, cookies):
+    """A page of a phone with a sentence that ends with a link and a sign."""
+    context = browser.new_context(base_url=house.url, viewport={"width": 390, "height": 844})
+    context.add_cookies(cookies)
+    page = context.new_page()
+    page.goto("/page/help")
+    sentence = '提到最多的是 <a href="/page">Noor Haddad</a><span>。</span>'
+    page.evaluate("(html) => { document.querySelector('.sub').innerHTML = html; }", sentence)
+    yield page
+    context.close()
+
+
+def test_label_of_a_fact_in_a_note_is_as_wide_as_its_word(visit, memory):
+    text = "- [place] in the old brewery\n- [opening hours] nine to five\n"
+    memory.store(Draft(text, project="notes", title="Old brewery"), overwrite=True)
+    with visit("/page/note/notes/Old%20brewery.md") as page:
+        short, long = (label.bounding_box() for label in page.locator(".body .fact").all())
+        assert short["width"] < 60
+        assert short["x"] == long["x"]
+        lines = page.locator(".body li").all()
+        assert lines[0].bounding_box()["height"] < 40
+
+
+def test_a_memory_of_one_sentence_is_in_no_box_and_its_category_looks_like_a_choice(visit, memory):
+    fact = memory.write(Draft("Larches lose their needles.", "categories", category="knowledge"))
+    with visit(note_url(fact.project, fact.path)) as page:
+        expect(page.locator("h1")).to_have_text("Larches lose their needles.")
+        expect(page.locator("article > .card")).to_have_count(0)
+        box = page.get_by_label("Category")
+        border = box.evaluate("(field) => getComputedStyle(field).borderTopColor")
+        background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert border not in ("rgba(0, 0, 0, 0)", background)
+        assert box.bounding_box()["width"] < 200
+
+
+def test_rail_counts_one_note_less_once_a_note_is_erased(visit, memory):
+    memory.store(Draft("Gone soon.\n", project="notes", title="Gone soon"), overwrite=True)
+    with visit("/page/note/notes/Gone%20soon.md?part=erase") as page:
+        page.wait_for_function("document.body.dataset.ready === ''")
+        count = page.locator('#rail a[href="/page/search"] .count')
+        expect(count).not_to_be_empty()
+        before = int(count.inner_text())
+        page.get_by_role("button", name="Erase for good").click()
+        expect(page.locator("h1")).to_have_text("Erased")
+        expect(count).to_have_text(str(before - 1))

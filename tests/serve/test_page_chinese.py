@@ -330,7 +330,7 @@ OF_TOOLS = frozenset(
     (
         *("MemorandaError", "InvalidInput", "ConfigError", "LimitExceeded", "CountMismatch"),
         *("SectionError", "SecretRefused", "LineOutOfRange", "ProjectRefused", "NotAFolder"),
-        "ProjectOverlaps",
+        *("ProjectOverlaps", "BadRecord"),
     )
 )
 

@@ -1160,7 +1160,7 @@ def test_everything_but_the_graph_works_without_scripts(visit, memory):
         content = memory.read(note.id).content
         assert "paper" in content
         page.locator("li.row .word").first.click()
-        expect(page.locator("h1")).to_contain_text("Change")
+        expect(page.locator("h1")).to_have_text("What this change did")
         # Nobody has to ask for what no script can bring
         page.goto("/page/review", wait_until="commit")
         page.wait_for_url("**/page/review?list=1")

@@ -602,3 +602,13 @@ async def test_the_page_of_a_change_says_what_it_is_in_its_heading_not_its_numbe
     html = await page.see(f"/page/change/{number}")
     assert "<h1>What this change did</h1>" in html
     assert f"number {number} in the log" in plain(html)
+
+
+async def test_a_project_has_one_name_in_the_graph_on_health_and_above_a_note(web, page):
+    fact = memory(web, "Tea is at four.", category="knowledge")
+    tea = web.note("Tea", "At four.")
+    assert ">Memories</a>" in await page.see(note_url(fact.project, fact.path))
+    assert ">Notes</a>" in await page.see(note_url("notes", tea.path))
+    html = await page.see("/page/help")
+    assert "Memories 1" in plain(html)
+    assert "Memories" in await page.see("/page/health")

@@ -237,3 +237,14 @@ async def test_the_undo_of_a_run_gives_back_the_writers_and_times_of_its_notes(w
     back = text_origin(web.memory, web.memory.find(first.id))
     assert back.writer == "claude"
     assert back.time[:10] == "2026-11-22"
+
+
+async def test_properties_that_changed_with_the_text_have_no_time_of_their_own(web, page):
+    tea = written_by(web, "claude", "At four.", project="notes", title="Tea")
+    web.memory.tag(tea.id, add=("hot",))
+    assert text_origin(web.memory, web.memory.find(tea.id)).tidied
+    address = note_url("notes", tea.path)
+    assert "Links or properties changed" not in plain(await page.see(address))
+    web.later(hours=2)
+    web.memory.tag(tea.id, add=("green",))
+    assert "Links or properties changed" in plain(await page.see(address))

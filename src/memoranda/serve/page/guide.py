@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from starlette.responses import Response
 
 from memoranda.engine.overview import writers
 from memoranda.note.model import TRACE_PROJECT
+from memoranda.serve.page.graph_names import project_title
 from memoranda.serve.page.note_text import LinkTargets, as_html
 from memoranda.serve.page.package_files import TEXTS, text_in
 from memoranda.serve.page.shell import LATELY
@@ -43,6 +45,7 @@ def show(visit: Visit) -> Response:
         folder=_short_path(memory.home),
         notes=projects.total(),
         projects=projects.most_common(_MAX_PROJECTS),
+        project_title=partial(project_title, visit.language),
         last_change=latest[0].number if latest else 0,
         lines_in=_lines(len(agents) + 1, is_upwards=False),
         lines_out=_lines(2, is_upwards=True),

@@ -43,6 +43,7 @@ from memoranda.serve.page import editing, erasing, merge_pages, note_actions, no
 from memoranda.serve.page.addresses import note_ref, note_url, notes_sharing, place_at, place_of_id
 from memoranda.serve.page.calendar import SNOOZES, reminder_row
 from memoranda.serve.page.contradicted import Contradicted, contradicted_in
+from memoranda.serve.page.graph_names import project_title
 from memoranda.serve.page.note_text import (
     RENDERED,
     LinkTargets,
@@ -187,6 +188,7 @@ def _page(visit: Visit, info: NoteInfo, note: Note) -> Response:
         archived_at=ends_in_inbox(memory, [info]).get(info.row),
         until=str(note.header.get("valid_until") or ""),
         has_until=note.project in MEMORY_PROJECTS or not memory.holds_entities(note.project),
+        place=project_title(visit.language, note.project),
         folder=note.path.rpartition("/")[0],
         ref=note_ref(note.project, note.path),
         reminder=reminder_row(memory, info) if info.category == REMINDERS else None,

@@ -38,13 +38,19 @@ def refuse_files(monkeypatch):
     monkeypatch.setattr(sync, "transaction", refused)
 
 
-def test_a_large_file_that_takes_long_to_read_is_listed_on_a_full_disk(tmp_path, monkeypatch):
+def home_with_a_large_file(tmp_path):
+    """A home with a short memory and a note of more than 200 kB, which the index does not have yet."""
     home = tmp_path / "home"
     with open_session(home) as memory:
         memory.write(Draft("short", category="knowledge"))
     folder = home / "notes"
     folder.mkdir(exist_ok=True)
     (folder / "long.md").write_text(LARGE_TEXT)
+    return home
+
+
+def test_a_large_file_that_takes_long_to_read_is_listed_on_a_full_disk(tmp_path, monkeypatch):
+    home = home_with_a_large_file(tmp_path)
     clock = HurriedClock()
     monkeypatch.setattr(database, "time", clock)
     refuse_files(monkeypatch)
@@ -66,12 +72,7 @@ def test_a_large_file_that_takes_long_to_read_is_listed_on_a_full_disk(tmp_path,
 def test_a_large_file_is_listed_though_another_index_was_opened_while_it_was_read(
     tmp_path, monkeypatch
 ):
-    home = tmp_path / "home"
-    with open_session(home) as memory:
-        memory.write(Draft("short", category="knowledge"))
-    folder = home / "notes"
-    folder.mkdir(exist_ok=True)
-    (folder / "long.md").write_text(LARGE_TEXT)
+    home = home_with_a_large_file(tmp_path)
 
     with open_session(home, watch=False) as memory:
         release = memory.engine.guard.released

@@ -171,11 +171,8 @@ def _compared_parts(text: str) -> tuple[Mapping[str, Any], str]:
 
 def _header_of(text: str) -> Mapping[str, Any] | None:
     """Return the header of a note, which may be {}, or None if it cannot be read."""
-    yaml = frontmatter.split(text).yaml
-    if yaml is None:
-        return {}
     try:
-        return frontmatter.parse(yaml)
+        return frontmatter.header_of(text)
     except ValueError:
         return None
 

@@ -177,7 +177,7 @@ def newer(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, Contradiction]
     If several newer notes contradict an older one, the newest of them counts. Contradictions about
     which the owner has already decided are left out.
     """
-    pairs = [Contradiction(own, other) for own, other in _rivals(memory, infos)]
+    pairs = [Contradiction(statement, rival) for statement, rival in _rivals(memory, infos)]
     pairs.sort(key=lambda pair: pair.new.moment, reverse=True)
     return _first_unanswered(memory, pairs, lambda pair: pair.old.info.row)
 
@@ -188,14 +188,14 @@ def older(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, Contradiction]
     If a note contradicts several older notes, the latest of them counts. Contradictions about which
     the owner has already decided are left out.
     """
-    pairs = [Contradiction(other, own) for own, other in _rivals(memory, infos)]
+    pairs = [Contradiction(rival, statement) for statement, rival in _rivals(memory, infos)]
     pairs.sort(key=lambda pair: pair.old.moment, reverse=True)
     return _first_unanswered(memory, pairs, lambda pair: pair.new.info.row)
 
 
 def unanswered(memory: Reader, infos: Iterable[NoteInfo]) -> list[Contradiction]:
     """Return all contradictions between some notes and newer ones that the owner has not decided."""
-    pairs = [Contradiction(own, other) for own, other in _rivals(memory, infos)]
+    pairs = [Contradiction(statement, rival) for statement, rival in _rivals(memory, infos)]
     return [pair for pair in pairs if _is_unanswered(memory, pair)]
 
 
@@ -208,11 +208,11 @@ def _rivals(memory: Reader, infos: Iterable[NoteInfo]) -> Iterator[tuple[Stateme
     if not rivals:
         return
     holding = holding_now(memory, [row.note for row in chain.from_iterable(rivals)])
-    for own, other in rivals:
-        if own.note in holding and other.note in holding:
+    for row, rival_row in rivals:
+        if row.note in holding and rival_row.note in holding:
             yield (
-                Statement(holding[own.note], own.claim),
-                Statement(holding[other.note], other.claim),
+                Statement(holding[row.note], row.claim),
+                Statement(holding[rival_row.note], rival_row.claim),
             )
 
 

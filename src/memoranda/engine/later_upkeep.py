@@ -9,8 +9,8 @@ earlier change. The undo works by this rule:
    it was. The undo of a change of headers can be stepped over, too.
 2. All later changes of the file must be of this kind, and nobody may have saved the file outside of
    memory meanwhile.
-3. A note that stays keeps its place, and what upkeep added to its header. A key that the undone change set, too,
-   gets its old value.
+3. A note that stays keeps its place, and what upkeep added to its header. A key that the undone
+   change set, too, gets its old value.
 4. If a note goes, the links that upkeep made to it go from the other memories.
 """
 
@@ -58,7 +58,7 @@ class LaterUpkeep:
         Raises ValueError if its header cannot be read.
         """
         text = data.decode()
-        header = _header(text)
+        header = frontmatter.header_of(text)
         names = {*self.left, *self.now}
         keys: dict[str, Any] = {}
         for name in names:
@@ -108,7 +108,7 @@ def later_upkeep(
         body_now = text_now[frontmatter.split(text_now).body_at :]
         if body_left != body_now:
             return None
-        return LaterUpkeep(_header(text_left), _header(text_now))
+        return LaterUpkeep(frontmatter.header_of(text_left), frontmatter.header_of(text_now))
     except (NotFound, StorageError, ValueError):
         # A text is no longer kept, or is no text with a header.
         return None
@@ -151,12 +151,13 @@ def _text_before_upkeep(
             # text that the undo of later changes brings back is no longer in the way.
             if touched.new != digest:
                 continue
-            if touched.old is None or not (
-                change.verb == FOLD or can_be_stepped_over(history, change)
-            ):
+            # FOLD only stores counts of reads.
+            is_fold = change.verb == FOLD
+            is_in_the_way = not is_fold and not can_be_stepped_over(history, change)
+            if touched.old is None or is_in_the_way:
                 return None
             digest = touched.old
-            if change.verb != FOLD:
+            if not is_fold:
                 first_text = digest
         if digest == left:
             return first_text
@@ -248,9 +249,3 @@ def can_be_stepped_over(history: History, change: Change) -> bool:
 def _is_rewritten(touched: Touched) -> bool:
     """Whether a step replaced the text of a file by another one."""
     return touched.do == StepKind.PUT and touched.old is not None and touched.new is not None
-
-
-def _header(text: str) -> Mapping[str, Any]:
-    """Return the header of a text as a mapping. Raises ValueError if it cannot be read."""
-    yaml_text = frontmatter.split(text).yaml
-    return {} if yaml_text is None else frontmatter.parse(yaml_text)

@@ -240,8 +240,9 @@ class Undo:
             if step is None or step.data is None:
                 continue
             memory_id = self._id_at(touched.project, touched.path, as_file(step.data))
-            twins = self._session.index.notes.with_ids([memory_id], MEMORY_PROJECTS)
-            for twin in twins if memory_id else ():
+            if not memory_id:
+                continue
+            for twin in self._session.index.notes.with_ids([memory_id], MEMORY_PROJECTS):
                 place = (twin.project, twin.path)
                 twin_step = self._steps.get(place)
                 stays = twin_step is None or twin_step.do not in removing_kinds

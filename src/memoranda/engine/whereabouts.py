@@ -328,8 +328,7 @@ def _is_same_text(before: str, after: str) -> bool:
 
 def _id_in(text: str) -> str | None:
     """Return the id in the header of a note. None if the header has no id."""
-    yaml_text = frontmatter.split(text).yaml
     with suppress(ValueError):
-        identifier = frontmatter.parse(yaml_text or "").get("id")
+        identifier = frontmatter.header_of(text).get("id")
         return identifier if isinstance(identifier, str) else None
     return None

@@ -512,7 +512,7 @@ def holds_any(db: sqlite3.Connection, project: str, paths: Sequence[str]) -> boo
     if number is None:
         return False
     # Only `put` forgets an expired entry. There is hardly ever one, so its path is not compared.
-    if project == "kv" and db.execute("select 1 from expired limit 1").fetchone():
+    if project == KV_PROJECT and db.execute("select 1 from expired limit 1").fetchone():
         return True
     marks = ", ".join("?" * len(paths))
     sql = f"select 1 from note where project = ? and path in ({marks}) limit 1"
@@ -525,7 +525,7 @@ def remove(db: sqlite3.Connection, project: str, path: str) -> bool:
     old = _read(db, number, path)
     if old is None:
         # An expired entry is not among the notes any more.
-        return project == "kv" and db.execute(_FORGET_EXPIRED, (path,)).rowcount > 0
+        return project == KV_PROJECT and db.execute(_FORGET_EXPIRED, (path,)).rowcount > 0
     _take_out(db, project, old)
     _released(db, number, project, old.permalink)
     return True

@@ -110,6 +110,17 @@ def parse(yaml_text: str) -> dict[str, Any]:
     return rows
 
 
+def header_of(text: str) -> dict[str, Any]:
+    """Read the header of a whole text as a mapping. Empty for a text without a header.
+
+    Raises ValueError(reason) for a header that `parse` refuses.
+    """
+    yaml_text = split(text).yaml
+    if yaml_text is None:
+        return {}
+    return parse(yaml_text)
+
+
 def parse_typed(yaml_text: str) -> dict[str, Any]:
     """Parse like `parse`, but read numbers as numbers: `a: 1.5` becomes `{"a": 1.5}`.
 

@@ -314,11 +314,8 @@ def gone(visit: Visit, place: tuple[str, str]) -> Response:
 
 def _has_readable_header(text: str) -> bool:
     """Whether the header of a text can be read. A text without a header is readable, too."""
-    yaml = frontmatter.split(text).yaml
-    if yaml is None:
-        return True
     try:
-        frontmatter.parse(yaml)
+        frontmatter.header_of(text)
     except ValueError:
         return False
     return True

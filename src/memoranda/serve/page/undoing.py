@@ -186,15 +186,9 @@ def text_without(text: str, before: str, after: str) -> str | None:
     merged = merge(after[after_at:], text[body_at:], before[before_at:])
     if merged.conflicts:
         return None
-    keys = _keys_to_set_back(*(_header(version) for version in (text, before, after)))
+    keys = _keys_to_set_back(*(frontmatter.header_of(version) for version in (text, before, after)))
     taken_back = text[:body_at] + merged.text()
     return SetKeys(keys).apply(taken_back).text if keys else taken_back
-
-
-def _header(text: str) -> Mapping[str, Any]:
-    """Return the header of a text as a mapping. Raises ValueError if it cannot be read."""
-    yaml = frontmatter.split(text).yaml
-    return {} if yaml is None else frontmatter.parse(yaml)
 
 
 def _keys_to_set_back(

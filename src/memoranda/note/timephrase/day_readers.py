@@ -474,6 +474,8 @@ def read_lunar(match: re.Match[str], before: str) -> Meanings:
 
     A yearly one is unclear, as no rule of ours follows that calendar.
     """
+    if match["every"]:
+        return UNCLEAR
     if match["eve"]:
         # New Year's Eve is the last day of the last month.
         return [Meaning("lunar", LunarDate(month=12, day=0), is_weak=True)]
@@ -489,8 +491,6 @@ def read_lunar(match: re.Match[str], before: str) -> Meanings:
     if not (1 <= month <= 12 and 1 <= day <= 30):
         return WRONG
     year = whole_or_none(match["y"])
-    if match["every"]:
-        return UNCLEAR
     return [Meaning("lunar", LunarDate(month, day, year, bool(match["leap"])))]
 
 

@@ -94,9 +94,24 @@ def parts_of(text: Text) -> list[Part]:
         is_same_word = previous is not None and previous.lexeme.start == lexeme.start
         if previous is not None and is_same_word:
             parts.append(replace(previous, lexeme=lexeme, link="beside"))
-        else:
-            parts.append(_part_after(text.plain, previous, lexeme))
+            continue
+        part = _part_after(text.plain, previous, lexeme)
+        if previous is not None and _shares_role(previous, part):
+            parts[-1] = replace(previous, role=part.role)
+        parts.append(part)
     return parts
+
+
+def _shares_role(day_part: Part, clock: Part) -> bool:
+    """Whether the words after a clock are also the role of a part of the day before it.
+
+    In 下午五点为止 ("until 5 in the afternoon"), 为止 is the role of both.
+
+    day_part, clock: two parts, one after the other.
+    """
+    has_role_after = bool(clock.role) and clock.end > clock.lexeme.end
+    is_one_time = day_part.kind == "part" and clock.kind == "clock" and clock.link == "beside"
+    return has_role_after and is_one_time and not day_part.role
 
 
 def _part_after(plain: str, previous: Part | None, lexeme: Lexeme) -> Part:
@@ -325,6 +340,11 @@ class _Surroundings:
         has_clock = any(part.kind == "clock" for part in sure_parts)
         return has_day and not has_clock
 
+    def _make_lunar_sure(self) -> bool:
+        """Whether 除夕 means the day: beside a sure part, or if the text names no other day."""
+        other_days = [part for part in self._parts if part.is_day and part is not self._part]
+        return self._is_beside_sure() or not other_days
+
     def _make_times_sure(self) -> bool:
         """Whether "3 times" limits a series: only if there is one."""
         return any(part.kind == "repeat" for part in self._parts)
@@ -338,6 +358,7 @@ _RULES: dict[str, Callable[[_Surroundings], bool]] = {
     "month": _Surroundings._make_month_sure,
     "part": _Surroundings._make_day_part_sure,
     "clock": _Surroundings._make_clock_sure,
+    "lunar": _Surroundings._make_lunar_sure,
     "times": _Surroundings._make_times_sure,
 }
 

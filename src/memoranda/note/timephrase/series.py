@@ -218,6 +218,10 @@ def _timed_series(
     if zone.is_named and zone.name is None:
         raise AmbiguousTime(sentence.phrase)
     series = _Series(sentence, replace(rule, zone_name=zone.name), bounds, clock)
+    # Without a clock, nothing shows that "evening" is only a part of the subject.
+    loose_parts = [part for part in sentence.of("part") if part.is_loose]
+    if loose_parts and not slots:
+        raise sentence.unused(*loose_parts)
     if not slots:
         return [series.at([Hour(time(clock.day_hour))], is_all_day=True)]
     readings = [series.at(_hours(sentence, slot)) for slot in slots]

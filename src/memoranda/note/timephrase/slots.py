@@ -58,18 +58,24 @@ def without_range_ends(sentence: Sentence) -> list[Part]:
     """Return the parts of a sentence, except those that say when a range ends.
 
     A reminder comes at the beginning of a range: "from 2 to 3pm" keeps only the part for 2. An end
-    without a beginning is itself the time: "until Friday" keeps it. Raises UnusedWords for the end
-    of hours on a day without their beginning: "tomorrow until 5pm".
+    without a beginning is itself the time: "until Friday" keeps it.
+
+    Raises UnusedWords for the end of hours on a day without their beginning ("tomorrow until 5pm"),
+    and for the end of days after an hour ("5pm until Sunday").
     """
+    beginnings: list[Part] = []
     remaining: list[Part] = []
     for part in sentence.parts:
         if part.role != END:
+            beginnings.append(part)
             remaining.append(part)
             continue
-        has_beginning = any(_is_of_same_kind(beginning, part) for beginning in remaining)
+        has_beginning = any(_is_of_same_kind(beginning, part) for beginning in beginnings)
         if has_beginning:
             continue
         if part.is_clock and any(day.is_day for day in sentence.parts):
+            raise sentence.unused(part)
+        if part.is_day and any(beginning.is_clock for beginning in beginnings):
             raise sentence.unused(part)
         remaining.append(part)
     return remaining

@@ -1,7 +1,8 @@
 """Every time word of a text is used, or the text is refused (AMENDMENTS 7).
 
 The phrases are data: `phrases.json` was written before the grammar, `blind_odd.json` and `blind_even.json` by somebody
-who had not seen it, `further.json` are kinds found while it was tried.
+who had not seen it, `further.json` are kinds found while it was tried, `asked.json` is what people ask an agent, and
+`changing_words.json` are the words beside a time that change it.
 """
 
 from __future__ import annotations
@@ -27,10 +28,13 @@ PHRASES = json.loads((DATA / "phrases.json").read_text(encoding="utf-8"))
 BLIND = json.loads((DATA / "blind_odd.json").read_text(encoding="utf-8"))
 UNSEEN = json.loads((DATA / "blind_even.json").read_text(encoding="utf-8"))
 FURTHER = json.loads((DATA / "further.json").read_text(encoding="utf-8"))
+ASKED = json.loads((DATA / "asked.json").read_text(encoding="utf-8"))
+CHANGING_WORDS = json.loads((DATA / "changing_words.json").read_text(encoding="utf-8"))
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 NOW = datetime(2026, 5, 6, 10, tzinfo=SHANGHAI)
 BERLIN = ZoneInfo(BLIND["zone"])
 BLIND_NOW = datetime.fromisoformat(BLIND["now"]).replace(tzinfo=BERLIN)
+ASKED_NOW = datetime.fromisoformat(ASKED["now"]).replace(tzinfo=BERLIN)
 BLIND_GROUPS: dict[str, list[dict[str, Any]]] = {}
 for blind_case in [*BLIND["cases"], *UNSEEN["cases"]]:
     BLIND_GROUPS.setdefault(blind_case["group"], []).append(blind_case)
@@ -131,6 +135,42 @@ def times_and_rules(readings: list[Reading] | TimeRefused) -> list[str] | str:
     times = [f"{reading.due:%Y-%m-%d %H:%M}" for reading in readings]
     rules = [reading.repeat for reading in readings if reading.repeat]
     return [*times, *rules]
+
+
+@pytest.mark.parametrize("group", ASKED["groups"])
+def test_what_people_ask_an_agent_is_read_as_meant_or_refused(group: str) -> None:
+    read_wrong = {}
+    for text, expected in ASKED["groups"][group]:
+        readings = outcome(text, ASKED_NOW, BERLIN)
+        times = "no time" if isinstance(readings, NoTime) else times_and_rules(readings)
+        if times != expected:
+            read_wrong[text] = times
+    assert read_wrong == {}
+
+
+@pytest.mark.parametrize(
+    ("group", "phrase"),
+    [
+        ("before a day", "call Bob {} 20 May"),
+        ("before a day", "call Bob {} Friday at 3pm"),
+        ("before the name of a weekday", "call Bob {} Friday at 3pm"),
+        ("after a day", "call Bob on Friday {}"),
+        ("after a day", "call Bob at 3pm on Friday {}"),
+        ("before a Chinese day", "{}周五下午三点打电话"),
+        ("before a Chinese day", "{}5月20日打电话"),
+        ("before the name of a Chinese weekday", "{}周五打电话"),
+        ("after a Chinese day", "周五{}打电话"),
+        ("after a Chinese day", "5月20日{}打电话"),
+    ],
+)
+def test_a_word_that_changes_the_time_beside_it_is_never_read_over(group: str, phrase: str) -> None:
+    read_over = {}
+    for word in CHANGING_WORDS[group]:
+        text = phrase.format(word)
+        readings = outcome(text, NOW, SHANGHAI)
+        if not isinstance(readings, TimeRefused):
+            read_over[text] = minutes(readings)
+    assert read_over == {}
 
 
 DAYS = {

@@ -26,7 +26,15 @@ from memoranda.errors import (
 )
 from memoranda.note.timephrase import leftovers
 from memoranda.note.timephrase.moments import read_once
-from memoranda.note.timephrase.parts import PARAGRAPH, Part, clusters, parts_of, parts_that_count
+from memoranda.note.timephrase.parts import (
+    BETWEEN,
+    END,
+    PARAGRAPH,
+    Part,
+    clusters,
+    parts_of,
+    parts_that_count,
+)
 from memoranda.note.timephrase.reading import GAP, Clock, Reading, Sentence
 from memoranda.note.timephrase.rules import Recurrence, next_time_after
 from memoranda.note.timephrase.series import read_series, with_weekday_range
@@ -207,9 +215,9 @@ def _says_nothing(part: Part, parts: Sequence[Part]) -> bool:
 def _without_time(forms: Text, text: str) -> TimeRefused:
     """Return the error for a text that names no time.
 
-    It names words of other languages that may say one, such as "morgen".
+    It names the words that may say one but are not read, such as "twice a week" and "morgen".
     """
-    words = leftovers.foreign_words(forms, ())
+    words = leftovers.unused_words(forms, ())
     if words:
         return UnusedWords(text, words)
     return NoTime(text)
@@ -235,6 +243,7 @@ def _meaning(sentence: Sentence, clock: Clock) -> list[Reading]:
 def _readings(sentence: Sentence, clock: Clock) -> list[Reading]:
     """Read the parts as a series if they name a repetition, and else as times that come once."""
     sentence = with_weekday_range(sentence)
+    _refuse_half_of_range(sentence)
     if sentence.of("repeat"):
         return read_series(sentence, clock)
     readings = read_once(sentence, clock)
@@ -242,6 +251,14 @@ def _readings(sentence: Sentence, clock: Clock) -> list[Reading]:
     if alternatives:
         raise AmbiguousTime(sentence.phrase, [reading.due for reading in readings])
     return readings
+
+
+def _refuse_half_of_range(sentence: Sentence) -> None:
+    """Raise UnusedWords for "between" with a beginning and no end: "between Friday at 3pm"."""
+    beginnings = [part for part in sentence.parts if part.role == BETWEEN]
+    has_end = any(part.role == END for part in sentence.parts)
+    if beginnings and not has_end:
+        raise sentence.unused(*beginnings)
 
 
 def _first_unused_words(sentence: Sentence, parts: Sequence[Part]) -> str:

@@ -48,7 +48,7 @@ def beside(text: Text, cluster: Sequence[Part]) -> str:
         if match:
             return text.as_written(search_start + match.start(), start)
     end = max(part.end for part in cluster)
-    for pattern in _patterns("after"):
+    for pattern in _patterns_after(cluster[-1]):
         match = pattern.match(text.plain, end)
         if match:
             return text.as_written(end, match.end())
@@ -65,9 +65,19 @@ def _expressions_before(part: Part) -> list[str]:
     expressions: list[str] = list(expressions_by_name["before"])
     if part.is_day:
         expressions += expressions_by_name["before_day"]
+    if part.kind in ("weekday", "weekend"):
+        expressions += expressions_by_name["before_name"]
     if part.kind == "clock":
         expressions += expressions_by_name["before_clock"]
     return expressions
+
+
+def _patterns_after(part: Part) -> list[re.Pattern[str]]:
+    """Return the patterns of words that change a time if they are right after this part."""
+    patterns = _patterns("after")
+    if part.is_day:
+        patterns += _patterns("after_day")
+    return patterns
 
 
 def number_beside(text: Text, cluster: Sequence[Part]) -> str:
@@ -140,7 +150,12 @@ def _tables_for(parts: Sequence[Part]) -> list[str]:
 
     Beside "at 3pm" the word "Christmas" must not be left over, since it may be the day. Beside
     "Friday at 3pm" it may be: "buy Christmas cards Friday at 3pm".
+
+    If nothing was read, only words that surely mean a time must not be left over: "after lunch",
+    but not "birthday", or "buy a birthday cake" would not be refused as a text without a time.
     """
+    if not parts:
+        return ["always", "named_days", "named_clocks"]
     kinds = {part.kind for part in parts}
     names = ["always"]
     if "repeat" in kinds:
@@ -149,10 +164,10 @@ def _tables_for(parts: Sequence[Part]) -> list[str]:
     has_day_word = any(part.is_day and part.kind != "span" for part in parts)
     has_day = has_day_word or "instant" in kinds or "repeat" in kinds
     if not has_day:
-        names.append("without_day")
+        names += ["without_day", "named_days"]
     has_clock = "clock" in kinds or "instant" in kinds
     if not has_clock:
-        names.append("without_clock")
+        names += ["without_clock", "named_clocks"]
     return names
 
 

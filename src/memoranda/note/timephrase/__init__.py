@@ -34,6 +34,7 @@ from memoranda.note.timephrase.parts import (
     clusters,
     parts_of,
     parts_that_count,
+    with_shared_months,
 )
 from memoranda.note.timephrase.reading import GAP, Clock, Reading, Sentence
 from memoranda.note.timephrase.rules import Recurrence, next_time_after
@@ -242,7 +243,8 @@ def _meaning(sentence: Sentence, clock: Clock) -> list[Reading]:
 
 def _readings(sentence: Sentence, clock: Clock) -> list[Reading]:
     """Read the parts as a series if they name a repetition, and else as times that come once."""
-    sentence = with_weekday_range(sentence)
+    parts = with_shared_months(sentence.parts, sentence.text.plain)
+    sentence = with_weekday_range(Sentence(sentence.text, parts))
     _refuse_half_of_range(sentence)
     if sentence.of("repeat"):
         return read_series(sentence, clock)

@@ -96,22 +96,23 @@ def parts_of(text: Text) -> list[Part]:
             parts.append(replace(previous, lexeme=lexeme, link="beside"))
             continue
         part = _part_after(text.plain, previous, lexeme)
-        if previous is not None and _shares_role(previous, part):
-            parts[-1] = replace(previous, role=part.role)
+        if previous is not None and _are_one_clock(previous, part):
+            role = previous.role or part.role
+            parts[-1] = replace(previous, role=role)
+            part = replace(part, role=role)
         parts.append(part)
     return parts
 
 
-def _shares_role(day_part: Part, clock: Part) -> bool:
-    """Whether the words after a clock are also the role of a part of the day before it.
+def _are_one_clock(first: Part, second: Part) -> bool:
+    """Whether two parts are a clock and its part of the day, so that a role is of both.
 
-    In 下午五点为止 ("until 5 in the afternoon"), 为止 is the role of both.
-
-    day_part, clock: two parts, one after the other.
+    In 到下午五点 and 下午五点为止 ("until 5 in the afternoon"), both 下午 and 五点 are the end.
     """
-    has_role_after = bool(clock.role) and clock.end > clock.lexeme.end
-    is_one_time = day_part.kind == "part" and clock.kind == "clock" and clock.link == "beside"
-    return has_role_after and is_one_time and not day_part.role
+    kinds = {first.kind, second.kind}
+    # "from the morning until 5" has two roles, so it is a range.
+    has_one_role = not (first.role and second.role)
+    return kinds == {"clock", "part"} and second.link == "beside" and has_one_role
 
 
 def _part_after(plain: str, previous: Part | None, lexeme: Lexeme) -> Part:
@@ -263,6 +264,43 @@ def parts_that_count(parts: Sequence[Part], plain: str) -> list[Part]:
             elif part.kind in ("part", "span"):
                 counting_parts.append(replace(part, is_loose=True))
     return _linked_again(counting_parts, parts)
+
+
+def with_shared_months(parts: Sequence[Part], plain: str) -> list[Part]:
+    """Give a day of a month the month that is named beside it: "the 20th to the 25th of April".
+
+    English names the month behind the last of several days, Chinese before the first one: 4月20日和25日.
+
+    parts: the parts of a sentence.
+    plain: the text in plain form: `3pm` for `３PM`.
+    """
+    shared = list(parts)
+    for index in range(1, len(shared)):
+        if _is_day_beside_date(shared[index], shared[index - 1], joined=shared[index]):
+            shared[index] = _in_month_of(shared[index - 1], shared[index])
+    for index in reversed(range(1, len(shared))):
+        day = shared[index - 1]
+        is_english = plain[day.lexeme.start : day.lexeme.end].isascii()
+        if is_english and _is_day_beside_date(day, shared[index], joined=shared[index]):
+            shared[index - 1] = _in_month_of(shared[index], day)
+    return shared
+
+
+def _is_day_beside_date(day: Part, date: Part, joined: Part) -> bool:
+    """Whether a day without a month is joined to a date that has one.
+
+    joined: the later one of the two, whose link joins them.
+    """
+    is_list_or_range = joined.link in ("and", "or") or joined.role == END
+    is_one_date = date.kind == "date" and len(date.lexeme.value) == 1
+    return day.kind == "monthday" and is_one_date and is_list_or_range
+
+
+def _in_month_of(date: Part, day: Part) -> Part:
+    """Return a day of a month as a day of the month of this date."""
+    (named_date,) = date.lexeme.value
+    value = (named_date._replace(day=day.lexeme.value),)
+    return replace(day, lexeme=day.lexeme._replace(kind="date", value=value))
 
 
 class _Surroundings:

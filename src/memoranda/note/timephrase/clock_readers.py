@@ -132,7 +132,9 @@ def _is_hour(match: re.Match[str], before: str) -> bool:
         return not is_chinese or before in "在到约于"
     # In words, but not in digits, the hour may be another word: 第三点 is "the third point".
     is_in_digits = match["h"].isdigit()
-    return is_in_digits or before not in table("chinese.little")
+    # 多三点 is "three points more", but 差不多三点 is "about three o'clock".
+    is_about = match.string[: match.start()].endswith("差不多")
+    return is_in_digits or is_about or before not in table("chinese.little")
 
 
 def read_clock_unclear(match: re.Match[str], before: str) -> Meanings:

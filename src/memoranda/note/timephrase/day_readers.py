@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from datetime import datetime
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 from zoneinfo import available_timezones
 
@@ -104,6 +105,12 @@ def read_instant(match: re.Match[str], before: str) -> Meanings:
 
 _DAYS_OF = {"day": 1, "week": 7, "fortnight": 14}
 _MONTHS_OF = {"month": 1, "year": 12}
+# How long each unit is, to compare them. A month is taken as 30 days.
+_SECONDS_OF = {
+    **UNIT_SECONDS,
+    **{unit: days * 86_400 for unit, days in _DAYS_OF.items()},
+    **{unit: months * 30 * 86_400 for unit, months in _MONTHS_OF.items()},
+}
 # Between two amounts: "1 hour and 30 minutes".
 _SEPARATOR = re.compile(r"\s*(?:,\s*)?(?:and\s+|[零又])?\s*")
 # "two and a half".
@@ -153,7 +160,8 @@ def read_length(match: re.Match[str], before: str) -> Meanings:
 def read_amount(amount: str) -> Delay:
     """Read an amount of time: "an hour and a half" is `Delay(0, 0, 5400)`.
 
-    The amount may be a sum: "1 day and 2 hours", 两个半小时. Raises ValueError for any other text.
+    The amount may be a sum: "1 day and 2 hours", 两个半小时. Raises ValueError for any other text, also
+    for "2 hours a day", which is no sum.
     """
     # "an hour and a half" is read as "an hour", and the half is added to the last count.
     text, ends_with_half = _FINAL_HALF.subn("", amount.strip())
@@ -163,6 +171,10 @@ def read_amount(amount: str) -> Delay:
     days = Fraction()
     seconds = Fraction()
     pieces = _pieces(text)
+    # In a sum, each unit is smaller than the one before.
+    lengths = [_SECONDS_OF[units()[piece["unit"]]] for piece in pieces]
+    if any(length <= following for length, following in pairwise(lengths)):
+        raise ValueError(text)
     for piece in pieces:
         count = _count(piece)
         if ends_with_half and piece is pieces[-1]:

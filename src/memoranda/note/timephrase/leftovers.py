@@ -19,8 +19,10 @@ _HOURS_OF_HALF_A_DAY = 12
 _SHORTEST_MISSPELLED = 5
 # Letters of a name in which two typing errors are forgiven.
 _LONG_NAME = 8
-# A bare number, or a range of two, at the end of a text.
-_NUMBER_AT_END = re.compile(r"(?<![\w.,:/$€£#+-])\d{1,2}(?:\s?[-–—]\s?\d{1,2})?\s+\Z")
+# A bare number, a range of two, or a time such as 1730, at the end of a text.
+_NUMBER_AT_END = re.compile(
+    r"(?<![\w.,:/$€£#+-])(?:\d{1,2}(?:\s?[-–—]\s?\d{1,2})?|(?:[01]\d|2[0-3])[0-5]\d)\s+\Z"
+)
 # A word with its apostrophes and hyphens.
 _WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 
@@ -122,6 +124,8 @@ def _can_be_hour(number: str, cluster: Sequence[Part]) -> bool:
     names_part_of_day = any(part.kind == "part" for part in cluster)
     first_digits = re.match(r"\d+", number)
     assert first_digits is not None
+    if len(first_digits[0]) == len("1730"):
+        return True
     return not names_part_of_day or int(first_digits[0]) <= _HOURS_OF_HALF_A_DAY
 
 

@@ -78,7 +78,7 @@ def read_times(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> lis
     forms = Text(text)
     parts = parts_that_count(parts_of(forms), forms.plain)
     _refuse_vague(forms, parts)
-    sentence = Sentence(forms, [part for part in parts if not _says_nothing(part, parts)])
+    sentence = Sentence(forms, [part for part in parts if not _describes_subject(part, parts)])
     if not any(_says_when(part) for part in sentence.parts):
         raise _without_time(forms, text)
 
@@ -195,7 +195,7 @@ def _says_when(part: Part) -> bool:
     return not part.is_loose and part.kind not in ("zone", "where", "length", "times", "month")
 
 
-def _says_nothing(part: Part, parts: Sequence[Part]) -> bool:
+def _describes_subject(part: Part, parts: Sequence[Part]) -> bool:
     """Whether an adverb only describes the subject: "send the weekly report every Friday".
 
     So it is if another repetition of the same unit names its days.

@@ -63,7 +63,7 @@ def named_value(match: re.Match[str], name: str) -> Any:
 _RELATIVE = {"this": 0, "next": 1, "last": -1}
 
 
-def which(spelled: str | None) -> int | None:
+def periods_ahead(spelled: str | None) -> int | None:
     """Return how many calendar weeks or months ahead the words point, e.g. "next" and 下个 1.
 
     None if the words do not say, as in "the Friday" or "the coming Friday".
@@ -89,7 +89,7 @@ def read_day_part(match: re.Match[str], before: str) -> Meanings:
 
 def read_weekend(match: re.Match[str], before: str) -> Meanings:
     """Read a weekend: "next weekend", 这周末."""
-    weekend = Weekend(which(match["which"]), is_english_next=match["which"] == "next")
+    weekend = Weekend(periods_ahead(match["which"]), is_english_next=match["which"] == "next")
     return [Meaning("weekend", weekend)]
 
 
@@ -270,7 +270,7 @@ def read_nth_weekday(match: re.Match[str], before: str) -> Meanings:
         weekday,
         month=table("english.months").get(groups.get("month")),
         year=whole_or_none(groups.get("y")),
-        months_ahead=which(groups.get("which")) or 0,
+        months_ahead=periods_ahead(groups.get("which")) or 0,
     )
     return [Meaning("nth_weekday", day)]
 
@@ -287,7 +287,7 @@ def read_nth_weekday_zh(match: re.Match[str], before: str) -> Meanings:
     month = whole_or_none(match["m"])
     if month is not None and not 1 <= month <= 12:
         return WRONG
-    day = NthWeekday(nth, weekday, month, months_ahead=which(match["which"]) or 0)
+    day = NthWeekday(nth, weekday, month, months_ahead=periods_ahead(match["which"]) or 0)
     return [Meaning("nth_weekday", day)]
 
 
@@ -401,7 +401,7 @@ def read_edge(match: re.Match[str], before: str) -> Meanings:
     if match["month"]:
         month = table("english.months")[match["month"]]
         return [Meaning("month_edge", MonthEdge(year=None, month=month, is_last=is_last))]
-    span = Span(late_unit or match["unit"], which(match["which"]) or 0)
+    span = Span(late_unit or match["unit"], periods_ahead(match["which"]) or 0)
     return [Meaning("edge", Edge(span, is_last))]
 
 
@@ -409,7 +409,7 @@ def read_edge_zh(match: re.Match[str], before: str) -> Meanings:
     """Read an edge of a period in Chinese: 下个月初, 下个月最后一天, 年底, 明年第一天."""
     is_last = not (match["start"] or match["ystart"] or match["first"])
     if "月" in match[0]:
-        span = Span("month", which(match["which"]) or 0)
+        span = Span("month", periods_ahead(match["which"]) or 0)
     else:
         span = Span("year", _YEARS[match["year"] or match["named_year"]])
     return [Meaning("edge", Edge(span, is_last))]
@@ -429,7 +429,7 @@ def read_month(match: re.Match[str], before: str) -> Meanings:
 def read_weekday(match: re.Match[str], before: str) -> Meanings:
     """Read a weekday: "Friday", "next Friday", 下周五. 三周日 counts weeks and names no Sunday."""
     name = match["day"]
-    weeks = which(match["which"])
+    weeks = periods_ahead(match["which"])
     chinese_weekdays = table("chinese.weekdays")
     if name in chinese_weekdays:
         is_count = not match["which"] and before and before in "一二两三四五六七八九十几0123456789"
@@ -472,7 +472,7 @@ def read_span(match: re.Match[str], before: str) -> Meanings:
     if groups.get("year"):
         offset = _YEARS[groups["year"]]
     else:
-        offset = which(groups["which"]) or 0
+        offset = periods_ahead(groups["which"]) or 0
     unit = units().get(groups["unit"] or "", "year")
     return [Meaning("span", Span(unit, offset), is_weak=offset == 0)]
 

@@ -269,31 +269,34 @@ def parts_that_count(parts: Sequence[Part], plain: str) -> list[Part]:
 def with_shared_months(parts: Sequence[Part], plain: str) -> list[Part]:
     """Give a day of a month the month that is named beside it: "the 20th to the 25th of April".
 
-    English names the month behind the last of several days, Chinese before the first one: 4月20日和25日.
-
     parts: the parts of a sentence.
     plain: the text in plain form: `3pm` for `３PM`.
     """
     shared = list(parts)
+    # The month is named with the first of several days: 4月20日和25日, "April 20 and the 25th".
     for index in range(1, len(shared)):
-        if _is_day_beside_date(shared[index], shared[index - 1], joined=shared[index]):
-            shared[index] = _in_month_of(shared[index - 1], shared[index])
+        date, day = shared[index - 1 : index + 1]
+        if _are_several_days(date, day) and _has_month(date) and day.kind == "monthday":
+            shared[index] = _in_month_of(date, day)
+    # English may also name it with the last one: "the 20th to the 25th of April".
     for index in reversed(range(1, len(shared))):
-        day = shared[index - 1]
+        day, date = shared[index - 1 : index + 1]
         is_english = plain[day.lexeme.start : day.lexeme.end].isascii()
-        if is_english and _is_day_beside_date(day, shared[index], joined=shared[index]):
-            shared[index - 1] = _in_month_of(shared[index], day)
+        if not is_english or day.kind != "monthday":
+            continue
+        if _are_several_days(day, date) and _has_month(date):
+            shared[index - 1] = _in_month_of(date, day)
     return shared
 
 
-def _is_day_beside_date(day: Part, date: Part, joined: Part) -> bool:
-    """Whether a day without a month is joined to a date that has one.
+def _are_several_days(first: Part, second: Part) -> bool:
+    """Whether two days are a list or the ends of a range, and not two names of one day."""
+    return first.is_day and (second.link in ("and", "or") or second.role == END)
 
-    joined: the later one of the two, whose link joins them.
-    """
-    is_list_or_range = joined.link in ("and", "or") or joined.role == END
-    is_one_date = date.kind == "date" and len(date.lexeme.value) == 1
-    return day.kind == "monthday" and is_one_date and is_list_or_range
+
+def _has_month(part: Part) -> bool:
+    """Whether a part is a date with its month. 5/7 may have two months, so it has none."""
+    return part.kind == "date" and len(part.lexeme.value) == 1
 
 
 def _in_month_of(date: Part, day: Part) -> Part:

@@ -69,7 +69,7 @@ def _expressions_before(part: Part) -> list[str]:
         expressions += expressions_by_name["before_day"]
     if part.kind in ("weekday", "weekend"):
         expressions += expressions_by_name["before_name"]
-    if part.kind == "clock":
+    if part.kind in ("clock", "offset", "delay"):
         expressions += expressions_by_name["before_clock"]
     return expressions
 

@@ -316,6 +316,7 @@ class _Surroundings:
         self._parts = parts
         self._part = cluster[index]
         self._previous = cluster[index - 1] if index else None
+        self._following = cluster[index + 1] if index + 1 < len(cluster) else None
         self._neighbours = [part for part in cluster if part is not self._part]
         self._plain = plain
 
@@ -339,10 +340,14 @@ class _Surroundings:
         return any(part.kind == "clock" for part in self._neighbours)
 
     def _make_weekday_sure(self) -> bool:
-        """Whether "sat" or "sun" means a day: beside a clock, but not beside a sure day."""
+        """Whether "sat" or "sun" means a day: beside a clock, but not beside a sure day.
+
+        "Sun morning" is a day, too, but "the morning sun" is not.
+        """
         if any(part.is_day and not part.lexeme.weak for part in self._neighbours):
             return False
-        return self._has_clock() or self._is_announced()
+        is_before_part = self._following is not None and self._following.kind == "part"
+        return is_before_part or self._has_clock() or self._is_announced()
 
     def _make_zone_sure(self) -> bool:
         """Whether an abbreviation means a zone: only right after a clock."""
@@ -352,9 +357,15 @@ class _Surroundings:
         return "," not in self._plain[previous.end : self._part.lexeme.start]
 
     def _make_month_sure(self) -> bool:
-        """Whether "June" means the month: after a preposition, or beside a repetition (12月每天)."""
-        has_repeat = any(part.kind == "repeat" for part in self._neighbours)
-        return has_repeat or self._is_announced()
+        """Whether "June" means the month: after a preposition, or beside a word that it bounds.
+
+        That is a repetition (12月每天) or a year (明年三月).
+        """
+        is_bound = any(
+            part.kind == "repeat" or (part.kind == "span" and part.lexeme.value.unit == "year")
+            for part in self._neighbours
+        )
+        return is_bound or self._is_announced()
 
     def _make_day_part_sure(self) -> bool:
         """Whether a part of the day means a time.
@@ -366,7 +377,8 @@ class _Surroundings:
             return False
         if self._is_beside_sure() or self._has_clock() or self._is_announced():
             return True
-        return _is_clause(self._part, self._plain)
+        is_after_weekday = self._previous is not None and self._previous.kind == "weekday"
+        return is_after_weekday or _is_clause(self._part, self._plain)
 
     def _make_clock_sure(self) -> bool:
         """Whether "by 5" means a clock.

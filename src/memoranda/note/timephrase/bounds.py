@@ -41,9 +41,16 @@ def bounds_of(sentence: Sentence, today: date) -> Bounds:
     sentence: the words of the series, such as "every day until Friday".
     today: the day at which the text is read.
 
-    Raises AmbiguousTime for two ends, UnusedWords for a span that bounds nothing.
+    Raises AmbiguousTime for two ends, and for two periods such as "in May and June".
     """
     bounds = Bounds()
+    periods = {
+        part.lexeme.value
+        for part in sentence.of("span", "month")
+        if part.role not in (START, END, BETWEEN)
+    }
+    if len(periods) > 1:
+        raise AmbiguousTime(sentence.phrase)
     for part in sentence.of("span"):
         if not part.role:
             _bound_by_span(bounds, part, today)

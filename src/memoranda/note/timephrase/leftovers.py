@@ -69,6 +69,8 @@ def _expressions_before(part: Part) -> list[str]:
         expressions += expressions_by_name["before_day"]
     if part.kind in ("weekday", "weekend"):
         expressions += expressions_by_name["before_name"]
+    if part.is_clock:
+        expressions += expressions_by_name["before_time_of_day"]
     if part.kind in ("clock", "offset", "delay"):
         expressions += expressions_by_name["before_clock"]
     return expressions

@@ -73,7 +73,9 @@ def without_range_ends(sentence: Sentence) -> list[Part]:
         has_beginning = any(_is_of_same_kind(beginning, part) for beginning in beginnings)
         if has_beginning:
             continue
-        if part.is_clock and any(day.is_day for day in sentence.parts):
+        # "until tonight" is an end of both kinds.
+        has_other_day = any(day.is_day and day.role != END for day in sentence.parts)
+        if part.is_clock and has_other_day:
             raise sentence.unused(part)
         if part.is_day and any(beginning.is_clock for beginning in beginnings):
             raise sentence.unused(part)

@@ -133,7 +133,7 @@ def _is_hour(match: re.Match[str], before: str) -> bool:
     # In words, but not in digits, the hour may be another word: 第三点 is "the third point".
     is_in_digits = match["h"].isdigit()
     # 多三点 is "three points more", but 差不多三点 is "about three o'clock".
-    is_about = match.string[: match.start()].endswith("差不多")
+    is_about = match.string[: match.start()].endswith(("差不多", "最晚", "最早"))
     return is_in_digits or is_about or before not in table("chinese.little")
 
 

@@ -65,7 +65,8 @@ def _expressions_before(part: Part) -> list[str]:
     """Return regular expressions of the words that change a time if they are before this part."""
     expressions_by_name = data_file("leftovers.toml")
     expressions: list[str] = list(expressions_by_name["before"])
-    if part.is_day:
+    # "about 3 hours from now" is as exact as people say it.
+    if part.is_day and part.kind != "delay":
         expressions += expressions_by_name["before_day"]
     if part.kind in ("weekday", "weekend"):
         expressions += expressions_by_name["before_name"]

@@ -100,8 +100,16 @@ def parts_of(text: Text) -> list[Part]:
             role = previous.role or part.role
             parts[-1] = replace(previous, role=role)
             part = replace(part, role=role)
+        if previous is not None and _begins_days(previous, part):
+            parts[-1] = replace(previous, role=START)
         parts.append(part)
     return parts
+
+
+def _begins_days(first: Part, last: Part) -> bool:
+    """Whether two days are the ends of a range: "Monday to Friday"."""
+    is_range = last.role == END and last.link == "beside"
+    return is_range and first.is_day and last.is_day and not first.role
 
 
 def _are_one_clock(first: Part, second: Part) -> bool:

@@ -160,8 +160,8 @@ def read_length(match: re.Match[str], before: str) -> Meanings:
 def read_amount(amount: str) -> Delay:
     """Read an amount of time: "an hour and a half" is `Delay(0, 0, 5400)`.
 
-    The amount may be a sum: "1 day and 2 hours", 两个半小时. Raises ValueError for any other text, also
-    for "2 hours a day", which is no sum.
+    The amount may be a sum: "1 day and 2 hours", 两个半小时. Raises ValueError for any other text, such
+    as "2 hours a day".
     """
     # "an hour and a half" is read as "an hour", and the half is added to the last count.
     text, ends_with_half = _FINAL_HALF.subn("", amount.strip())

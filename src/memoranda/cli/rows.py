@@ -14,6 +14,7 @@ from memoranda.cli.invocation import Invocation
 from memoranda.cli.syntax import Names, Number, flag, option
 from memoranda.documents.wording import kind, preview, row_text
 from memoranda.engine.contents import contents
+from memoranda.faces.bank.templates import list_without_templates
 from memoranda.index.rows import NoteInfo
 from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, TRACE_PROJECT
 from memoranda.text.unicode import one_line
@@ -80,18 +81,34 @@ class ListedNotes(NamedTuple):
 
 
 def list_notes(
-    memory: ReadVerbs, query: Query, limit: int, *, needs_noun: bool = False
+    memory: ReadVerbs,
+    query: Query,
+    limit: int,
+    *,
+    needs_noun: bool = False,
+    with_templates: bool = False,
 ) -> ListedNotes:
     """List notes, and count the notes that are left out.
 
     limit: how many at most; 0 means all.
     needs_noun: whether the result must have the word for all of them: `memories` or `notes`.
+    with_templates: whether to list the files of a new memory bank that nobody has changed.
     """
 
     def list_and_count() -> ListedNotes:
-        infos, total = memory.list(query, limit=limit)
+        hidden = ""
+        if with_templates:
+            infos, total = memory.list(query, limit=limit)
+        else:
+            listed = list_without_templates(memory, query, limit=limit)
+            infos = listed.infos
+            total = listed.total
+            hidden = listed.hidden
+        counts = left_out(memory, query)
+        if hidden:
+            counts.insert(0, f"{hidden} (--project banks)")
         noun = _noun_of(memory, query, total) if needs_noun else ""
-        return ListedNotes(infos, total, left_out(memory, query), noun)
+        return ListedNotes(infos, total, counts, noun)
 
     # `at_once` compares the disk with the index once, before all of these queries.
     return memory.at_once(list_and_count)

@@ -354,7 +354,9 @@ def _containing_notes(memory: ReadVerbs, query: Query, text: str, limit: int) ->
 
     limit: how many notes at most; 0 means all.
     """
-    listed_notes = list_notes(memory, query.replace(contains=text or None), limit)
+    listed_notes = list_notes(
+        memory, query.replace(contains=text or None), limit, with_templates=True
+    )
     return _FoundNotes(listed_notes.infos, Hits([], listed_notes.total), listed_notes.left_out)
 
 

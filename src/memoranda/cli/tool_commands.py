@@ -298,7 +298,8 @@ def call(run: Invocation, tool: str, json_text: str = "{}", *, tools: Text) -> i
         if reply.hint:
             document["hint"] = reply.hint
         run.answer(reply.text, tool=tool, **document)
-    if reply.hint and not reply.is_error:
+    # The second text of a note tool is only a checksum, which is for programs.
+    if reply.hint and not reply.is_error and toolset != "notes":
         output.notice(reply.hint)
     if reply.is_error:
         lines = [reply.message or reply.text, reply.hint]

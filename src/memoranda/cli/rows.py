@@ -14,7 +14,6 @@ from memoranda.cli.invocation import Invocation
 from memoranda.cli.syntax import Names, Number, flag, option
 from memoranda.documents.wording import kind, preview, row_text
 from memoranda.engine.contents import contents
-from memoranda.faces.bank.templates import list_without_templates
 from memoranda.index.rows import NoteInfo
 from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, TRACE_PROJECT
 from memoranda.text.unicode import one_line
@@ -97,9 +96,12 @@ def list_notes(
 
     def list_and_count() -> ListedNotes:
         hidden = ""
-        if with_templates:
+        if with_templates or not _may_have_templates(memory, query):
             infos, total = memory.list(query, limit=limit)
         else:
+            # Most homes have no memory bank, and this import takes long.
+            from memoranda.faces.bank.templates import list_without_templates
+
             listed = list_without_templates(memory, query, limit=limit)
             infos = listed.infos
             total = listed.total
@@ -112,6 +114,11 @@ def list_notes(
 
     # `at_once` compares the disk with the index once, before all of these queries.
     return memory.at_once(list_and_count)
+
+
+def _may_have_templates(memory: ReadVerbs, query: Query) -> bool:
+    """Whether the notes of memory banks are among those that pass a query."""
+    return query.projects is None and bool(memory.stats().projects.get("banks"))
 
 
 def left_out(memory: ReadVerbs, query: Query) -> list[str]:

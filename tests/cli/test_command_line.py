@@ -476,3 +476,9 @@ def test_no_tokens_at_all_are_refused(terminal, argv):
     ran = terminal(*argv, "--max-tokens", "0")
     assert ran.status == 2
     assert "must be at least 1" in ran.err
+
+
+def test_error_about_a_huge_argument_is_short(terminal):
+    ran = terminal("read", "x" * 100_000, "--json")
+    assert ran.json["error"]["message"].startswith("memory not found: xxx")
+    assert len(ran.err) < 2_000

@@ -386,3 +386,21 @@ def test_second_import_of_lines_says_how_many_were_here(terminal):
     ran = terminal("import", str(place))
     assert ran.out == "Imported 0 memories\n"
     assert ran.err == "1 was here already\n"
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("export", "--output"),
+        ("import",),
+        ("backup",),
+        ("mirror",),
+        ("graph", "import"),
+        ("import", "--from", "basic-memory"),
+    ],
+)
+def test_empty_path_is_refused_and_not_the_working_folder(terminal, argv):
+    terminal.write("one")
+    ran = terminal(*argv, "")
+    assert ran.status == 1
+    assert ran.err == "Error: The path is an empty text. Name a file or a folder.\n"

@@ -103,7 +103,7 @@ def export(
     and `path`. Traces are left out. With --json and no FILE, the lines themselves are printed.
     """
     check_memory(category, scope=scope)
-    if file in ("", "-"):
+    if file == "-":
         file = None
     if form is not None:
         has_filter = category is not None or scope is not None or redact
